@@ -4,8 +4,7 @@
 
 #include "cli/input.h"
 
-#include "cli/cli.h"
-#include "cli/verbs/run.h"
+#include "cli/process.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,6 +17,19 @@ static enum hr_status add_seed(struct overrides *overrides, const char *seed, st
   if (!parse_whole(seed, &value))
     return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: expected a whole number from 0 to %" PRIu64, seed, UINT64_MAX);
   return overrides_add(overrides, "seed", seed, error);
+}
+
+/* The value is a number or a JSON object. */
+static enum hr_status add_replications(struct overrides *overrides, const char *value, struct hr_error *error) {
+  uint64_t count;
+  if (!value) return HR_OK;
+  if (value[0] == '{') return overrides_add(overrides, "replications", value, error);
+  if (!parse_whole(value, &count) || count < 1 || count > HR_MAX_REPLICATIONS)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "--replications %.200s: expected a whole number from 1 to %d, or a precision such as "
+                   "{\"metric\":\"wait_s.p95\",\"relative\":0.05}",
+                   value, HR_MAX_REPLICATIONS);
+  return overrides_add(overrides, "replications.count", value, error);
 }
 
 static enum hr_status collect(struct overrides *overrides, const struct input_args *args, struct hr_error *error) {

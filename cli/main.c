@@ -4,7 +4,6 @@
 
 #include "cli/cli.h"
 #include "cli/process.h"
-#include "headroom/unstable/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>

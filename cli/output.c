@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files appear whole, by rename, so it is their folder that must be writable. Asking is not a promise: the write itself
-   may still fail, and says so. */
-
 /* Checks of output files before a run. Files appear by rename, so their folder must be writable. A check is no
    guarantee: the write itself may still fail and reports it. */
 

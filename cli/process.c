@@ -32,7 +32,7 @@ void signals_discard_unfinished(void) {
     if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(numbers[i], &action, NULL);
 }
 
-void signals_tell_closed_pipes(void) {
+void signals_report_closed_pipes(void) {
   const struct sigaction action = {.sa_handler = SIG_IGN};
   sigaction(SIGPIPE, &action, NULL);
 }

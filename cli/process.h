@@ -2,7 +2,7 @@
 #ifndef HR_CLI_PROCESS_H
 #define HR_CLI_PROCESS_H
 
-/* Signals and the progress bar. */
+/* The program as a process: resources, signals, the terminal and its progress bar. */
 
 #include "headroom/sim.h"
 
@@ -21,7 +21,7 @@ unsigned terminal_style(void);
 void signals_discard_unfinished(void);
 
 /* From now on a closed pipe does not end the program: the write fails and is reported. */
-void signals_tell_closed_pipes(void);
+void signals_report_closed_pipes(void);
 
 /* A progress bar on a terminal's standard error; nothing elsewhere. */
 

@@ -30,17 +30,19 @@ enum hr_status page_prepare(struct page *page, const struct page_args *args, str
   return status == HR_OK ? HR_OK : hr_fail(error, status, "--baseline %s", inner.text);
 }
 
-enum hr_status page_follow(struct page *page, struct hr_replay *replay, const struct hr_history *history,
-                           struct hr_error *error) {
+/* Adds the observers of the report to a replay, whose ledger must keep the cost of each job. `history` is an observer
+   that the replay has anyway; NULL: the report creates its own. */
+static enum hr_status page_follow(struct page *page, struct hr_replay *replay, const struct hr_history *history,
+                                  struct hr_error *error) {
   const struct hr_trace *trace = replay->config.trace;
   enum hr_status status = HR_OK;
-  page->told = history;
-  if (!history) page->told = page->history = hr_history_create(trace);
+  page->history = history;
+  if (!history) page->history = page->own_history = hr_history_create(trace);
   page->watch = hr_page_watch_create(trace, &replay->config.scenario->cluster, replay->usage);
   const struct hr_waits_config waits = {.trace = trace};
   page->waits = hr_waits_create(&waits);
-  if (!page->told || !page->watch || !page->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (page->history) status = hr_replay_add(replay, hr_history_observer(page->history), error);
+  if (!page->history || !page->watch || !page->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (page->own_history) status = hr_replay_add(replay, hr_history_observer(page->own_history), error);
   if (status == HR_OK) status = hr_replay_add(replay, hr_waits_observer(page->waits), error);
   return status == HR_OK ? hr_replay_add(replay, hr_page_watch_observer(page->watch), error) : status;
 }
@@ -112,14 +114,14 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   const struct hr_page_run run = {.trace = replay->config.trace,
                                   .cluster = &scenario->cluster,
                                   .result = replay->result,
-                                  .history = page->told,
+                                  .history = page->history,
                                   .watch = page->watch,
                                   .ledger = replay->ledger,
                                   .summary = replay->summary,
                                   .label = &label,
                                   .perf = perf};
   struct hr_notes assumptions = {0};
-  enum hr_status status = page->history ? hr_history_close(page->history, replay->result) : HR_OK;
+  enum hr_status status = page->own_history ? hr_history_close(page->own_history, replay->result) : HR_OK;
   if (status == HR_OK) status = note_assumptions(&assumptions, scenario);
   char *why = status == HR_OK ? why_text(page, replay) : NULL;
   char *workload = why ? workload_text(replay->config.trace) : NULL;
@@ -187,7 +189,7 @@ enum hr_status page_run_and_write(struct page *page, const struct page_subject *
 
 void page_finish(struct page *page) {
   hr_page_watch_destroy(page->watch);
-  hr_history_destroy(page->history);
+  hr_history_destroy(page->own_history);
   hr_waits_destroy(page->waits);
   free(page->baseline);
 }
@@ -240,8 +242,10 @@ static enum hr_status read_watts(struct metrics *metrics, const struct input *in
   return HR_OK;
 }
 
-enum hr_status metrics_init(struct metrics *metrics, const struct metrics_args *args, const struct input *input,
-                            struct hr_error *error) {
+/* Parses the options and reads the power of the scenario's GPUs from its catalogue; does nothing without a file. Must
+   be finished even after an error. */
+static enum hr_status metrics_init(struct metrics *metrics, const struct metrics_args *args, const struct input *input,
+                                   struct hr_error *error) {
   enum hr_status status = HR_OK;
   if (!args->file && (args->step || args->by))
     return hr_fail(error, HR_BAD_INPUT, "--openmetrics-%s needs --openmetrics FILE", args->step ? "step" : "by");
@@ -251,7 +255,7 @@ enum hr_status metrics_init(struct metrics *metrics, const struct metrics_args *
   return status == HR_OK ? read_watts(metrics, input, error) : status;
 }
 
-void metrics_finish(struct metrics *metrics) {
+static void metrics_finish(struct metrics *metrics) {
   free(metrics->watts);
   metrics->watts = NULL;
 }
@@ -266,7 +270,8 @@ static void print_step(FILE *out, int64_t step_us) {
     fprintf(out, "%.10g min", seconds / 60);
 }
 
-void metrics_print_note(FILE *out, const struct metrics *metrics, const struct metrics_args *args) {
+/* Prints the length of a step if it was chosen automatically, and the number of samples. */
+static void metrics_print_note(FILE *out, const struct metrics *metrics, const struct metrics_args *args) {
   if (!args->file || args->step) return;
   fprintf(out, "note: --openmetrics: one sample every ");
   print_step(out, metrics->size.step_us);

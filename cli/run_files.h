@@ -35,8 +35,8 @@ struct page_args {
 struct page {
   const struct page_args *args;
   char *baseline;
-  struct hr_history *history; /* owned; NULL if `told` belongs to the caller */
-  const struct hr_history *told;
+  struct hr_history *own_history; /* NULL if the caller has one */
+  const struct hr_history *history;
   struct hr_page_watch *watch;
   struct hr_waits *waits;
 };
@@ -51,10 +51,6 @@ struct page_subject {
 
 /* Checks before a run that a report can be written, and reads the baseline. */
 enum hr_status page_prepare(struct page *page, const struct page_args *args, struct hr_error *error);
-/* Adds the observers of the report to a replay, whose ledger must keep the cost of each job. `history` is an observer
-   that the replay has anyway; NULL: the report creates its own. */
-enum hr_status page_follow(struct page *page, struct hr_replay *replay, const struct hr_history *history,
-                           struct hr_error *error);
 /* Writes the report of a finished replay, or of the subject alone if `replay` is NULL. A history of the caller must be
    closed. */
 enum hr_status page_write(struct page *page, const struct page_subject *subject, const struct hr_replay *replay,
@@ -75,14 +71,6 @@ struct metrics {
   struct hr_openmetrics_size size; /* set by the write */
   struct hr_gpu_watts *watts;
 };
-
-/* Parses the options and reads the power of the scenario's GPUs from its catalogue; does nothing without a file. Must
-   be finished even after an error. */
-enum hr_status metrics_init(struct metrics *metrics, const struct metrics_args *args, const struct input *input,
-                            struct hr_error *error);
-void metrics_finish(struct metrics *metrics);
-/* Prints the length of a step if it was chosen automatically, and the number of samples. */
-void metrics_print_note(FILE *out, const struct metrics *metrics, const struct metrics_args *args);
 
 /* ---- Files of a run --------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom advise`: what to do otherwise, and what that saves. */
+/* `headroom advise`: finds changes that cut cost without hurting service, and prints the savings of each. */
 
 #include "headroom/unstable/advise.h"
 #include "cli/cli.h"
@@ -11,7 +11,7 @@
 struct advise_args {
   struct input_args input;
   const char *json;
-  uint64_t replications, threads; /* 0: not given */
+  uint64_t replications, threads; /* 0: not set */
   bool quiet;
 };
 
@@ -21,12 +21,13 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(json),
      .value = "FILE",
-     .help = "write all of it as JSON ('-': standard output, and no table)"},
+     .help = "write the advice and the rejected changes as JSON ('-': standard output, without the table)"},
     {.name = "replications",
      .kind = OPTION_WHOLE,
      .offset = AT(replications),
      .value = "N",
-     .help = "runs of the scenario and of each change, where anything is random; unless given the scenario's, or 10",
+     .help =
+         "runs of the scenario and of each change, if the scenario is random (default: the scenario's number, else 10)",
      .min = 1,
      .max = HR_MAX_REPLICATIONS},
     THREADS_OPTION(advise_args),
@@ -34,11 +35,13 @@ static const struct option options[] = {
     INPUT_OPTIONS(advise_args),
     {0}};
 
-static const char details[] = "Looks at one run for GPU types that do not fit, reservations that stand idle,\n"
-                              "classes that could use spot nodes and checkpoints that are too rare or too\n"
-                              "frequent. Each change is run beside the scenario over the same random events,\n"
-                              "and told with its dollars a month and the --set options that make it.\n"
-                              "docs/planner/advise.md says what is looked for and what is taken for granted.\n\n"
+static const char details[] = "Examines one run for unsuitable GPU types, idle reservations, classes that could\n"
+                              "use spot nodes, and checkpoint intervals that are too long or too short. Each\n"
+                              "change is simulated with the same random events as the scenario, and printed\n"
+                              "with its savings per month and the --set options that apply it.\n"
+                              "docs/planner/advise.md lists the checks and their assumptions.\n"
+                              "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
+                              "4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom advise scenarios/agency-before.json\n"
                               "  headroom advise scenarios/reserved-spot-mix.json --json - | jq '.advice[].set'\n";
@@ -50,7 +53,7 @@ struct advise {
   struct hr_perf perf;
 };
 
-static enum hr_status make(struct advise *advise, struct hr_error *error) {
+static enum hr_status search_changes(struct advise *advise, struct hr_error *error) {
   struct progress_bar bar;
   const struct advise_args *args = advise->args;
   struct hr_advise_config config = {.scenario = advise->input.scenario,
@@ -68,7 +71,7 @@ static enum hr_status make(struct advise *advise, struct hr_error *error) {
   return status;
 }
 
-static enum hr_status tell(const struct advise *advise, struct hr_error *error) {
+static enum hr_status print_results(const struct advise *advise, struct hr_error *error) {
   const struct advise_args *args = advise->args;
   const struct hr_notes *notes = hr_advice_notes(advise->advice);
   enum hr_status status = HR_OK;
@@ -78,7 +81,7 @@ static enum hr_status tell(const struct advise *advise, struct hr_error *error) 
   for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
   if (!is_stdout(args->json)) status = hr_advice_print(stdout, advise->advice, &advise->perf, wants_colour());
   if (status == HR_OK) return HR_OK;
-  return hr_fail(error, status, "the advice cannot be printed: %s", hr_status_meaning(status));
+  return hr_fail(error, status, "cannot print the advice: %s", hr_status_meaning(status));
 }
 
 static enum hr_status run_all(struct advise *advise, const char *path, struct hr_error *error) {
@@ -86,8 +89,8 @@ static enum hr_status run_all(struct advise *advise, const char *path, struct hr
   enum hr_status status = input_open(&advise->input, path, &advise->args->input, error);
   if (status == HR_OK) status = input_check_outputs(&advise->input, path, outputs, 1, error);
   if (status == HR_OK) status = input_read_trace(&advise->input, &advise->args->input, error);
-  if (status == HR_OK) status = make(advise, error);
-  return status == HR_OK ? tell(advise, error) : status;
+  if (status == HR_OK) status = search_changes(advise, error);
+  return status == HR_OK ? print_results(advise, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
@@ -102,7 +105,8 @@ const struct verb verb_advise = {.name = "advise",
                                  .operands = "SCENARIO",
                                  .min_operands = 1,
                                  .max_operands = 1,
-                                 .summary = "find what would cost less and serve as well, each with its dollars",
+                                 .summary =
+                                     "find changes that cut cost without hurting service, with the savings of each",
                                  .details = details,
                                  .options = options,
                                  .args_bytes = sizeof(struct advise_args),

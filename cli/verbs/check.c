@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom check`: runs a suite, or a scenario, and holds it against what it gave before. */
+/* `headroom check`: runs a suite, or one scenario, and compares the results with a baseline. */
 
 #include "headroom/unstable/check.h"
 #include "cli/cli.h"
@@ -18,7 +18,7 @@ struct check_args {
   struct input_args input;
   const char *baseline, *json, *junit, *markdown;
   struct words tolerances;
-  uint64_t threads; /* 0: not given */
+  uint64_t threads; /* 0: not set */
   bool update, only_worse, github, quiet;
 };
 
@@ -29,47 +29,48 @@ struct check_args {
   { .name = name_, .kind = OPTION_FLAG, .offset = AT(field), .help = help_ }
 
 static const struct option options[] = {
-    FILE_OPTION("baseline", baseline, "what the runs gave before; --update writes it"),
-    FLAG_OPTION("update", update, "make what the runs give now the baseline, and say what moved"),
+    FILE_OPTION("baseline", baseline, "file with the results to compare with; --update writes it"),
+    FLAG_OPTION("update", update, "write the current results as the baseline, and print what changed"),
     {.name = "tolerance",
      .kind = OPTION_LIST,
      .offset = AT(tolerances),
-     .value = "FIGURE=BY",
-     .help = "let a figure move by so much, e.g. wait_s.p95=2% or monthly_usd=100; '*' is any; may be given more "
-             "than once"},
-    FLAG_OPTION("only-worse", only_worse, "nothing fails that moves for the better"),
-    FILE_OPTION("json", json, "write all that moved as JSON ('-': standard output, and no table)"),
-    FILE_OPTION("junit", junit, "write JUnit XML, a test case for each run ('-': likewise)"),
-    FILE_OPTION("md", markdown, "write Markdown for the comment of a pull request ('-': likewise)"),
-    FLAG_OPTION("github", github, "print GitHub's annotations; of itself where GITHUB_ACTIONS is true"),
+     .value = "METRIC=BY",
+     .help =
+         "let a metric move by a share (wait_s.p95=2%) or by an amount in its unit (monthly_usd=100); '*': any metric; "
+         "may be repeated"},
+    FLAG_OPTION("only-worse", only_worse, "fail on regressions only"),
+    FILE_OPTION("json", json, "write all differences as JSON ('-': standard output, without the table)"),
+    FILE_OPTION("junit", junit, "write JUnit XML with one test case per run ('-': standard output)"),
+    FILE_OPTION("md", markdown, "write Markdown for a comment on a pull request ('-': standard output)"),
+    FLAG_OPTION("github", github, "print GitHub annotations; enabled automatically if GITHUB_ACTIONS=true"),
     THREADS_OPTION(check_args),
     INPUT_OPTIONS(check_args),
     QUIET_OPTION(check_args),
     {0}};
 
-static const char details[] = "SUITE is a JSON file with runs of scenarios, under policies, with tolerances\n"
-                              "(docs/ci/check.md). A scenario alone is a suite of one run, and only then may the\n"
-                              "options that change a scenario be given.\n"
-                              "Unless a tolerance is given, all figures and the digest of all that happened\n"
-                              "have to be what they were. Replicated runs are held against intervals.\n"
-                              "Exit code: 0 nothing moved too far, 1 something did, or the suite has other runs\n"
-                              "than the baseline, 2 bad input or usage, 3 a policy broke its contract, 4 the\n"
-                              "system failed.\n\n"
+static const char details[] = "SUITE is a JSON file that lists runs of scenarios with policies and tolerances\n"
+                              "(docs/ci/check.md). A scenario is a suite of one run; options that change a\n"
+                              "scenario are accepted only then.\n"
+                              "Without a tolerance, all metrics and the event digest must be equal to the\n"
+                              "baseline. Replicated runs are compared by confidence intervals.\n"
+                              "Exit code: 0 all metrics within tolerance, 1 a metric moved too far, or the runs\n"
+                              "of the suite and the baseline differ, 2 bad input or usage, 3 a policy broke its\n"
+                              "contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom check scenarios/demo.json --baseline demo.base.json --update\n"
                               "  headroom check scenarios/demo.json --baseline demo.base.json\n"
                               "  headroom check suite.json --baseline base.json --junit check.xml --md -\n";
 
-struct check_check {
+struct check_state {
   const struct check_args *args;
   struct hr_suite *suite;
   struct hr_baseline *baseline;
   struct hr_check *check;
 };
 
-/* ---- What is run ------------------------------------------------------------------------------------ */
+/* ---- The suite -------------------------------------------------------------------------------------- */
 
-/* The first option that changes a scenario, NULL for none. */
+/* The first option on the command line that changes the scenario; NULL: none. */
 static const char *scenario_option(const struct input_args *args) {
   return args->trace       ? "trace"
          : args->format    ? "format"
@@ -81,7 +82,7 @@ static const char *scenario_option(const struct input_args *args) {
                            : NULL;
 }
 
-/* "trace.columns.submit=..." of each of --map. */
+/* Adds the entries of --map as overrides "trace.columns.FIELD=COLUMN". */
 static enum hr_status add_columns(struct overrides *overrides, const char *map, struct hr_error *error) {
   struct hr_column_map columns = {0};
   struct hr_error inner = {0};
@@ -96,20 +97,21 @@ static enum hr_status add_columns(struct overrides *overrides, const char *map, 
   return status;
 }
 
-/* How the trace is read, as part of the scenario. */
-static enum hr_status add_reading(struct overrides *overrides, const struct input_args *args, struct hr_error *error) {
+/* Adds the options for reading the trace as overrides of the scenario. */
+static enum hr_status add_trace_options(struct overrides *overrides, const struct input_args *args,
+                                        struct hr_error *error) {
   enum hr_status status = args->format ? overrides_add(overrides, "trace.format", args->format, error) : HR_OK;
   if (status == HR_OK && args->lenient) status = overrides_add(overrides, "trace.lenient", "true", error);
   return status == HR_OK && args->map ? add_columns(overrides, args->map, error) : status;
 }
 
-static enum hr_status open_scenario(struct check_check *check, const char *path, struct hr_error *error) {
+static enum hr_status open_scenario(struct check_state *check, const char *path, struct hr_error *error) {
   struct input input;
   const struct input_args *args = &check->args->input;
   enum hr_status status = input_open(&input, path, args, error);
   if (status == HR_OK && !input.trace_path)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
-  if (status == HR_OK) status = add_reading(&input.overrides, args, error);
+    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; set one with --trace FILE", path);
+  if (status == HR_OK) status = add_trace_options(&input.overrides, args, error);
   if (status == HR_OK)
     status = hr_suite_of_scenario(path, args->trace, input.overrides.words.at, input.overrides.words.count,
                                   &check->suite, error);
@@ -117,13 +119,13 @@ static enum hr_status open_scenario(struct check_check *check, const char *path,
   return status;
 }
 
-static enum hr_status open_suite(struct check_check *check, const char *path, struct hr_error *error) {
+static enum hr_status open_suite(struct check_state *check, const char *path, struct hr_error *error) {
   bool is_suite;
   const char *option = scenario_option(&check->args->input);
   enum hr_status status = hr_suite_recognise(path, &is_suite, error);
   if (status != HR_OK) return status;
   if (is_suite && option)
-    return hr_fail(error, HR_BAD_INPUT, "--%s: is for a scenario, and %s is a suite, whose runs say it themselves",
+    return hr_fail(error, HR_BAD_INPUT, "--%s applies to a scenario, but %s is a suite; set it in the suite's runs",
                    option, path);
   status = is_suite ? hr_suite_load(path, &check->suite, error) : open_scenario(check, path, error);
   for (size_t i = 0; i < check->args->tolerances.count && status == HR_OK; i++)
@@ -134,8 +136,8 @@ static enum hr_status open_suite(struct check_check *check, const char *path, st
 
 /* ---- The baseline ----------------------------------------------------------------------------------- */
 
-/* What cannot be read any more may be written anew, but not what never was a baseline. */
-static enum hr_status open_old(struct check_check *check, struct hr_error *error) {
+/* With --update an unreadable baseline is replaced, but a file that is not a baseline is never overwritten. */
+static enum hr_status load_baseline(struct check_state *check, struct hr_error *error) {
   const char *path = check->args->baseline;
   enum hr_status status = hr_baseline_load(path, &check->baseline, error);
   if (status != HR_BAD_INPUT || !check->args->update || !hr_baseline_recognise(path)) return status;
@@ -143,26 +145,24 @@ static enum hr_status open_old(struct check_check *check, struct hr_error *error
   return HR_OK;
 }
 
-static enum hr_status open_baseline(struct check_check *check, struct hr_error *error) {
+static enum hr_status open_baseline(struct check_state *check, struct hr_error *error) {
   const char *path = check->args->baseline;
-  if (!path)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "check: --baseline FILE is missing: what to hold the runs against\nTry 'headroom help check'.");
-  if (is_stdout(path)) return hr_fail(error, HR_BAD_INPUT, "--baseline -: a file is wanted");
-  if (access(path, F_OK) == 0) return open_old(check, error);
+  if (!path) return hr_fail(error, HR_BAD_INPUT, "check: --baseline FILE is missing\nTry 'headroom help check'.");
+  if (is_stdout(path)) return hr_fail(error, HR_BAD_INPUT, "--baseline -: expected a file, not standard output");
+  if (access(path, F_OK) == 0) return load_baseline(check, error);
   if (check->args->update && errno == ENOENT) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "--baseline %s: %s%s", path, strerror(errno),
                  errno == ENOENT ? "; --update writes it" : "");
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Output ----------------------------------------------------------------------------------------- */
 
 static bool wants_annotations(const struct check_args *args) {
   const char *actions = getenv("GITHUB_ACTIONS");
   return args->github || (actions && strcmp(actions, "true") == 0);
 }
 
-static enum hr_status write_files(const struct check_check *check, struct hr_error *error) {
+static enum hr_status write_files(const struct check_state *check, struct hr_error *error) {
   const struct check_args *args = check->args;
   enum hr_status status = HR_OK;
   if (args->json) status = hr_check_write_json(args->json, check->check, error);
@@ -172,8 +172,8 @@ static enum hr_status write_files(const struct check_check *check, struct hr_err
   return status;
 }
 
-/* Annotations are read from either stream; they go where no file goes. */
-static enum hr_status tell(const struct check_check *check, struct hr_error *error) {
+/* GitHub reads annotations from both streams: they go to standard error if standard output is used for a file. */
+static enum hr_status print_results(const struct check_state *check, struct hr_error *error) {
   const struct check_args *args = check->args;
   bool piped = is_stdout(args->json) || is_stdout(args->junit) || is_stdout(args->markdown);
   const struct hr_notes *notes = hr_check_notes(check->check);
@@ -183,19 +183,19 @@ static enum hr_status tell(const struct check_check *check, struct hr_error *err
   if (!piped && !args->quiet) status = hr_check_print(stdout, check->check, args->update, wants_colour());
   if (status == HR_OK && !args->update && wants_annotations(args))
     status = hr_check_annotate(piped ? stderr : stdout, check->check);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "the check cannot be printed: %s", hr_status_meaning(status));
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the comparison: %s", hr_status_meaning(status));
 }
 
-static enum hr_status judge(const struct check_check *check, const char *path, struct hr_error *error) {
+static enum hr_status fail_if_moved(const struct check_state *check, const char *path, struct hr_error *error) {
   if (check->args->update || hr_check_passed(check->check)) return HR_OK;
   size_t runs = hr_check_runs(check->check);
-  return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s not as in %s; if that is meant, --update", path,
-                 hr_check_failures(check->check), runs, runs == 1 ? " is" : "s are", check->args->baseline);
+  return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s from %s; use --update if this is intended", path,
+                 hr_check_failures(check->check), runs, runs == 1 ? " differs" : "s differ", check->args->baseline);
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-static enum hr_status check_outputs(const struct check_check *check, const char *path, struct hr_error *error) {
+static enum hr_status check_outputs(const struct check_state *check, const char *path, struct hr_error *error) {
   const struct check_args *args = check->args;
   const struct output outputs[] = {{"json", args->json},
                                    {"junit", args->junit},
@@ -212,7 +212,7 @@ static enum hr_status check_outputs(const struct check_check *check, const char 
   return status;
 }
 
-static enum hr_status run_all(struct check_check *check, const char *path, struct hr_error *error) {
+static enum hr_status run_all(struct check_state *check, const char *path, struct hr_error *error) {
   struct progress_bar bar;
   enum hr_status status = open_suite(check, path, error);
   if (status == HR_OK) status = open_baseline(check, error);
@@ -225,12 +225,12 @@ static enum hr_status run_all(struct check_check *check, const char *path, struc
                                          .progress = progress_bar_start(&bar, !check->args->quiet)};
   status = hr_check(&config, &check->check, error);
   progress_bar_stop(&bar);
-  if (status == HR_OK) status = tell(check, error);
-  return status == HR_OK ? judge(check, path, error) : status;
+  if (status == HR_OK) status = print_results(check, error);
+  return status == HR_OK ? fail_if_moved(check, path, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
-  struct check_check check = {.args = args};
+  struct check_state check = {.args = args};
   enum hr_status status = run_all(&check, operands->at[0], error);
   hr_check_destroy(check.check);
   hr_baseline_destroy(check.baseline);
@@ -242,7 +242,7 @@ const struct verb verb_check = {.name = "check",
                                 .operands = "SCENARIO|SUITE",
                                 .min_operands = 1,
                                 .max_operands = 1,
-                                .summary = "hold runs against a baseline: exit code 0 or 1, for CI",
+                                .summary = "compare runs with a baseline, for CI: exit code 0 or 1",
                                 .details = details,
                                 .options = options,
                                 .args_bytes = sizeof(struct check_args),

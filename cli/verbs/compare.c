@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom compare`: one trace, several policies. Each policy of the list is what `run --policy` would make of it: the
-   scenario is loaded once more under it, so that there is one rule for both. */
+/* `headroom compare`: runs several policies on the same trace. The scenario is loaded once per policy, with the
+   override that `run --policy` would add, so both verbs interpret a policy in the same way. */
 
 #include "headroom/unstable/compare.h"
 #include "cli/cli.h"
@@ -20,7 +20,7 @@ struct compare_args {
   struct input_args input;
   const char *policies, *json, *csv, *markdown;
   struct page_args page;
-  uint64_t replications, threads; /* 0: not given */
+  uint64_t replications, threads; /* 0: not set */
   bool quiet;
 };
 
@@ -30,12 +30,12 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(policies),
      .value = "A,B,...",
-     .help = "what to compare, each as --policy has it; the first is what the others are compared with"},
+     .help = "the policies, each written as for --policy; the others are compared with the first"},
     {.name = "replications",
      .kind = OPTION_WHOLE,
      .offset = AT(replications),
      .value = "N",
-     .help = "runs of each policy where anything is random, 10 unless given; of nothing random one run tells all",
+     .help = "runs of each policy (default: 10, or 1 if the scenario is deterministic: one run then suffices)",
      .min = 1,
      .max = HR_MAX_REPLICATIONS},
     THREADS_OPTION(compare_args),
@@ -43,29 +43,29 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(json),
      .value = "FILE",
-     .help = "write everything as JSON, each policy's whole summary too ('-': standard output, and no table)"},
+     .help = "write everything as JSON, including each policy's summary ('-': standard output, without the table)"},
     {.name = "csv",
      .kind = OPTION_TEXT,
      .offset = AT(csv),
      .value = "FILE",
-     .help = "write a CSV row for each policy, figure, and tenant or class ('-' likewise)"},
+     .help = "write a CSV row for each policy, metric, and tenant or class ('-': standard output)"},
     {.name = "md",
      .kind = OPTION_TEXT,
      .offset = AT(markdown),
      .value = "FILE",
-     .help = "write the tables as Markdown ('-' likewise)"},
+     .help = "write the tables as Markdown ('-': standard output)"},
     REPORT_OPTION(AT(page)),
     QUIET_OPTION(compare_args),
     INPUT_OPTIONS(compare_args),
     {0}};
 
-static const char details[] = "A policy of the list that is the scenario's own starts from the parameters that\n"
-                              "the scenario gives it. Commas stand between policies and between parameters: a\n"
-                              "KEY=VALUE belongs to the policy before it.\n"
-                              "Replication 0 is the run of the scenario's seed; all policies of a replication\n"
-                              "meet the same random events. Files are written only when all runs succeeded.\n"
-                              "Exit code: 0 fine, 2 bad input or usage, 3 a policy broke its contract, 4 the\n"
-                              "system failed.\n\n"
+static const char details[] = "If a policy of the list is the scenario's own, its parameters in the scenario\n"
+                              "are the defaults. Commas separate policies and parameters: KEY=VALUE belongs to\n"
+                              "the policy before it.\n"
+                              "Replication 0 uses the scenario's seed. In each replication all policies see the\n"
+                              "same random events. Files are written only if all runs succeed.\n"
+                              "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
+                              "4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom compare scenarios/demo.json --policies fifo,sjf,conservative\n"
                               "  headroom compare scenarios/demo.json \\\n"
@@ -76,7 +76,7 @@ static const char details[] = "A policy of the list that is the scenario's own s
 /* One policy of the list. */
 struct item {
   char *label, *name;
-  struct hr_scenario *scenario; /* as it is under this policy */
+  struct hr_scenario *scenario; /* loaded with this policy */
 };
 
 struct compare {
@@ -112,13 +112,13 @@ static size_t item_length(const char *text) {
 static enum hr_status check_item(const struct compare *compare, const char *text, size_t length,
                                  struct hr_error *error) {
   const char *list = compare->args->policies;
-  if (length == 0) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: a policy between commas is empty", list);
+  if (length == 0) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: empty policy name", list);
   if (is_param(text, strcspn(text, ",")))
-    return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: '%.*s' has no policy before it; NAME:KEY=VALUE is wanted",
+    return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: '%.*s' has no policy before it; expected NAME:KEY=VALUE",
                    list, length > 60 ? 60 : (int)length, text);
   for (uint32_t i = 0; i < compare->n_items; i++)
     if (strlen(compare->items[i].label) == length && strncmp(compare->items[i].label, text, length) == 0)
-      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %.60s is there twice", list, compare->items[i].label);
+      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %.60s is listed twice", list, compare->items[i].label);
   return HR_OK;
 }
 
@@ -134,8 +134,7 @@ static enum hr_status add_item(struct compare *compare, const char *text, size_t
 static enum hr_status split_policies(struct compare *compare, struct hr_error *error) {
   const char *text = compare->args->policies;
   if (!text)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "compare: --policies A,B,... is missing: what to compare\nTry 'headroom help compare'.");
+    return hr_fail(error, HR_BAD_INPUT, "compare: --policies A,B,... is missing\nTry 'headroom help compare'.");
   for (;;) {
     size_t length = item_length(text);
     enum hr_status status = check_item(compare, text, length, error);
@@ -145,13 +144,13 @@ static enum hr_status split_policies(struct compare *compare, struct hr_error *e
   }
 }
 
-/* The scenario under the same overrides and then the policy. */
+/* Loads the scenario with the same overrides, followed by the policy. */
 static enum hr_status load_item(const struct compare *compare, struct item *item, struct hr_error *error) {
   struct overrides overrides = {0};
-  const struct words *given = &compare->input.overrides.words;
+  const struct words *common = &compare->input.overrides.words;
   enum hr_status status = HR_OK;
-  for (size_t i = 0; i < given->count && status == HR_OK; i++)
-    status = words_add(&overrides.words, given->at[i], error);
+  for (size_t i = 0; i < common->count && status == HR_OK; i++)
+    status = words_add(&overrides.words, common->at[i], error);
   if (status == HR_OK) status = overrides_add_policy(&overrides, "policies", item->label, error);
   if (status == HR_OK) {
     struct hr_error inner = {0};
@@ -178,7 +177,7 @@ static enum hr_status load_items(struct compare *compare, struct hr_error *error
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
 
-/* Where nothing is random, more than one replication is only asked for by who gives a number. */
+/* Replications of a deterministic scenario are all equal, so by default there is only one. */
 static uint32_t count_replications(const struct compare *compare, const struct hr_compare_config *config) {
   if (compare->args->replications) return (uint32_t)compare->args->replications;
   return hr_compare_is_random(config) ? DEFAULT_REPLICATIONS : 1;
@@ -203,14 +202,14 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
   return status;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Output ----------------------------------------------------------------------------------------- */
 
-/* The page shows the first policy's run in depth: it is run once more, and followed. */
+/* The report shows the first policy's run in detail, which needs observers, so that run is repeated with them. */
 static enum hr_status write_page(struct compare *compare, struct hr_error *error) {
   const struct hr_scenario *scenario = compare->items[0].scenario;
   const struct hr_replay_config config = {.scenario = scenario, .trace = compare->input.trace, .seed = scenario->seed};
   char *text = hr_comparison_json(compare->comparison, &compare->perf);
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the page");
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the HTML report");
   const struct page_subject subject = {
       .kind = "compare", .compare = text, .notes = hr_comparison_notes(compare->comparison)};
   enum hr_status status = page_run_and_write(&compare->page, &subject, &config, error);
@@ -230,7 +229,7 @@ static enum hr_status write_files(struct compare *compare, struct hr_error *erro
   return status;
 }
 
-static enum hr_status tell(struct compare *compare, struct hr_error *error) {
+static enum hr_status print_results(struct compare *compare, struct hr_error *error) {
   const struct compare_args *args = compare->args;
   const struct hr_notes *notes = hr_comparison_notes(compare->comparison);
   enum hr_status status = write_files(compare, error);
@@ -240,7 +239,7 @@ static enum hr_status tell(struct compare *compare, struct hr_error *error) {
   if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown) || is_stdout(args->page.report))
     return HR_OK;
   status = hr_comparison_print(stdout, compare->comparison, &compare->perf, wants_colour());
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "the table cannot be printed: %s", hr_status_meaning(status));
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
@@ -266,7 +265,7 @@ static enum hr_status run_all(struct compare *compare, const char *path, struct 
   if (status == HR_OK) status = page_prepare(&compare->page, &compare->args->page, error);
   if (status == HR_OK) status = input_read_trace(&compare->input, &compare->args->input, error);
   if (status == HR_OK) status = replay(compare, error);
-  return status == HR_OK ? tell(compare, error) : status;
+  return status == HR_OK ? print_results(compare, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
@@ -293,7 +292,7 @@ const struct verb verb_compare = {.name = "compare",
                                   .operands = "SCENARIO",
                                   .min_operands = 1,
                                   .max_operands = 1,
-                                  .summary = "run several policies on the same trace and say what differs",
+                                  .summary = "run several policies on the same trace and print how they differ",
                                   .details = details,
                                   .options = options,
                                   .args_bytes = sizeof(struct compare_args),

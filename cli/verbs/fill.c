@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom fill`: how much of a cluster placement rules can fill with pods of a trace. */
+/* `headroom fill`: submits pods of a trace until the cluster is full, and reports how many GPUs each placement rule
+   could allocate. */
 
 #include "headroom/unstable/fill.h"
 #include "cli/cli.h"
@@ -16,8 +17,8 @@ static const double default_to = 1.3;
 struct fill_args {
   struct input_args input;
   const char *policies, *json, *csv, *markdown;
-  uint64_t seeds, threads; /* 0: not given, as below */
-  double to;
+  uint64_t seeds, threads; /* 0: not set */
+  double to;               /* 0: not set */
   bool quiet;
 };
 
@@ -27,19 +28,19 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(policies),
      .value = "A,B,...",
-     .help = "placement rules ('headroom list placements')"},
+     .help = "placement rules (see 'headroom list placements')"},
     {.name = "seeds",
      .kind = OPTION_WHOLE,
      .offset = AT(seeds),
      .value = "N",
-     .help = "runs of each rule, 10 unless given, under as many seeds from the scenario's on",
+     .help = "runs of each rule, with consecutive seeds that begin with the scenario's (default: 10)",
      .min = 1,
      .max = HR_MAX_FILL_SEEDS},
     {.name = "to",
      .kind = OPTION_REAL,
      .offset = AT(to),
      .value = "X",
-     .help = "pods come until they have asked for so many times the cluster's GPUs, 1.3 unless given",
+     .help = "submit pods until they have requested X times the cluster's GPUs (default: 1.3)",
      .min = 0.01,
      .max = HR_MAX_FILL_TO},
     THREADS_OPTION(fill_args),
@@ -47,27 +48,27 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(csv),
      .value = "FILE",
-     .help =
-         "write a CSV row for each rule, seed and whole per cent that arrived ('-': standard output, and no table)"},
+     .help = "write a CSV row for each rule, seed and per cent of requested GPUs ('-': standard output, without the "
+             "table)"},
     {.name = "json",
      .kind = OPTION_TEXT,
      .offset = AT(json),
      .value = "FILE",
-     .help = "write the means of all seeds, per cent by per cent, as JSON ('-' likewise)"},
+     .help = "write the means over all seeds, for each per cent of requested GPUs, as JSON ('-': standard output)"},
     {.name = "md",
      .kind = OPTION_TEXT,
      .offset = AT(markdown),
      .value = "FILE",
-     .help = "write the table as Markdown ('-' likewise)"},
+     .help = "write the table as Markdown ('-': standard output)"},
     QUIET_OPTION(fill_args),
     INPUT_OPTIONS(fill_args),
     {0}};
 
-static const char details[] = "Pods are drawn from the trace with replacement, shuffled, and come one by one;\n"
-                              "none leaves, and what does not fit fails. All rules of a seed meet the same\n"
-                              "pods. docs/researcher/fill.md has the rules.\n"
-                              "Files are written only when all runs succeeded. Exit code: 0 fine, 2 bad input\n"
-                              "or usage, 4 the system failed.\n\n"
+static const char details[] = "Pods are drawn from the trace with replacement, shuffled, and submitted one by\n"
+                              "one. No pod ends; a pod that does not fit fails. With one seed all rules receive\n"
+                              "the same pods. docs/researcher/fill.md describes the rules.\n"
+                              "Files are written only if all runs succeed. Exit code: 0 success, 2 bad input or\n"
+                              "usage, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom fill scenarios/openb.json --trace openb_pod_list_default.csv \\\n"
                               "    --policies fgd,weighted-best-fit,random --csv fill.csv\n"
@@ -86,13 +87,13 @@ struct fill {
 
 static enum hr_status add_rule(struct fill *fill, const char *name, struct hr_error *error) {
   const char *list = fill->args->policies;
-  if (!name[0]) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: a rule between commas is empty", list);
+  if (!name[0]) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: empty rule name", list);
   struct hr_error inner = {0};
   const struct hr_packing_rule *rule = hr_packing_rule_find(name, &inner);
   if (!rule) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s", list, inner.text);
   for (uint32_t i = 0; i < fill->n_rules; i++)
     if (fill->rules[i] == rule)
-      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s is there twice", list, rule->name);
+      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s is listed twice", list, rule->name);
   const struct hr_packing_rule **grown = realloc(fill->rules, (fill->n_rules + 1) * sizeof(*grown));
   if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fill->rules = grown;
@@ -102,9 +103,7 @@ static enum hr_status add_rule(struct fill *fill, const char *name, struct hr_er
 
 static enum hr_status split_rules(struct fill *fill, struct hr_error *error) {
   const char *text = fill->args->policies;
-  if (!text)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "fill: --policies A,B,... is missing: the rules to fill by\nTry 'headroom help fill'.");
+  if (!text) return hr_fail(error, HR_BAD_INPUT, "fill: --policies A,B,... is missing\nTry 'headroom help fill'.");
   for (;;) {
     size_t length = strcspn(text, ",");
     char *name = strndup(text, length);
@@ -135,9 +134,9 @@ static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
   return status;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Output ----------------------------------------------------------------------------------------- */
 
-static enum hr_status tell(const struct fill *fill, struct hr_error *error) {
+static enum hr_status print_results(const struct fill *fill, struct hr_error *error) {
   const struct fill_args *args = fill->args;
   enum hr_status status = args->csv ? hr_fill_write_csv(args->csv, fill->result, error) : HR_OK;
   if (status == HR_OK && args->markdown) status = hr_fill_write_markdown(args->markdown, fill->result, error);
@@ -146,7 +145,7 @@ static enum hr_status tell(const struct fill *fill, struct hr_error *error) {
   input_print_notes(stderr, &fill->input);
   if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown)) return HR_OK;
   status = hr_fill_print(stdout, fill->result, &fill->perf, wants_colour());
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "the table cannot be printed: %s", hr_status_meaning(status));
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
@@ -161,7 +160,7 @@ static enum hr_status run_all(struct fill *fill, const char *path, struct hr_err
   fill->input.untimed = true;
   if (status == HR_OK) status = input_read_trace(&fill->input, &fill->args->input, error);
   if (status == HR_OK) status = run_fill(fill, error);
-  return status == HR_OK ? tell(fill, error) : status;
+  return status == HR_OK ? print_results(fill, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
@@ -177,7 +176,8 @@ const struct verb verb_fill = {.name = "fill",
                                .operands = "SCENARIO",
                                .min_operands = 1,
                                .max_operands = 1,
-                               .summary = "pack pods of a trace until the cluster is full, by several placement rules",
+                               .summary =
+                                   "submit pods of a trace until the cluster is full, with several placement rules",
                                .details = details,
                                .options = options,
                                .args_bytes = sizeof(struct fill_args),

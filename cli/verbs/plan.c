@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom plan`: what to buy. */
+/* `headroom plan`: searches for the cheapest mix of capacity that meets the scenario's goals. */
 
 #include "headroom/unstable/plan.h"
 #include "cli/cli.h"
@@ -16,8 +16,8 @@ struct plan_args {
   struct input_args input;
   const char *json, *forecast;
   struct page_args page;
-  double growth;    /* 0: not given */
-  uint64_t threads; /* likewise */
+  double growth;    /* 0: not set */
+  uint64_t threads; /* 0: not set */
   bool exhaustive, brief, quiet;
 };
 
@@ -27,46 +27,47 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(json),
      .value = "FILE",
-     .help = "write the whole answer as JSON ('-': standard output, and no table)"},
+     .help = "write the whole answer as JSON ('-': standard output, without the table)"},
     {.name = "forecast",
      .kind = OPTION_TEXT,
      .offset = AT(forecast),
      .value = "N",
-     .help = "plan for the demand of the next N months, 1 to 18, as 'headroom forecast' has it, not for the trace; 3mo "
+     .help = "plan for the demand of the next N months, 1 to 18, as forecast by 'headroom forecast', instead of the "
+             "trace; 3mo "
              "is the same as 3"},
     {.name = "growth",
      .kind = OPTION_REAL,
      .offset = AT(growth),
      .value = "X",
-     .help = "of a forecast: demand in a year for 1 today, instead of the trend that the trace tells",
+     .help = "with --forecast: demand in a year relative to today, instead of the trend fitted to the trace",
      .min = HR_MIN_FORECAST_GROWTH,
      .max = HR_MAX_FORECAST_GROWTH},
     {.name = "exhaustive",
      .kind = OPTION_FLAG,
      .offset = AT(exhaustive),
-     .help = "run every candidate as often as finalists, to check the search (slow)"},
+     .help = "run every candidate as often as a finalist, to verify the search (slow)"},
     {.name = "brief",
      .kind = OPTION_FLAG,
      .offset = AT(brief),
-     .help = "the choice and its baseline alone: no price of tighter goals, no changed worlds"},
+     .help = "print only the choice and the comparison with the baseline; skip the sensitivity analysis"},
     REPORT_OPTION(AT(page)),
     THREADS_OPTION(plan_args),
     QUIET_OPTION(plan_args),
     INPUT_OPTIONS(plan_args),
     {0}};
 
-static const char details[] = "The scenario's 'plan' says what may be chosen (variables), what must be reached\n"
-                              "(constraints) and what is made small (objective); docs/planner/plan.md has it all.\n"
-                              "Constraints are of the form FIGURE <= NUMBER or FIGURE >= NUMBER, FIGURE being\n"
-                              "any of the JSON summary: wait_s.p95, wait_s.p95 of inference, completed,\n"
+static const char details[] = "The scenario's key 'plan' lists the capacity that may be bought (variables), the\n"
+                              "goals (constraints) and what is minimized (objective): docs/planner/plan.md.\n"
+                              "A constraint is METRIC <= NUMBER or METRIC >= NUMBER. METRIC is any metric of\n"
+                              "the JSON summary: wait_s.p95, wait_s.p95 of inference, completed,\n"
                               "deadline_miss of tenant retail, monthly_usd, utilization.submit_window, ...\n"
-                              "Exit code: 0 fine, 1 no mix meets the goals, 2 bad input or usage, 3 a policy\n"
-                              "broke its contract, 4 the system failed.\n\n"
+                              "Exit code: 0 success, 1 no mix meets the goals, 2 bad input or usage, 3 a policy\n"
+                              "broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom plan scenarios/plan-reserved-share.json\n"
                               "  headroom plan scenarios/plan-l4-or-t4.json --json - | jq .recommendation\n";
 
-struct plan_plan {
+struct plan_state {
   const struct plan_args *args;
   struct input input;
   struct hr_plan *plan;
@@ -74,7 +75,7 @@ struct plan_plan {
   struct hr_perf perf;
 };
 
-static enum hr_status make(struct plan_plan *plan, struct hr_error *error) {
+static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
   struct progress_bar bar;
   const struct plan_args *args = plan->args;
   struct hr_plan_config config = {.scenario = plan->input.scenario,
@@ -86,7 +87,7 @@ static enum hr_status make(struct plan_plan *plan, struct hr_error *error) {
                                   .forecast_growth = args->growth,
                                   .n_threads = count_threads(args->threads)};
   if (args->growth > 0 && !args->forecast)
-    return hr_fail(error, HR_BAD_INPUT, "--growth is that of a forecast; name one with --forecast 3mo");
+    return hr_fail(error, HR_BAD_INPUT, "--growth needs --forecast, e.g. --forecast 3mo");
   enum hr_status status =
       args->forecast ? parse_months("forecast", args->forecast, &config.forecast_months, error) : HR_OK;
   if (status != HR_OK) return status;
@@ -99,21 +100,21 @@ static enum hr_status make(struct plan_plan *plan, struct hr_error *error) {
   return status;
 }
 
-/* The page shows a run of the choice in depth: it is run once more, and followed. */
-static enum hr_status write_page(struct plan_plan *plan, struct hr_error *error) {
+/* The report shows a run of the choice in detail, which needs observers, so that run is repeated with them. */
+static enum hr_status write_page(struct plan_state *plan, struct hr_error *error) {
   struct hr_plan_case choice;
   enum hr_status status = hr_plan_choice_case(plan->plan, &choice, error);
   if (status != HR_OK) return status;
   const struct hr_replay_config config = {.scenario = choice.scenario, .trace = choice.trace, .seed = choice.seed};
   char *text = hr_plan_json(plan->plan, &plan->perf);
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the page");
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the HTML report");
   const struct page_subject subject = {.kind = "plan", .plan = text, .notes = hr_plan_notes(plan->plan)};
   status = page_run_and_write(&plan->page, &subject, &config, error);
   free(text);
   return status;
 }
 
-static enum hr_status tell(struct plan_plan *plan, struct hr_error *error) {
+static enum hr_status print_results(struct plan_state *plan, struct hr_error *error) {
   const struct plan_args *args = plan->args;
   const struct hr_notes *notes = hr_plan_notes(plan->plan);
   enum hr_status status = HR_OK;
@@ -124,25 +125,25 @@ static enum hr_status tell(struct plan_plan *plan, struct hr_error *error) {
     for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
     if (!is_stdout(args->json) && !is_stdout(args->page.report))
       status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
-    if (status != HR_OK) hr_fail(error, status, "the plan cannot be printed: %s", hr_status_meaning(status));
+    if (status != HR_OK) hr_fail(error, status, "cannot print the plan: %s", hr_status_meaning(status));
   }
   if (status != HR_OK || hr_plan_feasible(plan->plan)) return status;
   return hr_fail(error, HR_CHECK_FAILED, "%s: no mix meets the goals", plan->input.scenario->path);
 }
 
-static enum hr_status run_all(struct plan_plan *plan, const char *path, struct hr_error *error) {
+static enum hr_status run_all(struct plan_state *plan, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"json", plan->args->json}, {"report", plan->args->page.report}};
   enum hr_status status = input_open(&plan->input, path, &plan->args->input, error);
   if (status == HR_OK)
     status = input_check_outputs(&plan->input, path, outputs, sizeof outputs / sizeof *outputs, error);
   if (status == HR_OK) status = page_prepare(&plan->page, &plan->args->page, error);
   if (status == HR_OK) status = input_read_trace(&plan->input, &plan->args->input, error);
-  if (status == HR_OK) status = make(plan, error);
-  return status == HR_OK ? tell(plan, error) : status;
+  if (status == HR_OK) status = search(plan, error);
+  return status == HR_OK ? print_results(plan, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
-  struct plan_plan plan = {.args = args};
+  struct plan_state plan = {.args = args};
   enum hr_status status = run_all(&plan, operands->at[0], error);
   page_finish(&plan.page);
   hr_plan_destroy(plan.plan);
@@ -154,13 +155,14 @@ static void set_command(void *args, const struct command *command) {
   ((struct plan_args *)args)->page.command = *command;
 }
 
-const struct verb verb_plan = {.name = "plan",
-                               .operands = "SCENARIO",
-                               .min_operands = 1,
-                               .max_operands = 1,
-                               .summary = "find what to buy: the cheapest mix that meets the goals, with error bars",
-                               .details = details,
-                               .options = options,
-                               .args_bytes = sizeof(struct plan_args),
-                               .set_command = set_command,
-                               .run = run_verb};
+const struct verb verb_plan = {
+    .name = "plan",
+    .operands = "SCENARIO",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "find what to buy: the cheapest mix of capacity that meets the goals, with confidence intervals",
+    .details = details,
+    .options = options,
+    .args_bytes = sizeof(struct plan_args),
+    .set_command = set_command,
+    .run = run_verb};

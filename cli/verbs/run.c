@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom run --stream`: memory for the jobs that wait or run, and for no others. */
-
-#include "cli/verbs/run.h"
+/* `headroom run` and `headroom report`. `run` replays a trace once, replays it several times (--replications), or
+   streams it in bounded memory (--stream). `report` is `run` with an HTML report instead of the table. Outputs are
+   checked before the run, and written only if it succeeds. */
 
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/process.h"
+#include "cli/run_files.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/replications.h"
@@ -15,32 +16,36 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct stream_args {
-  const char *json;
-  bool check, quiet;
+struct run_args {
+  struct input_args input;
+  struct run_file_args files;
+  uint64_t threads; /* 0: not set */
+  bool check, quiet, stream;
+  bool no_table; /* `report` prints none */
 };
-/* Whether the scenario's policy can do without jobs that are over; an error that says what cannot. */
-enum hr_status check_stream(const struct hr_scenario *scenario, struct hr_error *error);
-/* Runs and tells. The input's trace was read. */
-enum hr_status run_stream(const struct input *input, const struct stream_args *args, struct hr_error *error);
 
-bool wants_many(const struct hr_scenario *scenario) {
+/* With --quiet no note reports rejected jobs, so a run whose jobs are all rejected would look like a success. */
+static void warn_if_all_rejected(const struct run_args *args, uint64_t n_submitted, uint64_t n_rejected) {
+  if (!args->quiet || n_rejected == 0 || n_rejected < n_submitted) return;
+  fprintf(stderr, "warning: all jobs were rejected (%" PRIu64 "); without --quiet, a note prints the reasons\n",
+          n_rejected);
+}
+
+/* ---- Replications ----------------------------------------------------------------------------------- */
+
+static bool is_replicated(const struct hr_scenario *scenario) {
   return scenario->replications.count > 1 || scenario->replications.metric.text;
 }
 
-enum hr_status add_replications(struct overrides *overrides, const char *value, struct hr_error *error) {
-  uint64_t count;
-  if (!value) return HR_OK;
-  if (value[0] == '{') return overrides_add(overrides, "replications", value, error);
-  if (!parse_whole(value, &count) || count < 1 || count > HR_MAX_REPLICATIONS)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "--replications %.200s: a whole number from 1 to %d is wanted, or a precision such as "
-                   "{\"metric\":\"wait_s.p95\",\"relative\":0.05}",
-                   value, HR_MAX_REPLICATIONS);
-  return overrides_add(overrides, "replications.count", value, error);
+/* As warn_if_all_rejected(); replications have no common count of rejected jobs. */
+static void warn_if_none_completed(const struct run_args *args, const struct hr_replicates *replicates) {
+  struct hr_replicated completed;
+  if (!args->quiet || hr_replicates_figure(replicates, "completed", &completed, NULL) != HR_OK) return;
+  if (completed.count > 0 && completed.mean <= 0) fprintf(stderr, "warning: no job completed in any replication\n");
 }
 
-enum hr_status run_many(const struct input *input, const struct many_args *args, struct hr_error *error) {
+/* Runs the scenario several times and prints the results. The trace was read. */
+static enum hr_status run_replications(const struct input *input, const struct run_args *args, struct hr_error *error) {
   struct progress_bar bar;
   struct hr_replicates *replicates;
   struct hr_replicate_config config = {.scenario = input->scenario,
@@ -54,30 +59,32 @@ enum hr_status run_many(const struct input *input, const struct many_args *args,
   enum hr_status status = hr_replicate(&config, &replicates, error);
   struct hr_perf perf = {.load_s = input->load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
   progress_bar_stop(&bar);
-  if (status == HR_OK && args->json) status = hr_replicates_write_json(args->json, replicates, &perf, error);
+  if (status == HR_OK && args->files.json)
+    status = hr_replicates_write_json(args->files.json, replicates, &perf, error);
+  if (status == HR_OK) warn_if_none_completed(args, replicates);
   if (status == HR_OK && !args->quiet) {
     const struct hr_notes *notes = hr_replicates_notes(replicates);
     input_print_notes(stderr, input);
     for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
-    if (!is_stdout(args->json)) status = hr_replicates_print(stdout, replicates, &perf, wants_colour());
-    if (status != HR_OK) hr_fail(error, status, "the table cannot be printed: %s", hr_status_meaning(status));
+    if (!is_stdout(args->files.json)) status = hr_replicates_print(stdout, replicates, &perf, wants_colour());
+    if (status != HR_OK) hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
   }
   hr_replicates_destroy(replicates);
   return status;
 }
 
-/* ---- What can be streamed --------------------------------------------------------------------------- */
+/* ---- Streaming: which scenarios can be streamed ----------------------------------------------------- */
 
-/* Of `queue`: what remembers more with each job that comes. */
-static const struct run_part {
+/* Parameters of the policy `queue` whose memory grows with the number of submitted jobs. */
+static const struct unbounded_param {
   const char *key;
-  const char *values[4]; /* ended by NULL */
-  const char *why;
-} parts[] = {
-    {"order", {"wfp3", NULL}, "keeps a lane for each run time that it has seen"},
+  const char *values[4]; /* ends with NULL */
+  const char *reason;
+} unbounded_params[] = {
+    {"order", {"wfp3", NULL}, "keeps a queue for each distinct run time"},
     {"market",
      {"deadline-greedy", "uniform-progress", "omniscient", NULL},
-     "keeps what each job had been given, or looks ahead"},
+     "keeps a record of each job, or looks ahead"},
 };
 
 static bool is_among(const char *word, const char *const *words) {
@@ -85,21 +92,21 @@ static bool is_among(const char *word, const char *const *words) {
   return *words != NULL;
 }
 
-static enum hr_status check_part(const struct hr_policy_choice *policy, const struct run_part *part,
-                                 struct hr_error *error) {
+static enum hr_status check_param(const struct hr_policy_choice *policy, const struct unbounded_param *unbounded,
+                                  struct hr_error *error) {
   for (size_t i = 0; i < policy->n_params; i++) {
-    if (strcmp(policy->ops->params[i].key, part->key) != 0) continue;
+    if (strcmp(policy->ops->params[i].key, unbounded->key) != 0) continue;
     char buffer[32];
     const char *value = hr_policy_choice_text(policy, i, buffer);
-    if (!is_among(value, part->values)) continue;
-    return hr_fail(error, HR_BAD_INPUT, "--stream: %s '%s' %s; choose another, or leave --stream out", part->key, value,
-                   part->why);
+    if (!is_among(value, unbounded->values)) continue;
+    return hr_fail(error, HR_BAD_INPUT, "--stream: %s '%s' %s; use another one, or drop --stream", unbounded->key,
+                   value, unbounded->reason);
   }
   return HR_OK;
 }
 
-/* What costs more for each job, by its key; NULL: nothing. */
-static const char *cost_by_job(const struct hr_scenario *scenario) {
+/* The key of a cost that is summed over all jobs; NULL: none. */
+static const char *cost_per_job_key(const struct hr_scenario *scenario) {
   const struct hr_cost_spec *costs = &scenario->costs;
   if (costs->storage.uusd_per_gb_month) return "storage.usd_per_gb_month";
   for (unsigned i = 0; costs->egress.uusd_per_gb && i < HR_N_CLASSES; i++)
@@ -107,27 +114,28 @@ static const char *cost_by_job(const struct hr_scenario *scenario) {
   return costs->downtime.uusd_per_missed_deadline ? "downtime.usd_per_missed_deadline" : NULL;
 }
 
-enum hr_status check_stream(const struct hr_scenario *scenario, struct hr_error *error) {
+/* Checks that policy and costs of the scenario need no record of finished jobs. */
+static enum hr_status check_stream(const struct hr_scenario *scenario, struct hr_error *error) {
   const struct hr_policy_choice *policy = &scenario->policy;
   if (strcmp(policy->ops->name, "queue") != 0)
-    return hr_fail(error, HR_BAD_INPUT, "--stream: policy '%s' may remember every job; 'queue' does not",
+    return hr_fail(error, HR_BAD_INPUT, "--stream: policy '%s' may keep a record of every job; use 'queue'",
                    policy->ops->name);
-  const char *by_job = cost_by_job(scenario);
+  const char *by_job = cost_per_job_key(scenario);
   if (by_job)
     return hr_fail(error, HR_BAD_INPUT,
-                   "--stream: 'costs.%s' is summed over all jobs at the end; leave it or --stream out", by_job);
+                   "--stream: 'costs.%s' is summed over all jobs at the end; remove it, or drop --stream", by_job);
   enum hr_status status = HR_OK;
-  for (size_t i = 0; status == HR_OK && i < sizeof parts / sizeof *parts; i++)
-    status = check_part(policy, &parts[i], error);
+  for (size_t i = 0; status == HR_OK && i < sizeof unbounded_params / sizeof *unbounded_params; i++)
+    status = check_param(policy, &unbounded_params[i], error);
   return status;
 }
 
-/* ---- The run ---------------------------------------------------------------------------------------- */
+/* ---- Streaming: the run ----------------------------------------------------------------------------- */
 
-/* All that a run is followed by; of scenarios without prices there are no accounts. */
+/* A streamed run and its observers. Ledger and meter are NULL if the scenario has no prices. */
 struct streaming {
   const struct input *input;
-  const struct stream_args *args;
+  const struct run_args *args;
   struct hr_streamed *streamed;
   struct hr_ledger *ledger;
   struct hr_meter *meter;
@@ -136,7 +144,7 @@ struct streaming {
   struct hr_notes notes;
 };
 
-static enum hr_status begin(struct streaming *self, struct hr_error *error) {
+static enum hr_status create_observers(struct streaming *self, struct hr_error *error) {
   const struct hr_scenario *scenario = self->input->scenario;
   bool has_prices = hr_scenario_has_prices(scenario);
   self->streamed = hr_streamed_create(self->input->trace);
@@ -144,11 +152,11 @@ static enum hr_status begin(struct streaming *self, struct hr_error *error) {
     self->ledger = hr_ledger_create(self->input->trace, &scenario->cluster, false);
     self->meter = hr_meter_create(self->input->trace, &scenario->cluster, &scenario->costs);
   }
-  bool made = self->streamed && (!has_prices || (self->ledger && self->meter));
-  return made ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  bool created = self->streamed && (!has_prices || (self->ledger && self->meter));
+  return created ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-static enum hr_status simulate(struct streaming *self, struct hr_error *error) {
+static enum hr_status stream_simulate(struct streaming *self, struct hr_error *error) {
   const struct hr_scenario *scenario = self->input->scenario;
   struct hr_observer observers[3] = {hr_streamed_observer(self->streamed)};
   struct progress_bar bar;
@@ -174,17 +182,17 @@ static enum hr_status simulate(struct streaming *self, struct hr_error *error) {
   return status;
 }
 
-static enum hr_status sum_up(struct streaming *self, struct hr_error *error) {
+static enum hr_status stream_summarize(struct streaming *self, struct hr_error *error) {
   const struct hr_scenario *scenario = self->input->scenario;
   const struct hr_cost_basis basis = {self->ledger, self->meter, &scenario->costs, scenario->classes};
   self->figures = hr_streamed_close(self->streamed, &scenario->cluster, self->result);
   if (!self->ledger) return HR_OK;
   enum hr_status status = hr_ledger_close(self->ledger, self->result);
-  if (status != HR_OK) return hr_fail(error, status, "out of memory for the accounts");
+  if (status != HR_OK) return hr_fail(error, status, "out of memory for the costs");
   return hr_streamed_cost(self->streamed, &scenario->cluster, self->result, &basis, &self->figures, error);
 }
 
-static enum hr_status note(struct streaming *self, struct hr_error *error) {
+static enum hr_status stream_collect_notes(struct streaming *self, struct hr_error *error) {
   const struct hr_scenario *scenario = self->input->scenario;
   const struct hr_trace *trace = self->input->trace;
   struct hr_notes *notes = &self->notes;
@@ -194,14 +202,14 @@ static enum hr_status note(struct streaming *self, struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-static void print_notes(const struct streaming *self) {
+static void stream_print_notes(const struct streaming *self) {
   input_print_notes(stderr, self->input);
   for (size_t i = 0; i < self->notes.count; i++) fprintf(stderr, "note: %s\n", self->notes.text[i]);
 }
 
-static enum hr_status tell(const struct streaming *self, double sim_s, struct hr_error *error) {
+static enum hr_status stream_print_results(const struct streaming *self, double sim_s, struct hr_error *error) {
   const struct input *input = self->input;
-  const struct stream_args *args = self->args;
+  const struct run_args *args = self->args;
   const struct hr_notes *notes[] = {&input->scenario->notes, &input->trace->notes, &self->notes};
   const struct hr_run_label label = {.scenario = input->scenario->name,
                                      .trace = input->trace->source,
@@ -214,23 +222,25 @@ static enum hr_status tell(const struct streaming *self, double sim_s, struct hr
                                      .skipped = input->trace->skipped,
                                      .n_skipped_reasons = input->trace->n_skipped_reasons};
   const struct hr_perf perf = {.load_s = input->load_s, .sim_s = sim_s, .peak_rss_mib = peak_rss_mib()};
-  enum hr_status status = args->json ? hr_streamed_write_json(args->json, &self->figures, &label, &perf, error) : HR_OK;
-  if (status != HR_OK || args->quiet) return status;
-  print_notes(self);
-  if (is_stdout(args->json)) return HR_OK;
+  enum hr_status status =
+      args->files.json ? hr_streamed_write_json(args->files.json, &self->figures, &label, &perf, error) : HR_OK;
+  if (status != HR_OK) return status;
+  warn_if_all_rejected(args, self->figures.jobs_submitted, self->figures.jobs_rejected);
+  if (args->quiet) return HR_OK;
+  stream_print_notes(self);
+  if (is_stdout(args->files.json)) return HR_OK;
   status = hr_streamed_print(stdout, &self->figures, &label, &perf, terminal_style());
-  return status == HR_OK ? HR_OK
-                         : hr_fail(error, status, "the figures cannot be printed: %s", hr_status_meaning(status));
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the figures: %s", hr_status_meaning(status));
 }
 
-enum hr_status run_stream(const struct input *input, const struct stream_args *args, struct hr_error *error) {
+static enum hr_status run_stream(const struct input *input, const struct run_args *args, struct hr_error *error) {
   struct streaming self = {.input = input, .args = args};
   double begin_s = clock_s();
-  enum hr_status status = begin(&self, error);
-  if (status == HR_OK) status = simulate(&self, error);
-  if (status == HR_OK) status = sum_up(&self, error);
-  if (status == HR_OK) status = note(&self, error);
-  if (status == HR_OK) status = tell(&self, clock_s() - begin_s, error);
+  enum hr_status status = create_observers(&self, error);
+  if (status == HR_OK) status = stream_simulate(&self, error);
+  if (status == HR_OK) status = stream_summarize(&self, error);
+  if (status == HR_OK) status = stream_collect_notes(&self, error);
+  if (status == HR_OK) status = stream_print_results(&self, clock_s() - begin_s, error);
   hr_notes_finish(&self.notes);
   hr_streamed_figures_finish(&self.figures);
   hr_result_destroy(self.result);
@@ -240,7 +250,7 @@ enum hr_status run_stream(const struct input *input, const struct stream_args *a
   return status;
 }
 
-/* `headroom run`: read, check the outputs, replay, fold, and only then write. */
+/* ---- run: options ----------------------------------------------------------------------------------- */
 
 #define AT(field) offsetof(struct run_args, field)
 static const struct option options[] = {
@@ -254,22 +264,23 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(files.timeline),
      .value = "FILE",
-     .help = "write a CSV row whenever the number of waiting or running jobs or of GPUs in use changed"},
+     .help = "write a CSV row for each change of the number of waiting jobs, running jobs or allocated GPUs"},
     {.name = "costs",
      .kind = OPTION_TEXT,
      .offset = AT(files.costs),
      .value = "FILE",
-     .help = "write a CSV row per tenant, market and GPU type: GPU hours and dollars, idle and shared ones too"},
+     .help = "write a CSV row per tenant, market and GPU type with GPU hours and dollars, and rows for idle and shared "
+             "costs"},
     {.name = "json",
      .kind = OPTION_TEXT,
      .offset = AT(files.json),
      .value = "FILE",
-     .help = "write the summary as JSON ('-': standard output, and no table)"},
+     .help = "write the summary as JSON ('-': standard output, without the table)"},
     {.name = "md",
      .kind = OPTION_TEXT,
      .offset = AT(files.md),
      .value = "FILE",
-     .help = "write the summary as a page of Markdown ('-': standard output, and no table)"},
+     .help = "write the summary as Markdown ('-': standard output, without the table)"},
     {.name = "perfetto",
      .kind = OPTION_TEXT,
      .offset = AT(files.perfetto),
@@ -280,46 +291,49 @@ static const struct option options[] = {
      .offset = AT(files.openmetrics.file),
      .value = "FILE",
      .help =
-         "write metrics for Prometheus and Grafana (OpenMetrics text): DCGM's of GPUs, Kueue's and Slurm's of jobs"},
+         "write metrics for Prometheus and Grafana (OpenMetrics text), named as by dcgm-exporter, Kueue and a Slurm "
+         "exporter"},
     {.name = "openmetrics-step",
      .kind = OPTION_TEXT,
      .offset = AT(files.openmetrics.step),
      .value = "TIME",
-     .help = "the time between samples, e.g. 30s, 5min, 2h; 5min unless given, or more where the run is long"},
+     .help = "time between samples, e.g. 30s, 5min, 2h (default: 5min, or more for long runs)"},
     {.name = "openmetrics-by",
      .kind = OPTION_TEXT,
      .offset = AT(files.openmetrics.by),
      .value = "PLACE",
-     .help = "a series of GPU metrics for each node (the default), gpu or pool"},
+     .help = "one series of GPU metrics per node (default), gpu or pool"},
     REPORT_OPTION(AT(files.page)),
     BASELINE_OPTION(AT(files.page)),
     {.name = "replications",
      .kind = OPTION_TEXT,
      .offset = AT(input) + offsetof(struct input_args, replications),
      .value = "N",
-     .help = "run it N times with other random events, and say what all of them tell; or until a precision is reached: "
+     .help = "run N times with different random events, and print each metric with its confidence interval; or until a "
+             "precision is reached: "
              "{\"metric\":\"wait_s.p95\", \"relative\":0.05, \"confidence\":0.95, \"max\":200}"},
     {.name = "threads",
      .kind = OPTION_WHOLE,
      .offset = AT(threads),
      .value = "N",
-     .help = "replications at a time, as many as there are processors unless given; results are the same",
+     .help = "number of parallel replications (default: number of processors); does not change results",
      .min = 1,
      .max = HR_MAX_THREADS},
     {.name = "check",
      .kind = OPTION_FLAG,
      .offset = AT(check),
-     .help = "verify the engine's whole state while it runs (slow); results are the same"},
+     .help = "verify the engine's whole state during the run (slow); does not change results"},
     {.name = "stream",
      .kind = OPTION_FLAG,
      .offset = AT(stream),
-     .help = "keep nothing of jobs that are over: a sorted trace of any length in little memory, with fewer figures"},
+     .help = "discard finished jobs (bounded memory): replays a sorted trace of any length, and reports fewer metrics"},
     QUIET_OPTION(run_args),
     {0}};
 
-static const char details[] = "JSON and CSV are in seconds. Files are written only when the run succeeded.\n"
-                              "Exit code: 0 fine, 2 bad input or usage, 3 a policy broke its contract, 4 the\n"
-                              "system failed.\n\n"
+static const char details[] = "Times in JSON and CSV files are in seconds. Files are written only if the run\n"
+                              "succeeds. Rejected jobs do not change the exit code.\n"
+                              "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
+                              "4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom run scenarios/demo.json\n"
                               "  headroom run scenarios/helios.json --trace helios_trace.csv.gz \\\n"
@@ -327,13 +341,13 @@ static const char details[] = "JSON and CSV are in seconds. Files are written on
                               "  headroom run scenarios/swf.json --trace RICC-2010-2.swf.gz --json summary.json\n"
                               "  headroom run scenarios/helios.json --trace jobs.hrt --stream\n";
 
-/* A run and all that hangs off it. */
-struct run_run {
+/* A run, its observers and its files. */
+struct run_state {
   const struct run_args *args;
   struct input input;
   struct hr_replay replay;
   struct run_files files;
-  struct hr_timeline_summary *course; /* only for the table and for --md */
+  struct hr_timeline_summary *timeline; /* only for the table and for --md */
   struct hr_perf perf;
 };
 
@@ -341,15 +355,15 @@ static bool wants_table(const struct run_args *args) {
   return !args->quiet && !args->no_table && !run_files_to_stdout(&args->files);
 }
 
-/* ---- Replaying -------------------------------------------------------------------------------------- */
+/* ---- run: replay ------------------------------------------------------------------------------------ */
 
-static enum hr_status add_course(struct run_run *run, struct hr_error *error) {
-  run->course = hr_timeline_summary_create();
-  if (!run->course) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr_replay_add(&run->replay, hr_timeline_summary_observer(run->course), error);
+static enum hr_status add_timeline(struct run_state *run, struct hr_error *error) {
+  run->timeline = hr_timeline_summary_create();
+  if (!run->timeline) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr_replay_add(&run->replay, hr_timeline_summary_observer(run->timeline), error);
 }
 
-static enum hr_status replay(struct run_run *run, struct hr_error *error) {
+static enum hr_status replay(struct run_state *run, struct hr_error *error) {
   const struct run_args *args = run->args;
   struct progress_bar bar;
   const struct hr_replay_config config = {.scenario = run->input.scenario,
@@ -361,24 +375,24 @@ static enum hr_status replay(struct run_run *run, struct hr_error *error) {
                                           .progress = progress_bar_start(&bar, !args->quiet)};
   enum hr_status status = hr_replay_init(&run->replay, &config, error);
   if (status == HR_OK) status = run_files_follow(&run->files, &run->replay, error);
-  if (status == HR_OK && (wants_table(args) || args->files.md)) status = add_course(run, error);
+  if (status == HR_OK && (wants_table(args) || args->files.md)) status = add_timeline(run, error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   progress_bar_stop(&bar);
-  if (status == HR_OK && run->course) hr_timeline_summary_close(run->course, run->replay.result);
+  if (status == HR_OK && run->timeline) hr_timeline_summary_close(run->timeline, run->replay.result);
   run->perf.sim_s = run->replay.sim_s;
   return status;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- run: output ------------------------------------------------------------------------------------ */
 
-static void run_print_notes(const struct run_run *run) {
+static void print_notes(const struct run_state *run) {
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < run->replay.notes.count; i++) fprintf(stderr, "note: %s\n", run->replay.notes.text[i]);
   run_files_print_notes(stderr, &run->files);
 }
 
-static enum hr_status run_tell(struct run_run *run, struct hr_error *error) {
+static enum hr_status print_results(struct run_state *run, struct hr_error *error) {
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_trace *trace = run->input.trace;
   const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &run->replay.notes};
@@ -394,23 +408,22 @@ static enum hr_status run_tell(struct run_run *run, struct hr_error *error) {
                                .n_skipped_reasons = trace->n_skipped_reasons,
                                .alerts = run->replay.alerts,
                                .clock_us = trace->dated ? 0 : trace->origin_us,
-                               .course = run->course};
+                               .course = run->timeline};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = run_files_write(&run->files, &run->replay, &label, &run->perf, error);
   if (status != HR_OK) return status;
-  run_print_notes(run);
+  warn_if_all_rejected(run->args, run->replay.result->n_submitted, run->replay.result->n_rejected);
+  print_notes(run);
   if (!wants_table(run->args)) return HR_OK;
   status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, terminal_style());
-  return status == HR_OK ? HR_OK
-                         : hr_fail(error, status, "the summary cannot be printed: %s", hr_status_meaning(status));
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the summary: %s", hr_status_meaning(status));
 }
 
-/* ---- The verb --------------------------------------------------------------------------------------- */
+/* ---- run: the verb ---------------------------------------------------------------------------------- */
 
-/* The option of a file that tells what happened in one run, job by job or from instant to instant; NULL: none is
-   asked for. */
-static const char *file_of_one_run(const struct run_file_args *files) {
+/* The first option whose file describes a single run in detail; NULL: none is set. */
+static const char *single_run_option(const struct run_file_args *files) {
   return files->jobs               ? "jobs"
          : files->timeline         ? "timeline"
          : files->costs            ? "costs"
@@ -421,45 +434,41 @@ static const char *file_of_one_run(const struct run_file_args *files) {
                                    : NULL;
 }
 
-/* Many runs have no one list of jobs. */
-static enum hr_status check_many(const struct run_run *run, struct hr_error *error) {
-  const char *of_one = file_of_one_run(&run->args->files);
-  if (!of_one && run->args->check) of_one = "check";
-  if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
+/* Replications have no common list of jobs or timeline. */
+static enum hr_status check_replicated(const struct run_state *run, struct hr_error *error) {
+  const char *option = single_run_option(&run->args->files);
+  if (!option && run->args->check) option = "check";
+  if (!option || !is_replicated(run->input.scenario)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
-                 "--%s tells of one run, and there are to be several replications; leave one of "
-                 "them out (--set replications.count=1)",
-                 of_one);
+                 "--%s needs a single run, but this scenario has several replications; add --set replications.count=1",
+                 option);
 }
 
-/* A streamed run keeps no jobs to tell of. */
-static enum hr_status check_streamed(const struct run_run *run, struct hr_error *error) {
-  const char *of_jobs = file_of_one_run(&run->args->files);
-  if (of_jobs)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "--stream keeps nothing of jobs that are over, and --%s tells of them; leave one of them out",
-                   of_jobs);
-  if (wants_many(run->input.scenario))
-    return hr_fail(error, HR_BAD_INPUT,
-                   "--stream is of one run, and there are to be several replications; leave one of them out (--set "
-                   "replications.count=1)");
+/* A streamed run keeps no record of jobs, so it can write no file about them. */
+static enum hr_status check_streamed(const struct run_state *run, struct hr_error *error) {
+  const char *option = single_run_option(&run->args->files);
+  if (option)
+    return hr_fail(error, HR_BAD_INPUT, "--stream discards finished jobs, which --%s needs; use one of the two",
+                   option);
+  if (is_replicated(run->input.scenario))
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "--stream needs a single run, but this scenario has several replications; add --set replications.count=1");
   return check_stream(run->input.scenario, error);
 }
 
-static enum hr_status run_or_replicate(struct run_run *run, struct hr_error *error) {
+static enum hr_status run_or_replicate(struct run_state *run, struct hr_error *error) {
   const struct run_args *args = run->args;
-  const struct many_args many = {.json = args->files.json, .threads = args->threads, .quiet = args->quiet};
-  const struct stream_args stream = {.json = args->files.json, .check = args->check, .quiet = args->quiet};
-  if (args->stream) return run_stream(&run->input, &stream, error);
-  if (wants_many(run->input.scenario)) return run_many(&run->input, &many, error);
+  if (args->stream) return run_stream(&run->input, args, error);
+  if (is_replicated(run->input.scenario)) return run_replications(&run->input, args, error);
   enum hr_status status = replay(run, error);
-  return status == HR_OK ? run_tell(run, error) : status;
+  return status == HR_OK ? print_results(run, error) : status;
 }
 
-static enum hr_status run_all(struct run_run *run, const char *path, struct hr_error *error) {
+static enum hr_status run_all(struct run_state *run, const char *path, struct hr_error *error) {
   const struct run_args *args = run->args;
   const struct run_file_args *files = &args->files;
-  if (run_files_wanted(files)) signals_tell_closed_pipes();
+  if (run_files_wanted(files)) signals_report_closed_pipes();
   const struct output outputs[] = {{"jobs", files->jobs},
                                    {"timeline", files->timeline},
                                    {"costs", files->costs},
@@ -470,23 +479,22 @@ static enum hr_status run_all(struct run_run *run, const char *path, struct hr_e
                                    {"report", files->page.report}};
   enum hr_status status = input_open(&run->input, path, &args->input, error);
   if (status == HR_OK && files->costs && !hr_scenario_has_prices(run->input.scenario))
-    status = hr_fail(error, HR_BAD_INPUT,
-                     "--costs %s: nothing in %s has a price; give a pool a market, or the scenario costs", files->costs,
-                     path);
+    status = hr_fail(error, HR_BAD_INPUT, "--costs %s: %s has no prices; set a pool's market, or the scenario's costs",
+                     files->costs, path);
   if (status == HR_OK)
     status = input_check_outputs(&run->input, path, outputs, sizeof outputs / sizeof *outputs, error);
-  if (status == HR_OK) status = args->stream ? check_streamed(run, error) : check_many(run, error);
+  if (status == HR_OK) status = args->stream ? check_streamed(run, error) : check_replicated(run, error);
   run->input.streamed = args->stream;
   if (status == HR_OK) status = run_files_init(&run->files, files, &run->input, error);
   if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
   return status == HR_OK ? run_or_replicate(run, error) : status;
 }
 
-enum hr_status run_scenario(const struct run_args *args, const char *path, struct hr_error *error) {
-  struct run_run run = {.args = args};
+static enum hr_status run_scenario(const struct run_args *args, const char *path, struct hr_error *error) {
+  struct run_state run = {.args = args};
   enum hr_status status = run_all(&run, path, error);
   run_files_finish(&run.files);
-  hr_timeline_summary_destroy(run.course);
+  hr_timeline_summary_destroy(run.timeline);
   hr_replay_finish(&run.replay);
   input_finish(&run.input);
   return status;
@@ -504,9 +512,59 @@ const struct verb verb_run = {.name = "run",
                               .operands = "SCENARIO",
                               .min_operands = 1,
                               .max_operands = 1,
-                              .summary = "replay a trace against a scenario's cluster and print the numbers",
+                              .summary = "replay a trace on a scenario's cluster and print the main metrics",
                               .details = details,
                               .options = options,
                               .args_bytes = sizeof(struct run_args),
                               .set_command = set_command,
                               .run = run_verb};
+
+/* ---- report ----------------------------------------------------------------------------------------- */
+
+static const struct option report_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_TEXT,
+     .offset = AT(files.page.report),
+     .value = "FILE",
+     .help = "the HTML file (default: report.html in the current folder; '-': standard output)"},
+    BASELINE_OPTION(AT(files.page)),
+    QUIET_OPTION(run_args),
+    INPUT_OPTIONS(run_args),
+    {0}};
+
+static const char report_details[] = "The report is one HTML file that needs no network. run, compare, plan and sweep\n"
+                                     "also write one with --report FILE.\n"
+                                     "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
+                                     "4 system failure.\n\n"
+                                     "Examples:\n"
+                                     "  headroom report scenarios/demo.json\n"
+                                     "  headroom run scenarios/demo.json --policy fifo --json fifo.json\n"
+                                     "  headroom report scenarios/demo.json --policy sjf --baseline fifo.json \\\n"
+                                     "    -o sjf.html\n";
+
+static void set_report_defaults(void *args) {
+  struct run_args *run = args;
+  run->no_table = true;
+  run->files.page.report = "report.html";
+}
+
+static enum hr_status run_report(const void *args, const struct words *operands, struct hr_error *error) {
+  const struct run_args *run = args;
+  enum hr_status status = run_scenario(run, operands->at[0], error);
+  if (status == HR_OK && !run->quiet && !run_files_to_stdout(&run->files))
+    printf("wrote %s; open it in a browser\n", run->files.page.report);
+  return status;
+}
+
+const struct verb verb_report = {.name = "report",
+                                 .operands = "SCENARIO",
+                                 .min_operands = 1,
+                                 .max_operands = 1,
+                                 .summary = "replay a trace like 'run' and write an HTML report",
+                                 .details = report_details,
+                                 .options = report_options,
+                                 .args_bytes = sizeof(struct run_args),
+                                 .set_defaults = set_report_defaults,
+                                 .set_command = set_command,
+                                 .run = run_report};

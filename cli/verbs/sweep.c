@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom sweep` and `headroom merge`: many runs into a SQLite file, and such files into one. */
+/* `headroom sweep` runs a grid of settings and stores each run as a row of a SQLite file; `headroom merge` merges such
+   files. */
 
 #include "headroom/unstable/sweep.h"
 #include "cli/cli.h"
@@ -17,7 +18,7 @@
 struct sweep_args {
   const char *db, *csv, *shard;
   struct page_args page;
-  uint64_t threads, max_runs; /* 0: not given */
+  uint64_t threads, max_runs; /* 0: not set */
   bool quiet;
 };
 
@@ -27,49 +28,49 @@ static const struct option sweep_options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(db),
      .value = "FILE",
-     .help = "the SQLite file, made or gone on with; unless given, the grid's name with .sqlite, in this folder"},
+     .help = "the SQLite file to create or resume (default: the grid's name with .sqlite, in the current folder)"},
     {.name = "csv",
      .kind = OPTION_TEXT,
      .offset = AT(csv),
      .value = "FILE",
-     .help = "write the file's runs as CSV, too ('-': standard output, and no table)"},
+     .help = "also write the file's runs as CSV ('-': standard output, without the table)"},
     {.name = "threads",
      .kind = OPTION_WHOLE,
      .offset = AT(threads),
      .value = "N",
-     .help = "runs at a time, as many as there are processors unless given; under mpirun of each rank, and 1 unless "
-             "given; results are the same",
+     .help =
+         "number of parallel runs (default: number of processors; under mpirun per rank, default: 1); does not change "
+         "results",
      .min = 1,
      .max = HR_MAX_THREADS},
     {.name = "shard",
      .kind = OPTION_TEXT,
      .offset = AT(shard),
      .value = "I/N",
-     .help = "only the I-th of N parts of the runs, I from 1 on; headroom merge puts the files together"},
+     .help = "run only the I-th of N parts, with I from 1 to N; 'headroom merge' merges the files"},
     {.name = "max-runs",
      .kind = OPTION_WHOLE,
      .offset = AT(max_runs),
      .value = "N",
-     .help = "refuse a grid of more runs than this, instead of the grid's own 'max_runs'",
+     .help = "refuse a grid with more runs than this, instead of the grid's own 'max_runs'",
      .min = 1,
      .max = 1e9},
     REPORT_OPTION(AT(page)),
     QUIET_OPTION(sweep_args),
     {0}};
 
-static const char sweep_details[] =
-    "GRID is a JSON file: a scenario, axes, a design (docs/researcher/sweep.md). All scenarios\n"
-    "are loaded and all traces read before the first run. Runs are kept as they end:\n"
-    "a sweep that was stopped goes on when the same command is given again. When all\n"
-    "are made, the file has the same bytes however it came about.\n"
-    "Under mpirun, rank 0 deals the runs to the other ranks and writes the file.\n"
-    "Exit code: 0 fine, 2 bad input or usage (a file of another sweep is left as it\n"
-    "is), 3 a policy broke its contract, 4 the system failed.\n\n"
-    "Examples:\n"
-    "  headroom sweep scenarios/sweeps/demo.json\n"
-    "  headroom sweep scenarios/sweeps/demo.json --shard 1/3 --db part1.sqlite\n"
-    "  mpirun -n 16 headroom sweep scenarios/sweeps/demo.json\n"
-    "  sqlite3 demo.sqlite 'SELECT nodes, policy, wait_mean_s FROM points'\n";
+static const char sweep_details[] = "GRID is a JSON file with a scenario, axes and a design\n"
+                                    "(docs/researcher/sweep.md). All scenarios and traces are read before the first\n"
+                                    "run. Each run is stored when it ends: an interrupted sweep resumes when the same\n"
+                                    "command is repeated. The complete file has the same bytes in either case.\n"
+                                    "Under mpirun, rank 0 assigns the runs to the other ranks and writes the file.\n"
+                                    "Exit code: 0 success, 2 bad input or usage (the file of another sweep is not\n"
+                                    "changed), 3 a policy broke its contract, 4 system failure.\n\n"
+                                    "Examples:\n"
+                                    "  headroom sweep scenarios/sweeps/demo.json\n"
+                                    "  headroom sweep scenarios/sweeps/demo.json --shard 1/3 --db part1.sqlite\n"
+                                    "  mpirun -n 16 headroom sweep scenarios/sweeps/demo.json\n"
+                                    "  sqlite3 demo.sqlite 'SELECT nodes, policy, wait_mean_s FROM points'\n";
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
@@ -81,7 +82,7 @@ static enum hr_status parse_shard(const char *text, struct hr_sweep_config *conf
   if (length < sizeof part) memcpy(part, text, length);
   bool good = text[length] == '/' && parse_whole(part, &shard) && parse_whole(text + length + 1, &count);
   if (!good || shard == 0 || shard > count || count > HR_MAX_SHARDS)
-    return hr_fail(error, HR_BAD_INPUT, "--shard %.60s: I/N is wanted, with I from 1 to N, as in 2/3", text);
+    return hr_fail(error, HR_BAD_INPUT, "--shard %.60s: expected I/N with I from 1 to N, such as 2/3", text);
   config->shard = (uint32_t)shard;
   config->n_shards = (uint32_t)count;
   return HR_OK;
@@ -99,13 +100,13 @@ static char *default_file(const char *grid) {
   return file;
 }
 
-/* A job of several ranks has one for each processor, as a rule. */
+/* An MPI job usually has one rank per processor, so each rank uses one thread by default. */
 static uint32_t count_sweep_threads(uint64_t asked) {
   bool launched = getenv("OMPI_COMM_WORLD_RANK") || getenv("PMI_RANK") || getenv("PMIX_RANK");
   return asked == 0 && launched ? 1 : count_threads(asked);
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Output ----------------------------------------------------------------------------------------- */
 
 static enum hr_status write_page(struct page *page, const char *grid, const char *file,
                                  const struct hr_sweep_counts *counts, struct hr_error *error) {
@@ -118,8 +119,8 @@ static enum hr_status write_page(struct page *page, const char *grid, const char
   return status;
 }
 
-static enum hr_status tell(const char *file, const char *csv, bool quiet, const struct hr_sweep_counts *counts,
-                           struct hr_error *error) {
+static enum hr_status print_results(const char *file, const char *csv, bool quiet, const struct hr_sweep_counts *counts,
+                                    struct hr_error *error) {
   enum hr_status status = csv ? hr_sweep_write_csv(csv, file, error) : HR_OK;
   if (status != HR_OK || quiet) return status;
   for (size_t i = 0; i < counts->notes.count; i++) fprintf(stderr, "note: %s\n", counts->notes.text[i]);
@@ -140,26 +141,27 @@ static enum hr_status sweep_into(const struct sweep_args *args, const char *grid
   enum hr_status status = parse_shard(args->shard, &config, error);
   if (status == HR_OK) status = page_prepare(&page, &args->page, error);
   if (status == HR_OK) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, &grid, 1, error);
-  if (status == HR_OK && is_stdout(file)) status = hr_fail(error, HR_BAD_INPUT, "--db -: a file is wanted");
-  if (status != HR_OK) return leads ? status : HR_OK; /* the first rank tells it */
+  if (status == HR_OK && is_stdout(file))
+    status = hr_fail(error, HR_BAD_INPUT, "--db -: expected a file, not standard output");
+  if (status != HR_OK) return leads ? status : HR_OK; /* the first rank reports it */
   config.progress = progress_bar_start(&bar, leads && !args->quiet);
   status = hr_sweep(&config, &counts, error);
   progress_bar_stop(&bar);
-  if (!leads) status = HR_OK; /* likewise */
+  if (!leads) status = HR_OK; /* the first rank reports errors */
   if (status == HR_OK && leads && args->page.report) status = write_page(&page, grid, file, &counts, error);
   bool quiet = args->quiet || is_stdout(args->page.report);
-  if (status == HR_OK && leads) status = tell(file, args->csv, quiet, &counts, error);
+  if (status == HR_OK && leads) status = print_results(file, args->csv, quiet, &counts, error);
   page_finish(&page);
   hr_notes_finish(&counts.notes);
   return status;
 }
 
-static enum hr_status run_sweep(const void *args, const struct words *operands, struct hr_error *error) {
-  const struct sweep_args *given = args;
-  char *made = given->db ? NULL : default_file(operands->at[0]);
-  if (!given->db && !made) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = sweep_into(given, operands->at[0], given->db ? given->db : made, error);
-  free(made);
+static enum hr_status run_sweep(const void *untyped, const struct words *operands, struct hr_error *error) {
+  const struct sweep_args *args = untyped;
+  char *generated = args->db ? NULL : default_file(operands->at[0]);
+  if (!args->db && !generated) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = sweep_into(args, operands->at[0], args->db ? args->db : generated, error);
+  free(generated);
   return status;
 }
 
@@ -171,7 +173,7 @@ const struct verb verb_sweep = {.name = "sweep",
                                 .operands = "GRID",
                                 .min_operands = 1,
                                 .max_operands = 1,
-                                .summary = "run a scenario under many settings, into a SQLite file",
+                                .summary = "run a scenario with many settings and store the results in a SQLite file",
                                 .details = sweep_details,
                                 .options = sweep_options,
                                 .args_bytes = sizeof(struct sweep_args),
@@ -190,32 +192,32 @@ static const struct option merge_options[] = {
      .kind = OPTION_TEXT,
      .offset = offsetof(struct merge_args, csv),
      .value = "FILE",
-     .help = "write the new file's runs as CSV, too ('-': standard output, and no table)"},
+     .help = "also write the new file's runs as CSV ('-': standard output, without the table)"},
     {.name = "quiet",
      .letter = 'q',
      .kind = OPTION_FLAG,
      .offset = offsetof(struct merge_args, quiet),
-     .help = "no table; errors are still told"},
+     .help = "print no table; errors are still printed"},
     {0}};
 
-static const char merge_details[] = "Puts the runs of files of one sweep together. OUT is made, or replaced if it is\n"
-                                    "a sweep's file. Grid, scenario, trace and version must be the same; a run that\n"
-                                    "two files hold must be the same in both. Where runs are missing, OUT is written\n"
-                                    "all the same, and headroom sweep GRID --db OUT makes them.\n"
-                                    "Exit code: 0 fine, 1 runs are missing, 2 bad input or usage (nothing is\n"
-                                    "written), 4 the system failed.\n\n"
+static const char merge_details[] = "Merges files of the same sweep. OUT is created, or replaced if it is the file of\n"
+                                    "a sweep. Grid, scenario, trace and version must be equal. A run that is in\n"
+                                    "several files must be equal in all. OUT is written even if runs are missing;\n"
+                                    "'headroom sweep GRID --db OUT' then adds them.\n"
+                                    "Exit code: 0 success, 1 runs are missing, 2 bad input or usage (nothing is\n"
+                                    "written), 4 system failure.\n\n"
                                     "Example:\n"
                                     "  headroom merge demo.sqlite part1.sqlite part2.sqlite part3.sqlite\n";
 
-static enum hr_status run_merge(const void *args, const struct words *operands, struct hr_error *error) {
-  const struct merge_args *given = args;
+static enum hr_status run_merge(const void *untyped, const struct words *operands, struct hr_error *error) {
+  const struct merge_args *args = untyped;
   const char *file = operands->at[0];
-  const struct output outputs[] = {{"csv", given->csv}};
+  const struct output outputs[] = {{"csv", args->csv}};
   struct hr_sweep_counts counts;
   enum hr_status status =
       outputs_check(outputs, sizeof outputs / sizeof *outputs, operands->at, operands->count, error);
   if (status == HR_OK) status = hr_sweep_merge(file, operands->at + 1, operands->count - 1, &counts, error);
-  if (status == HR_OK) status = tell(file, given->csv, given->quiet, &counts, error);
+  if (status == HR_OK) status = print_results(file, args->csv, args->quiet, &counts, error);
   if (status == HR_OK && counts.missing)
     status =
         hr_fail(error, HR_CHECK_FAILED, "%s: %" PRIu64 " of %" PRIu64 " runs are missing, the first is run %" PRIu64,
@@ -227,7 +229,7 @@ const struct verb verb_merge = {.name = "merge",
                                 .operands = "OUT SHARD...",
                                 .min_operands = 2,
                                 .max_operands = SIZE_MAX,
-                                .summary = "put the files of a sweep's shards into one",
+                                .summary = "merge the files of a sweep's shards into one",
                                 .details = merge_details,
                                 .options = merge_options,
                                 .args_bytes = sizeof(struct merge_args),

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom trace check`: what is wrong or suspicious in a trace, before anyone simulates it. */
+/* `headroom trace` and its actions that read a single trace: check (wrong or suspicious jobs), stats (statistics) and
+   pack (the packed format). The other actions are in trace_generate.c, trace_merge.c, trace_anonymise.c and
+   trace_transform.c. */
 
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/process.h"
 #include "headroom/unstable/trace_report.h"
 
 #include <stdio.h>
+
+/* ---- trace check ------------------------------------------------------------------------------------ */
 
 struct trace_check_args {
   struct input_args input;
@@ -15,65 +20,62 @@ struct trace_check_args {
 };
 
 #define AT(field) offsetof(struct trace_check_args, field)
-static const struct option options[] = {
+static const struct option check_options[] = {
     {.name = "cluster",
      .kind = OPTION_TEXT,
      .offset = AT(cluster),
      .value = "SCENARIO",
-     .help = "hold the jobs against this scenario's cluster, too; the trace is read as the scenario reads its own"},
+     .help = "also compare the jobs with this scenario's cluster; the trace is read as the scenario reads its own"},
     {.name = "allow",
      .kind = OPTION_TEXT,
      .offset = AT(allow),
      .value = "CODE,...",
-     .help = "do not look for these, e.g. burst,gap"},
+     .help = "skip these kinds of findings, e.g. burst,gap (see 'headroom list findings')"},
     {.name = "output",
      .letter = 'o',
      .kind = OPTION_TEXT,
      .offset = AT(output),
      .value = "FILE",
-     .help = "where to write the table; standard output unless given"},
+     .help = "write the table to a file (default: standard output)"},
     {.name = "json",
      .kind = OPTION_TEXT,
      .offset = AT(json),
      .value = "FILE",
-     .help = "write the findings as JSON ('-': standard output, and no table unless -o names a file)"},
+     .help = "write the findings as JSON ('-': standard output; the table is then only written to the file of -o)"},
     {.name = "quiet",
      .letter = 'q',
      .kind = OPTION_FLAG,
      .offset = AT(quiet),
-     .help = "no table on standard output; files are written, errors told, and the exit code is the same"},
+     .help = "print no table on standard output; files, errors and the exit code do not change"},
     TRACE_OPTIONS(trace_check_args),
     {0}};
 
-static const char details[] =
-    "The trace is read leniently: bad rows are findings like others. Findings are\n"
-    "errors (rows are lost, jobs never run, queues never drain), warnings\n"
-    "(suspicious) or notes (to know). docs/reference/trace-check.md has each kind, when it is\n"
-    "told, what it means and what to do.\n"
-    "Exit code: 0 nothing but notes, 1 errors or warnings, 2 the trace cannot be\n"
-    "read, or bad usage, 4 the system failed.\n\n"
-    "Examples:\n"
-    "  headroom trace check jobs.csv --cluster scenarios/demo.json\n"
-    "  headroom trace check philly.csv.gz --allow burst,gap --json findings.json\n";
+static const char check_details[] = "The trace is read with --lenient: bad rows are findings too. A finding is an\n"
+                                    "error (rows are lost, jobs never run, queues never drain), a warning\n"
+                                    "(suspicious) or a note (for information). docs/reference/trace-check.md lists\n"
+                                    "each kind, when it is reported, what it means and what to do.\n"
+                                    "Exit code: 0 no errors or warnings, 1 errors or warnings, 2 the trace cannot be\n"
+                                    "read, or bad usage, 4 system failure.\n\n"
+                                    "Examples:\n"
+                                    "  headroom trace check jobs.csv --cluster scenarios/demo.json\n"
+                                    "  headroom trace check philly.csv.gz --allow burst,gap --json findings.json\n";
 
-struct checked {
+struct trace_check_state {
   const struct trace_check_args *args;
   struct input input;
   struct hr_trace_check_config config;
   struct hr_trace_check *check;
 };
 
-/* ---- Reading ---------------------------------------------------------------------------------------- */
-
-static enum hr_status parse_allowed(struct checked *checked, struct hr_error *error) {
-  const char *text = checked->args->allow;
+static enum hr_status parse_allowed(struct trace_check_state *check, struct hr_error *error) {
+  const char *text = check->args->allow;
   struct hr_error inner = {0};
-  enum hr_status status = text ? hr_findings_parse(text, checked->config.allowed, &inner) : HR_OK;
+  enum hr_status status = text ? hr_findings_parse(text, check->config.allowed, &inner) : HR_OK;
   return status == HR_OK ? HR_OK : hr_fail(error, status, "--allow %.200s: %s", text, inner.text);
 }
 
-static enum hr_status check_outputs(const struct checked *checked, const char *path, struct hr_error *error) {
-  const struct trace_check_args *args = checked->args;
+static enum hr_status check_outputs(const struct trace_check_state *check, const char *path, struct hr_error *error) {
+  const struct trace_check_args *args = check->args;
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
   const char *const inputs[] = {path, args->cluster ? args->cluster : path};
   const size_t n_outputs = sizeof outputs / sizeof *outputs;
@@ -81,60 +83,57 @@ static enum hr_status check_outputs(const struct checked *checked, const char *p
   return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
-/* As `run SCENARIO --trace FILE` would read it, where a scenario is given. */
-static enum hr_status read_all(struct checked *checked, const char *path, struct hr_error *error) {
-  struct input_args args = checked->args->input;
+/* With --cluster, the trace is read as `run SCENARIO --trace FILE` reads it. */
+static enum hr_status read_all(struct trace_check_state *check, const char *path, struct hr_error *error) {
+  struct input_args args = check->args->input;
   args.lenient = true;
   args.trace = path;
-  if (!checked->args->cluster) return input_read_trace_alone(path, &args, &checked->input.trace, error);
-  enum hr_status status = input_open(&checked->input, checked->args->cluster, &args, error);
-  return status == HR_OK ? input_read_trace(&checked->input, &args, error) : status;
+  if (!check->args->cluster) return input_read_trace_alone(path, &args, &check->input.trace, error);
+  enum hr_status status = input_open(&check->input, check->args->cluster, &args, error);
+  return status == HR_OK ? input_read_trace(&check->input, &args, error) : status;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
-
-static enum hr_status tell(const struct checked *checked, struct hr_error *error) {
-  const struct trace_check_args *args = checked->args;
+static enum hr_status check_print(const struct trace_check_state *check, struct hr_error *error) {
+  const struct trace_check_args *args = check->args;
   bool to_file = args->output && !is_stdout(args->output);
   bool table = to_file || (!args->quiet && !is_stdout(args->json));
-  enum hr_status status = args->json ? hr_trace_check_write_json(args->json, checked->check, error) : HR_OK;
+  enum hr_status status = args->json ? hr_trace_check_write_json(args->json, check->check, error) : HR_OK;
   if (status != HR_OK || !table) return status;
-  return hr_trace_check_write(to_file ? args->output : "-", checked->check, !to_file && wants_colour(), error);
+  return hr_trace_check_write(to_file ? args->output : "-", check->check, !to_file && wants_colour(), error);
 }
 
-static enum hr_status judge(const struct checked *checked, const char *path, struct hr_error *error) {
-  size_t errors = hr_trace_check_count(checked->check, HR_SEVERITY_ERROR);
-  size_t warnings = hr_trace_check_count(checked->check, HR_SEVERITY_WARNING);
+static enum hr_status fail_on_findings(const struct trace_check_state *check, const char *path,
+                                       struct hr_error *error) {
+  size_t errors = hr_trace_check_count(check->check, HR_SEVERITY_ERROR);
+  size_t warnings = hr_trace_check_count(check->check, HR_SEVERITY_WARNING);
   if (errors + warnings == 0) return HR_OK;
-  return hr_fail(error, HR_CHECK_FAILED, "%s: %zu error%s and %zu warning%s; --allow CODE,... is for what is known",
-                 path, errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+  return hr_fail(error, HR_CHECK_FAILED, "%s: %zu error%s and %zu warning%s; --allow CODE,... accepts known ones", path,
+                 errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
 }
 
-/* ---- The action ------------------------------------------------------------------------------------- */
-
-static enum hr_status run_all(struct checked *checked, const char *path, struct hr_error *error) {
-  enum hr_status status = parse_allowed(checked, error);
-  if (status == HR_OK) status = check_outputs(checked, path, error);
-  if (status == HR_OK) status = read_all(checked, path, error);
+static enum hr_status run_all(struct trace_check_state *check, const char *path, struct hr_error *error) {
+  enum hr_status status = parse_allowed(check, error);
+  if (status == HR_OK) status = check_outputs(check, path, error);
+  if (status == HR_OK) status = read_all(check, path, error);
   if (status != HR_OK) return status;
-  checked->config.trace = checked->input.trace;
-  const struct hr_scenario *scenario = checked->input.scenario;
+  check->config.trace = check->input.trace;
+  const struct hr_scenario *scenario = check->input.scenario;
   if (scenario) {
-    checked->config.cluster = &scenario->cluster;
-    checked->config.cluster_name = scenario->name;
-    checked->config.classes = scenario->classes;
-    checked->config.speeds = scenario->speeds;
+    check->config.cluster = &scenario->cluster;
+    check->config.cluster_name = scenario->name;
+    check->config.classes = scenario->classes;
+    check->config.speeds = scenario->speeds;
   }
-  status = hr_trace_check_make(&checked->config, &checked->check, error);
-  if (status == HR_OK) status = tell(checked, error);
-  return status == HR_OK ? judge(checked, path, error) : status;
+  status = hr_trace_check_make(&check->config, &check->check, error);
+  if (status == HR_OK) status = check_print(check, error);
+  return status == HR_OK ? fail_on_findings(check, path, error) : status;
 }
 
 static enum hr_status run_action(const void *args, const struct words *operands, struct hr_error *error) {
-  struct checked checked = {.args = args};
-  enum hr_status status = run_all(&checked, operands->at[0], error);
-  hr_trace_check_destroy(checked.check);
-  input_finish(&checked.input);
+  struct trace_check_state check = {.args = args};
+  enum hr_status status = run_all(&check, operands->at[0], error);
+  hr_trace_check_destroy(check.check);
+  input_finish(&check.input);
   return status;
 }
 
@@ -142,13 +141,13 @@ const struct verb verb_trace_check = {.name = "trace check",
                                       .operands = "TRACE",
                                       .min_operands = 1,
                                       .max_operands = 1,
-                                      .summary = "say what is wrong or suspicious in a trace: exit code 0 or 1",
-                                      .details = details,
-                                      .options = options,
+                                      .summary = "list what is wrong or suspicious in a trace: exit code 0 or 1",
+                                      .details = check_details,
+                                      .options = check_options,
                                       .args_bytes = sizeof(struct trace_check_args),
                                       .run = run_action};
 
-/* `headroom trace stats`: what is in a trace, in numbers. */
+/* ---- trace stats ------------------------------------------------------------------------------------ */
 
 struct stats_args {
   struct input_args input;
@@ -163,27 +162,27 @@ static const struct option stats_options[] = {
      .kind = OPTION_TEXT,
      .offset = STATS_AT(output),
      .value = "FILE",
-     .help = "where to write the tables; standard output unless given"},
+     .help = "write the tables to a file (default: standard output)"},
     {.name = "json",
      .kind = OPTION_TEXT,
      .offset = STATS_AT(json),
      .value = "FILE",
-     .help = "write all figures as JSON ('-': standard output, and no tables unless -o names a file)"},
+     .help = "write all figures as JSON ('-': standard output; the tables are then only written to the file of -o)"},
     {.name = "quiet",
      .letter = 'q',
      .kind = OPTION_FLAG,
      .offset = STATS_AT(quiet),
-     .help = "no tables on standard output, no notes; files are written and errors told"},
+     .help = "print no tables on standard output and no notes; files are still written"},
     TRACE_OPTIONS(stats_args),
     {0}};
 
-static const char stats_details[] =
-    "Sizes, run times and GPU hours by size, class, tenant, user and outcome; when\n"
-    "jobs come; how unevenly; which distributions fit. docs/reference/trace-stats.md says how\n"
-    "each figure is computed.\n\n"
-    "Examples:\n"
-    "  headroom trace stats jobs.csv\n"
-    "  headroom trace stats philly.csv.gz --json stats.json\n";
+static const char stats_details[] = "Prints sizes, run times and GPU hours by size, class, tenant, user and outcome;\n"
+                                    "arrivals by hour and weekday; burstiness; fitted distributions.\n"
+                                    "docs/reference/trace-stats.md defines each figure.\n"
+                                    "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
+                                    "Examples:\n"
+                                    "  headroom trace stats jobs.csv\n"
+                                    "  headroom trace stats philly.csv.gz --json stats.json\n";
 
 static enum hr_status stats_check_outputs(const struct stats_args *args, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
@@ -192,8 +191,8 @@ static enum hr_status stats_check_outputs(const struct stats_args *args, const c
   return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
-static enum hr_status stats_tell(const struct stats_args *args, const struct hr_trace_stats *stats,
-                                 struct hr_error *error) {
+static enum hr_status stats_print(const struct stats_args *args, const struct hr_trace_stats *stats,
+                                  struct hr_error *error) {
   bool to_file = args->output && !is_stdout(args->output);
   bool table = to_file || (!args->quiet && !is_stdout(args->json));
   enum hr_status status = args->json ? hr_trace_stats_write_json(args->json, stats, error) : HR_OK;
@@ -202,8 +201,8 @@ static enum hr_status stats_tell(const struct stats_args *args, const struct hr_
                               error);
 }
 
-static enum hr_status stats_run_action(const void *of, const struct words *operands, struct hr_error *error) {
-  const struct stats_args *args = of;
+static enum hr_status stats_run_action(const void *untyped, const struct words *operands, struct hr_error *error) {
+  const struct stats_args *args = untyped;
   const char *path = operands->at[0];
   struct hr_trace *trace = NULL;
   struct hr_trace_stats *stats = NULL;
@@ -211,7 +210,7 @@ static enum hr_status stats_run_action(const void *of, const struct words *opera
   if (status == HR_OK) status = input_read_trace_alone(path, &args->input, &trace, error);
   if (status == HR_OK && !args->quiet) input_print_trace_notes(stderr, trace);
   if (status == HR_OK) status = hr_trace_stats_make(trace, &stats, error);
-  if (status == HR_OK) status = stats_tell(args, stats, error);
+  if (status == HR_OK) status = stats_print(args, stats, error);
   hr_trace_stats_destroy(stats);
   hr_trace_destroy(trace);
   return status;
@@ -221,13 +220,14 @@ const struct verb verb_trace_stats = {.name = "trace stats",
                                       .operands = "TRACE",
                                       .min_operands = 1,
                                       .max_operands = 1,
-                                      .summary = "what is in a trace: sizes, run times, arrivals, shares, fits",
+                                      .summary =
+                                          "print statistics of a trace: sizes, run times, arrivals, shares, fits",
                                       .details = stats_details,
                                       .options = stats_options,
                                       .args_bytes = sizeof(struct stats_args),
                                       .run = stats_run_action};
 
-/* `headroom trace pack`: a trace of any format as a file that is mapped instead of read. */
+/* ---- trace pack ------------------------------------------------------------------------------------- */
 
 struct pack_args {
   struct input_args input;
@@ -240,7 +240,7 @@ static const struct option pack_options[] = {{.name = "output",
                                               .kind = OPTION_TEXT,
                                               .offset = offsetof(struct pack_args, output),
                                               .value = "FILE",
-                                              .help = "where to write the packed trace, as in jobs.hrt"},
+                                              .help = "the packed trace to write, e.g. jobs.hrt"},
                                              {.name = "json",
                                               .kind = OPTION_TEXT,
                                               .offset = offsetof(struct pack_args, json),
@@ -250,20 +250,21 @@ static const struct option pack_options[] = {{.name = "output",
                                               .letter = 'q',
                                               .kind = OPTION_FLAG,
                                               .offset = offsetof(struct pack_args, quiet),
-                                              .help = "no notes; errors are still told"},
+                                              .help = "print no notes; errors are still printed"},
                                              TRACE_OPTIONS(pack_args),
                                              {0}};
 
-static const char pack_details[] = "A packed trace is read like any other, without --format, and at once. It holds\n"
-                                   "all that was understood of the input; docs/reference/formats.md has its layout.\n\n"
-                                   "Example:\n"
+static const char pack_details[] = "A packed trace is memory-mapped, so it opens without parsing. It is recognised\n"
+                                   "without --format, and contains all fields that were read from the input.\n"
+                                   "docs/reference/formats.md describes its layout.\n"
+                                   "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
+                                   "Examples:\n"
                                    "  headroom trace pack jobs.csv.gz -o jobs.hrt\n"
                                    "  headroom run scenarios/demo.json --trace jobs.hrt\n";
 
-static enum hr_status check_output(const char *path, const struct pack_args *args, struct hr_error *error) {
+static enum hr_status pack_check_outputs(const char *path, const struct pack_args *args, struct hr_error *error) {
   if (!args->output)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "trace pack: -o FILE is missing: where to write the packed trace\nTry 'headroom help trace pack'.");
+    return hr_fail(error, HR_BAD_INPUT, "trace pack: -o FILE is missing\nTry 'headroom help trace pack'.");
   if (!hr_trace_writer_find("packed", args->output, error)) return HR_BAD_INPUT;
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
   const char *const inputs[] = {path};
@@ -276,7 +277,7 @@ static enum hr_status pack(const void *untyped, const struct words *operands, st
   const struct pack_args *args = untyped;
   struct hr_trace *trace = NULL;
   struct hr_packed packed;
-  enum hr_status status = check_output(operands->at[0], args, error);
+  enum hr_status status = pack_check_outputs(operands->at[0], args, error);
   if (status == HR_OK) status = input_read_trace_alone(operands->at[0], &args->input, &trace, error);
   if (status == HR_OK) status = hr_trace_pack(trace, args->output, &packed, error);
   if (status == HR_OK && args->json) status = hr_packed_write_json(&packed, args->json, error);
@@ -289,13 +290,13 @@ const struct verb verb_trace_pack = {.name = "trace pack",
                                      .operands = "TRACE",
                                      .min_operands = 1,
                                      .max_operands = 1,
-                                     .summary = "write a trace in the packed form, which loads at once",
+                                     .summary = "write a trace in the packed format, which opens without parsing",
                                      .details = pack_details,
                                      .options = pack_options,
                                      .args_bytes = sizeof(struct pack_args),
                                      .run = pack};
 
-/* `headroom trace`: what can be done with traces alone. An action is a file `cli/trace_ACTION.c`, and a line here. */
+/* ---- trace ------------------------------------------------------------------------------------------ */
 
 static const struct verb *const actions[] = {&verb_trace_generate,
                                              &verb_trace_check,
@@ -310,4 +311,4 @@ static const struct verb *const actions[] = {&verb_trace_generate,
                                              NULL};
 
 const struct verb verb_trace = {
-    .name = "trace", .summary = "make traces, look into them, change them", .actions = actions};
+    .name = "trace", .summary = "generate, check, describe and transform traces", .actions = actions};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom trace merge`: several traces as one, and several tenants. */
+/* `headroom trace merge`: merges several traces into one, and several tenants into one. */
 
 #include "cli/cli.h"
 #include "cli/verbs/trace_transform.h"
@@ -21,30 +21,32 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(align),
      .value = "HOW",
-     .help = "clock, unless given: each by its own clock; start: all begin where the first trace does"},
+     .help = "clock: keep each trace's own clock; start: move all traces to the beginning of the first one (default: "
+             "clock)"},
     {.name = "labels",
      .kind = OPTION_TEXT,
      .offset = AT(labels),
      .value = "A,B,...",
-     .help = "what the traces are called, one word each, instead of their files' names"},
+     .help = "labels of the traces, one word each (default: their file names)"},
     {.name = "keep-ids",
      .kind = OPTION_FLAG,
      .offset = AT(keep_ids),
-     .help = "ids stay as they are, which must then be distinct; else a trace's label and '/' stand before them"},
+     .help = "do not change job ids, which must then be distinct; by default 'LABEL/' is put before them"},
     {.name = "tenant-prefix",
      .kind = OPTION_FLAG,
      .offset = AT(tenant_prefix),
-     .help = "label and '/' stand before tenants and users, too: those of two traces are others, then"},
+     .help = "also put 'LABEL/' before tenants and users, so that those of different traces are distinct"},
     {.name = "merge-tenants",
      .kind = OPTION_LIST,
      .offset = AT(merge_tenants),
      .value = "A+B=NAME",
-     .help = "let tenants A and B (and more) be one, called NAME; may be given more than once"},
+     .help = "merge tenants A, B and more into NAME; may be repeated"},
     TRANSFORM_OPTIONS,
     {0}};
 
-static const char details[] = "Jobs of one instant stand in the order of the traces. Of a single trace its\n"
-                              "tenants can be merged. docs/reference/traces.md.\n\n"
+static const char details[] = "Jobs with equal submit times are in the order of the traces. With a single\n"
+                              "trace, only its tenants are merged. See docs/reference/traces.md.\n"
+                              "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom trace merge east.csv west.csv --tenant-prefix -o both.csv\n"
                               "  headroom trace merge jobs.csv --keep-ids --merge-tenants cv+nlp=research \\\n"
@@ -54,14 +56,14 @@ static void set_defaults(void *args) {
   *(struct trace_merge_args *)args = (struct trace_merge_args){.align = "clock"};
 }
 
-struct trace_merge_merge {
+struct merge_state {
   const struct trace_merge_args *args;
   struct hr_merge_spec spec;
   char **labels; /* [n] */
   size_t n;
   struct hr_tenant_merge *tenants; /* [merge_tenants.count] */
-  struct words *from;              /* likewise */
-  char **texts;                    /* likewise: what these are cut out of */
+  struct words *from;              /* [merge_tenants.count]: the merged names */
+  char **texts;                    /* [merge_tenants.count]: copies of the options, which hold the names */
 };
 
 static enum hr_status no_memory(struct hr_error *error) {
@@ -70,7 +72,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- Labels ----------------------------------------------------------------------------------------- */
 
-/* "jobs" of "folder/jobs.csv.gz", "stdin" of "-". */
+/* "jobs" for "folder/jobs.csv.gz", "stdin" for "-". The caller frees it. */
 static char *label_of_path(const char *path) {
   if (strcmp(path, "-") == 0) return strdup("stdin");
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -78,7 +80,7 @@ static char *label_of_path(const char *path) {
   return length ? strndup(name, length) : strdup(name);
 }
 
-/* The next word between commas; NULL when there is none, or no memory. */
+/* The next word of a list with commas, which the caller frees; NULL at the end or if memory is exhausted. */
 static char *next_label(const char **list) {
   if (!**list) return NULL;
   size_t length = strcspn(*list, ",");
@@ -87,17 +89,17 @@ static char *next_label(const char **list) {
   return label;
 }
 
-static enum hr_status check_count(const struct trace_merge_merge *merge, struct hr_error *error) {
+static enum hr_status check_count(const struct merge_state *merge, struct hr_error *error) {
   const char *labels = merge->args->labels;
   size_t count = 1;
   for (const char *at = labels; *at; at++) count += *at == ',';
   bool empty = !*labels || *labels == ',' || strstr(labels, ",,") || labels[strlen(labels) - 1] == ',';
   if (count == merge->n && !empty) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--labels %.200s: a word for each of %zu traces is wanted, with commas between",
+  return hr_fail(error, HR_BAD_INPUT, "--labels %.200s: expected %zu words separated by commas, one for each trace",
                  labels, merge->n);
 }
 
-static enum hr_status make_labels(struct trace_merge_merge *merge, const struct words *paths, struct hr_error *error) {
+static enum hr_status make_labels(struct merge_state *merge, const struct words *paths, struct hr_error *error) {
   const char *list = merge->args->labels;
   merge->n = paths->count;
   merge->labels = calloc(merge->n, sizeof *merge->labels);
@@ -109,7 +111,7 @@ static enum hr_status make_labels(struct trace_merge_merge *merge, const struct 
     for (size_t j = 0; status == HR_OK && j < i; j++)
       if (strcmp(merge->labels[i], merge->labels[j]) == 0)
         status = hr_fail(error, HR_BAD_INPUT,
-                         "%s: would be called '%.60s', as %s is; call the traces differently with --labels A,B,...",
+                         "%s: its label '%.60s' is also the label of %s; set other labels with --labels A,B,...",
                          paths->at[i], merge->labels[i], paths->at[j]);
   }
   return status;
@@ -117,9 +119,9 @@ static enum hr_status make_labels(struct trace_merge_merge *merge, const struct 
 
 /* ---- Tenants ---------------------------------------------------------------------------------------- */
 
-static enum hr_status parse_tenants(struct trace_merge_merge *merge, size_t number, struct hr_error *error) {
-  const char *given = merge->args->merge_tenants.at[number];
-  char *text = merge->texts[number] = strdup(given), *equals = text ? strrchr(text, '=') : NULL;
+static enum hr_status parse_tenants(struct merge_state *merge, size_t number, struct hr_error *error) {
+  const char *option = merge->args->merge_tenants.at[number];
+  char *text = merge->texts[number] = strdup(option), *equals = text ? strrchr(text, '=') : NULL;
   if (!text) return no_memory(error);
   enum hr_status status = HR_OK;
   bool good = equals && equals > text && equals[1];
@@ -131,14 +133,14 @@ static enum hr_status parse_tenants(struct trace_merge_merge *merge, size_t numb
     status = words_add(&merge->from[number], at, error);
   }
   if (!good)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "--merge-tenants %.200s: is not of the form A+B=NAME, as vision+speech=research", given);
+    return hr_fail(error, HR_BAD_INPUT, "--merge-tenants %.200s: expected A+B=NAME, such as vision+speech=research",
+                   option);
   const struct words *from = &merge->from[number];
   merge->tenants[number] = (struct hr_tenant_merge){{from->at, from->count}, equals + 1};
   return status;
 }
 
-static enum hr_status make_tenants(struct trace_merge_merge *merge, struct hr_error *error) {
+static enum hr_status make_tenants(struct merge_state *merge, struct hr_error *error) {
   size_t n = merge->args->merge_tenants.count;
   merge->tenants = calloc(n + 1, sizeof *merge->tenants);
   merge->from = calloc(n + 1, sizeof *merge->from);
@@ -149,7 +151,7 @@ static enum hr_status make_tenants(struct trace_merge_merge *merge, struct hr_er
   return status;
 }
 
-static void merge_finish(struct trace_merge_merge *merge) {
+static void merge_finish(struct merge_state *merge) {
   for (size_t i = 0; merge->labels && i < merge->n; i++) free(merge->labels[i]);
   for (size_t i = 0; merge->from && i < merge->args->merge_tenants.count; i++) words_finish(&merge->from[i]);
   for (size_t i = 0; merge->texts && i < merge->args->merge_tenants.count; i++) free(merge->texts[i]);
@@ -174,14 +176,13 @@ static enum hr_status find_align(const char *name, enum hr_align *align, struct 
   return unknown_word("alignment", name, known, error);
 }
 
-static enum hr_status settle(struct trace_merge_merge *merge, const struct words *paths, struct hr_error *error) {
+static enum hr_status read_options(struct merge_state *merge, const struct words *paths, struct hr_error *error) {
   const struct trace_merge_args *args = merge->args;
   enum hr_status status = find_align(args->align, &merge->spec.align, error);
   if (status == HR_OK && args->keep_ids && args->tenant_prefix)
-    status =
-        hr_fail(error, HR_BAD_INPUT, "--keep-ids leaves labels out, and --tenant-prefix wants them; leave one out");
+    status = hr_fail(error, HR_BAD_INPUT, "--keep-ids cannot be combined with --tenant-prefix, which needs labels");
   if (status == HR_OK && args->keep_ids && args->labels)
-    status = hr_fail(error, HR_BAD_INPUT, "--keep-ids leaves labels out, and --labels names some; leave one out");
+    status = hr_fail(error, HR_BAD_INPUT, "--keep-ids cannot be combined with --labels");
   if (status == HR_OK && !args->keep_ids) status = make_labels(merge, paths, error);
   if (status == HR_OK) status = make_tenants(merge, error);
   merge->spec.labels = (const char *const *)merge->labels;
@@ -192,15 +193,15 @@ static enum hr_status settle(struct trace_merge_merge *merge, const struct words
 }
 
 static enum hr_status run(const void *args, const struct words *operands, struct hr_error *error) {
-  struct trace_merge_merge merge = {.args = args};
+  struct merge_state merge = {.args = args};
   struct transform transform = {.args = &merge.args->base, .paths = operands, .action = "merge"};
   transform.method = merge.args->align;
-  enum hr_status status = settle(&merge, operands, error);
+  enum hr_status status = read_options(&merge, operands, error);
   if (status == HR_OK) status = transform_open(&transform, error);
   if (status == HR_OK)
     status = hr_transform_merge((const struct hr_trace *const *)transform.traces, operands->count, &merge.spec,
-                                &transform.made, error);
-  if (status == HR_OK) status = transform_tell(&transform, error);
+                                &transform.result, error);
+  if (status == HR_OK) status = transform_write(&transform, error);
   transform_finish(&transform);
   merge_finish(&merge);
   return status;
@@ -210,7 +211,7 @@ const struct verb verb_trace_merge = {.name = "trace merge",
                                       .operands = "TRACE...",
                                       .min_operands = 1,
                                       .max_operands = SIZE_MAX,
-                                      .summary = "make one trace of several",
+                                      .summary = "merge several traces into one",
                                       .details = details,
                                       .options = options,
                                       .args_bytes = sizeof(struct trace_merge_args),

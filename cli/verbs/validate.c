@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom validate`: reads all input of a run and prints how it was interpreted, 80 columns wide. */
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -9,11 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A pool but for its market, on standard output, 80 columns wide. */
-void print_pool(const struct hr_pool_spec *pool);
-
-/* What `validate` tells of a pool but for its market: its nodes, who may use them, how its GPUs are shared and joined.
- */
+/* ---- Pools: nodes ----------------------------------------------------------------------------------- */
 
 static void write_classes(FILE *out, uint32_t classes) {
   const char *before = ", only for ";
@@ -39,13 +36,13 @@ static void write_nodes(FILE *out, const void *what) {
   write_classes(out, pool->classes);
 }
 
-/* ---- Topology --------------------------------------------------------------------------------------- */
+/* ---- Pools: topology -------------------------------------------------------------------------------- */
 
 static void write_size(FILE *out, const char *name, uint32_t size, const char *of) {
   if (size) fprintf(out, " %s of %" PRIu32 " %s;", name, size, of);
 }
 
-static bool tells_topology(const struct hr_topology *topology) {
+static bool has_topology(const struct hr_topology *topology) {
   for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++) {
     bool parts = tier != HR_TIER_NODE && tier != HR_TIER_POOL && hr_topology_has(topology, tier);
     if (parts || topology->network[tier] != HR_NETWORK_NONE) return true;
@@ -53,7 +50,7 @@ static bool tells_topology(const struct hr_topology *topology) {
   return false;
 }
 
-/* The tiers that a pool has, and what joins them. */
+/* The tiers of a pool and the networks between them. */
 static void write_topology(FILE *out, const void *what) {
   const struct hr_topology *topology = what;
   fprintf(out, "topology:");
@@ -61,7 +58,7 @@ static void write_topology(FILE *out, const void *what) {
   write_size(out, "NUMA domains", topology->numa_gpus, "GPUs");
   write_size(out, "racks", topology->nodes_per_rack, "nodes");
   write_size(out, "zones", topology->racks_per_zone, "racks");
-  const char *between = " joined:";
+  const char *between = " networks:";
   for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++) {
     if (topology->network[tier] == HR_NETWORK_NONE) continue;
     fprintf(out, "%s %s %s", between, hr_tier_name(tier), hr_network_name((enum hr_network)topology->network[tier]));
@@ -69,16 +66,17 @@ static void write_topology(FILE *out, const void *what) {
   }
 }
 
-/* ---- Sharing ---------------------------------------------------------------------------------------- */
+/* ---- Pools: shared GPUs ----------------------------------------------------------------------------- */
 
-/* How fast jobs are beside each other. */
-static void write_neighbours(FILE *out, const void *what) {
+/* Relative speeds of jobs that share a GPU. */
+static void write_interference(FILE *out, const void *what) {
   const struct hr_pool_spec *pool = what;
   for (uint32_t i = 0; i < pool->n_interference; i++)
-    fprintf(out, "%s up to %.10g of a GPU together: speed %.10g",
-            i ? ";" : "neighbours:", pool->interference[i].up_to_milli / 1000.0, pool->interference[i].speed_ppm / 1e6);
+    fprintf(out, "%s up to %.10g of a GPU in use: speed %.10g",
+            i ? ";" : "interference:", pool->interference[i].up_to_milli / 1000.0,
+            pool->interference[i].speed_ppm / 1e6);
   for (uint32_t i = 0; i < pool->n_pairs; i++)
-    fprintf(out, "%s %s beside %s: speed %.10g", i || pool->n_interference ? ";" : "neighbours:", pool->pairs[i].model,
+    fprintf(out, "%s %s with %s: speed %.10g", i || pool->n_interference ? ";" : "interference:", pool->pairs[i].model,
             pool->pairs[i].with, pool->pairs[i].speed_ppm / 1e6);
 }
 
@@ -87,7 +85,7 @@ struct layout {
   uint32_t number, gpus_per_node;
 };
 
-/* As it is named, as it is, and which GPUs of a node have it at first. */
+/* The name of a layout, its instances, and the GPUs of a node that have it initially. */
 static void write_layout(FILE *out, const void *what) {
   const struct layout *layout = what;
   const struct hr_mig_layout *of = &layout->mig->layouts[layout->number];
@@ -100,7 +98,7 @@ static void write_layout(FILE *out, const void *what) {
 
 static void print_mig(const struct hr_mig_spec *mig, uint32_t gpus_per_node) {
   printf("            MIG: %s", hr_mig_mode_name(mig->mode));
-  if (mig->lead_us) printf(", %.10g s until an instance is there", (double)mig->lead_us / (double)HR_SECOND_US);
+  if (mig->lead_us) printf(", %.10g s to create an instance", (double)mig->lead_us / (double)HR_SECOND_US);
   putchar('\n');
   for (uint32_t i = 0; i < mig->n_layouts; i++) {
     const struct layout layout = {mig, i, gpus_per_node};
@@ -109,32 +107,21 @@ static void print_mig(const struct hr_mig_spec *mig, uint32_t gpus_per_node) {
   }
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
-
 static void print_line(text_writer *write, const void *what) {
   printf("%12s", "");
   print_wrapped_from(stdout, write, what, 12, 14);
 }
 
-void print_pool(const struct hr_pool_spec *pool) {
+/* Prints all of a pool but its market. */
+static void print_pool(const struct hr_pool_spec *pool) {
   printf("%10s", "");
   print_wrapped_from(stdout, write_nodes, pool, 10, 12);
-  if (tells_topology(&pool->topology)) print_line(write_topology, &pool->topology);
-  if (pool->n_interference || pool->n_pairs) print_line(write_neighbours, pool);
+  if (has_topology(&pool->topology)) print_line(write_topology, &pool->topology);
+  if (pool->n_interference || pool->n_pairs) print_line(write_interference, pool);
   if (pool->mig) print_mig(pool->mig, pool->gpus_per_node);
 }
 
-/* `headroom validate`: reads all that a run would read and says what was understood. */
-
-struct validate_args {
-  struct input_args input;
-};
-
-static const struct option options[] = {INPUT_OPTIONS(validate_args), {0}};
-
-static const char details[] = "The trace is read and checked too if the scenario or --trace names one.\n\n"
-                              "Example:\n"
-                              "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
+/* ---- Markets ---------------------------------------------------------------------------------------- */
 
 static double seconds(int64_t us) {
   return (double)us / (double)HR_SECOND_US;
@@ -157,32 +144,31 @@ static void write_duration(FILE *out, const char *name, const struct hr_duration
   }
 }
 
-struct reclaims {
+struct interruptions {
   const struct hr_spot_spec *spot;
   const char *preset;
 };
 
-static void write_reclaims(FILE *out, const void *what) {
-  const struct reclaims *reclaims = what;
-  const struct hr_spot_spec *spot = reclaims->spot;
-  const char *preset = reclaims->preset;
-  fprintf(out, "reclaimed: %s", hr_spot_model_name(spot->model));
+static void write_interruptions(FILE *out, const void *what) {
+  const struct interruptions *interruptions = what;
+  const struct hr_spot_spec *spot = interruptions->spot;
+  const char *preset = interruptions->preset;
+  fprintf(out, "interruptions: %s", hr_spot_model_name(spot->model));
   if (preset) fprintf(out, " (%s)", preset);
-  if (spot->model == HR_SPOT_TRACE)
-    fprintf(out, ", a record of %.4g h, again and again", seconds(spot->period_us) / 3600);
+  if (spot->model == HR_SPOT_TRACE) fprintf(out, ", a record of %.4g h, repeated", seconds(spot->period_us) / 3600);
   if (spot->model == HR_SPOT_ON_OFF) {
     write_duration(out, "up", &spot->up);
     write_duration(out, "down", &spot->down);
   }
   if (spot->model == HR_SPOT_EXPONENTIAL || spot->model == HR_SPOT_ADVISOR) {
     fprintf(out, ", %.4g per node and hour", spot->rate_per_h);
-    if (spot->batch_mean > 1) fprintf(out, ", %.4g at a time", spot->batch_mean);
+    if (spot->batch_mean > 1) fprintf(out, ", %.4g nodes at a time", spot->batch_mean);
   }
-  if (spot->model == HR_SPOT_BATHTUB) fprintf(out, ", at the latest after %.10g h", spot->bathtub.last_h);
+  if (spot->model == HR_SPOT_BATHTUB) fprintf(out, ", after at most %.10g h", spot->bathtub.last_h);
   if (spot->model != HR_SPOT_NONE) fprintf(out, ", notice %.10g s", seconds(spot->notice_us));
 }
 
-static void print_place(const struct hr_pool_source *source) {
+static void print_location(const struct hr_pool_source *source) {
   const char *const parts[] = {source->provider, source->instance, source->region, source->zone};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (parts[i]) printf(" %s", parts[i]);
@@ -193,9 +179,9 @@ static void print_billing(const struct hr_billing *billing) {
     printf("            billed by %.10g s", seconds(billing->granularity_us));
   else
     printf("            billed exactly");
-  if (billing->minimum_us) printf(", for %.10g s at least", seconds(billing->minimum_us));
+  if (billing->minimum_us) printf(", minimum %.10g s", seconds(billing->minimum_us));
   if (billing->free_if_reclaimed_us)
-    printf(", free if reclaimed within %.10g s", seconds(billing->free_if_reclaimed_us));
+    printf(", free if interrupted within %.10g s", seconds(billing->free_if_reclaimed_us));
 }
 
 static void print_price_curve(const struct hr_market_spec *market) {
@@ -204,16 +190,16 @@ static void print_price_curve(const struct hr_market_spec *market) {
     if (market->prices[i].uusd_h < lowest) lowest = market->prices[i].uusd_h;
     if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
   }
-  printf("            the price changes %" PRIu32 " times, from %.15g to %.15g $, for the last time at %.10g s\n",
+  printf("            the price changes %" PRIu32 " times, between %.15g and %.15g $, the last time at %.10g s\n",
          market->n_prices - 1, (double)lowest / 1e6, (double)highest / 1e6,
          seconds(market->prices[market->n_prices - 1].at_us));
 }
 
-/* Market, place, price and where that comes from. */
+/* Market, location, price and the source of the price. */
 static void print_market(const struct hr_market_spec *market, const struct hr_pool_source *source) {
   char origin[800];
   printf("            %s", hr_market_name(market->market));
-  print_place(source);
+  print_location(source);
   printf(", %.15g $ per GPU-hour\n              ", (double)market->price_uusd_h / 1e6);
   snprintf(origin, sizeof origin, "%s%s%s: %s", source->status, source->as_of ? ", as of " : "",
            source->as_of ? source->as_of : "", source->source);
@@ -232,11 +218,13 @@ static void print_market(const struct hr_market_spec *market, const struct hr_po
     putchar('\n');
   }
   if (market->market == HR_MARKET_SPOT) {
-    const struct reclaims reclaims = {&market->spot, source->spot_preset};
+    const struct interruptions interruptions = {&market->spot, source->spot_preset};
     printf("%12s", "");
-    print_wrapped_from(stdout, write_reclaims, &reclaims, 12, 14);
+    print_wrapped_from(stdout, write_interruptions, &interruptions, 12, 14);
   }
 }
+
+/* ---- The scenario ----------------------------------------------------------------------------------- */
 
 static void print_cluster(const struct hr_scenario *scenario) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
@@ -251,8 +239,8 @@ static void print_cluster(const struct hr_scenario *scenario) {
   }
 }
 
-/* How near together jobs of a class are to be, as long as they say nothing of it. */
-static void print_nearness(const struct hr_class_spec *classes) {
+/* The default locality of a class, for jobs that request none. */
+static void print_locality(const struct hr_class_spec *classes) {
   for (unsigned i = 0; i < HR_N_CLASSES; i++) {
     if (classes[i].within == HR_TIER_ANY) continue;
     printf("class     %s: within one %s", i ? hr_job_class_name((enum hr_job_class)i) : "default",
@@ -274,7 +262,7 @@ static void print_quota(const struct hr_quota_spec *quotas, const struct hr_quot
   printf("%s: %.10g GPUs guaranteed", cohort ? cohort : "", (double)node->guaranteed_milli / 1000);
   print_limit("borrows", node->borrow_milli);
   print_limit("lends", node->lend_milli);
-  print_limit("at most", node->max_milli);
+  print_limit("maximum", node->max_milli);
   if (node->weight != 1) printf(", weight %.10g", node->weight);
   putchar('\n');
 }
@@ -289,14 +277,14 @@ static void print_quotas(const struct hr_quota_spec *quotas) {
   print_quota(quotas, &quotas->fallback);
 }
 
-/* How fast jobs are by default, by pool; how many models have figures of their own. */
+/* The number of models with speeds of their own, and the speeds of all others by pool. */
 static void write_speeds(FILE *out, const void *what) {
   const struct hr_scenario *scenario = what;
   const struct hr_speeds *speeds = scenario->speeds;
   uint32_t n_models = 0;
   for (uint32_t i = 0; i < speeds->n_rows; i++)
     n_models += i == 0 || strcmp(speeds->rows[i - 1].model, speeds->rows[i].model) != 0;
-  fprintf(out, "of %" PRIu32 " model%s, relative to %s; of others", n_models, n_models == 1 ? "" : "s",
+  fprintf(out, "%" PRIu32 " model%s, relative to %s; other models:", n_models, n_models == 1 ? "" : "s",
           speeds->reference);
   for (uint32_t i = 0; i < speeds->n_pools; i++)
     fprintf(out, "%s %s %.6g", i ? "," : "", scenario->cluster.pools[i].name,
@@ -330,7 +318,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
     print_wrapped(stdout, scenario->description, 10, 10);
   }
   print_cluster(scenario);
-  print_nearness(scenario->classes);
+  print_locality(scenario->classes);
   if (scenario->quotas) print_quotas(scenario->quotas);
   print_speeds(scenario);
   printf("policy    ");
@@ -340,7 +328,9 @@ static void print_scenario(const struct hr_scenario *scenario) {
     printf("horizon   %.10g s\n", (double)scenario->horizon_us / (double)HR_SECOND_US);
 }
 
-/* A span of time in the largest unit that it fills. */
+/* ---- The trace -------------------------------------------------------------------------------------- */
+
+/* Writes a duration in the largest unit of which it has at least two. */
 static void write_span(FILE *out, int64_t span_us) {
   static const struct {
     double seconds;
@@ -360,11 +350,24 @@ static void write_trace(FILE *out, const void *what) {
   fprintf(out, "%s (%s): %" PRIu32 " job%s submitted over ", trace->source, trace->format, trace->n_jobs,
           trace->n_jobs == 1 ? "" : "s");
   write_span(out, trace->submit_us[trace->n_jobs - 1]);
-  fprintf(out, "; the largest asks for %" PRIu32 " GPU%s", largest, largest == 1 ? "" : "s");
+  fprintf(out, "; the largest requests %" PRIu32 " GPU%s", largest, largest == 1 ? "" : "s");
 }
 
-/* A trace that the scenario names may live elsewhere; one that the user names must be there. */
-static bool trace_is_elsewhere(const struct input *input, const struct input_args *args) {
+/* ---- The verb --------------------------------------------------------------------------------------- */
+
+struct validate_args {
+  struct input_args input;
+};
+
+static const struct option options[] = {INPUT_OPTIONS(validate_args), {0}};
+
+static const char details[] = "The trace is also read and checked if the scenario or --trace names one.\n"
+                              "Exit code: 0 the input is valid, 2 bad input or usage, 4 system failure.\n\n"
+                              "Example:\n"
+                              "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
+
+/* The trace that the scenario names may be missing on this machine; one that an option names must exist. */
+static bool trace_is_missing(const struct input *input, const struct input_args *args) {
   return !args->trace && access(input->trace_path, F_OK) != 0;
 }
 
@@ -372,17 +375,17 @@ static enum hr_status validate(struct input *input, const char *path, const stru
                                struct hr_error *error) {
   enum hr_status status = input_open(input, path, args, error);
   if (status != HR_OK) return status;
-  bool elsewhere = input->trace_path && trace_is_elsewhere(input, args);
-  if (input->trace_path && !elsewhere) status = input_read_trace(input, args, error);
+  bool missing = input->trace_path && trace_is_missing(input, args);
+  if (input->trace_path && !missing) status = input_read_trace(input, args, error);
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
   printf("trace     ");
   if (input->trace)
     print_wrapped_from(stdout, write_trace, input->trace, 10, 10);
-  else if (elsewhere)
-    printf("%s is not there; a run needs it\n", input->trace_path);
+  else if (missing)
+    printf("%s not found; a run needs it\n", input->trace_path);
   else
-    printf("to be named with --trace\n");
+    printf("none; set one with --trace\n");
   input_print_notes(stderr, input);
   return HR_OK;
 }
@@ -399,7 +402,7 @@ const struct verb verb_validate = {.name = "validate",
                                    .operands = "SCENARIO",
                                    .min_operands = 1,
                                    .max_operands = 1,
-                                   .summary = "check a scenario and its trace, and say what was understood",
+                                   .summary = "check a scenario and its trace, and print how they were interpreted",
                                    .details = details,
                                    .options = options,
                                    .args_bytes = sizeof(struct validate_args),

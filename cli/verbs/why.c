@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom why`: replay, asking all the while why jobs wait; then tell it of all of them, of a tenant's, or of one. */
+/* `headroom why`: replays a trace, records why jobs wait, and explains the waiting time of all jobs, of a tenant's
+   jobs, or of one job. */
 
 #include "headroom/unstable/why.h"
 #include "cli/cli.h"
@@ -15,11 +16,11 @@
 struct why_args {
   struct input_args input;
   const char *job, *tenant, *json;
-  uint64_t slowest; /* 0: not given */
+  uint64_t slowest; /* 0: not set */
   bool quiet;
 };
 
-enum { SLOWEST_OF_TENANT = 5, MOST_SLOWEST = 100000 };
+enum { SLOWEST_OF_TENANT = 5, MAX_SLOWEST = 100000 };
 
 #define AT(field) offsetof(struct why_args, field)
 static const struct option options[] = {
@@ -27,32 +28,34 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(job),
      .value = "ID",
-     .help =
-         "tell the life of one job, by its id in the trace: what it waited for, behind whom, and what became of it"},
+     .help = "explain one job, by its id in the trace: what it waited for, behind which jobs, where it ran, what "
+             "interrupted it"},
     {.name = "tenant",
      .kind = OPTION_TEXT,
      .offset = AT(tenant),
      .value = "NAME",
-     .help = "tell of one tenant's jobs alone, and which of them waited longest ('': of jobs without a tenant)"},
+     .help = "explain only one tenant's jobs, and list those that waited longest ('': jobs without a tenant)"},
     {.name = "slowest",
      .kind = OPTION_WHOLE,
      .offset = AT(slowest),
      .value = "N",
-     .help = "tell of the N jobs that waited longest, and why",
+     .help = "list the N jobs that waited longest, and why",
      .min = 1,
-     .max = MOST_SLOWEST},
+     .max = MAX_SLOWEST},
     {.name = "json",
      .kind = OPTION_TEXT,
      .offset = AT(json),
      .value = "FILE",
-     .help = "write the answer as JSON ('-': standard output, and no table)"},
+     .help = "write the answer as JSON ('-': standard output, without the table)"},
     INPUT_OPTIONS(why_args),
     QUIET_OPTION(why_args),
     {0}};
 
-static const char details[] = "Without --job, --tenant and --slowest it tells where all waiting time went: by\n"
-                              "reason, by tenant and by size of request. The parts of a wait sum to it exactly.\n"
-                              "docs/researcher/why.md says what the reasons mean.\n\n"
+static const char details[] = "Without --job, --tenant and --slowest, prints the waiting time of all jobs by\n"
+                              "reason, tenant and size of request. The parts of a wait add up to it exactly.\n"
+                              "docs/researcher/why.md explains the reasons.\n"
+                              "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
+                              "4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom why scenarios/demo.json\n"
                               "  headroom why scenarios/demo.json --job 17\n"
@@ -67,15 +70,15 @@ struct why_run {
   struct hr_why_question question;
 };
 
-/* ---- What is asked ---------------------------------------------------------------------------------- */
+/* ---- The question ----------------------------------------------------------------------------------- */
 
 static enum hr_status check_question(const struct why_args *args, struct hr_error *error) {
   if (!args->job || (!args->tenant && !args->slowest)) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--job tells of one job, --%s of several; leave one of them out",
+  return hr_fail(error, HR_BAD_INPUT, "--job selects one job and cannot be combined with --%s",
                  args->tenant ? "tenant" : "slowest");
 }
 
-/* The ids on both sides of a number among ids that are numbers. */
+/* The nearest smaller and larger ids of a trace whose ids are numbers. */
 static void find_neighbours(const struct hr_trace *trace, int64_t wanted, char *text, size_t size) {
   int64_t below = INT64_MIN, above = INT64_MAX;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -105,9 +108,9 @@ static enum hr_status unknown_job(const struct hr_trace *trace, const char *id, 
     free(words);
   } else {
     char first[HR_JOB_ID_BUFFER];
-    snprintf(text, sizeof text, "ids are numbers, the first is %.80s", hr_trace_job_id(trace, (hr_job){0}, first));
+    snprintf(text, sizeof text, "ids are numbers; the first is %.80s", hr_trace_job_id(trace, (hr_job){0}, first));
   }
-  return hr_fail(error, HR_BAD_INPUT, "--job %.80s: no job of %s has this id; %s", *id ? id : "''", trace->source,
+  return hr_fail(error, HR_BAD_INPUT, "--job %.80s: %s has no job with this id; %s", *id ? id : "''", trace->source,
                  text);
 }
 
@@ -120,12 +123,12 @@ static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_
   return unknown_job(trace, id, error);
 }
 
-/* That some jobs have none. */
+/* Checks that the trace has jobs without a tenant. */
 static enum hr_status check_tenantless(const struct hr_trace *trace, struct hr_error *error) {
   if (!trace->tenant || trace->n_jobs == 0) return HR_OK;
   for (uint32_t i = 0; i < trace->n_jobs; i++)
     if (trace->tenant[i] == HR_NONE) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--tenant '': no job of %s is without a tenant; the first is of '%.80s'",
+  return hr_fail(error, HR_BAD_INPUT, "--tenant '': all jobs of %s have a tenant; the first one's is '%.80s'",
                  trace->source, trace->tenants.text[trace->tenant[0]]);
 }
 
@@ -142,10 +145,10 @@ static enum hr_status find_tenant(const struct hr_trace *trace, const char *name
   for (uint32_t i = 0; i < names->count; i++) words[i] = names->text[i];
   const char *nearest = hr_nearest_word(name, words);
   enum hr_status status =
-      hr_fail(error, HR_BAD_INPUT, "--tenant %.80s: no job of %s is of this tenant%s%.80s%s", name, trace->source,
+      hr_fail(error, HR_BAD_INPUT, "--tenant %.80s: %s has no jobs of this tenant%s%.80s%s", name, trace->source,
               nearest        ? "; did you mean '"
               : names->count ? "; the first is '"
-                             : "; its jobs have none",
+                             : "; its jobs have no tenant",
               nearest        ? nearest
               : names->count ? names->text[0]
                              : "",
@@ -168,7 +171,7 @@ static enum hr_status read_question(struct why_run *run, struct hr_error *error)
   return find_tenant(trace, args->tenant, &run->question.tenant, error);
 }
 
-/* ---- Replaying -------------------------------------------------------------------------------------- */
+/* ---- Replay ----------------------------------------------------------------------------------------- */
 
 static enum hr_status add_observers(struct why_run *run, struct hr_error *error) {
   bool of_job = run->question.job.id != HR_NONE;
@@ -197,9 +200,9 @@ static enum hr_status replay(struct why_run *run, struct hr_error *error) {
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Output ----------------------------------------------------------------------------------------- */
 
-static enum hr_status tell(struct why_run *run, struct hr_error *error) {
+static enum hr_status print_results(struct why_run *run, struct hr_error *error) {
   const struct why_args *args = run->args;
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_why why = {.scenario = scenario->name,
@@ -218,8 +221,7 @@ static enum hr_status tell(struct why_run *run, struct hr_error *error) {
   if (!args->quiet) input_print_notes(stderr, &run->input);
   if (args->quiet || is_stdout(args->json)) return HR_OK;
   status = hr_why_print(stdout, &why, &run->question, wants_colour());
-  return status == HR_OK ? HR_OK
-                         : hr_fail(error, status, "the answer cannot be printed: %s", hr_status_meaning(status));
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the answer: %s", hr_status_meaning(status));
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
@@ -233,7 +235,7 @@ static enum hr_status run_all(struct why_run *run, const char *path, struct hr_e
   if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
   if (status == HR_OK) status = read_question(run, error);
   if (status == HR_OK) status = replay(run, error);
-  return status == HR_OK ? tell(run, error) : status;
+  return status == HR_OK ? print_results(run, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
@@ -250,7 +252,7 @@ const struct verb verb_why = {.name = "why",
                               .operands = "SCENARIO",
                               .min_operands = 1,
                               .max_operands = 1,
-                              .summary = "tell where waiting time went, and what a job waited for",
+                              .summary = "explain waiting time by reason, or why one job waited",
                               .details = details,
                               .options = options,
                               .args_bytes = sizeof(struct why_args),

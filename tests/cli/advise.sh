@@ -35,7 +35,7 @@ case_options_can_be_copied() {
   try 0 advise odd.json --quiet --json advice.json
   told=$(grep -A1 '"monthly_usd": {' advice.json | sed -n 's/.*"mean": \(.*\),/\1/p')
   awk "BEGIN { d = $(month after.json) - $(month before.json) - ($told); exit !(d > -0.01 && d < 0.01) }" ||
-    fail "copied options do not save what was told"
+    fail "copied options do not save the printed amount"
 }
 
 case_threads_do_not_matter() {

@@ -201,7 +201,7 @@ case_dates_of_prices() {
     try 2 validate wrong.json
     says stderr "'$date' is not a date like 2026-07-20, 2026-07 or 2026"
     try 2 list prices --as-of "$date"
-    says stderr "--as-of $date: a date like"
+    says stderr "--as-of $date: expected a date such as"
   done
 }
 
@@ -237,7 +237,7 @@ case_scenario_cut_off() {
 
 case_scenario_without_trace() {
   small_scenario
-  refuses 's\.json: names no trace; name one with --trace' s.json
+  refuses 's\.json: names no trace; set one with --trace' s.json
 }
 
 case_override_misspelt() {
@@ -262,7 +262,7 @@ case_parameter_twice() {
     --policy easy:order=sjf,aging_s=5,order=sjf
   sed -i 's/"order": "fifo",/"order": "fifo", "order": "sjf",/' s.json
   refuses "s\.json:4:49: duplicate key 'order'" s.json --policy sjf
-  # What the scenario or --set says of a parameter is another thing.
+  # The same mistake in the scenario or in --set is reported there.
   small_scenario
   printf '%s\n1,0,10,1\n' $header >t.csv
   accepts s.json --trace t.csv --set policy.order=largest --policy queue:order=sjf
@@ -290,7 +290,7 @@ case_map_misspelt() {
 
 # ---- Outputs -------------------------------------------------------------------------------------------------------
 
-# An output that cannot be written is told before the trace is read.
+# An output that cannot be written is reported before the trace is read.
 case_unwritable_output() {
   small_scenario
   try 2 run s.json --trace absent.csv --jobs nowhere/jobs.csv
@@ -306,7 +306,7 @@ case_unwritable_output() {
 case_two_outputs_in_one_file() {
   small_scenario
   try 2 run s.json --trace absent.csv --jobs x --json x
-  says stderr '--jobs and --json both write to x; two files are wanted'
+  says stderr '--jobs and --json both write to x'
   try 2 run s.json --trace absent.csv --jobs - --json -
   says stderr '--jobs and --json both write to standard output'
 }

@@ -53,7 +53,7 @@ mutated() {
   cp "suite/$file" original
   edit "suite/$file" "$expression"
   check_suite 1 --junit out.xml --json out.json
-  says stderr 'not as in base.json'
+  says stderr 'differ from base.json'
   says out.json '"passed": false'
   grep -q '<failure ' out.xml || fail "$expression: no failure in the XML"
   ! command -v xmllint >/dev/null || xmllint --noout --schema "$here/junit.xsd" out.xml 2>stderr || fail "$expression: XML"
@@ -109,7 +109,7 @@ case_mutations_of_the_rest() {
 case_reference_traces_are_made_again() {
   mkdir made
   sh "$reference/suite.sh" "$headroom" made
-  for file in made/*.csv; do cmp "$file" "$reference/$(basename "$file")" || fail "$file is another"; done
+  for file in made/*.csv; do cmp "$file" "$reference/$(basename "$file")" || fail "$file differs"; done
   [ "$(find made -name '*.csv' | wc -l)" -eq 6 ] || fail "not six traces"
 }
 
@@ -120,7 +120,7 @@ case_reference_suite_has_all_policies() {
   done
 }
 
-# ---- What is told --------------------------------------------------------------------------------------------------
+# ---- Output --------------------------------------------------------------------------------------------------------
 
 case_says_what_moved() {
   checked_suite
@@ -259,7 +259,7 @@ case_annotations() {
   checked_suite
   edit suite/gang-heavy.json 's/1.6/1.7/'
   check_suite 1
-  if grep -q '^::' stdout; then fail "annotations that nobody asked for"; fi
+  if grep -q '^::' stdout; then fail "annotations without --github"; fi
   check_suite 1 --github -q
   matches stdout '^::error file=suite/gang-heavy.json,title=headroom check%3A gangs/easy::cost.total_usd: .*%0A'
   [ "$(grep -c '^::error ' stdout)" -eq 3 ] || fail "not three annotations"
@@ -347,12 +347,12 @@ case_bad_tolerances() {
 case_options_of_scenarios() {
   checked_suite
   check_suite 2 --policy sjf
-  says stderr '--policy: is for a scenario, and suite/suite.json is a suite'
+  says stderr '--policy applies to a scenario, but suite/suite.json is a suite'
   check_suite 2 --set seed=3
-  says stderr '--set: is for a scenario'
+  says stderr '--set applies to a scenario'
   small_scenario
   try 2 check s.json --baseline b.json --update
-  says stderr 's.json: names no trace; name one with --trace FILE'
+  says stderr 's.json: names no trace; set one with --trace FILE'
   printf 'when;x,submit_s,long,gpus\n0,1,100,2\n0,10,x,2\n' >jobs.csv
   try 0 check s.json --trace jobs.csv --map duration=long --lenient --baseline b.json --update
   says stderr 'note: jobs.csv: 1 row skipped'

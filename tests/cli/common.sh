@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the scripts beside it: SCRIPT HEADROOM CASE [--update] runs one case in an empty folder of its own.
+# Sourced by the other scripts of this folder: SCRIPT HEADROOM CASE [--update] runs one case in an empty folder of its own.
 # shellcheck disable=SC2034 # used by the scripts
 set -euo pipefail
 
@@ -29,7 +29,7 @@ try() {
   [ "$code" -eq "$expected" ] || fail "exit code $code, not $expected: headroom $*"
 }
 
-# says FILE TEXT: the file has a line with this text; matches FILE REGEX likewise.
+# says FILE TEXT: the file has a line with this text; matches FILE REGEX: a line matches.
 says() {
   grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
 }
@@ -42,7 +42,7 @@ is_empty() {
   [ ! -s "$1" ] || fail "$1 is not empty"
 }
 
-# { reader_is_gone; COMMAND...; } | close_reader: the command's standard output is a pipe that nobody reads.
+# { reader_is_gone; COMMAND...; } | close_reader: the command's standard output is a pipe without a reader.
 reader_is_gone() {
   [ -p gone ] || mkfifo gone 2>/dev/null || :
   : <gone

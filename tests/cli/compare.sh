@@ -6,7 +6,7 @@
 
 demo=$project/scenarios/demo.json
 
-# Own nodes beside spot ones that are reclaimed at random, at a price that is drawn.
+# Owned nodes, and spot nodes with random interruptions and a random price.
 random_scenario() {
   cat >random.json <<'JSON'
 {
@@ -79,7 +79,7 @@ case_summaries_are_those_of_run() {
     "$headroom" run random.json --policy "$item" -q --json run.json
     without_perf run.json | sed '1d; s/,$//; s/^/      /' >expected
     sed 's/,$//' c.json >found
-    # The lines of the summary stand in the comparison as one block.
+    # The lines of the summary are one block of the comparison.
     awk 'NR == FNR { want[NR] = $0; n = NR; next }
          { have[FNR] = $0; m = FNR }
          END {
@@ -88,7 +88,7 @@ case_summaries_are_those_of_run() {
              if (i > n) exit 0
            }
            exit 1
-         }' expected found || fail "the summary of $item is another"
+         }' expected found || fail "the summary of $item differs"
   done
 }
 
@@ -166,7 +166,7 @@ case_standard_output() {
     try 0 compare "$demo" --policies fifo,sjf --$kind file
     [ "$kind" != json ] || { without_perf piped >a && without_perf file >b && mv a piped && mv b file; }
     cmp piped file >stderr || fail "$kind: another text on standard output"
-    [ -s stdout ] || fail "no table beside a file"
+    [ -s stdout ] || fail "no table in addition to the file"
   done
   try 0 compare "$demo" --policies fifo,sjf -q --json file
   is_empty stdout
@@ -201,11 +201,11 @@ case_interrupted() {
 case_bad_lists() {
   try 2 compare "$demo"
   says stderr '--policies A,B,... is missing'
-  refuses "--policies fifo,,sjf: a policy between commas is empty" "$demo" --policies fifo,,sjf
-  refuses "--policies fifo,: a policy between commas is empty" "$demo" --policies fifo,
-  refuses "is empty" "$demo" --policies ''
+  refuses "--policies fifo,,sjf: empty policy name" "$demo" --policies fifo,,sjf
+  refuses "--policies fifo,: empty policy name" "$demo" --policies fifo,
+  refuses "empty policy name" "$demo" --policies ''
   refuses "'order=sjf' has no policy before it" "$demo" --policies order=sjf,fifo
-  refuses "--policies fifo,sjf,fifo: fifo is there twice" "$demo" --policies fifo,sjf,fifo
+  refuses "--policies fifo,sjf,fifo: fifo is listed twice" "$demo" --policies fifo,sjf,fifo
   refuses "--policies sjff: unknown policy 'sjff'; did you mean 'sjf'?" "$demo" --policies fifo,sjff
   refuses "has no parameter 'ordr'; did you mean 'order'?" "$demo" --policies fifo,queue:ordr=sjf
   refuses "did you mean 'sjf'?" "$demo" --policies queue:order=sfj
@@ -215,10 +215,10 @@ case_bad_lists() {
 }
 
 case_bad_numbers() {
-  refuses '--replications 0: a whole number from 1 to 10000 is wanted' "$demo" --policies fifo --replications 0
-  refuses '--replications two: a whole number' "$demo" --policies fifo --replications two
-  refuses '--threads 0: a whole number from 1 to 1024 is wanted' "$demo" --policies fifo --threads 0
-  refuses '--threads 1025: a whole number' "$demo" --policies fifo --threads 1025
+  refuses '--replications 0: expected a whole number from 1 to 10000' "$demo" --policies fifo --replications 0
+  refuses '--replications two: expected a whole number' "$demo" --policies fifo --replications two
+  refuses '--threads 0: expected a whole number from 1 to 1024' "$demo" --policies fifo --threads 0
+  refuses '--threads 1025: expected a whole number' "$demo" --policies fifo --threads 1025
 }
 
 # What `run` refuses under a policy, a comparison refuses too.
@@ -226,7 +226,7 @@ case_policies_that_the_scenario_refuses() {
   random_scenario
   refuses "--policies sjf:placement=pool: --set policy.placement=pool: the placement" random.json --policies fifo,sjf:placement=pool
   small_scenario
-  refuses 's.json: names no trace; name one with --trace FILE' s.json --policies fifo
+  refuses 's.json: names no trace; set one with --trace FILE' s.json --policies fifo
   refuses 'absent.csv: ' s.json --trace absent.csv --policies fifo
 }
 

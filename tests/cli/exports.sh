@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A run in the formats of other tools: what the options ask for, and that the tools take it.
+# Exports for other tools: their options, and that the tools accept the files.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -8,25 +8,26 @@ demo=$project/scenarios/demo.json
 
 case_metrics_options() {
   try 2 run "$demo" --openmetrics-step 5min
-  says stderr '--openmetrics-step is of --openmetrics FILE, which is not given'
+  says stderr '--openmetrics-step needs --openmetrics FILE'
   try 2 run "$demo" --openmetrics-by gpu
-  says stderr '--openmetrics-by is of --openmetrics FILE, which is not given'
+  says stderr '--openmetrics-by needs --openmetrics FILE'
   for step in 5 min -5min 0s 5weeks 1e99d nan; do
     try 2 run "$demo" --openmetrics m.txt --openmetrics-step "$step"
-    says stderr "--openmetrics-step $step: a time such as 30s, 5min, 2h or 1d is wanted"
+    says stderr "--openmetrics-step $step: expected a time"
+    says stderr "such as 30s, 5min, 2h or 1d"
   done
   try 2 run "$demo" --openmetrics m.txt --openmetrics-by nodes
   says stderr "unknown --openmetrics-by 'nodes'; did you mean 'node'?"
   try 2 run "$demo" --openmetrics m.txt --json m.txt
-  says stderr 'two files are wanted'
+  says stderr 'use two files'
   try 2 run "$demo" --openmetrics m.txt --replications 3
-  says stderr '--openmetrics tells of one run'
+  says stderr '--openmetrics needs a single run'
   [ ! -e m.txt ] || fail "a file was written"
 }
 
 case_metrics_step_is_told() {
   try 0 run "$demo" --openmetrics m.txt
-  says stderr 'note: --openmetrics: a sample every 5 min, 2146 points in time, '
+  says stderr 'note: --openmetrics: one sample every 5 min, 2146 points in time, '
   samples=$(grep -oE '[0-9]+ samples' stderr)
   [ "$samples" = "$(grep -cv '^#' m.txt) samples" ] || fail "it wrote $(grep -cv '^#' m.txt) samples, not $samples"
   try 0 run "$demo" --openmetrics m.txt --openmetrics-step 90min

@@ -40,12 +40,12 @@ case_threads_do_not_matter() {
   cmp 1.figures 7.figures || fail "the number of threads shows in the JSON"
 }
 
-# The runs of a seed do not depend on what other seeds and rules there are.
+# The runs of a seed do not depend on the other seeds and rules.
 case_seeds_stand_alone() {
   try 0 fill "$demo" --policies random,fgd --seeds 3 --csv all.csv -q
   try 0 fill "$demo" --policies fgd --seeds 1 --seed 3 --csv one.csv -q
   grep '^fgd,3,' all.csv >wanted
-  sed 1d one.csv | cmp -s - wanted || fail "seed 3 alone is another run"
+  sed 1d one.csv | cmp -s - wanted || fail "seed 3 alone is a different run"
 }
 
 case_standard_output() {
@@ -70,9 +70,9 @@ case_every_placement_is_listed() {
 case_what_is_refused() {
   refuses "fill: --policies A,B,... is missing" "$demo"
   refuses "--policies fgd,rndom: unknown placement rule 'rndom'; did you mean 'random'?" "$demo" --policies fgd,rndom
-  refuses "--policies fgd,,random: a rule between commas is empty" "$demo" --policies fgd,,random
-  refuses "--policies fgd,fgd: fgd is there twice" "$demo" --policies fgd,fgd
-  refuses "names no trace; name one with --trace FILE" "$project/scenarios/openb.json" --policies fgd
+  refuses "--policies fgd,,random: empty rule name" "$demo" --policies fgd,,random
+  refuses "--policies fgd,fgd: fgd is listed twice" "$demo" --policies fgd,fgd
+  refuses "names no trace; set one with --trace FILE" "$project/scenarios/openb.json" --policies fgd
   refuses "no.csv" "$demo" --policies fgd --trace no.csv
   try 2 fill "$demo" --policies fgd --to 11
   says stderr "--to"

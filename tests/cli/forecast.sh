@@ -77,12 +77,12 @@ case_columns_are_mapped() {
 case_what_is_refused() {
   refuses "the trace covers 5.7 days; a forecast needs at least 2 whole weeks, and 6 for a trend" \
     "$project/traces/reference/demo.csv"
-  refuses "--months 19: a whole number of months from 1 to 18 is wanted, as 3 or 3mo" "$agency" --months 19
-  refuses "--months 2w: a whole number" "$agency" --months 2w
-  refuses "--months mo: a whole number" "$agency" --months mo
-  refuses "--months 0mo: a whole number" "$agency" --months 0mo
-  refuses "--growth 0: a number from 0.01 to 100 is wanted" "$agency" --growth 0
-  refuses "--confidence 1: a number from 0.5 to 0.999 is wanted" "$agency" --confidence 1
+  refuses "--months 19: expected a whole number of months from 1 to 18" "$agency" --months 19
+  refuses "--months 2w: expected a whole number" "$agency" --months 2w
+  refuses "--months mo: expected a whole number" "$agency" --months mo
+  refuses "--months 0mo: expected a whole number" "$agency" --months 0mo
+  refuses "--growth 0: expected a number from 0.01 to 100" "$agency" --growth 0
+  refuses "--confidence 1: expected a number from 0.5 to 0.999" "$agency" --confidence 1
   refuses "cannot hold back 3 weeks: of 4 usable weeks at most 2" "$agency" --holdout 3
   refuses "unknown trace format 'cvs'; did you mean 'csv'?" "$agency" --format cvs
   refuses "--map gpu=x: " "$agency" --map gpu=x

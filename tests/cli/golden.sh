@@ -14,7 +14,7 @@ same_as_golden() {
   fi
 }
 
-# The table without its last lines, which tell how fast this run was.
+# The table without its last lines, which report the speed of this run.
 without_speed() {
   awk '/^  speed / { exit } { sub(/^Headroom [0-9.]+/, "Headroom VERSION"); print }'
 }
@@ -94,7 +94,7 @@ case_demo_compare() {
   same_as_golden demo_compare.md
 }
 
-# What is told, and the first rows of what is written, of each thing that can be done to a trace.
+# The report and the first rows of the output of each transformation of a trace.
 case_traces() {
   cp "$project/traces/reference/agency.csv" "$project/traces/reference/demo.csv" .
   echo 'a key of no worth' >key
@@ -188,7 +188,7 @@ case_fill() {
     fgd,weighted-best-fit,dot-product,gpu-packing,gpu-clustering,best-fit,worst-fit,first-fit,spread,random,kube-default,kube-most-allocated) \
     2>stderr | without_speed | sed -E 's/ +[0-9.]+$//; s/ +seconds$//' >fill.txt
   is_empty stderr
-  # Where a row is whole tens of per cent; the others by their sum.
+  # Rows of whole tens of per cent; the others by their sum.
   { cksum <rows; awk -F, 'NR == 1 || $3 % 10 == 0' rows; } >fill.csv
   without_perf <fill_means | cksum >>fill.csv
   same_as_golden fill.txt

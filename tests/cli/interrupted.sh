@@ -74,7 +74,7 @@ case_killed() {
   "$headroom" trace generate --count 100000 --nodes 100 -o long.csv
   echo old >out/old.csv
   ends_at KILL 137 trace scale long.csv --load 20 -o out/old.csv
-  [ "$(cat out/old.csv)" = old ] || fail "the old file is another"
+  [ "$(cat out/old.csv)" = old ] || fail "the old file differs"
   ends_at KILL 137 trace scale long.csv --load 20 -o out/jobs.csv.gz
 }
 
@@ -83,7 +83,7 @@ case_old_files_stay() {
   mkdir out
   echo old >out/jobs.csv
   ends_at INT 130 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
-  [ "$(cat out/jobs.csv)" = old ] || fail "the old file is another"
+  [ "$(cat out/jobs.csv)" = old ] || fail "the old file differs"
 }
 
 # A pipe that is closed while a run writes to it.
@@ -97,7 +97,7 @@ case_closed_pipe() {
     [ "$(cat code)" = 4 ] || fail "--$option: exit code $(cat code)"
     says stderr 'headroom: standard output: cannot be written: Broken pipe'
   done
-  # Small ones are lost only where nobody reads at all.
+  # Small outputs are lost only if there is no reader at all.
   for option in json costs md; do
     { reader_is_gone; "$headroom" run s.json --trace long.csv --"$option" - 2>stderr || echo $? >code; } | close_reader
     [ "$(cat code)" = 4 ] || fail "--$option: exit code $(cat code)"

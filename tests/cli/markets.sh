@@ -65,7 +65,7 @@ case_what_never_ends_is_given_up() {
   replay
   says stderr 'the run was stopped after 365 days with 1 unfinished job'
   says summary.json 'the run was stopped after 365 days with 1 unfinished job'
-  # A horizon is gone on to: two years of a reserved GPU are paid for.
+  # The run continues to the horizon: two years of a reserved GPU are paid for.
   scenario '"market": "static"' '"horizon_s": 63072000' \
     "\"name\": \"s\", \"nodes\": 1, \"boot_s\": 0, $spot, \"spot\": { \"model\": \"on-off\",
     \"notice_s\": 0, \"up\": { \"distribution\": \"fixed\", \"mean_s\": 600 }, \"down\": { \"distribution\": \"fixed\", \"mean_s\": 600 } }" \
@@ -89,7 +89,7 @@ case_uniform_progress_by_hand() {
   matches jobs.csv '^1,0,60\.000001,5160\.0000'
 }
 
-# No spot node can be had, as capacity never lasts longer than its notice: on demand, by the deadline.
+# Spot capacity never lasts longer than its notice, so no spot node starts: on-demand nodes meet the deadline.
 case_omniscience_falls_back() {
   # shellcheck disable=SC2046 # many words
   record r.json 60 $(repeat 40 1 1 0)
@@ -104,7 +104,7 @@ case_omniscience_falls_back() {
   says summary.json '"unfinished": 0'
 }
 
-# By deadline, too, what is paid for anyway comes first, and who may not use spot capacity does not wait for it.
+# Deadline policies also use capacity that is paid for anyway first; jobs that may not use spot capacity do not wait for it.
 case_deadlines_use_what_is_there() {
   for rule in deadline-greedy uniform-progress omniscient; do
     scenario "\"market\": \"$rule\"" '' "\"name\": \"o\", \"boot_s\": 0, $on_demand" \
@@ -171,7 +171,7 @@ case_storage_of_checkpoints() {
   matches summary.json '^    "shared_usd": 1145\.324612,$'
 }
 
-# What a reservation's end costs is told.
+# The effect of the end of a reservation is reported.
 case_losses_at_a_reservations_end() {
   scenario '"market": "static"' '"horizon_s": 3600' \
     '"name": "r", "nodes": 1, "gpus_per_node": 1, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1, "to_s": 1000'

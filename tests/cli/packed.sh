@@ -18,7 +18,7 @@ same_run() {
   cmp -s "${trace##*/}.jobs" t.hrt.jobs || fail "$trace packed gives other jobs"
 }
 
-# real_trace SCENARIO FILE [OPTION...]: likewise, of a trace that is not part of the repository.
+# real_trace SCENARIO FILE [OPTION...]: the same for a trace that is not part of the repository.
 real_trace() {
   local scenario=$project/scenarios/$1 path=$project/../shared/traces/$2
   shift 2
@@ -48,9 +48,9 @@ case_figures() {
   says stdout "\"bytes\": $(stat -c %s t.hrt),"
   says stdout '{ "name": "submit_us", "entries": 2, "bytes": 16, "xxh3": "'
   try 0 trace pack t.csv -o again.hrt
-  cmp -s t.hrt again.hrt || fail "the same trace gives other bytes"
+  cmp -s t.hrt again.hrt || fail "the same trace gives different bytes"
   try 0 trace pack t.csv -o -
-  cmp -s t.hrt stdout || fail "standard output gets other bytes"
+  cmp -s t.hrt stdout || fail "standard output gets different bytes"
 }
 
 case_options_of_traces() {
@@ -104,7 +104,7 @@ case_damaged() {
   says stderr 't.hrt.gz: is a packed trace; packed traces must be plain files'
 }
 
-# Killed while it writes: under its name there is nothing, and what lies beside it is refused, if it is not whole.
+# Killed during the write: the output does not exist, and the incomplete temporary file is refused.
 case_killed() {
   small_scenario
   "$headroom" trace generate --count 400000 -o t.csv

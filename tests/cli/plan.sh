@@ -82,7 +82,7 @@ case_work_may_take_for_ever() {
   says stderr 'possibly no candidate can meet a goal on '\''completed'\'''
 }
 
-# What stands beside the choice was run as often: the choice has one price wherever it is shown.
+# The alternatives were run as often as the choice, so the choice has the same price in every table.
 case_one_price_for_one_mix() {
   scenario
   try 0 plan p.json -q --json out.json
@@ -271,7 +271,7 @@ case_replications_that_are_none() {
   says stderr "'min' (20) is larger than 'max' (5)"
   try 2 run p.json --replications '{"metric'
   try 2 run p.json --replications 3 --jobs out.csv
-  says stderr '--jobs tells of one run'
+  says stderr '--jobs needs a single run'
   [ ! -e out.csv ] || fail "out.csv is left behind"
 }
 

@@ -72,7 +72,7 @@ case_agency() {
   done
 }
 
-# What can be told by hand: nodes x price x hours / jobs, speeds from the figures that the scenario quotes.
+# Computed by hand: nodes x price x hours / jobs, with the speeds that the scenario quotes.
 case_shared_inference() {
   t4=38.29 l4=76.58 part="(182.13 / 7)"
   work_h=$(awk -F, '$6 == "t4-whole" { sum += $2 } END { print sum / 3600 }' "$project/traces/reference/shared-inference.csv")
@@ -114,8 +114,8 @@ chosen() {
   figure "recommendation.choice.$1"
 }
 
-# paper NODES STANDING ELASTIC BOOT TRACE: dollars a month if nodes of 8 GPUs stand ready at a price per GPU-hour, and a job
-# takes those that are free when it comes, or else as many on demand, which boot first; nobody waits for another, none moves.
+# paper NODES STANDING ELASTIC BOOT TRACE: dollars a month if STANDING nodes of 8 GPUs are fixed capacity at a price per GPU-hour, and a job
+# takes those that are free when it comes, or else as many on demand, which boot first; no job waits for another, none moves.
 paper() {
   awk -F, -v nodes="$1" -v standing="$2" -v elastic="$3" -v boot="$4" '
     NR > 1 {
@@ -134,7 +134,7 @@ near() {
   holds "($1) - ($2) < 0.02 * ($2) && ($2) - ($1) < 0.02 * ($2)"
 }
 
-# Four nodes never rest: three may be had for three years, the fourth for one. Another would be free too seldom.
+# Four nodes are never idle: three can be reserved for three years, the fourth for one. A fifth would be idle too often.
 case_plan_reserved_share() {
   plan 0 plan-reserved-share
   [ "$(chosen 3-years) $(chosen 1-year) $(chosen on-demand)" = '24 8 144' ] || fail "another choice"

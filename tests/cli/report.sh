@@ -37,7 +37,7 @@ case_refused_without_a_page() {
 
 case_report_is_a_run() {
   try 0 report "$project/scenarios/demo.json"
-  says stdout 'report.html is written'
+  says stdout 'wrote report.html'
   try 0 run "$project/scenarios/demo.json" --quiet --json run.json
   script report.html 'const run = read("run.json");
     delete run.perf; delete page.run.perf;
@@ -61,7 +61,7 @@ case_baseline() {
   try 2 report "$project/scenarios/demo.json" --baseline other.json
   says stderr 'not the summary of a run'
   try 2 run "$project/scenarios/demo.json" --baseline fifo.json
-  says stderr 'name one with --report FILE'
+  says stderr 'needs --report FILE'
   [ ! -e report.html ] || fail "a page is there"
 }
 
@@ -75,14 +75,14 @@ case_run() {
   try 0 run "$project/scenarios/demo.json" --report -
   [ "$(grep -c 'p95  ' stdout)" -eq 0 ] || fail "a table in the page"
   try 2 run "$project/scenarios/demo.json" --replications 2 --report page.html
-  says stderr '--report tells of one run'
+  says stderr '--report needs a single run'
 }
 
 case_files() {
   try 2 report "$project/scenarios/demo.json" -o nowhere/page.html
   says stderr 'nowhere/page.html: cannot be written'
   try 2 run "$project/scenarios/demo.json" --json same --report same
-  says stderr 'two files are wanted'
+  says stderr 'use two files'
   if [ -e /dev/full ]; then
     try 4 report "$project/scenarios/demo.json" --quiet -o /dev/full
     says stderr 'No space left on device'
@@ -90,7 +90,7 @@ case_files() {
   mkdir folder
   echo before >folder/page.html
   try 0 report "$project/scenarios/demo.json" --quiet -o folder/page.html
-  [ "$(ls folder)" = page.html ] || fail "something is left beside the page"
+  [ "$(ls folder)" = page.html ] || fail "the folder has other files than the report"
 }
 
 case_compare() {
@@ -98,7 +98,7 @@ case_compare() {
   script page.html 'const compare = read("compare.json"), [first] = compare.policies;
     delete compare.perf; delete page.compare.perf;
     const of_run = ["digest", "wait_s", "jobs", "utilization"].every((key) => same(page.run[key], first.summary[key]));
-    process.exit(same(page.compare, compare) && of_run ? 0 : 1)' || fail "other documents"
+    process.exit(same(page.compare, compare) && of_run ? 0 : 1)' || fail "the documents differ"
   holds page.html '[page.kind, page.run.policy.order]' compare,fifo
 }
 
@@ -109,7 +109,7 @@ case_plan() {
     const bought = plan.pools.every(({ name, nodes }) => page.run.cluster.pools.find((p) => p.name === name).nodes === nodes);
     const wait = plan.recommendation.metrics["wait_s.p95"].mean;
     process.exit(same(page.plan, plan) && page.kind === "plan" && bought && page.run.wait_s.p95 === wait ? 0 : 1)' ||
-    fail "other documents"
+    fail "the documents differ"
 }
 
 case_sweep() {
@@ -118,7 +118,7 @@ case_sweep() {
     const alike = runs.every(({ settings, metrics }, i) => settings.policy === rows[i].policy &&
       settings.nodes === Number(rows[i].nodes) && Math.abs(metrics.wait_mean_s - rows[i].wait_mean_s) < 1e-5);
     process.exit(alike && runs.length === rows.length && page.run === null && page.kind === "sweep" ? 0 : 1)' ||
-    fail "other runs"
+    fail "the runs differ"
 }
 
 # Every job's row, against --jobs; tests/report has all columns.

@@ -19,12 +19,12 @@ same_run() {
   try 0 run s.json --trace t.hrt --json memory.json -q "$@"
   try 0 run s.json --trace t.hrt --json stream.json -q --stream "$@"
   for key in digest makespan_s submit_window_s gpu_hours events passes; do
-    [ "$(figure memory.json $key)" = "$(figure stream.json $key)" ] || fail "$key is another: $*"
+    [ "$(figure memory.json $key)" = "$(figure stream.json $key)" ] || fail "$key differs: $*"
   done
   for key in 'jobs submitted' 'jobs completed' 'jobs rejected' 'jobs unfinished' 'jobs backfilled' 'wait_s mean' \
     'wait_s max' 'jct_s mean' 'jct_s max' 'slowdown max' 'utilization submit_window' 'utilization makespan' 'jobs outcome_failed' 'queue mean' 'queue max'; do
     # shellcheck disable=SC2086 # two words
-    [ "$(of memory.json $key)" = "$(of stream.json $key)" ] || fail "$key is another: $*"
+    [ "$(of memory.json $key)" = "$(of stream.json $key)" ] || fail "$key differs: $*"
   done
   for key in 'wait_s p50' 'wait_s p90' 'wait_s p95' 'wait_s p99' 'jct_s p50' 'jct_s p99'; do
     # shellcheck disable=SC2086 # two words
@@ -61,7 +61,7 @@ case_rejected_and_unfinished() {
   grep -q '"1 job can never run and was rejected: 2 (too-large' stream.json || fail "the JSON does not say why"
 }
 
-# cost_of FILE: all that it tells of costs and of jobs that could be stopped.
+# cost_of FILE: its metrics of costs, goodput and interruptions.
 cost_of() {
   sed -n '/^  "cost": {/,/^  "events"/p' "$1" | sed '/^  "alerts": \[/,/^  \],/d; /"events"/d'
 }
@@ -77,8 +77,8 @@ case_prices() {
 END
   generated 9000
   same_run --policy queue:backfill=easy,market=spot-first
-  diff <(cost_of memory.json) <(cost_of stream.json) || fail "costs are others"
-  [ -n "$(cost_of stream.json)" ] || fail "no costs are told"
+  diff <(cost_of memory.json) <(cost_of stream.json) || fail "costs differ"
+  [ -n "$(cost_of stream.json)" ] || fail "no costs are reported"
   try 0 run s.json --trace t.hrt
   grep -E '^  (cost|idle|goodput|spot)  |^(market|cost by tenant)  ' stdout >memory
   [ "$(wc -l <memory)" -ge 5 ] || fail "the table has no costs"
@@ -103,9 +103,9 @@ case_table() {
   [ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail "a line is longer than 80"
   sed -e '1,/^jct:/!d' stdout >table
   try 0 run s.json --trace t.hrt
-  head -n 5 stdout | diff - <(head -n 5 table) || fail "the head is another"
+  head -n 5 stdout | diff - <(head -n 5 table) || fail "the head differs"
   for label in jobs 'GPU hours' queue; do
-    [ "$(grep "^  $label  " stdout)" = "$(grep "^  $label  " table)" ] || fail "$label is another"
+    [ "$(grep "^  $label  " stdout)" = "$(grep "^  $label  " table)" ] || fail "$label differs"
   done
 }
 
@@ -163,11 +163,11 @@ case_refused() {
   is_empty stdout
   TMPDIR=$work/absent try 4 run s.json --trace t.csv --stream
   says stderr "cannot create a file for its columns in '$work/absent'"
-  for file in jobs timeline md perfetto openmetrics report; do refuses "and --$file tells of them" "--$file" out.x; done
-  refuses "there are to be several replications" --replications 3
-  refuses "order 'wfp3' keeps a lane for each run time that it has seen" --policy queue:order=wfp3
-  refuses "market 'omniscient' keeps what each job had been given" --policy queue:market=omniscient
-  refuses "policy 'gang-slice' may remember every job" --policy gang-slice
+  for file in jobs timeline md perfetto openmetrics report; do refuses "--stream discards finished jobs, which --$file needs" "--$file" out.x; done
+  refuses "needs a single run" --replications 3
+  refuses "order 'wfp3' keeps a queue for each distinct run time" --policy queue:order=wfp3
+  refuses "market 'omniscient' keeps a record of each job" --policy queue:market=omniscient
+  refuses "policy 'gang-slice' may keep a record of every job" --policy gang-slice
   refuses "'costs.storage.usd_per_gb_month' is summed over all jobs" --set 'costs={"storage":{"usd_per_gb_month":1}}'
   refuses "--check cannot be combined with a streamed run" --check
 }

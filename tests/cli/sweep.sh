@@ -9,7 +9,7 @@ same() {
   cmp "$1" "$2" >stderr || fail "$1 and $2 differ"
 }
 
-# only FILE...: no other file is in the folder `out`.
+# only FILE...: the folder `out` contains no other file.
 only() {
   [ "$(cd out && echo *)" = "$*" ] || fail "in the folder: $(cd out && echo *), not $*"
 }
@@ -97,7 +97,7 @@ case_shards_merged() {
   try 0 merge all.sqlite 3.sqlite 1.sqlite 2.sqlite --csv all.csv
   same once.sqlite all.sqlite
   same once.csv all.csv
-  # A file more, and one twice, change nothing; what is not there is told, and can be made.
+  # A redundant file, and a file named twice, change nothing; missing runs are reported, and can be added.
   try 0 merge all.sqlite 2.sqlite once.sqlite 2.sqlite -q
   same once.sqlite all.sqlite
   try 1 merge some.sqlite 3.sqlite 1.sqlite
@@ -121,7 +121,7 @@ case_other_folders_same_bytes() {
 
 # ---- Rows ----------------------------------------------------------------------------------------------------------
 
-# What a row says can be run again as it stands there.
+# The settings of a row can be run again as they are printed.
 case_rows_are_runs() {
   small_grid
   try 0 sweep g.json -q --csv runs.csv
@@ -164,7 +164,7 @@ case_shipped_grids() {
     says stdout 'none missing'
   done
   try 0 list scenarios
-  if grep -q sweeps stdout; then fail "a grid is told as a scenario"; fi
+  if grep -q sweeps stdout; then fail "a grid is listed as a scenario"; fi
 }
 
 # ---- Files that are not to be touched ------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ case_bad_designs() {
 case_bad_options() {
   small_grid
   for shard in 0/3 4/3 3 1/ /2 a/b 1/3/5; do
-    refuses "--shard $shard: I/N is wanted, with I from 1 to N, as in 2/3" --shard $shard
+    refuses "--shard $shard: expected I/N with I from 1 to N" --shard $shard
   done
   try 2 sweep g.json --db g.json
   says stderr '--db g.json: cannot be written: this run reads it'

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# Own nodes beside spot ones that are reclaimed at random, at a price that is drawn; two tenants, two classes.
+# Owned nodes, and spot nodes with random interruptions and a random price; two tenants, two classes.
 sweep_scenario() {
   cat >s.json <<'JSON'
 {

@@ -29,7 +29,7 @@ case_ranks_change_nothing() {
     cmp once.sqlite $count.sqlite >stderr || fail "$count ranks: other bytes"
   done
   ranks 0 3 sweep g.json --threads 2 --db threads.sqlite --csv ranks.csv -q
-  cmp once.sqlite threads.sqlite >stderr || fail "ranks with threads: other bytes"
+  cmp once.sqlite threads.sqlite >stderr || fail "ranks with threads: different bytes"
   try 0 sweep g.json --db once.sqlite --csv once.csv -q
   cmp once.csv ranks.csv >stderr || fail "another CSV"
 }
@@ -55,18 +55,18 @@ case_errors_are_told_once() {
   small_grid
   sed -i 's/pools.0.nodes/pools.0.noods/' g.json
   ranks 2 3 sweep g.json
-  [ "$(grep -c "did you mean 'cluster.pools.0.nodes'" stderr)" -eq 1 ] || fail "not told once"
+  [ "$(grep -c "did you mean 'cluster.pools.0.nodes'" stderr)" -eq 1 ] || fail "not reported once"
   [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "another rank has something to say"
   [ ! -e g.sqlite ] || fail "a file was written"
   ranks 2 3 sweep g.json --shard 9/3
-  [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "an option is not told once"
+  [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "an option is not reported once"
 }
 
 case_a_run_fails() {
   failing_grid
   ranks 2 3 sweep g.json
   is_empty stdout
-  [ "$(grep -c '^headroom: ' stderr)" -eq 1 ] || fail "not told once"
+  [ "$(grep -c '^headroom: ' stderr)" -eq 1 ] || fail "not reported once"
   says stderr 'headroom: run 2, point 2 (gb=100000): '
 }
 

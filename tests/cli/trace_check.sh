@@ -11,7 +11,7 @@ bad_trace() {
   printf 'job_id,submit_s,duration_s,gpus\n1,0,-5,1\n2,1,5,1\n3,2,5,500\n2,3,5,1\n' >bad.csv
 }
 
-# A cluster made for a trace is told of peaks at most: work that runs on after the last submit is no overload.
+# A cluster sized for a trace gets findings about peaks at most: work after the last submit is no overload.
 case_reference_clusters() {
   for trace in steady bursty heavy-tailed gang-heavy multi-tenant; do
     "$headroom" trace check "$project/traces/reference/$trace.csv" --cluster "$project/traces/reference/$trace.json" >stdout 2>stderr
@@ -117,8 +117,8 @@ case_full_disk_and_closed_pipe() {
   says stdout 'check of'
 }
 
-# One pass or sort of each column: a hundred thousand jobs take no time to speak of beside being read.
-# Who is not told is not spoken of; one row is one.
+# One pass or sort of each column: a hundred thousand jobs add little to the time of reading.
+# Kinds without findings are not printed; a single row is printed in the singular.
 case_words_fit_what_is_told() {
   { echo submit_s,duration_s,gpus; for i in $(seq 30); do printf '5,1200,2\n%d,%d,2\n' $((i * 131)) $((i * 97 + 600)); done; } >t.csv
   try 1 trace check t.csv

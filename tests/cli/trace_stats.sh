@@ -18,7 +18,7 @@ case_tables_and_json() {
   is_empty stdout
 }
 
-# Two spaces at least between any two columns, in 80 columns; hours without jobs are blank; figures as they were told.
+# Two spaces at least between any two columns, in 80 columns; hours without jobs are blank; figures as in the JSON.
 case_tables_are_clear() {
   { echo job_id,submit_s,duration_s,gpus,user,start_s
     for job in $(seq 2000); do
@@ -27,9 +27,9 @@ case_tables_are_clear() {
   try 0 trace stats t.csv --json stats.json -o table.txt
   [ "$(wc -L <table.txt)" -le 80 ] || fail "wider than 80 columns"
   awk '/^run time +[0-9]/ || /^wait / || /^gap +[0-9<]/ { if (split($0, columns, "  +") != 7) exit 1; n++ } END { exit n != 3 }' table.txt ||
-    fail "columns of spreads stand too near"
+    fail "columns of spreads are too close"
   awk '/^a-user/ { if (split($0, columns, "  +") != 7) exit 1; n++ } END { exit n != 3 }' table.txt ||
-    fail "columns of groups stand too near"
+    fail "columns of groups are too close"
   matches table.txt '█    '
   ! grep -qE '[0-9]\.[0-9]{7,}' stats.json || fail "noise behind the point"
   says stats.json 3599.3
@@ -38,7 +38,7 @@ case_tables_are_clear() {
 case_same_bytes_again() {
   "$headroom" trace stats "$reference/bursty.csv" --json first.json -q
   "$headroom" trace stats "$reference/bursty.csv" --json again.json -q
-  cmp first.json again.json || fail "the same trace gave other bytes"
+  cmp first.json again.json || fail "the same trace gave different bytes"
 }
 
 case_bad_input() {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Traces that are converted and changed: what is written, told and refused, from a person's side.
+# Conversion and transformation of traces: output files, reports and errors of the program.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -44,7 +44,7 @@ case_a_converted_trace_is_the_same_trace() {
     is_empty stdout
     is_empty stderr
     try 0 trace convert $name
-    cmp -s stdout first.csv || fail "$name is another trace"
+    cmp -s stdout first.csv || fail "$name is a different trace"
   done
   [ "$(head -c 2 again.csv.gz | od -An -tx1)" = ' 1f 8b' ] || fail "not compressed"
   [ "$(digest "$demo")" = "$(digest again.csv.zst)" ] || fail "another run"
@@ -64,7 +64,7 @@ case_losses_are_told() {
   says packed '{"field":"gpus","loss":"left-out","jobs":1}'
   matches t.swf '^1 0 10 3600 8 -1 -1 8 -1 -1 -1 1 1 -1 -1 -1 -1 -1$'
   try 0 trace convert t.csv --to swf --quiet
-  cmp -s stdout t.swf || fail "--to swf is another file"
+  cmp -s stdout t.swf || fail "--to swf is a different file"
   is_empty stderr
   try 0 trace convert t.swf -o back.csv --quiet
   [ "$(head -n 1 back.csv)" = 'job_id,submit_s,duration_s,gpus,user,tenant,start_s' ] || fail "columns"
@@ -102,23 +102,23 @@ case_keys_are_never_told() {
   small_trace
   printf 'open sesame\n' >key
   try 0 trace anonymise t.csv --key-file key -o a.csv --json a.json
-  if grep -rq sesame a.csv a.json stdout stderr; then fail "the key is told"; fi
+  if grep -rq sesame a.csv a.json stdout stderr; then fail "the key is printed"; fi
   try 0 trace anonymise t.csv --key 'open sesame' -o b.csv
-  cmp -s a.csv b.csv || fail "the key of the file is another"
+  cmp -s a.csv b.csv || fail "the key of the file differs"
   printf 'open sesame\r\n' >key
   try 0 trace anonymise t.csv --key-file key -o b.csv
   cmp -s a.csv b.csv || fail "a line end is part of the key"
   try 2 trace anonymise t.csv --key-file key --key 'open sesame'
-  says stderr 'one of --key-file FILE and --key TEXT is wanted'
+  says stderr 'expected one of --key-file FILE and --key TEXT'
   try 2 trace anonymise t.csv --key 'open sesame' --shift never
-  if grep -q sesame stderr; then fail "the key is told"; fi
+  if grep -q sesame stderr; then fail "the key is printed"; fi
   try 2 trace anonymise t.csv
   : >key
   try 2 trace anonymise t.csv --key-file key
-  says stderr 'key: there is no key in it'
+  says stderr 'key: the file contains no key'
   head -c 5000 /dev/zero >key
   try 2 trace anonymise t.csv --key-file key
-  says stderr 'key: a key of more than 4096 bytes'
+  says stderr 'key: the key has more than 4096 bytes'
   try 2 trace anonymise t.csv --key-file nowhere
   says stderr 'nowhere: cannot be read: No such file or directory'
   try 2 trace anonymise t.csv --key-file .
@@ -126,17 +126,17 @@ case_keys_are_never_told() {
   try 2 trace anonymise t.csv --key ''
 }
 
-# Nothing tells of the trace that it was made of, and the key stays what it is.
+# The output contains nothing of its source, and the file with the key is not changed.
 case_anonymise_forgets_and_spares() {
   printf 'submit_s,duration_s,gpus,user,vip_customer\n0,1,1,ann,x\n9,1,1,bob,y\n' >secret-project.csv
   printf 'a key' >key
   for ending in hrt csv swf; do
     try 0 trace anonymise secret-project.csv --key-file key -o "out.$ending" -q
-    ! grep -qaE 'secret|vip|ann|bob' "out.$ending" || fail "out.$ending tells of its trace"
+    ! grep -qaE 'secret|vip|ann|bob' "out.$ending" || fail "out.$ending contains names of its trace"
   done
   try 0 trace pack secret-project.csv -o first.hrt -q
   try 0 trace anonymise first.hrt --key-file key -o out.hrt -q
-  ! grep -qaE 'secret|vip|ann|bob' out.hrt || fail "out.hrt tells of its trace"
+  ! grep -qaE 'secret|vip|ann|bob' out.hrt || fail "out.hrt contains names of its trace"
   try 2 trace anonymise secret-project.csv --key-file key -o key
   says stderr 'key'
   try 2 trace anonymise secret-project.csv --key-file key --json key -o out.csv
@@ -192,12 +192,12 @@ case_standard_input() {
   zstd -q t.csv -o t.csv.zst
   for file in t.csv t.csv.gz t.csv.zst; do
     cat $file | "$headroom" trace convert - >stdout || fail "$file through a pipe"
-    cmp -s stdout t.csv || fail "$file through a pipe is another trace"
+    cmp -s stdout t.csv || fail "$file through a pipe is a different trace"
     through $file trace convert -
-    cmp -s stdout t.csv || fail "$file is another trace"
+    cmp -s stdout t.csv || fail "$file is a different trace"
   done
   through t.hrt trace convert -
-  cmp -s stdout t.csv || fail "a packed file is another trace"
+  cmp -s stdout t.csv || fail "a packed file is a different trace"
   through t.swf trace stats -
   says stdout '3 jobs (swf)'
   for verb in 'trace stats -' 'trace check -' 'trace pack - -o x.hrt' 'trace cut - --jobs 1' 'trace scale - --load 2' \
@@ -210,7 +210,7 @@ case_standard_input() {
   code=0
   "$headroom" trace merge - - --labels a,b <t.csv 2>stderr || code=$?
   [ $code -eq 2 ] || fail "standard input twice: $code"
-  says stderr '-: standard input is one trace; it is named 2 times'
+  says stderr '-: standard input is named 2 times'
   code=0
   printf 'submit_s,duration_s,gpus\n0,1,x\n' | "$headroom" trace stats - 2>stderr || code=$?
   [ $code -eq 2 ] || fail "a bad row: $code"
@@ -233,7 +233,7 @@ case_packed_names_are_of_packed_files() {
   [ ! -e t.hrt.gz ] || fail "t.hrt.gz was written"
 }
 
-# The job that goes beyond what there may be is told, and the file that it is in.
+# The error names the job that exceeds a bound, and its file.
 case_times_beyond_all_bounds() {
   printf 'job_id,submit_s,duration_s,gpus\nnear,90000000000,1,1\n' >near.csv
   printf 'job_id,submit_s,duration_s,gpus\na,0,1,1\nb,99999999999,1,1\n' >far.csv
@@ -288,26 +288,26 @@ case_mistakes() {
   refused "--to soon: expected a duration" cut t.csv --to soon -o out.csv
   refused "t.csv: no job is left" cut t.csv --from 2d -o out.csv
   refused "t.csv: no job has the tenant 'nobody'" cut t.csv --tenant nobody -o out.csv
-  refused "--keep-running: is about the begin of a window" cut t.csv --keep-running -o out.csv
+  refused "--keep-running needs --from TIME" cut t.csv --keep-running -o out.csv
   refused "--load X is missing" scale t.csv -o out.csv
   refused "unknown method 'thn'; did you mean 'thin'?" scale t.csv --load 0.5 --by thn -o out.csv
   refused "headroom: scale: load 2 is not from 0.001 to 1, the range of 'thin'" scale t.csv --load 2 --by thin -o out.csv
   refused "--jitter x: expected a duration" scale t.csv --load 2 --jitter x -o out.csv
-  refused "--jitter 5m: is how far copies come from their jobs, and 'thin' makes none" scale t.csv --load 0.5 --jitter 5m -o out.csv
-  refused "--jitter 1: is how far copies come from their jobs, and 'compress' makes none" scale t.csv --load 2 --by compress --jitter 1 -o out.csv
-  refused "--seed 3: 'compress' draws nothing" scale t.csv --load 2 --by compress --seed 3 -o out.csv
-  refused "--seed -1: a whole number from 0 to 18446744073709551615 is wanted" scale t.csv --load 2 --seed -1 -o out.csv
-  refused "--keep-ids leaves labels out, and --labels names some" merge t.csv --keep-ids --labels x -o out.csv
+  refused "--jitter 5m has no effect with 'thin'" scale t.csv --load 0.5 --jitter 5m -o out.csv
+  refused "--jitter 1 has no effect with 'compress'" scale t.csv --load 2 --by compress --jitter 1 -o out.csv
+  refused "--seed 3 has no effect with 'compress'" scale t.csv --load 2 --by compress --seed 3 -o out.csv
+  refused "--seed -1: expected a whole number from 0 to 18446744073709551615" scale t.csv --load 2 --seed -1 -o out.csv
+  refused "--keep-ids cannot be combined with --labels" merge t.csv --keep-ids --labels x -o out.csv
   refused "unknown shuffle 'row'; did you mean 'rows'?" shuffle t.csv --what row -o out.csv
   refused "unknown alignment 'begin'" merge t.csv --align begin -o out.csv
-  refused "t.csv: would be called 't', as t.csv is" merge t.csv t.csv -o out.csv
-  refused "--labels a,: a word for each of 2 traces is wanted" merge t.csv t.csv --labels a, -o out.csv
+  refused "t.csv: its label 't' is also the label of t.csv" merge t.csv t.csv -o out.csv
+  refused "--labels a,: expected 2 words" merge t.csv t.csv --labels a, -o out.csv
   refused "t.csv: job id 'a' is also in an earlier trace; use labels for ids" merge t.csv t.csv --keep-ids -o out.csv
   refused "no job has the tenant 'sales', which is to be merged" merge t.csv --merge-tenants sales=x -o out.csv
-  refused "--merge-tenants ml+=x: is not of the form A+B=NAME" merge t.csv --merge-tenants ml+=x -o out.csv
-  refused "--keep-ids leaves labels out" merge t.csv --keep-ids --tenant-prefix -o out.csv
+  refused "--merge-tenants ml+=x: expected A+B=NAME" merge t.csv --merge-tenants ml+=x -o out.csv
+  refused "--keep-ids cannot be combined with --tenant-prefix" merge t.csv --keep-ids --tenant-prefix -o out.csv
   refused "'modle' is not a job field; did you mean 'model'?" anonymise t.csv --key k --drop modle -o out.csv
-  refused "leave --shift out, or --undated" anonymise t.csv --key k --shift 1d --undated -o out.csv
+  refused "--undated cannot be combined with --shift" anonymise t.csv --key k --shift 1d --undated -o out.csv
   refused "a time shift of -86400 s gives times before 0 s" anonymise t.csv --key k --shift -1d -o out.csv
   refused "t.csv" convert t.csv -o t.csv
   refused "'': cannot be read: the file name is empty" convert '' -o out.csv

@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The program as a person meets it: help, options, lists, pipes, and where results go.
+# Help, usage errors, options, lists, pipes, and the streams that output is written to.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 verbs='run report why compare check plan advise sweep merge fill forecast validate list trace help'
+actions='generate check stats convert pack cut scale merge anonymise shuffle'
 demo=$project/scenarios/demo.json
 
 options_of() {
-  "$headroom" help "$1" | grep -oE '^  (-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'
+  # shellcheck disable=SC2086 # a verb, or a verb and its action
+  "$headroom" help $1 | grep -oE '^  (-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'
 }
 
 # ---- Help and usage ------------------------------------------------------------------------------------------------
@@ -65,19 +67,20 @@ case_unknown_option() {
 
 case_option_values() {
   try 2 run "$demo" --trace
-  says stderr "option '--trace' wants a value: --trace FILE"
+  says stderr "option '--trace' needs a value: --trace FILE"
   try 2 run "$demo" --check=yes
   says stderr "option '--check' takes no value"
   try 2 run "$demo" --seed -1
-  says stderr '--seed -1: a whole number from 0 to 18446744073709551615 is wanted'
+  says stderr '--seed -1: expected a whole number from 0 to 18446744073709551615'
   try 2 trace generate --seed=-1
-  says stderr '--seed -1: a whole number from 0 to 18446744073709551615 is wanted'
+  says stderr '--seed -1: expected a whole number from 0 to 18446744073709551615'
   try 2 trace generate --count 0
-  says stderr '--count 0: a whole number from 1 to'
+  says stderr '--count 0: expected a whole number from 1 to'
   try 2 trace generate --load lots
-  says stderr '--load lots: a number from'
+  says stderr '--load lots: expected a number from'
   try 2 trace generate --gpu-counts 1:0.5,2
-  says stderr "'2' is not of the form N:WEIGHT"
+  says stderr '--gpu-counts 1:0.5,2: expected N:WEIGHT'
+  says stderr "found '2'"
 }
 
 case_generate_like() {
@@ -186,7 +189,7 @@ case_operands() {
   try 2 run
   says stderr 'run: SCENARIO is missing'
   try 2 run "$demo" another.json
-  says stderr "'another.json' is one word too many"
+  says stderr "unexpected argument 'another.json'"
   try 2 list
   says stderr 'list: WHAT is missing'
 }
@@ -196,7 +199,7 @@ case_operands() {
 case_list_policies() {
   try 0 list policies
   matches stdout '^queue +'
-  matches stdout '^sjf +a name for queue:order=sjf$'
+  matches stdout '^sjf +alias for queue:order=sjf$'
   try 0 list policies -v
   says stdout 'order = fifo | sjf | smallest | largest | priority | srtf | las'
   says stdout 'backfill = strict | skip | easy | conservative'
@@ -221,7 +224,7 @@ case_list_findings_and_fields() {
   try 0 trace check t.csv --allow "$(cat codes)"
   says stdout '0 errors, 0 warnings, 0 notes'
   try 0 list fields
-  matches stdout '^submit +column submit_s, which must be there$'
+  matches stdout '^submit +column submit_s, required$'
   matches stdout '^start +column start_s$'
 }
 
@@ -237,7 +240,7 @@ case_list_scenarios() {
   matches stdout '^mine +A test$'
 }
 
-# Without being told, the program finds those of the tree that it was built in, or of the tree it is installed in.
+# Without HEADROOM_DATA, the program finds the scenarios of its build tree or of its installation.
 case_list_scenarios_beside_the_program() {
   mkdir -p prefix/bin prefix/share/headroom tree/build/some tree/scenarios
   cp "$headroom" prefix/bin
@@ -279,7 +282,7 @@ case_list_mig_profiles() {
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
   [ "$(grep -c 'memory slice ' stdout)" -eq "$n_types" ] || fail "not a drawing for each GPU type"
   try 0 list mig-profiles -v --gpu a100-80
-  if grep -qE '^(A30|H100|A100-40)' stdout; then fail "others than were asked for"; fi
+  if grep -qE '^(A30|H100|A100-40)' stdout; then fail "rows that the filter excludes"; fi
   says stdout 'mock/gpus'
   says stdout '    3g.40gb      |---------------|---------------|'
   says stdout '    2g.20gb      |-------|-------|-------|'
@@ -289,7 +292,7 @@ case_list_mig_profiles() {
   says stderr "GPU type 'L40S' does not support MIG; these do: A30, A100-40, A100-80, H100, "
   is_empty stdout
   try 2 list mig-profiles --provider aws
-  says stderr "option '--provider' does not go with 'list mig-profiles'"
+  says stderr "option '--provider' cannot be used with 'list mig-profiles'"
 }
 
 case_list_network_speeds() {
@@ -300,7 +303,7 @@ case_list_network_speeds() {
   try 0 list network-speeds -v
   says stdout 'DeepLearningExamples'
   try 2 list network-speeds --gpu A100-80
-  says stderr "option '--gpu' does not go with 'list network-speeds'"
+  says stderr "option '--gpu' cannot be used with 'list network-speeds'"
 }
 
 case_topology() {
@@ -308,7 +311,7 @@ case_topology() {
   sed -i 's/"gpus_per_node": 8/&, "topology": {"nodes_per_rack": 1, "network": {"rack": "infiniband", "pool": "25gbe"}}/' s.json
   printf 'job_id,submit_s,duration_s,gpus,model\n1,0,100,16,BERT-huge\n2,0,100,4,\n' >t.csv
   try 0 validate s.json
-  says stdout 'topology: racks of 1 nodes; joined: rack infiniband, pool 25gbe'
+  says stdout 'topology: racks of 1 nodes; networks: rack infiniband, pool 25gbe'
   try 0 run s.json --trace t.csv --jobs jobs.csv
   says stderr 'note: network_speeds: 100.0 % of the GPU time of jobs that span a network'
   says stderr 'as fast as within a node: BERT-huge'
@@ -323,7 +326,7 @@ case_list_instances() {
   matches stdout '^aws +p5\.48xlarge +H100 +8 +192 +2048 +30400 quoted$'
   try 0 list instances --provider gcp --gpu L4
   matches stdout '^gcp +g2-standard-4 +L4 +1 +4 +16 +375 mixed$'
-  if grep -qvE '^(provider|gcp +[^ ]+ +L4) ' stdout; then fail "others than L4 at gcp"; fi
+  if grep -qvE '^(provider|gcp +[^ ]+ +L4) ' stdout; then fail "rows other than L4 at gcp"; fi
   try 0 list instances -v --provider lambda
   says stdout 'network_gbit     -'
 }
@@ -362,7 +365,7 @@ case_list_spot_presets() {
   matches stdout '^gcp-a100 '
   matches stdout '^gcp-preemptible '
   says stdout 'notice 30 s, about 47 % off on-demand, 4.28 nodes at once on average'
-  if grep -qE '^(aws|advisor|gcp-v100)' stdout; then fail "others than were asked for"; fi
+  if grep -qE '^(aws|advisor|gcp-v100)' stdout; then fail "rows that the filter excludes"; fi
 }
 
 case_list_what_is_not_there() {
@@ -375,12 +378,12 @@ case_list_what_is_not_there() {
   try 2 list prices --gpu A100
   says stderr "GPU type 'A100' is unknown; similar: A100-40, A100-80"
   try 2 list prices --as-of yesterday
-  says stderr '--as-of yesterday: a date like 2026-07-20, 2026-07 or 2026 is wanted'
+  says stderr '--as-of yesterday: expected a date such as 2026-07-20'
   try 2 list prices --provider aws --as-of 2023
-  says stderr 'nothing in the catalogue is of that provider, region, GPU and date'
+  says stderr 'the catalogue has no price of this provider, region, GPU and date'
   is_empty stdout
   try 2 list formats --gpu H100
-  says stderr "option '--gpu' does not go with 'list formats'"
+  says stderr "option '--gpu' cannot be used with 'list formats'"
 }
 
 # ---- Pipes, terminals and where results go -------------------------------------------------------------------------
@@ -403,6 +406,24 @@ case_table_only_without_dash() {
   try 0 run "$demo" --quiet
   is_empty stdout
   is_empty stderr
+}
+
+# Rejected jobs do not change the exit code, but a run of nothing else is not silent.
+case_quiet_warns_if_all_are_rejected() {
+  printf 'submit_s,duration_s,gpus\n0,10,999\n5,1,888\n' >large.csv
+  for options in '' --stream '--replications 2' '--json s.json'; do
+    # shellcheck disable=SC2086 # words
+    try 0 run "$demo" --trace large.csv --quiet $options
+    matches stderr '^warning: (all jobs were rejected|no job completed)'
+    [ "$(wc -l <stderr)" -eq 1 ] || fail 'more than a warning'
+    is_empty stdout
+  done
+  printf 'submit_s,duration_s,gpus\n0,10,999\n5,1,8\n' >mixed.csv
+  for options in '' --stream '--replications 2'; do
+    # shellcheck disable=SC2086 # words
+    try 0 run "$demo" --trace mixed.csv --quiet $options
+    is_empty stderr
+  done
 }
 
 case_no_colour_in_files() {
@@ -566,7 +587,7 @@ case_sharing() {
   says stderr "time-slice"
 }
 
-# Whole GPUs that are told apart are the same GPUs; to be within a rack of a pool without racks says nothing.
+# Per-GPU allocation of whole GPUs gives the same schedule; 'within' a rack has no effect in a pool without racks.
 case_by_gpu_changes_nothing() {
   # Limits below run times: many are overdue together.
   try 0 trace generate --count 3000 --seed 7 --load 1.1 --nodes 8 --limit-max 3 --output made.csv
@@ -577,8 +598,8 @@ case_by_gpu_changes_nothing() {
     try 0 run "$demo" "$@" --trace made.csv --jobs told_apart.csv --set cluster.by_gpu=true
     try 0 run "$demo" "$@" --trace near_made.csv --jobs near.csv --set cluster.by_gpu=true
     for jobs in whole told_apart near; do cut -d, -f1-9 "$jobs.csv" >"$jobs.starts"; done
-    cmp -s whole.starts told_apart.starts || fail "$backfill: jobs start at other times where GPUs are told apart"
-    cmp -s whole.starts near.starts || fail "$backfill: jobs start at other times where racks are spoken of"
+    cmp -s whole.starts told_apart.starts || fail "$backfill: jobs start at other times with per-GPU allocation"
+    cmp -s whole.starts near.starts || fail "$backfill: jobs start at other times if they name racks"
   done
 }
 
@@ -589,7 +610,7 @@ split_scenario() {
 }
 
 case_mig() {
-  # 3g and 3g take all memory: no 1g beside them. 2g, 2g, 2g leave the last slice to one.
+  # 3g and 3g use all memory, so no 1g fits. 2g, 2g, 2g leave the last slice free.
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,3g.40gb\nb,0,100,1,3g.40gb\nc,0,100,1,1g.10gb\n' >t.csv
   split_scenario A100-80 '"mode": "on-demand"' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
@@ -610,7 +631,7 @@ case_mig() {
   says stderr 'rejected: d (no-such-mig-profile: '
   try 0 validate s.json
   says stdout 'all-balanced: 2g.20gb@0 1g.10gb@2 1g.10gb@3 3g.40gb@4; GPU 0'
-  # A GPU without jobs is split anew, which takes its time, also for those that come meanwhile.
+  # A GPU without jobs is reconfigured; jobs that arrive in the meantime wait for it too.
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,2g\nb,5,10,1,2g\nc,6,10,1,7g\n' >t.csv
   split_scenario A100-80 '"mode": "dynamic", "repartition_s": 30' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
@@ -689,7 +710,7 @@ case_gang_dies_of_itself() {
   says stderr '1 job ran out of GPU memory'
 }
 
-# A gang whose tasks sit on one node is told of a reclaim once.
+# A gang with all tasks on one node is notified of an interruption once.
 case_shared_spot() {
   cat >s.json <<'END'
 { "cluster": { "pools": [ { "name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 2, "sharing": "fraction",
@@ -768,7 +789,7 @@ END
   printf 'submit_s,duration_s,gpus,tenant\n0,9,1,a\n0,9,1,c\n' >t.csv
   try 0 validate s.json --trace t.csv
   says stdout 'quotas    2 cohorts, 2 tenants'
-  says stdout 'cohort org: 0 GPUs guaranteed, at most 24'
+  says stdout 'cohort org: 0 GPUs guaranteed, maximum 24'
   says stdout 'cohort lab in org: 0 GPUs guaranteed, lends 4'
   says stdout 'tenant a in lab: 8 GPUs guaranteed, borrows 0.5'
   says stdout 'tenant b: 8 GPUs guaranteed, weight 2'
@@ -798,7 +819,7 @@ END
   cmp jobs.csv without.csv || fail "an empty pool changed the fate of a job"
 }
 
-# What would go with nodes of such a pool is not asked of the others: a placement that counts, CPUs, few GPUs a node.
+# Requirements for nodes of such a pool do not apply to the others: counted placement, CPUs, few GPUs per node.
 case_pools_of_no_nodes_of_any_kind() {
   cat >s.json <<'END'
 { "policy": { "name": "queue", "backfill": "conservative", "placement": "pool" }, "cluster": { "pools": [
@@ -865,10 +886,10 @@ case_validate() {
   matches line ' trace .*demo\.csv.* jobs? submitted'
   is_empty stderr
   try 0 validate "$project/scenarios/helios.json"
-  says stdout 'trace     to be named with --trace'
+  says stdout 'trace     none; set one with --trace'
   small_scenario
   try 0 validate s.json --set trace.file=elsewhere.csv
-  says stdout 'trace     elsewhere.csv is not there; a run needs it'
+  says stdout 'trace     elsewhere.csv not found; a run needs it'
   try 2 validate s.json --trace elsewhere.csv
   matches stderr 'elsewhere\.csv: .*No such file'
   try 2 validate s.json --set cluster.pools.0.nodes=-1
@@ -919,7 +940,7 @@ case_generate_files() {
   try 0 trace generate --count 300 --limit-min 1 --limit-max 3 -o limits.hrt
   try 0 trace convert limits.csv -o a.csv -q
   try 0 trace convert limits.hrt -o b.csv -q
-  cmp -s a.csv b.csv || fail "limits are others when packed"
+  cmp -s a.csv b.csv || fail "limits differ when packed"
 }
 
 case_generate() {
@@ -928,7 +949,7 @@ case_generate() {
   [ "$(wc -l <first)" -eq 101 ] || fail "not 100 rows"
   try 0 trace generate --count 100 --seed 3 --output second
   is_empty stdout
-  cmp -s first second || fail "the same seed gives other bytes"
+  cmp -s first second || fail "the same seed gives different bytes"
   try 0 trace generate --count 100 --seed 4
   if cmp -s first stdout; then fail "another seed gives the same bytes"; fi
   try 0 trace generate --count 50 --gpu-counts 3:1
@@ -945,6 +966,11 @@ case_manual_has_every_option() {
   [ "$(options_of run | wc -l)" -ge 10 ] || fail "the options of run are not found"
   for verb in $verbs; do
     for option in $(options_of "$verb"); do
+      says manual "$option"
+    done
+  done
+  for action in $actions; do
+    for option in $(options_of "trace $action"); do
       says manual "$option"
     done
   done

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom why`: that it tells of the very run that `headroom run` makes, what it writes, and what is refused.
+# `headroom why`: it explains the same run as `headroom run`; its output and its errors.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -60,13 +60,13 @@ case_tables() {
   says stdout '"job_id": "946"'
 }
 
-# tells TEXT: the answer has these words, wherever its lines break.
+# tells TEXT: the answer contains these words, across line breaks.
 tells() {
   tr -s ' \n' ' ' <stdout >words
   says words "$1"
 }
 
-# A job that its policy stops here to start it there at the same instant was moved: nobody had a turn meanwhile.
+# A job that is stopped and restarted elsewhere at the same instant was migrated: no other job ran in between.
 case_moved() {
   local agency=$project/scenarios/agency.json
   try 0 why "$agency" --job retail-tune-17
@@ -124,19 +124,20 @@ case_words_of_many() {
 }
 
 case_what_is_refused() {
-  refuses "--job tells of one job, --tenant of several; leave one of them out" "$demo" --job 1 --tenant tenant-1
-  refuses "--job tells of one job, --slowest of several; leave one of them out" "$demo" --job 1 --slowest 3
-  refuses "has this id; the nearest is 2000" "$demo" --job 90000
-  refuses "has this id; ids are numbers, the first is 1" "$demo" --job x
-  refuses "--job '': no job of" "$demo" --job ''
-  refuses "is without a tenant; the first is of 'tenant-" "$demo" --tenant ''
-  refuses "no job of" "$demo" --tenant tenant-9
-  says stderr "is of this tenant; did you mean 'tenant-"
+  refuses "--job selects one job and cannot be combined with --tenant" "$demo" --job 1 --tenant tenant-1
+  refuses "--job selects one job and cannot be combined with --slowest" "$demo" --job 1 --slowest 3
+  refuses "no job with this id; the nearest is 2000" "$demo" --job 90000
+  refuses "no job with this id; ids are numbers; the first is 1" "$demo" --job x
+  refuses "--job '': " "$demo" --job ''
+  says stderr 'has no job with this id'
+  refuses "have a tenant; the first one's is 'tenant-" "$demo" --tenant ''
+  refuses "has no jobs of this tenant" "$demo" --tenant tenant-9
+  says stderr "has no jobs of this tenant; did you mean 'tenant-"
   printf 'job_id,submit_s,duration_s,gpus\n10,0,5,1\n20,0,5,1\n' >numbers.csv
-  refuses "has this id; the nearest are 10 and 20" "$demo" --trace numbers.csv --job 12
-  refuses "no job of numbers.csv is of this tenant; its jobs have none" "$demo" --trace numbers.csv --tenant a
+  refuses "no job with this id; the nearest are 10 and 20" "$demo" --trace numbers.csv --job 12
+  refuses "numbers.csv has no jobs of this tenant; its jobs have no tenant" "$demo" --trace numbers.csv --tenant a
   printf 'job_id,submit_s,duration_s,gpus\nalpha,0,5,1\nbeta,0,5,1\n' >names.csv
-  refuses "has this id; did you mean 'alpha'?" "$demo" --trace names.csv --job alpah
+  refuses "no job with this id; did you mean 'alpha'?" "$demo" --trace names.csv --job alpah
   try 2 why "$demo" --slowest 0
   try 2 why
   says stderr "why: SCENARIO is missing"
@@ -155,7 +156,7 @@ case_full_disk_and_closed_pipe() {
   is_empty stderr
 }
 
-# Beyond a horizon nobody comes, and who waits at it waits still.
+# No jobs are submitted after the horizon, and jobs that wait at the horizon are still waiting.
 case_horizon() {
   try 0 why "$demo" --set horizon_s=210000 --job 2000
   says stdout "the run ended at 2 d 10:20:00, before its submission."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Bash completion for headroom. What can be completed is asked of the program itself, so it cannot fall behind it.
+# Bash completion for headroom. Verbs, options and names are read from the output of the program itself, so they always match it.
 
 # The first word of each line that is not indented.
 _headroom_names() {
@@ -16,29 +16,29 @@ _headroom_verbs() {
   "$1" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  *.*/\1/p'
 }
 
-# The actions of a verb, likewise; none of one that has none.
+# The actions of a verb; empty if it has none.
 _headroom_actions() {
   "$1" help "$2" 2>/dev/null | sed -n '/^Usage: .* ACTION /,/^.headroom/s/^  \([a-z][a-z]*\)  *.*/\1/p'
 }
 
-# The lists there are, from the help: a name and, some way behind it, what it is.
+# The names of the lists of 'headroom list', from its help: a name, followed by its description after two spaces or on the next line.
 _headroom_lists() {
-  "$1" help list 2>/dev/null | sed -n 's/^\([a-z-]*\)   *.*/\1/p'
+  "$1" help list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\)\(  .*\)\{0,1\}$/\1/p'
 }
 
-# Likewise the names in a list that begins with its columns' names.
+# The names in a list whose first line has the columns' names.
 _headroom_column() {
   _headroom_names "$1" "$2" | sed 1d | sort -u
 }
 
-# Names behind those that a comma ends.
+# Completes the last name of a list with commas.
 _headroom_list() {
   local before=
   case $2 in *,*) before=${2%,*}, ;; esac
   compgen -P "$before" -W "$1" -- "${2##*,}"
 }
 
-# The list that the verb's --policies are of.
+# The list with the values of the verb's --policies.
 _headroom_rules() {
   case $1 in fill) echo placements ;; *) echo policies ;; esac
 }
@@ -55,7 +55,7 @@ _headroom_operands() {
   esac
 }
 
-# The words that an option of an action of `trace` takes; $1 is both.
+# The values of an option of an action of `trace`; $1 is ACTION--OPTION.
 _headroom_words() {
   case $1 in
   convert--to) compgen -W "csv swf packed" -- "$2" ;;
