@@ -4,6 +4,13 @@
 
 #include <stdint.h>
 
+/* A heap need not use all of its functions. */
+#ifdef __GNUC__
+#define HR__HEAP_FUNCTION __attribute__((unused)) static inline
+#else
+#define HR__HEAP_FUNCTION static inline
+#endif
+
 /*
  * Binary heaps in arrays of the caller, for items of any type. HR__HEAP(NAME, ITEM, PRECEDES) defines
  *   void NAME_rise(ITEM *heap, uint32_t count, ITEM item, const void *self)
@@ -19,14 +26,14 @@
  * *heap, uint32_t at, ITEM item) stores an item at an index.
  */
 #define HR__HEAP_PLACED(name, item_type, precedes, put)                                                                \
-  static inline void name##_rise(item_type *heap, uint32_t count, item_type item, const void *self) {                  \
+  HR__HEAP_FUNCTION void name##_rise(item_type *heap, uint32_t count, item_type item, const void *self) {              \
     uint32_t hole = count;                                                                                             \
     for (; hole > 0 && precedes(self, item, heap[(hole - 1) / 2]); hole = (hole - 1) / 2)                              \
       put(self, heap, hole, heap[(hole - 1) / 2]);                                                                     \
     put(self, heap, hole, item);                                                                                       \
   }                                                                                                                    \
-  static inline void name##_sink_from(item_type *heap, uint32_t count, uint32_t hole, item_type item,                  \
-                                      const void *self) {                                                              \
+  HR__HEAP_FUNCTION void name##_sink_from(item_type *heap, uint32_t count, uint32_t hole, item_type item,              \
+                                          const void *self) {                                                          \
     for (uint32_t child = 2 * hole + 1; child < count; child = 2 * hole + 1) {                                         \
       child += child + 1 < count && precedes(self, heap[child + 1], heap[child]);                                      \
       if (!precedes(self, heap[child], item)) break;                                                                   \
@@ -35,10 +42,11 @@
     }                                                                                                                  \
     put(self, heap, hole, item);                                                                                       \
   }                                                                                                                    \
-  static inline void name##_sink(item_type *heap, uint32_t count, item_type item, const void *self) {                  \
+  HR__HEAP_FUNCTION void name##_sink(item_type *heap, uint32_t count, item_type item, const void *self) {              \
     name##_sink_from(heap, count, 0, item, self);                                                                      \
   }                                                                                                                    \
-  static inline void name##_refill(item_type *heap, uint32_t count, uint32_t hole, item_type item, const void *self) { \
+  HR__HEAP_FUNCTION void name##_refill(item_type *heap, uint32_t count, uint32_t hole, item_type item,                 \
+                                       const void *self) {                                                             \
     if (hole > 0 && precedes(self, item, heap[(hole - 1) / 2]))                                                        \
       name##_rise(heap, hole, item, self);                                                                             \
     else                                                                                                               \
@@ -46,7 +54,7 @@
   }
 
 #define HR__HEAP(name, item_type, precedes)                                                                            \
-  static inline void name##_put(const void *self, item_type *heap, uint32_t at, item_type item) {                      \
+  HR__HEAP_FUNCTION void name##_put(const void *self, item_type *heap, uint32_t at, item_type item) {                  \
     (void)self;                                                                                                        \
     heap[at] = item;                                                                                                   \
   }                                                                                                                    \

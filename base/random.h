@@ -35,9 +35,9 @@ enum hr__purpose {
   HR__PURPOSE_FORECAST = 17,    /* future demand; entity: the series, HR_NONE for the total */
   HR__PURPOSE_DESIGN = 18,      /* a sample of design points; entity: the axis */
   HR__PURPOSE_BOOTSTRAP = 20,   /* replications, drawn with replacement */
-  HR__PURPOSE_MODEL_JOB = 33,  /* workload models; entity: the job */
-  HR__PURPOSE_MODEL_USER = 34, /* workload models; entity: the user, or the tenant if the model has no users */
-  HR__PURPOSE_JITTER = 40 /* submit times of copies; entity: the job; replication: the copy */
+  HR__PURPOSE_MODEL_JOB = 33,   /* workload models; entity: the job */
+  HR__PURPOSE_MODEL_USER = 34,  /* workload models; entity: the user, or the tenant if the model has no users */
+  HR__PURPOSE_JITTER = 40       /* submit times of copies; entity: the job; replication: the copy */
 };
 
 /* Encrypts the block `counter` under `key` into `out`. */

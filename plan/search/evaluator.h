@@ -69,7 +69,7 @@ static inline uint32_t hr__space_candidate(const struct hr__space *space, const 
 }
 
 /* The slice's point with the minimum, or the maximum (`largest`), of every capacity. */
-struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool largest);
+struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool max);
 
 static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = hr__space_point(space, candidate);

@@ -206,7 +206,7 @@ case_names_of_lines_are_taken() {
   try 2 run s.json --trace t.csv
   says stderr "the name of a pool must not begin with '('"
   try 2 run s.json --trace t.csv --set cluster.pools.0.name=p
-  matches stderr '^headroom: t\.csv:2.*reports use'
+  matches stderr '^headroom: t\.csv:2.*reserved for cost lines'
 }
 
 run_case

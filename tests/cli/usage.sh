@@ -182,7 +182,7 @@ case_generate_resample() {
   try 2 trace generate --like days.csv --resample -o days.csv
   says stderr 'days.csv'
   try 2 trace generate --like days.csv --resample -o days.swf
-  says stderr 'SWF may lose'
+  says stderr 'SWF would lose'
 }
 
 case_operands() {

@@ -68,7 +68,7 @@ refused 2 "parameter 'patience_s': '-1' is not a number from 0 to 1e+09" --polic
 refused 2 'cannot open shared object file' --policy ./nowhere.so
 echo 'int nothing;' >none.c
 builds none
-refused 2 "it has no 'headroom_policy'" --policy ./none.so
+refused 2 "no symbol 'headroom_policy'" --policy ./none.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI + 1, .size = sizeof(struct hr_policy_ops)/' patience.c >abi.c
 builds abi
 refused 2 "it was built for interface $((abi + 1)); this is interface $abi" --policy ./abi.so

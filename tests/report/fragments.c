@@ -4,11 +4,11 @@
 
 #include "base/arena.h"
 #include "base/random.h"
-#include "output_files.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/unstable/fragmentation.h"
 #include "naive_packing.h"
+#include "output_files.h"
 #include "queue_choice.h"
 #include "report/metrics/usage.h"
 

@@ -37,5 +37,4 @@ static void no_notes_without_such_jobs(void) {
   hr_notes_finish(&notes);
 }
 
-TEST_MAIN("report_speed_notes", TEST(jobs_with_the_default_speed_are_noted),
-          TEST(no_notes_without_such_jobs))
+TEST_MAIN("report_speed_notes", TEST(jobs_with_the_default_speed_are_noted), TEST(no_notes_without_such_jobs))

@@ -8,12 +8,12 @@
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
 
-struct request {
+struct llm_request {
   int64_t timestamp_us;
   uint32_t context, generated; /* token counts */
 };
 
-#define REQUEST(member) offsetof(struct request, member)
+#define REQUEST(member) offsetof(struct llm_request, member)
 static const struct hr__csv_column columns[] = {
     {"TIMESTAMP", NULL, HR__INSTANT, true, true, REQUEST(timestamp_us), HR_SECOND_US},
     {"ContextTokens", NULL, HR__TOKENS, true, true, REQUEST(context), 0},
@@ -31,7 +31,7 @@ static int64_t tokens_us(uint32_t tokens, uint64_t per_s) {
 
 static enum hr_status on_request(void *self, const void *data, uint64_t line) {
   const struct llm *llm = self;
-  const struct request *request = data;
+  const struct llm_request *request = data;
   struct hr_job_record job;
   hr_job_record_init(&job);
   job.submit_us = request->timestamp_us;
@@ -60,8 +60,8 @@ enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
   const struct hr__reader_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
                                             {"decode", 1, 1000000000, &llm.decode_per_s, NULL},
                                             {"gpu_milli", 1, 1000, &llm.gpu_milli, NULL}};
-  static const struct request blank = {0};
-  struct request row;
+  static const struct llm_request blank = {0};
+  struct llm_request row;
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .missing_hint = "an Azure LLM inference trace has all of these columns",

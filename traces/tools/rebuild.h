@@ -26,8 +26,8 @@ enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct h
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
                                const struct hr_job_record *record, struct hr_error *error);
 /* Finishes the trace if `status` is HR_OK; frees the state in any case. Returns `status` or a later error. */
-enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated, struct hr_trace **made,
-                               struct hr_error *error);
+enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated,
+                               struct hr_trace **created, struct hr_error *error);
 
 /* Moves submit time, deadline and recorded start by `later_us`. */
 void hr__record_move(struct hr_job_record *record, int64_t later_us);

@@ -22,7 +22,7 @@ void hr_cut_spec_init(struct hr_cut_spec *spec) {
   *spec = (struct hr_cut_spec){.from_us = INT64_MIN, .to_us = INT64_MAX};
 }
 
-struct cut {
+struct window_cut {
   const struct hr_trace *trace;
   const struct hr_cut_spec *spec;
   bool *tenants, *users, *gpu_types; /* by name number: whether it is selected; NULL: all are */
@@ -83,13 +83,13 @@ static bool is_selected(const bool *selected, const uint32_t *column, uint32_t j
 /* ---- Cutting: jobs ----------------------------------------------------------------------------------- */
 
 /* Whether the job ran when the window began. */
-static bool was_running(const struct cut *cut, uint32_t job) {
+static bool was_running(const struct window_cut *cut, uint32_t job) {
   const struct hr_trace *trace = cut->trace;
   int64_t start_us = trace->recorded_start_us[job], from_us = cut->spec->from_us;
   return start_us != HR_UNKNOWN_US && start_us < from_us && start_us + trace->work_us[job] > from_us;
 }
 
-static bool is_in(const struct cut *cut, uint32_t job) {
+static bool is_in(const struct window_cut *cut, uint32_t job) {
   const struct hr_trace *trace = cut->trace;
   const struct hr_cut_spec *spec = cut->spec;
   int64_t submit_us = trace->submit_us[job];
@@ -115,7 +115,7 @@ static void trim_record(struct hr_job_record *record, int64_t from_us) {
   if (record->deadline_us != INT64_MIN && record->deadline_us < from_us) record->deadline_us = INT64_MIN;
 }
 
-static enum hr_status add_jobs(const struct cut *cut, struct hr__rebuild *rebuild, struct hr_error *error) {
+static enum hr_status add_jobs(const struct window_cut *cut, struct hr__rebuild *rebuild, struct hr_error *error) {
   const struct hr_trace *trace = cut->trace;
   const uint32_t max = cut->spec->max_jobs ? cut->spec->max_jobs : UINT32_MAX;
   enum hr_status status = HR_OK;
@@ -151,7 +151,7 @@ static enum hr_status check(const struct hr_trace *trace, const struct hr_cut_sp
 
 enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_trace **created,
                                 struct hr_error *error) {
-  struct cut cut = {.trace = trace, .spec = spec};
+  struct window_cut cut = {.trace = trace, .spec = spec};
   *created = NULL;
   enum hr_status status = check(trace, spec, error);
   if (status == HR_OK) status = choose(trace, "tenant", &spec->tenants, &trace->tenants, &cut.tenants, error);

@@ -37,7 +37,7 @@ struct requested {
   uint32_t job;
 };
 
-struct tally {
+struct request_tally {
   const struct requested *first;
   uint32_t jobs;
 };
@@ -58,7 +58,7 @@ struct fit {
   struct value *values;
   double *numbers;
   struct requested *requests;
-  struct tally *tallies;
+  struct request_tally *tallies;
   uint32_t *request, *last;
   struct group *groups;
 };
@@ -198,13 +198,13 @@ static int by_request(const void *a, const void *b) {
 
 /* Size by size, the most frequent first. */
 static int by_frequency(const void *a, const void *b) {
-  const struct tally *first = a, *second = b;
+  const struct request_tally *first = a, *second = b;
   if (first->first->key[0] != second->first->key[0]) return by_request(first->first, second->first);
   if (first->jobs != second->jobs) return first->jobs > second->jobs ? -1 : 1;
   return by_request(first->first, second->first);
 }
 
-static enum hr_status add_request(const struct fit *fit, const struct tally *tally) {
+static enum hr_status add_request(const struct fit *fit, const struct request_tally *tally) {
   const uint64_t *key = tally->first->key;
   struct hr_workload_model_size *size = &fit->model->sizes[key[0]];
   if (size->n_requests == HR_WORKLOAD_MODEL_MAX_REQUESTS) return HR_OK;
@@ -238,7 +238,7 @@ static double repeat_probability(const struct fit *fit, double chance) {
 static enum hr_status fit_requests(struct fit *fit) {
   const struct hr_trace *trace = fit->trace;
   struct requested *all = fit->requests;
-  struct tally *tallies = fit->tallies;
+  struct request_tally *tallies = fit->tallies;
   uint32_t n = trace->n_jobs, n_tallies = 0;
   for (uint32_t i = 0; i < n; i++)
     all[i] =
@@ -249,7 +249,7 @@ static enum hr_status fit_requests(struct fit *fit) {
                            i};
   qsort(all, n, sizeof *all, by_request);
   for (uint32_t i = 0; i < n; i++) {
-    if (i == 0 || by_request(&all[i], &all[i - 1]) != 0) tallies[n_tallies++] = (struct tally){&all[i], 0};
+    if (i == 0 || by_request(&all[i], &all[i - 1]) != 0) tallies[n_tallies++] = (struct request_tally){&all[i], 0};
     tallies[n_tallies - 1].jobs++;
     fit->request[all[i].job] = n_tallies;
   }
