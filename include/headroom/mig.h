@@ -64,7 +64,7 @@ HR_API enum hr_status hr_mig_profile_parse(const struct hr_mig_type *type, const
                                            struct hr_error *error);
 
 /* The smallest profile with at least that much memory and that many sevenths of the compute slices, without media
-   engines; HR_NONE if there is none. Of equal memory slices, the one with fewer compute slices is smaller. */
+   engines; HR_NONE if none exists. Of equal memory slices, the one with fewer compute slices is smaller. */
 HR_API uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint32_t compute_sevenths);
 
 /* ---- One GPU ---- */
@@ -92,10 +92,10 @@ HR_API uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct h
 
 /* Creates an instance. False, without effect, if none can begin there. */
 HR_API bool hr_mig_create(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t profile, uint32_t start);
-/* Destroys the instance that begins there. False if there is none. */
+/* Destroys the instance that begins there. False if none exists. */
 HR_API bool hr_mig_destroy(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t start);
 
-/* The profile of the instance that begins there; HR_NONE: there is none. */
+/* The profile of the instance that begins there; HR_NONE: none. */
 static inline uint32_t hr_mig_profile_at(const struct hr_mig_gpu *gpu, uint32_t start) {
   return start < HR_MIG_SLICES && gpu->at[start] ? gpu->at[start] - 1U : HR_NONE;
 }

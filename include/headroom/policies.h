@@ -13,7 +13,7 @@ extern "C" {
 
 /* All built-in policies, terminated by NULL. */
 HR_API const struct hr_policy_ops *const *hr_policies(void);
-/* Finds a built-in policy. NULL if there is none; `error` then suggests the nearest name. */
+/* Finds a built-in policy. NULL if none exists; `error` then suggests the nearest name. */
 HR_API const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *error);
 
 /* A setting: a name for a policy with some parameters set. Settings are accepted wherever policy names are; explicit
@@ -28,7 +28,7 @@ struct hr_policy_setting {
 };
 /* All settings, terminated by a NULL name. */
 HR_API const struct hr_policy_setting *hr_policy_settings(void);
-/* Finds a setting; NULL if there is none. */
+/* Finds a setting; NULL if none exists. */
 HR_API const struct hr_policy_setting *hr_policy_setting_find(const char *name);
 
 /* A policy and a value for each of its parameters. */

@@ -47,7 +47,7 @@ HR_API bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job
 HR_API bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entry);
 /* The minimum of all values; INT64_MAX if the tree is empty. */
 HR_API int64_t hr_job_tree_least(const struct hr_job_tree *tree);
-/* The first entry after (key, job) whose value is at most `bound`; false if there is none. `entry` may alias the
+/* The first entry after (key, job) whose value is at most `bound`; false if none exists. `entry` may alias the
    source of key and job. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                              struct hr_job_entry *entry);

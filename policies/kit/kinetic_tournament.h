@@ -61,7 +61,7 @@ typedef bool hr__kinetic_visit(void *self, uint32_t name, bool alone);
    likely ones first. */
 void hr__kinetic_search(const struct hr__kinetic *kinetic, int64_t bound, hr__kinetic_visit *visit, void *self);
 
-/* Returns the name of the first of all; HR_NONE: there is none. */
+/* Returns the name of the first of all; HR_NONE: none. */
 static inline uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic) {
   return kinetic->count ? kinetic->places[kinetic->nodes[1].first].name : HR_NONE;
 }

@@ -136,7 +136,7 @@ static bool has_model(const struct hr_trace *trace, const char *name) {
   return false;
 }
 
-/* Returns the first model of an interference pair that no job has; NULL if there is none. */
+/* Returns the first model of an interference pair that no job has; NULL if none exists. */
 static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
   for (uint32_t i = 0; i < pool->n_pairs; i++) {
     if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;

@@ -128,7 +128,7 @@ static enum hr_status check_parameters(struct hr__builder *builder, const cJSON 
   return HR_OK;
 }
 
-/* Reads the member `name` as a random duration; leaves `duration` if there is none. */
+/* Reads the member `name` as a random duration; leaves `duration` if none exists. */
 static enum hr_status build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
                                      struct hr_duration *duration) {
   const cJSON *member = hr__build_enter(builder, object, name);

@@ -83,7 +83,7 @@ static bool is_same_account(const struct hr_account *a, const struct hr_account 
   return a->tenant == b->tenant && a->month == b->month && a->pool == b->pool && a->class_ == b->class_;
 }
 
-/* The charge of an account, a new one if there is none yet. NULL if memory is exhausted. */
+/* The charge of an account, a new one if none exists yet. NULL if memory is exhausted. */
 static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_account *account) {
   struct hr__hash_cursor at;
   uint32_t hash = hash_account(account), i = hr__hash_first(&ledger->charge_numbers, hash, &at);

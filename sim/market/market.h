@@ -104,7 +104,7 @@ double hr__interruption_share(const struct hr_spot_spec *spec, uint32_t n_nodes,
 void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec,
                                   uint32_t n_nodes, uint64_t seed, uint32_t replication);
 /* The next interruption: its time and the nodes that it reclaims, in ascending order, in `nodes` (room for n_nodes);
-   `*count`: their number. HR_NEVER_US if there is none. */
+   `*count`: their number. HR_NEVER_US if none exists. */
 int64_t hr__interruption_source_next(struct hr__interruption_source *source, uint32_t *nodes, uint32_t *count);
 
 /* ---- Lifetimes: model bathtub ---- */

@@ -157,7 +157,7 @@ static bool ends_with(const char *text, const char *suffix) {
   return length > suffix_length && strcasecmp(text + length - suffix_length, suffix) == 0;
 }
 
-/* The unit at the end of a mapped column's name; seconds if there is none. */
+/* The unit at the end of a mapped column's name; seconds if none exists. */
 static uint64_t unit_of(const char *column) {
   static const struct time_unit units[] = {{"_us", 1},
                                            {"(us)", 1},

@@ -54,7 +54,7 @@ static enum hr_status refuse_section(const struct unpacking *unpacking, const st
   return refuse(unpacking, text);
 }
 
-/* The section with that name, marked as recognized; NULL if there is none. */
+/* The section with that name, marked as recognized; NULL if none exists. */
 static const struct hr__packed_section *find_section(struct unpacking *unpacking, const char *member) {
   char name[HR_PACKED_NAME_BYTES];
   hr__packed_column_name(name, member);

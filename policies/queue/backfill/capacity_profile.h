@@ -59,7 +59,7 @@ enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_pro
 int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile,
                                      const struct hr__profile_demand *demand, int64_t from_us);
 /* Finds a placement by the placement rule on the minimum of free GPUs of each bin over the demand's time from
-   `start_us` on. Returns false if there is none. */
+   `start_us` on. Returns false if none exists. */
 bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                                int64_t start_us, struct hr_placement *placement);
 /* Returns how many of `most` equal demands have the same time and placement as the one just placed; 1 if that is not

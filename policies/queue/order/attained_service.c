@@ -83,7 +83,7 @@ static bool cross(struct hr__service *service, const struct hr__queue *queue, co
   return service_start(service, queue, job, view->attempt_us[job.id]);
 }
 
-/* Moves a running job into its next queue if its time has come. `*job`: the job, HR_NONE if there is none. False: out
+/* Moves a running job into its next queue if its time has come. `*job`: the job, HR_NONE if none exists. False: out
    of memory. */
 static bool service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
                           hr_job *job) {
