@@ -124,7 +124,7 @@ static struct hr_instance instance_of(const struct hr_mig_spec *mig, uint32_t la
   return (struct hr_instance){(uint8_t)__builtin_ctz(idle), (uint8_t)profile, (uint8_t)layout, (uint8_t)before};
 }
 
-/* For a GPU without tasks whose layout has no suitable instance. */
+/* For a GPU without tasks, with a layout without a suitable instance. */
 static bool find_other_layout(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted,
                               struct hr_instance *found) {
   uint32_t best = HR_NONE, best_profile = 0;

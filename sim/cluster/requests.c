@@ -58,7 +58,7 @@ static void split(struct hr_request *request, uint32_t max_gpus) {
   request->mem_mib = (request->mem_mib + parts - 1) / parts;
 }
 
-/* What is needed to derive the request of a job. */
+/* The data needed to derive the request of a job. */
 struct requests_reader {
   const struct hr_trace *trace;
   const struct hr_cluster *cluster; /* NULL: accept classes are given in `accept_class` */

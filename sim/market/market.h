@@ -84,7 +84,7 @@ struct hr__level_source {
 void hr__level_source_init(struct hr__level_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
                            uint64_t seed, uint32_t replication);
 /* The next step, later than the previous one; the first one is at 0. Steps that change nothing are left out, except
-   the first. Its time is HR_NEVER_US if there are no more steps; models without levels have only (0, n_nodes). */
+   the first. Its time is HR_NEVER_US after the last step; models without levels have only (0, n_nodes). */
 struct hr_level_step hr__level_source_next(struct hr__level_source *source);
 
 /* ---- Group interruptions: models exponential and advisor ---- */

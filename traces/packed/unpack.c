@@ -346,7 +346,7 @@ static bool waits_are_for_tiers(const struct hr_trace *trace, uint32_t from, uin
   return valid;
 }
 
-/* Checks conditions across columns for some jobs. Returns a sentence on what is wrong, NULL if nothing is. */
+/* Checks conditions across columns for some jobs. Returns a sentence that states the fault, NULL without a fault. */
 static const char *columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
   if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' in all jobs";
   if (trace->min_gpus && !bounds_are_valid(trace->min_gpus, trace->gpus, from, to))
