@@ -80,7 +80,7 @@ HR_API uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, u
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
 /* The room for each profile of the set `wanted` (bit p: profile p; HR_MIG_ALL: all) as one number: of two states of
-   a type, the greater number has room for more instances of the largest such profile for which the room differs. */
+   a type, the greater number has room for more instances of the largest such profile for which their room differs. */
 #define HR_MIG_ALL UINT32_MAX
 HR_API uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted);
 

@@ -43,8 +43,7 @@ struct hr_policy_choice {
    object (HR_POLICY). HR_BAD_INPUT for unknown names and unsuitable objects. Call hr_policy_choice_finish after
    success. */
 HR_API enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error);
-/* Sets a parameter from text. HR_BAD_INPUT for an unknown key or an invalid value; the error states the values allowed.
- */
+/* Sets a parameter from text. HR_BAD_INPUT for an unknown key or an invalid value; the error states the valid ones. */
 HR_API enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
                                            struct hr_error *error);
 /* The value of parameter `index` as text. `buffer` has at least 32 bytes and is used for numbers. */

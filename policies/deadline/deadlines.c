@@ -288,8 +288,8 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
 
 /* ---- Wake-ups ------------------------------------------------------------------------------------- */
 
-/* Returns the first time after now at which the rule would decide otherwise because time has passed. What depends only
-   on conditions that already hold has been decided. */
+/* Returns the first time after now at which the rule would decide otherwise because time has passed. Conditions
+   that hold by now have been decided on. */
 static int64_t next_change_us(const struct hr__queue *queue, const struct hr_view *view,
                               const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;

@@ -177,7 +177,7 @@ struct hr__walk {
   uint32_t n_cursors, number;
 };
 /* Begins a walk at the shape's first job or, without subqueues, after an entry (`after` not NULL). Returns false if
-   no job waits, or if memory is exhausted; then walk->shape is NULL. */
+   no such job exists, or if memory is exhausted; then walk->shape is NULL. */
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk);
 /* Moves to the next job. Returns false at the end, or if memory is out; then walk->shape is NULL. */

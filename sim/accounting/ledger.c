@@ -157,7 +157,7 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
   }
 }
 
-/* Defers the use of nodes that may still turn out to be free; returns the rest in milli-GPUs. */
+/* Sets aside the use of nodes that may still turn out to be free; returns the rest in milli-GPUs. */
 static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *event, struct segment segment) {
   const struct book *book = &ledger->books[segment.pool.id];
   uint64_t rest_milli = 0;

@@ -16,7 +16,7 @@ struct hr__reader {
   const struct hr_column_map *map; /* may be NULL */
   const char *params;              /* parameters after the format's name; NULL: none */
   bool lenient;
-  bool dated;           /* set by a reader of times that are dates */
+  bool dated;           /* set by a reader if times are dates */
   uint64_t n_fractions; /* jobs that request a fraction of a GPU */
   struct hr_error *error;
   bool without_times; /* times of rows are not required */

@@ -175,7 +175,7 @@ static bool count_copies(const struct hr__check_state *checker, struct hr__hash_
   return true;
 }
 
-/* Share of a sample of jobs from the whole trace that have a twin with a run time that is one step longer. */
+/* Share of a sample of jobs from the whole trace that have a twin with a run time one step longer. */
 static double share_by_chance(const struct hr__check_state *checker, const struct hr__hash_set *jobs) {
   const struct hr_trace *trace = checker->trace;
   uint32_t sampled = 0, twins = 0;

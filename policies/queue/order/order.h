@@ -11,8 +11,8 @@ struct hr__queue;
 struct hr__listener;
 
 struct hr__order {
-  /* The key of a job when it begins to wait. The smallest key goes first; ties are broken by id, the order of (submit,
-   * row). */
+  /* The key of a job when it begins to wait. The smallest key goes first; ties are broken by id, the order of
+     (submit, row). */
   int64_t (*key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
   /* For orders with keys that change while jobs wait; both are NULL in other orders. Jobs with keys that change

@@ -17,7 +17,7 @@ struct hr__quota {
    exceed what their tenant may use now are held back by `admission`; those within their tenant's guarantee are
    preferred. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
-/* Returns whether the job exceeds what its tenant may use now, and which limit it exceeds, as in hr_wait_reason. */
+/* Returns whether the job exceeds what its tenant may use now, and the owner of that limit, as in hr_wait_reason. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 
 /* Returns the owner of a job's subqueue: its tenant; 0 without quotas. */
