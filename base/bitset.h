@@ -50,10 +50,10 @@ static inline void hr__bitset_remove(const struct hr__bitset_shape *shape, uint6
   }
 }
 
-/* The smallest member >= `from`; UINT32_MAX if there is none. */
+/* The smallest member >= `from`; UINT32_MAX if none exists. */
 static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, const uint64_t *words, uint32_t from) {
   uint32_t level = 0, at = from;
-  for (;; level++) { /* up, to a level whose word has a member at or after `at` */
+  for (;; level++) { /* up, to a level with a word that has a member at or after `at` */
     if (level == shape->n_levels || at / 64 >= shape->length[level]) return UINT32_MAX;
     uint64_t word = words[shape->offset[level] + at / 64] & ~UINT64_C(0) << at % 64;
     if (word) {
@@ -67,7 +67,7 @@ static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, con
   return at;
 }
 
-/* The largest member; UINT32_MAX if there is none. */
+/* The largest member; UINT32_MAX if none exists. */
 static inline uint32_t hr__bitset_last(const struct hr__bitset_shape *shape, const uint64_t *words) {
   uint32_t at = 0;
   for (uint32_t level = shape->n_levels; level-- > 0;) {

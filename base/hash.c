@@ -3,7 +3,7 @@
  * Open addressing with linear probing; at most half of the slots are occupied, so a lookup takes O(1) on average. Slots
  * store the hash: candidates are compared only if all 32 bits agree, and growth does not need the keys.
  *
- * Removal moves later entries of the same run of slots back into the gap, so there are no deletion marks (Knuth, The
+ * Removal moves later entries of the same run of slots back into the gap, so deletion marks are not needed (Knuth, The
  * Art of Computer Programming 3, 6.4, algorithm R).
  */
 

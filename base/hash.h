@@ -57,7 +57,7 @@ struct hr__hash_cursor {
   uint32_t slot, hash;
 };
 
-/* The number in the first slot at or after the cursor's that has its hash; HR_NONE if there is none. */
+/* The number in the first slot at or after the cursor's that has its hash; HR_NONE if none exists. */
 static inline uint32_t hr__hash_probe(const struct hr__hash *table, struct hr__hash_cursor *at) {
   for (;; at->slot = (at->slot + 1) & (table->n_slots - 1)) {
     const struct hr__hash_slot *slot = &table->slots[at->slot];
@@ -66,14 +66,14 @@ static inline uint32_t hr__hash_probe(const struct hr__hash *table, struct hr__h
   }
 }
 
-/* The first number with this hash, and where it is; HR_NONE if there is none. */
+/* The first number with this hash, and where it is; HR_NONE if none exists. */
 static inline uint32_t hr__hash_first(const struct hr__hash *table, uint32_t hash, struct hr__hash_cursor *at) {
   if (!table->n_slots) return HR_NONE;
   *at = (struct hr__hash_cursor){hash & (table->n_slots - 1), hash};
   return hr__hash_probe(table, at);
 }
 
-/* The next number with the same hash; HR_NONE if there is none. */
+/* The next number with the same hash; HR_NONE if none exists. */
 static inline uint32_t hr__hash_next(const struct hr__hash *table, struct hr__hash_cursor *at) {
   at->slot = (at->slot + 1) & (table->n_slots - 1);
   return hr__hash_probe(table, at);

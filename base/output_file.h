@@ -20,7 +20,7 @@
 struct hr__output_file {
   FILE *stream;
   char *path;      /* NULL for standard output */
-  char *temporary; /* the name of the temporary file, to be renamed to `path`; NULL if there is none (yet) */
+  char *temporary; /* the name of the temporary file, to be renamed to `path`; NULL if none exists (yet) */
   uint32_t place;  /* of `temporary` in the list of unfinished files; 0: not listed */
   bool nameless;   /* the file has no name yet */
   unsigned begun;  /* the number of calls of hr_discard_unfinished before the file was opened */

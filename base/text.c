@@ -184,7 +184,7 @@ const char *hr__duration_text(double seconds, char *buffer) {
   return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
 }
 
-/* The number of bytes of the well-formed UTF-8 sequence (RFC 3629) at `at`; 0 if there is none. */
+/* The number of bytes of the well-formed UTF-8 sequence (RFC 3629) at `at`; 0 if it is not well-formed. */
 static size_t sequence_length(const unsigned char *at) {
   if (at[0] < 0x80) return 1;
   size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;

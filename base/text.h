@@ -74,7 +74,7 @@ static inline uint32_t hr__size_of(uint32_t gpus) {
   uint32_t doublings = 32u - (uint32_t)__builtin_clz(gpus - 1);
   return doublings < HR__SIZES - 1 ? doublings : HR__SIZES - 1;
 }
-/* Returns the name of a size class, such as "2-4"; NULL if there is no such class. */
+/* Returns the name of a size class, such as "2-4"; NULL if no class has that name. */
 const char *hr__size_name(uint32_t size);
 
 #endif

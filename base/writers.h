@@ -34,7 +34,7 @@ static inline void hr__out_drain(struct hr__out *out) {
 }
 
 /* Makes room for `bytes` bytes, at most HR__OUT_BYTES, and returns where to write them; hr__out_to takes the end of
-   what was written. */
+   the bytes written. */
 static inline char *hr__out_room(struct hr__out *out, size_t bytes) {
   if (out->used + bytes > HR__OUT_BYTES) hr__out_drain(out);
   return out->buffer + out->used;
@@ -92,7 +92,7 @@ static inline void hr__csv_abandon(struct hr__csv_out *csv) {
   hr__out_abandon(&csv->out);
 }
 
-/* Begins a field whose text is appended with hr__csv_part and hr__csv_slice. */
+/* Begins a field; its text is appended with hr__csv_part and hr__csv_slice. */
 static inline void hr__csv_begin_field(struct hr__csv_out *csv) {
   if (csv->within_row) hr__out_byte(&csv->out, ',');
   csv->within_row = true;

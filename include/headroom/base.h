@@ -47,8 +47,8 @@ enum hr_status {
 #undef HR_STATUS_NAME
 };
 
-/* The reason of a failure, as a message for the user: place (`jobs.csv:412: ...`), what is wrong, what was found,
-   what is expected. Written by the function that fails; valid if a function did not return HR_OK. */
+/* The reason of a failure, as a message for the user: place (`jobs.csv:412: ...`), the fault, the value found,
+   the value expected. Written by the function that fails; valid if a function did not return HR_OK. */
 struct hr_error {
   enum hr_status status;
   char text[1000];

@@ -140,7 +140,7 @@ HR_API uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, stru
  *
  * A guarantee that a tenant or cohort does not use can be borrowed by others of the same cohort; what a cohort does not
  * use as a whole, by other cohorts. The guarantee of a cohort itself adds to those of its members. Everything without a
- * cohort is below one root, which also has the GPUs that are guaranteed to nobody. GPUs are counted in milli-GPUs, all
+ * cohort is below one root, which also has the GPUs that no guarantee covers. GPUs are counted in milli-GPUs, all
  * types alike. The rules are those of Kueue (pkg/cache/scheduler/resource_node.go), plus hard caps.
  */
 

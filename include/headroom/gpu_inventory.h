@@ -159,7 +159,7 @@ static inline uint32_t hr_cpu_milli_with(uint32_t cpu_milli_per_gpu, uint64_t gp
   return (uint32_t)((cpu_milli_per_gpu * gpu_milli + HR_WHOLE_GPU_MILLI - 1) / HR_WHOLE_GPU_MILLI);
 }
 
-/* The CPU that a task takes on the node: what it states, or else what comes with its share of GPUs. */
+/* The CPU that a task takes on the node: its stated request, or else the CPU proportional to its GPUs. */
 static inline uint32_t hr_gpu_inventory_cpu_milli(const struct hr_gpu_inventory *inventory,
                                                   const struct hr_request *request, hr_node node) {
   if (!inventory->gpu_cpu_milli || request->cpu_milli || request->gpus == 0) return request->cpu_milli;

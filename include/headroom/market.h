@@ -40,7 +40,7 @@ enum hr_market {
 /* The name as in scenarios; "" for HR_MARKET_NONE. */
 HR_API const char *hr_market_name(enum hr_market market);
 
-/* Whether nodes of such a pool come and go on request. */
+/* Whether nodes of such a pool are added and removed on request. */
 static inline bool hr_market_is_elastic(enum hr_market market) {
   return market >= HR_MARKET_ON_DEMAND;
 }
@@ -159,7 +159,7 @@ struct hr_class_spec {
   uint64_t checkpoint_mib; /* size of a checkpoint, written at the storage bandwidth of the pool */
   int64_t write_us;        /* time to write a checkpoint if the pool's storage bandwidth is unknown */
   int64_t restart_us;      /* time to load image and checkpoint after an interruption */
-  uint8_t within;          /* enum hr_tier: required locality of jobs whose own is not in the trace */
+  uint8_t within;          /* enum hr_tier: required locality of jobs for which the trace has none */
   int64_t within_wait_us;  /* how long after submission a job waits for it, in microseconds; HR_UNKNOWN_US: forever */
 };
 

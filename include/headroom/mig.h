@@ -11,7 +11,7 @@
  *
  * The profiles of a GPU type are a table (struct hr_mig_type) that the caller owns and that must outlive its use;
  * hr_catalog_mig has those of real GPUs. Nothing here allocates memory, so a state is copied to try something on it.
- * Profiles are indices into the table; HR_NONE stands for none. Sources: NVIDIA MIG User Guide,
+ * Profiles are indices into the table; HR_NONE means none. Sources: NVIDIA MIG User Guide,
  * nvmlGpuInstancePlacement_t.
  */
 
@@ -64,7 +64,7 @@ HR_API enum hr_status hr_mig_profile_parse(const struct hr_mig_type *type, const
                                            struct hr_error *error);
 
 /* The smallest profile with at least that much memory and that many sevenths of the compute slices, without media
-   engines; HR_NONE if there is none. Of equal memory slices, the one with fewer compute slices is smaller. */
+   engines; HR_NONE if none exists. Of equal memory slices, the one with fewer compute slices is smaller. */
 HR_API uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint32_t compute_sevenths);
 
 /* ---- One GPU ---- */
@@ -80,7 +80,7 @@ HR_API uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, u
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
 /* The room for each profile of the set `wanted` (bit p: profile p; HR_MIG_ALL: all) as one number: of two states of
-   a type, the greater number has room for more instances of the largest such profile in whose room they differ. */
+   a type, the greater number has room for more instances of the largest such profile for which their room differs. */
 #define HR_MIG_ALL UINT32_MAX
 HR_API uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted);
 
@@ -92,10 +92,10 @@ HR_API uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct h
 
 /* Creates an instance. False, without effect, if none can begin there. */
 HR_API bool hr_mig_create(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t profile, uint32_t start);
-/* Destroys the instance that begins there. False if there is none. */
+/* Destroys the instance that begins there. False if none does. */
 HR_API bool hr_mig_destroy(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t start);
 
-/* The profile of the instance that begins there; HR_NONE: there is none. */
+/* The profile of the instance that begins there; HR_NONE: none. */
 static inline uint32_t hr_mig_profile_at(const struct hr_mig_gpu *gpu, uint32_t start) {
   return start < HR_MIG_SLICES && gpu->at[start] ? gpu->at[start] - 1U : HR_NONE;
 }
@@ -123,7 +123,7 @@ HR_API const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_m
 HR_API enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *text, struct hr_mig_gpu *gpu,
                                     struct hr_error *error);
 
-/* Places `count[p]` instances of each profile p on an empty GPU. False if there is no room in any arrangement. */
+/* Places `count[p]` instances of each profile p on an empty GPU. False if no arrangement has room. */
 HR_API bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu);
 
 /*

@@ -13,7 +13,7 @@ extern "C" {
 
 /* All built-in policies, terminated by NULL. */
 HR_API const struct hr_policy_ops *const *hr_policies(void);
-/* Finds a built-in policy. NULL if there is none; `error` then suggests the nearest name. */
+/* Finds a built-in policy. NULL if none has that name; `error` then suggests the nearest name. */
 HR_API const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *error);
 
 /* A setting: a name for a policy with some parameters set. Settings are accepted wherever policy names are; explicit
@@ -28,7 +28,7 @@ struct hr_policy_setting {
 };
 /* All settings, terminated by a NULL name. */
 HR_API const struct hr_policy_setting *hr_policy_settings(void);
-/* Finds a setting; NULL if there is none. */
+/* Finds a setting; NULL if none has that key. */
 HR_API const struct hr_policy_setting *hr_policy_setting_find(const char *name);
 
 /* A policy and a value for each of its parameters. */
@@ -43,7 +43,7 @@ struct hr_policy_choice {
    object (HR_POLICY). HR_BAD_INPUT for unknown names and unsuitable objects. Call hr_policy_choice_finish after
    success. */
 HR_API enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error);
-/* Sets a parameter from text. HR_BAD_INPUT for an unknown key or an invalid value; the error says what is expected. */
+/* Sets a parameter from text. HR_BAD_INPUT for an unknown key or an invalid value; the error states the valid ones. */
 HR_API enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
                                            struct hr_error *error);
 /* The value of parameter `index` as text. `buffer` has at least 32 bytes and is used for numbers. */

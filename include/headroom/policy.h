@@ -198,11 +198,11 @@ HR_API uint32_t hr_free_index_nodes(const struct hr_free_index *index);
 HR_API uint32_t hr_free_index_gpus_per_node(const struct hr_free_index *index);
 /* The number of free whole GPUs of a node. */
 HR_API uint32_t hr_free_index_get(const struct hr_free_index *index, uint32_t node);
-/* The lowest count >= `gpus` that some node has free; HR_NONE if there is none. */
+/* The lowest count >= `gpus` that some node has free; HR_NONE if none exists. */
 HR_API uint32_t hr_free_index_lowest(const struct hr_free_index *index, uint32_t gpus);
 /* The highest count that some node has free. */
 HR_API uint32_t hr_free_index_highest(const struct hr_free_index *index);
-/* The first node >= `from` with exactly `gpus` free GPUs; HR_NONE if there is none. */
+/* The first node >= `from` with exactly `gpus` free GPUs; HR_NONE if none exists. */
 HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t gpus, uint32_t from);
 /* The number of nodes with exactly `gpus` free GPUs. */
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);

@@ -47,7 +47,7 @@ HR_API bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job
 HR_API bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entry);
 /* The minimum of all values; INT64_MAX if the tree is empty. */
 HR_API int64_t hr_job_tree_least(const struct hr_job_tree *tree);
-/* The first entry after (key, job) whose value is at most `bound`; false if there is none. `entry` may alias the
+/* The first entry after (key, job) with a value of at most `bound`; false if none exists. `entry` may alias the
    source of key and job. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                              struct hr_job_entry *entry);
@@ -63,7 +63,7 @@ HR_API bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, 
 HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key);
 /* As hr_job_tree_reach; returns the first entry up to which the values do. */
 HR_API bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry);
-/* The sum of the values of all entries whose key is at most `key`. */
+/* The sum of the values of all entries with a key of at most `key`. */
 HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
 
 /* ---- Placement ---- */
@@ -165,13 +165,13 @@ HR_API struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const 
 HR_API void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli);
 /* Adds `milli` to the use of a tenant. */
 HR_API void hr_quota_tree_take(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
-/* Releases `milli`, at most what was taken. */
+/* Releases `milli`, at most the amount taken. */
 HR_API void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
 /* The use of a tenant. */
 HR_API uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant);
 /* How much more the tenant may use now; negative if it or others use more than there is. */
 HR_API int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant);
-/* How much the tenant could use if nobody else used anything: a job that requests more can never run. */
+/* How much the tenant could use if no other tenant used anything: a job that requests more can never run. */
 HR_API uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tenant);
 /* How much the tenant uses beyond its guarantee; 0 if it is within. */
 HR_API uint64_t hr_quota_tree_over(const struct hr_quota_tree *tree, uint32_t tenant);

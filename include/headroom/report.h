@@ -280,7 +280,7 @@ HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);
 HR_API struct hr_observer hr_usage_observer(struct hr_usage *usage);
 
-/* GPU time of jobs whose GPUs are joined by a network, and the part of it for which `speeds` has no figure. The
+/* GPU time of jobs with GPUs joined by a network, and the part of it for which `speeds` has no figure. The
    arguments must outlive it. NULL if memory is exhausted. */
 struct hr_links;
 HR_API struct hr_links *hr_links_create(const struct hr_trace *trace, const struct hr_network_speeds *speeds);
@@ -348,12 +348,12 @@ struct hr_spot_figures {
 
 /* Jobs killed for lack of GPU memory that is first come, first served. */
 struct hr_oom_figures {
-  bool known;                /* false: there is no such pool, and the other members are 0 */
+  bool known;                /* false: no such pool exists, and the other members are 0 */
   uint64_t kills, jobs;      /* jobs: with at least one kill */
   double back_off_gpu_hours; /* part of the restart time: held by jobs that were killed and had not tried again */
 };
 
-/* Fairness among those who share the cluster, over completed jobs. */
+/* Fairness among the tenants that share the cluster, over completed jobs. */
 struct hr_fairness {
   const char *over; /* the parties: "tenants"; "users" if the trace has no tenants; else "jobs" */
   uint64_t parties; /* parties with a completed job */
@@ -391,7 +391,7 @@ struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
   uint64_t deadlines, missed_deadlines;       /* jobs with a deadline, and those of them that missed it */
-  uint64_t outcome_failed, outcome_cancelled; /* completed jobs whose recorded outcome was this */
+  uint64_t outcome_failed, outcome_cancelled; /* completed jobs with this recorded outcome */
   struct hr_distribution wait_s, jct_s, slowdown;
   double makespan_s, submit_window_s;
   double utilization_submit_window, utilization_makespan;
@@ -419,7 +419,7 @@ struct hr_perf {
   double load_s, sim_s, peak_rss_mib;
 };
 
-/* What was run, for the head of tables and of JSON. Borrowed. */
+/* Description of the run, for the head of tables and of JSON. Borrowed. */
 struct hr_run_label {
   const char *scenario, *trace, *format;
   const struct hr_cluster_spec *cluster;

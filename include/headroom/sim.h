@@ -86,7 +86,7 @@ struct hr_pool_accounting {
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */
 struct hr_unfinished_totals {
-  uint64_t missed_deadlines;    /* jobs whose deadline was before the end of the run */
+  uint64_t missed_deadlines;    /* jobs with a deadline before the end of the run */
   uint64_t oom_kills, oom_jobs; /* oom_jobs: jobs with at least one such kill */
   struct hr_gpu_times milli_us; /* sums of their accounts */
 };

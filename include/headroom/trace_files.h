@@ -114,7 +114,7 @@ struct hr_trace_options {
   const struct hr_column_map *map; /* may be NULL or empty */
   bool lenient;                    /* leave invalid rows out, counted by reason, instead of failing at the first one */
   /* only the requests of jobs matter: times may be missing in a pod list, its jobs then come at once and take no
-     time; and there are no notes on the replay */
+     time; and notes on the replay are omitted */
   bool untimed;
   /* For a streamed run: columns are mapped files, and ids other than numbers are not stored (jobs are then named by
      their rows). The columns of a packed trace are in its file. Text rows must be sorted by submit; their columns
@@ -142,7 +142,7 @@ struct hr_packed {
 };
 
 /* Writes a trace to `path` in packed form (docs/reference/formats.md), completely or not at all. `packed` (may be
-   NULL) is set to what was written. The same trace gives the same bytes. */
+   NULL) is set to the figures of the packed file. The same trace gives the same bytes. */
 HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, struct hr_packed *packed,
                                     struct hr_error *error);
 /* Writes these figures as JSON; `path` "-" is standard output. */
@@ -154,7 +154,7 @@ HR_API bool hr_date_parse(const char *text, int64_t *us, bool *zoned);
 /* Whether the trace's dates have no zone, so that they are on an unknown local clock. */
 HR_API bool hr_trace_has_local_dates(const struct hr_trace *trace);
 
-/* What is lost when a trace is written in a format. */
+/* The data lost when a trace is written in a format. */
 #define HR_LOSS_TABLE(X)                                                                                               \
   X(HR_LOSS_DROPPED, "dropped")       /* the format has no such field */                                               \
   X(HR_LOSS_ROUNDED, "rounded")       /* to the precision of the format */                                             \
@@ -253,7 +253,7 @@ HR_API enum hr_status hr_generate(const struct hr_generator *generator, const ch
  * The redrawn workload is divided into positions 0, 1, ... in the same way. Each position is filled with one whole
  * block, drawn uniformly with replacement. Jobs before time 0 (of a dated trace that does not begin at midnight) and
  * jobs after the end of the workload are left out. If the trace has 14 whole days, days retain their weekday: a
- * position takes a day whose number is equal modulo 7.
+ * position takes a day with the same number modulo 7.
  *
  * Sources: the block bootstrap (Kuensch, Ann. Stat. 17, 1989), with blocks of whole seasonal periods (Politis 2001;
  * Chan, Lahiri and Meeker, Technometrics 46, 2004); thinning (Lewis and Shedler 1979).
@@ -281,7 +281,7 @@ HR_API const char *hr_blocks_name(enum hr_blocks blocks);
 struct hr_workload_spec {
   enum hr_blocks blocks;
   double growth; /* demand relative to the trace, above 0; 1: as recorded */
-  /* of the redrawn workload, whose jobs are submitted before it; 0: that of the trace including its last job.
+  /* of the redrawn workload: all its jobs are submitted before it; 0: that of the trace including its last job.
      Without blocks, at most that of the trace */
   int64_t length_us;
   /* Growth by series and position, multiplied with `growth`: factors[series * n_positions + position], each at least

@@ -22,7 +22,7 @@
 struct hr__deadline_job {
   hr_job job;
   int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US if it has none */
-  uint32_t pool;                /* whose nodes it holds; HR_NONE: none */
+  uint32_t pool;                /* the pool of the nodes that it holds; HR_NONE: none */
   uint32_t n_nodes;
   hr_node *nodes;          /* room for the maximum that it may hold */
   struct hr_slice *slices; /* room for the maximum that it may hold */
@@ -288,8 +288,8 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
 
 /* ---- Wake-ups ------------------------------------------------------------------------------------- */
 
-/* Returns the first time after now at which the rule would decide otherwise because time has passed. What is true by
-   now has been decided. */
+/* Returns the first time after now at which the rule would decide otherwise because time has passed. Conditions
+   that hold by now have been decided on. */
 static int64_t next_change_us(const struct hr__queue *queue, const struct hr_view *view,
                               const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
@@ -403,7 +403,7 @@ enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view 
 }
 
 /* Wait reasons: the job's own nodes are booting; the rule waits for spot capacity while on-demand nodes are available;
-   or there are no nodes. Jobs are sorted by id. */
+   or the cluster has no nodes. Jobs are sorted by id. */
 
 static const struct hr__deadline_job *explain_find(const struct hr__deadlines *self, hr_job job) {
   uint32_t from = 0, to = self->count;

@@ -18,7 +18,7 @@ enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view 
 
 struct hr__itinerary_step {
   int64_t at_us;
-  uint32_t pool; /* to use from then on; HR_NONE: none */
+  uint32_t pool; /* to use from `at_us` on; HR_NONE: none */
 };
 struct hr__itinerary {
   struct hr__itinerary_step *steps;

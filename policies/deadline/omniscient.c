@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The cheapest itinerary of one job by its deadline, given the recorded spot capacity: a bound for rules that do not
- * know the future. Dynamic programming over (time, work done, place), on a grid whose step is the greatest common
- * divisor of all relevant times (steps of the records, change-over time, work, time to the deadline), so that nothing
- * is rounded. To start on a pool takes the change-over time, which is paid for. A stretch of spot capacity must last
- * until its end, and for longer than its notice, or it cannot be acquired. Assumptions: all work is kept, and no other
- * job uses the nodes.
+ * know the future. Dynamic programming over (time, work done, place), on a grid with a step equal to the greatest
+ * common divisor of all relevant times (steps of the records, change-over time, work, time to the deadline), so that
+ * nothing is rounded. To start on a pool takes the change-over time, which is paid for. A stretch of spot capacity must
+ * last until its end, and for longer than its notice, or it cannot be acquired. Assumptions: all work is kept, and no
+ * other job uses the nodes.
  */
 
 #include "policies/deadline/deadlines.h"
@@ -21,7 +21,7 @@
 enum { MAX_PLACES = 30 }; /* a place fits into five bits */
 #define UNREACHED INT64_MAX
 
-/* Place 0 is none; then the pools that the job may use. */
+/* Place 0 means no pool; then the pools that the job may use. */
 struct omniscient_search {
   struct hr__queue *queue;
   hr_job job;

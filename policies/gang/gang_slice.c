@@ -6,7 +6,7 @@
  * In Ousterhout's matrix a column is a GPU and a row is a set of jobs that fit on the cluster together. Each job has
  * its place in one row, and runs there whenever it runs. Rows are present one after the other, each for a time slice.
  * GPUs that the present row leaves idle are used by jobs of the following rows, at their own places (alternate
- * selection). While all jobs run there are no slices.
+ * selection). While all jobs run, time is not sliced.
  */
 
 #include "policies/kit/planned_state.h"
@@ -164,7 +164,7 @@ static enum hr_status unify_from(struct hr__matrix *matrix, uint32_t number, con
 }
 
 /* Fills each row in which capacity came free with jobs of later rows (except the present row, which has its turn): jobs
-   whose place is free there, and jobs that do not run and fit elsewhere in it. */
+   with a place that is free there, and jobs that do not run and fit elsewhere in it. */
 static enum hr_status matrix_unify(struct hr__matrix *matrix, uint32_t present) {
   enum hr_status status = HR_OK;
   for (uint32_t number = 0; number < matrix->n_rows; number++) {

@@ -5,7 +5,7 @@
  * Leaves and inner nodes have room for 32 entries or children, in columns, so that a search in a node scans a few cache
  * lines. Nodes are identified by their place in the store (32 bits). A node that becomes empty is freed; nodes are not
  * merged otherwise, as queues are drained from one end or at random, and both leave few thin nodes. If a full leaf at
- * the right edge is split by an entry that comes last, the right part is empty, so that a queue in arrival order fills
+ * the right edge is split by an entry that is last, the right part is empty, so that a queue in arrival order fills
  * its leaves.
  */
 

@@ -7,7 +7,7 @@
 
 enum { FIRST_CAPACITY = 4 };
 
-/* Values whose relative difference is smaller may be equal after rounding, or be compared wrongly here. Half of that
+/* Values with a smaller relative difference may be equal after rounding, or be compared wrongly here. Half of that
    still exceeds all rounding errors. */
 #define CLOSE 0x1p-48
 #define CLOSER 0x1p-49
@@ -116,7 +116,7 @@ void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place) {
 
 /* ---- Time ----------------------------------------------------------------------------------------- */
 
-/* Descends to each node whose time has expired, and replays the games from there up. */
+/* Descends to each node that has expired, and replays the games from there up. */
 static void play_again(struct hr__kinetic *kinetic, uint32_t at) {
   if (at >= kinetic->capacity || kinetic->nodes[at].until_us > kinetic->now_us) return;
   play_again(kinetic, 2 * at);

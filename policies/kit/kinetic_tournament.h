@@ -4,9 +4,9 @@
 
 /*
  * A kinetic tournament (Basch, Guibas and Hershberger, "Data structures for mobile data", SODA'97): finds the first of
- * contestants whose values (now - since) / slowness grow with time, at different speeds. A node of the binary tree has
- * the first contestant of its subtree and the time until which no comparison below it can change, so that only expired
- * nodes are visited as time passes. Two contestants pass each other at most once.
+ * contestants with values (now - since) / slowness that grow with time, at different speeds. A node of the binary tree
+ * has the first contestant of its subtree and the time until which no comparison below it can change, so that only
+ * expired nodes are visited as time passes. Two contestants pass each other at most once.
  *
  * Values that are almost equal are compared by `is_before`, again at each new time, so that the result is that of
  * comparing the caller's rounded keys.
@@ -54,14 +54,14 @@ void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place);
 /* Advances time. To be called before queries: contestants added meanwhile are compared as of the last time. */
 void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us);
 
-/* Called with the first of several contestants, and with single ones (`alone`) whose value is within the bound of a
+/* Called with the first of several contestants, and with single ones (`alone`) with a value within the bound of a
    search. Returns whether a contestant that comes after it could matter. */
 typedef bool hr__kinetic_visit(void *self, uint32_t name, bool alone);
 /* Visits the contestants with a value of at most `bound`, except those that `visit` rules out by their predecessors;
    likely ones first. */
 void hr__kinetic_search(const struct hr__kinetic *kinetic, int64_t bound, hr__kinetic_visit *visit, void *self);
 
-/* Returns the name of the first of all; HR_NONE: there is none. */
+/* Returns the name of the first of all; HR_NONE: none. */
 static inline uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic) {
   return kinetic->count ? kinetic->places[kinetic->nodes[1].first].name : HR_NONE;
 }

@@ -8,10 +8,10 @@
  * change of one bin replays one leaf of each of the pool's tournaments.
  *
  * A start is noted on a list and enters the trees at the next query; a job that ends before that never does. If no job
- * waits there are no queries.
+ * waits, nothing is queried.
  *
  * For gangs within one group of a tier, each (pool, nodes per group, GPUs) that was ever queried has a tournament over
- * groups, by the times at which they have room. Groups whose bins have changed are updated at the next query.
+ * groups, by the times at which they have room. Groups with changed bins are updated at the next query.
  */
 
 #include "base/heap.h"

@@ -83,8 +83,8 @@ static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const str
   return sum;
 }
 
-/* Returns the maximum number of tasks whose fractions fit, each on as many GPUs as it requests: t tasks fit if the GPUs
-   have room for t times as many fractions, at most t of them counted on each GPU. */
+/* Returns the maximum number of tasks with fractions that fit, each on as many GPUs as it requests: t tasks fit if the
+   GPUs have room for t times as many fractions, at most t of them counted on each GPU. */
 static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;

@@ -322,7 +322,7 @@ struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, cons
   return allocator;
 }
 
-/* Whether a job lacks CPU or memory: the same inventory is searched by a packer whose requests are for GPUs only. It is
+/* Whether a job lacks CPU or memory: the same inventory is searched by a packer that requests GPUs only. It is
    created at the first call, as only explanations need it. */
 
 static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr__gpu_allocator *allocator) {

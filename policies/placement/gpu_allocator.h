@@ -51,7 +51,7 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
                                        const struct hr_event *event);
 
 /* Finds a placement for a request in a state of the cluster, within one group of the tier (HR_TIER_ANY: anywhere). The
-   placement is valid until the next search of this allocator. Returns false if there is none. */
+   placement is valid until the next search of this allocator. Returns false if no placement exists. */
 bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                                uint32_t request, enum hr_tier tier, struct hr_placement *placement);
 

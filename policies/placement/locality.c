@@ -159,7 +159,7 @@ static void pop_end(struct end_heap *heap) {
   ends_sink(heap->end, heap->count, last, heap);
 }
 
-/* Returns the first entry that is not stale; false: there is none. */
+/* Returns the first entry that is not stale; false: none. */
 static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap, struct job_end *end) {
   while (heap->count > 0) {
     *end = heap->end[0];

@@ -30,7 +30,7 @@ int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *vie
 bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
                          const struct hr__shape *head, int64_t at_us, int64_t now_us);
 
-/* Before a pass: changes the kind of jobs whose constraint has expired. */
+/* Before a pass: changes the kind of jobs with an expired constraint. */
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view);
 /* After a pass: requests a wake-up for the next expiry. */
 enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);

@@ -62,7 +62,7 @@ static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b)
 }
 
 /* Returns the first visited node that is equivalent to this one: equal in all that a score may depend on. Returns the
-   node itself if there is none before it. */
+   node itself if no node is before it. */
 static hr_node node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
                                       hr_node node) {
   uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (alike->size - 1);

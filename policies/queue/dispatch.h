@@ -19,7 +19,7 @@
 struct hr__backfill {
   /* Jobs of equal request share a shape; otherwise all jobs wait in one queue. */
   bool by_shape;
-  /* A job that does not fit does not hold back others. */
+  /* A job that does not fit does not block others. */
   bool passes_over;
   /* It uses the expected ends of running jobs. */
   bool needs_calendar;

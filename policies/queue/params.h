@@ -2,7 +2,7 @@
 #ifndef HR_POLICIES_QUEUE_PARAMS_H
 #define HR_POLICIES_QUEUE_PARAMS_H
 
-/* The parameters of the `queue` policy. Each list has the texts of a choice and the objects that they stand for; a
+/* The parameters of the `queue` policy. Each list has the texts of a choice and the objects that they select; a
    value is an index into its list. Orders are listed in policies/queue/order/order.h. */
 
 #include "headroom/policy.h"

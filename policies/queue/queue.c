@@ -192,7 +192,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
    includes that quotas leave nothing because all GPUs are in use); and, if there is a placement, the job that may not
    be passed or that has a reservation. */
 
-/* The job that stopped the pass. Under orders whose keys change with each start it need not be the first in order
+/* The job that stopped the pass. Under orders with keys that change at each start, it need not be the first in order
    now. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
@@ -204,7 +204,7 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   return queue->head;
 }
 
-/* The first job of the job's subqueue if that is held back and is another job; else HR_NONE. */
+/* The first job of the job's subqueue if that job is held back and differs from it; else HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;

@@ -3,9 +3,9 @@
  * The lists of a shape's subqueues, and groups of subqueues that are held back: see subqueues.h.
  *
  * Subqueues that are held back are parked in groups, so that no pass visits jobs that cannot start. A group has the
- * subqueues of one shape that the same limit holds back with the same need. When the limit leaves enough room, the
+ * subqueues of one shape that the same limit blocks with the same need. When the limit leaves enough room, the
  * first subqueue of the group is listed again and represents the others. If a limit nearer to the root holds it back,
- * it would hold back all of them, so the representative is parked there and continues to represent them. It is replaced
+ * it would block all of them, so the representative is parked there and continues to represent them. It is replaced
  * when another one comes first. A limit that changes therefore releases at most one subqueue per group.
  *
  * A group is described by what its subqueues needed when they were parked. A subqueue that needs more now is found to
@@ -173,7 +173,7 @@ static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *sub
   return group->representative ? HR_OK : find_representative(waiting, group);
 }
 
-/* Returns whether the limit of `above` holds back all of the group if it holds back its representative. */
+/* Returns whether the limit of `above` blocks all of the group if it blocks its representative. */
 static bool stays_represented(const struct hr__subqueue_group *group, const struct hr__subqueue_group *above) {
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->limit);
 }

@@ -44,7 +44,7 @@ static inline void hr__make_full(const struct hr__waiting *waiting, const struct
   if (hr__has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
 }
 
-/* Subqueues of a shape that the same limit holds back with the same need. */
+/* Subqueues of a shape that the same limit blocks with the same need. */
 struct hr__subqueue_group {
   struct hr__shape *shape;
   struct hr__admission_limit limit;
@@ -78,7 +78,7 @@ static inline bool hr__group_has_room(const struct hr__waiting *waiting, const s
          waiting->admission.room(waiting->self, limit->place, limit->kind) >= hr__admission_limit_need(limit);
 }
 
-/* Returns whether a limit that holds back one subqueue of the group holds back all of them: they need the same room. */
+/* Returns whether a limit that blocks one subqueue of the group blocks all of them: they need the same room. */
 static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *limit) {
   return limit->place != HR_NONE && limit->place <= group->limit.place && limit->milli == group->limit.milli &&
          limit->spare == group->limit.spare;
@@ -88,7 +88,7 @@ static inline bool hr__group_is_held(const struct hr__subqueue_group *group, con
 void hr__shape_enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in);
 /* Finds the shape's first job again. */
 void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *shape);
-/* Parks a listed subqueue that the limit holds back. */
+/* Parks a listed subqueue that the limit blocks. */
 enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                  const struct hr__admission_limit *limit);
 /* Lists all subqueues that are represented by another one of the shape, if their limits leave room. */

@@ -181,7 +181,7 @@ static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__
   return HR_OK;
 }
 
-/* Lists a subqueue whose first job has changed. */
+/* Lists a subqueue after its first job has changed. */
 static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
   subqueue->listed = now;
   subqueue->is_preferred = waiting->admission.is_preferred && waiting->admission.is_preferred(waiting->self, subqueue);
@@ -360,8 +360,8 @@ struct waiting_search {
   bool found;
 };
 
-/* For tournaments. Returns whether the subqueue's first job precedes what was found. If so, and if it is alone
-   (`in_it`), its first job within the bound replaces what was found if it comes earlier. */
+/* For tournaments. Returns whether the subqueue's first job precedes the one found so far. If so, and if it is alone
+   (`in_it`), its first job within the bound replaces the one found so far if it precedes it. */
 static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
   struct waiting_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
@@ -383,7 +383,7 @@ static bool next_in_tournament(const struct hr__waiting *waiting, const struct h
   return search.found;
 }
 
-/* Takes the subqueue's first job within the bound if it precedes what was found. */
+/* Takes the subqueue's first job within the bound if it precedes the one found so far. */
 static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                             struct waiting_search *search) {
   struct hr_job_entry first;
@@ -393,7 +393,7 @@ static void search_subqueue(const struct hr__waiting *waiting, const struct hr__
   search->found = true;
 }
 
-/* Returns the next subqueue after `listed` in which a job could precede what was found; NULL: none. */
+/* Returns the next subqueue after `listed` in which a job could precede the one found so far; NULL: none. */
 static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
                                            const struct waiting_search *search, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;

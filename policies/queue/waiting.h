@@ -7,8 +7,8 @@
  * does. Under orders in which ranks change (of tenants, of service queues) the jobs of a shape are split into
  * subqueues: the order within a subqueue never changes, and subqueues are ordered by their first jobs.
  *
- * Entries that functions return carry the key that compares jobs of all subqueues and shapes; ties go by id, the order
- * of (submit, row). All memory is in the arena.
+ * Entries that functions return carry the key that compares jobs of all subqueues and shapes; ties are broken by id,
+ * the order of (submit, row). All memory is in the arena.
  */
 
 #include "base/hash.h"
@@ -56,8 +56,8 @@ struct hr__shape {
 /* Returns the key by which a job compares with jobs of other subqueues, from the entry that it was added with. */
 typedef int64_t hr__full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
-/* Returns the line of a subqueue's job, under orders whose keys all grow linearly with time, or all change at once. The
-   full key is monotone in its value. */
+/* Returns the line of a subqueue's job, under orders with keys that all grow linearly with time, or all change at once.
+   The full key is monotone in its value. */
 typedef struct hr__line hr__line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
 /* Admission: which subqueues are held back, and which of the others are preferred. */
@@ -177,7 +177,7 @@ struct hr__walk {
   uint32_t n_cursors, number;
 };
 /* Begins a walk at the shape's first job or, without subqueues, after an entry (`after` not NULL). Returns false if
-   there is no job, or if memory is out; then walk->shape is NULL. */
+   no such job exists, or if memory is exhausted; then walk->shape is NULL. */
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk);
 /* Moves to the next job. Returns false at the end, or if memory is out; then walk->shape is NULL. */

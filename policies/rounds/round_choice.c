@@ -4,7 +4,7 @@
  * allocated in that pool since the shares were computed, as long as they fit; a pair without time comes first. Ties go
  * by the time to which the job was entitled and did not get, so that shares hold however often they are computed again.
  *
- * Two states of capacity are planned at once: `free`, without what is chosen so far, and `leases`, also without the
+ * Two states of capacity are planned at once: `free`, without the jobs chosen so far, and `leases`, also without the
  * places of all jobs of the previous round. A job gets a place without leases if possible; if not, one with leases of
  * jobs that come later, which then move or stop.
  */

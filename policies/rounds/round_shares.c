@@ -24,7 +24,7 @@
 #define LEVEL_SLACK 1e-9
 #define SHARE_UNITS 1e9
 
-/* A program under construction, with what is needed to free it after an error. */
+/* A program under construction, with the data needed to free it after an error. */
 struct program {
   const struct hr__share_problem *problem;
   double *share, *level;

@@ -2,7 +2,7 @@
 /*
  * Lists the cost items of a run: capacity used and idle, and the services beside capacity.
  *
- * Capacity comes from the ledger, whose charges are split by month. Its idle amounts are not; they are distributed over
+ * Capacity comes from the ledger, where charges are split by month. Its idle amounts are not; they are distributed over
  * the months by the GPU time that was paid for and not used in each. All capacity items are rounded to micro-dollars in
  * one apportionment, so their sum is the rounded sum.
  *

@@ -406,7 +406,7 @@ static void write_stamps(struct hr__metrics *metrics) {
   }
 }
 
-/* Allocates what is needed before the file is opened. Returns HR_NO_MEMORY on failure; call metrics_finish() in any
+/* Allocates all memory needed before the file is opened. Returns HR_NO_MEMORY on failure; call metrics_finish() in any
    case. */
 static enum hr_status metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
                                    const struct hr_openmetrics_config *config, int64_t step_us) {

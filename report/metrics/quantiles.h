@@ -27,7 +27,7 @@ struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wid
 struct hr_distribution hr__distribution_of_slowdowns(int64_t *keys, size_t count, double sum);
 
 /*
- * A sketch of any number of durations in fixed memory. A duration is counted in a bucket whose width is at most 1/128
+ * A sketch of any number of durations in fixed memory. A duration is counted in a bucket with a width of at most 1/128
  * of its lower bound: 128 buckets per power of two, and one per microsecond below 128 us. The middle of a bucket, and
  * hence a quantile, is off by at most 1/256 of the duration; count, mean, minimum and maximum are exact, and quantiles
  * stay between the last two. The buckets are those of HdrHistogram (Tene), in integers only; the relative error
@@ -36,7 +36,7 @@ struct hr_distribution hr__distribution_of_slowdowns(int64_t *keys, size_t count
 
 enum {
   HR__SKETCH_STEPS = 128,      /* buckets per power of two */
-  HR__SKETCH_ERROR_PART = 256, /* a quantile is off by at most 1/256 of itself */
+  HR__SKETCH_ERROR_PART = 256, /* a quantile is off by at most 1/256 of its value */
   HR__SKETCH_BUCKETS = HR__SKETCH_STEPS * 57
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Notes and warnings about a run: stalled runs, rejected jobs, tenants without jobs, models without speeds, and jobs
-   whose network speed is unknown. */
+   with an unknown network speed. */
 
 #include "report/metrics/run_notes.h"
 
@@ -22,7 +22,7 @@ static enum hr_status note_stalled(const struct hr_result *result, struct hr_not
       result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
 }
 
-/* Warns of jobs in a stalled run that keep running out of GPU memory, such as a gang whose tasks share one GPU. */
+/* Warns of jobs in a stalled run that keep running out of GPU memory, such as a gang with all tasks on one GPU. */
 static enum hr_status note_kills(const struct hr_result *result, struct hr_notes *notes) {
   uint64_t dead = 0;
   if (!result->stalled) return HR_OK;
@@ -136,7 +136,7 @@ static bool has_model(const struct hr_trace *trace, const char *name) {
   return false;
 }
 
-/* Returns the first model of an interference pair that no job has; NULL if there is none. */
+/* Returns the first model of an interference pair that no job has; NULL if none exists. */
 static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
   for (uint32_t i = 0; i < pool->n_pairs; i++) {
     if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;

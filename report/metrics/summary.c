@@ -2,7 +2,7 @@
 /*
  * The metrics of a run: the summary, computed from the result and the usage, and the metrics of a streamed run.
  *
- * Summary. Jobs are grouped by size, whose samples as a whole also give the metrics of all jobs, and by class and
+ * Summary. Jobs are grouped by size (the samples of all sizes also give the metrics of all jobs), and by class and
  * tenant if the trace has them. Metrics over time come from the usage observer. Latency factors by pool are placed by
  * counting sort, as in groups.c, so that quantiles are selected in place.
  *

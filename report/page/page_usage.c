@@ -206,7 +206,7 @@ static uint32_t count_rows(const struct hr_cluster_spec *cluster, uint32_t nodes
   return count;
 }
 
-/* A row belongs to one pool, so many small pools may need more than MAX_ROWS rows. */
+/* A row belongs to one pool, so a large number of small pools may need more than MAX_ROWS rows. */
 static void group_nodes(struct map *map) {
   const struct hr_cluster_spec *cluster = map->view->run->cluster;
   uint32_t n_nodes = map->view->first_node[cluster->n_pools];

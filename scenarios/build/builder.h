@@ -90,7 +90,7 @@ void hr__pool_notes_finish(struct hr__pool_notes *notes);
 
 /* ---- The tree --------------------------------------------------------------------------------------- */
 
-/* Moves to the member `name` and returns it; NULL, without a move, if there is none. */
+/* Moves to the member `name` and returns it; NULL, without a move, if it does not exist. */
 const cJSON *hr__build_enter(struct hr__builder *builder, const cJSON *object, const char *name);
 
 /* Moves back to the parent. */
@@ -102,7 +102,7 @@ static inline bool hr__has(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
 }
 
-/* The value of a member, or `fallback` if there is none. The key table has checked its type. */
+/* The value of a member, or `fallback` if it does not exist. The key table has checked its type. */
 
 static inline const char *hr__text_of(const cJSON *object, const char *name, const char *fallback) {
   const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);

@@ -19,7 +19,7 @@ static uint64_t megabytes_of(const cJSON *object, const char *name) {
   return (uint64_t)hr__money_scale(hr__micros_of(object, name, 0), MB_PER_GB, 1000000);
 }
 
-/* Copies the member `name`; leaves `copy` if there is none. */
+/* Copies the member `name`; leaves `copy` unchanged if it does not exist. */
 static enum hr_status copy_text(const struct hr__builder *builder, const cJSON *object, const char *name, char **copy) {
   const char *text = hr__text_of(object, name, NULL);
   if (text) *copy = strdup(text);

@@ -3,8 +3,8 @@
  * The grid of a sweep (scenario, axes, design), and axes, which variables of plans use too.
  *
  * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text, a
- * number (NaN if it is none) and the overrides that it sets. Numbers of a range are rounded to twelve digits, so that
- * 0.1 + 2 x 0.1 is 0.3.
+ * number (NaN unless its value is a number) and the overrides that it sets. Numbers of a range are rounded to twelve
+ * digits, so that 0.1 + 2 x 0.1 is 0.3.
  */
 
 #include "headroom/unstable/experiments.h"

@@ -481,7 +481,7 @@ static enum hr_status base_of(const struct speed_builder *self, const struct spe
                         "'%.60s' does not run on the reference type, so no speed relative to it exists", first->model);
 }
 
-/* Whether both figures name pools, whose names differ in case only. */
+/* Whether both figures name pools, with names that differ in case only. */
 static bool are_two_pools(const struct hr_cluster_spec *cluster, const struct speed_figure *two) {
   return names_any_pool(&two[0], cluster) && names_any_pool(&two[1], cluster);
 }

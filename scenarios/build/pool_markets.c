@@ -4,7 +4,7 @@
  * interruption model, which is a preset of the catalogue or a model with parameters. Keys of the scenario have
  * precedence over the preset.
  *
- * Tables state which key belongs to which market or model; bit 1 << M of a mask stands for market or model M.
+ * Tables state which key belongs to which market or model; bit 1 << M of a mask represents market or model M.
  */
 
 #include "scenarios/build/pools.h"
@@ -128,7 +128,7 @@ static enum hr_status check_parameters(struct hr__builder *builder, const cJSON 
   return HR_OK;
 }
 
-/* Reads the member `name` as a random duration; leaves `duration` if there is none. */
+/* Reads the member `name` as a random duration; leaves `duration` unchanged if it does not exist. */
 static enum hr_status build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
                                      struct hr_duration *duration) {
   const cJSON *member = hr__build_enter(builder, object, name);
@@ -213,7 +213,7 @@ static bool is_elsewhere(const char *presets, const char *pools) {
   return pools && strcmp(presets, "*") != 0 && strcasecmp(presets, pools) != 0;
 }
 
-/* What was measured elsewhere may not apply here. */
+/* Values measured elsewhere may not apply here. */
 static enum hr_status note_preset(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_spot_preset *preset = draft->preset;
   if (strcmp(preset->gpu, "*") != 0 && strcasecmp(preset->gpu, draft->pool.gpu) != 0)

@@ -380,7 +380,7 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
 
 /* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
-/* Steps for the horizon, or for a year if there is none. */
+/* Steps for the horizon, or for a year without a horizon. */
 static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
                                   uint32_t *n_steps) {
   int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;

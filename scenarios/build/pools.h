@@ -9,7 +9,7 @@
 struct hr__pool_draft {
   const cJSON *entry;
   struct hr_pool_spec pool;            /* its strings belong to the tree or the catalogue */
-  struct hr_pool_source *source;       /* in the scenario, which frees what is stored here */
+  struct hr_pool_source *source;       /* in the scenario, which frees the data stored here */
   uint32_t zone;                       /* for spot pools: the zone number of hr_spot_spec */
   const struct hr_spot_preset *preset; /* in the catalogue; NULL: none */
 };

@@ -75,7 +75,7 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* Sets `json` to the value at the path `key`; leaves it if there is none. */
+/* Sets `json` to the value at the path `key`; leaves it unchanged if no value exists there. */
 static enum hr_status print_part(const cJSON *tree, const char *key, char **json, struct hr_error *error) {
   const cJSON *value = tree;
   char *path = strdup(key), *rest;

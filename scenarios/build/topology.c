@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `topology` of a pool (islands, NUMA domains, racks, zones and the networks that join them), and `network_speeds`: the
- * speed of jobs whose GPUs are joined by a network.
+ * speed of jobs with GPUs joined by a network.
  *
  * Sizes of tiers nest: each divides the next wider one. The table of speeds is sorted by network, model and GPUs. Rows
  * of the scenario for a model and a network replace all rows of the catalogue for them.

@@ -256,7 +256,7 @@ enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_mo
   return status == HR_OK ? build_model(&builder, model) : status;
 }
 
-/* A model that is not valid JSON is recognised by its text, so that reading it reports what is wrong. */
+/* A model that is not valid JSON is recognised by its text, so that reading it reports the error. */
 bool hr_workload_model_is_file(const char *path) {
   char start[4096];
   struct stat info;
@@ -295,7 +295,7 @@ static cJSON *put_new(bool *failed, cJSON *to, const char *key, cJSON *item) {
   return *failed ? NULL : item;
 }
 
-/* What is optional and 0 is left out. */
+/* Optional values that are 0 are left out. */
 static void put_numbers(bool *failed, cJSON *to, const struct numbers *numbers, const void *from) {
   for (; numbers->key; numbers++) {
     const double *first = (const double *)(const void *)((const char *)from + numbers->offset);

@@ -25,7 +25,7 @@ struct payer {
   uint8_t class_;
 };
 
-/* The attempt of a running job. Stored here, since there is no event for jobs that still run at the end of the run. */
+/* The attempt of a running job. Stored here, since jobs that still run at the end of the run cause no event. */
 struct segment {
   int64_t from_us;
   struct payer payer;
@@ -83,7 +83,7 @@ static bool is_same_account(const struct hr_account *a, const struct hr_account 
   return a->tenant == b->tenant && a->month == b->month && a->pool == b->pool && a->class_ == b->class_;
 }
 
-/* The charge of an account, a new one if there is none yet. NULL if memory is exhausted. */
+/* The charge of an account, a new one if none exists yet. NULL if memory is exhausted. */
 static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_account *account) {
   struct hr__hash_cursor at;
   uint32_t hash = hash_account(account), i = hr__hash_first(&ledger->charge_numbers, hash, &at);
@@ -157,7 +157,7 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
   }
 }
 
-/* Holds back the use of nodes that may still turn out to be free; returns the rest in milli-GPUs. */
+/* Sets aside the use of nodes that may still turn out to be free; returns the rest in milli-GPUs. */
 static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *event, struct segment segment) {
   const struct book *book = &ledger->books[segment.pool.id];
   uint64_t rest_milli = 0;

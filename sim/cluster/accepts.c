@@ -108,7 +108,7 @@ static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   accepts->memory_mib[at] = memory_mib;
 }
 
-/* The pools whose GPUs have more memory than the first k sizes. Unknown memory counts as sufficient. */
+/* The pools of GPUs with more memory than the first k sizes. Unknown memory counts as sufficient. */
 static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
                                        const struct hr_cluster_spec *cluster) {
   size_t max_sets = (size_t)cluster->n_pools + 1;

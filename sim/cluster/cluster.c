@@ -185,7 +185,7 @@ const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster *clust
   return cluster->pools[pool.id].index;
 }
 
-/* A job that must not be interrupted, or whose class must not use spot capacity. */
+/* A job that must not be interrupted, or that is of a class that must not use spot capacity. */
 static bool is_barred(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
   if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return true;

@@ -10,7 +10,7 @@
 
 enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
 
-/* The state of a node, in clusters whose nodes come and go. */
+/* The state of a node, in clusters with nodes that come and go. */
 struct hr__node {
   int64_t since_us; /* when it was requested */
   int64_t down_us;  /* when it will go down, if known; else HR_NEVER_US */

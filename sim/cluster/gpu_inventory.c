@@ -111,7 +111,7 @@ static uint32_t smallest(uint32_t profiles) {
   return 31U - (uint32_t)__builtin_clz(profiles);
 }
 
-/* The smallest of the `wanted` profiles of which the layout has an idle instance; HR_NONE if there is none. */
+/* The smallest of the `wanted` profiles of which the layout has an idle instance; HR_NONE if none exists. */
 static uint32_t idle_profile(const struct hr_mig_layout *layout, uint32_t taken, uint32_t wanted) {
   for (; wanted; wanted &= ~(1U << smallest(wanted)))
     if (layout->starts[smallest(wanted)] & ~taken) return smallest(wanted);
@@ -124,7 +124,7 @@ static struct hr_instance instance_of(const struct hr_mig_spec *mig, uint32_t la
   return (struct hr_instance){(uint8_t)__builtin_ctz(idle), (uint8_t)profile, (uint8_t)layout, (uint8_t)before};
 }
 
-/* For a GPU without tasks whose layout has no suitable instance. */
+/* For a GPU without tasks, with a layout without a suitable instance. */
 static bool find_other_layout(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted,
                               struct hr_instance *found) {
   uint32_t best = HR_NONE, best_profile = 0;
@@ -471,7 +471,7 @@ static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
   return best;
 }
 
-/* As smallest_left, of the GPUs with at least `requested_milli`; 0 if there is none. */
+/* As smallest_left, of the GPUs with at least `requested_milli`; 0 if none exists. */
 static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t requested_milli) {
   enum { GPU_BITS = 6 };
   uint32_t best = UINT32_MAX;

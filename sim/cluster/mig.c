@@ -252,7 +252,7 @@ static enum hr_status fail_unknown(const struct hr_mig_type *type, const char *w
 }
 
 /* Of the profiles with the number of compute slices in the text, the one with the most similar name, or else the
-   smallest; NULL if there is none. */
+   smallest; NULL if none exists. */
 static const char *nearest_of_its_size(const struct hr_mig_type *type, const char *text) {
   const char *names[HR_MIG_PROFILES + 1] = {NULL};
   size_t count = 0;

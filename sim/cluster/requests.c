@@ -58,7 +58,7 @@ static void split(struct hr_request *request, uint32_t max_gpus) {
   request->mem_mib = (request->mem_mib + parts - 1) / parts;
 }
 
-/* What is needed to derive the request of a job. */
+/* The data needed to derive the request of a job. */
 struct requests_reader {
   const struct hr_trace *trace;
   const struct hr_cluster *cluster; /* NULL: accept classes are given in `accept_class` */
@@ -122,7 +122,7 @@ static bool grow(struct requests_table *table) {
   return true;
 }
 
-/* The number of an equal request, a new one if there is none yet; HR_NONE if memory is exhausted. */
+/* The number of an equal request, a new one if none exists yet; HR_NONE if memory is exhausted. */
 static uint32_t number_of(struct requests_table *table, const struct hr_request *request) {
   struct hr_requests *requests = table->requests;
   struct hr__hash_cursor at;
@@ -255,7 +255,7 @@ static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *r
   return (uint16_t)profiles;
 }
 
-/* The stored set array that equals the scratch one; a copy if there is none. NULL if memory is exhausted. */
+/* The stored set array that equals the scratch one; a copy if none exists. NULL if memory is exhausted. */
 static const uint16_t *intern_needs(struct mig_needs *needs, uint32_t *number) {
   size_t bytes = needs->cluster->n_pools * sizeof *needs->scratch;
   for (*number = 0; *number < needs->count; ++*number)

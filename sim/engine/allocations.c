@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The placements of running jobs, at eight bytes per job, and the jobs of each node. Slices of gangs that span nodes
- * are in one array, in blocks whose size is a power of two; freed blocks are reused. The jobs of a node are a linked
+ * are in one array, in blocks with a power of two as size; freed blocks are reused. The jobs of a node are a linked
  * list, short because a node has few GPUs.
  */
 

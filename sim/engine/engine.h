@@ -83,7 +83,7 @@ enum hr__phase {
 struct hr__engine_attempt {
   int64_t begun_us;    /* when the attempt began; differs from attempt_us while its start is only planned */
   int64_t phase_us;    /* when its phase began */
-  int64_t progress_us; /* work completed when its phase began, in all attempts together, less what was lost */
+  int64_t progress_us; /* work completed when its phase began, in all attempts together, less the lost work */
   uint32_t part;       /* the fraction of the next microsecond of work, in millionths */
   int64_t restart_us;  /* restart overhead before it works */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: no periodic checkpoints */
@@ -122,7 +122,7 @@ struct hr__claims {
   int64_t killed_us; /* when a job was last killed for lack of memory */
 };
 
-/* The changing state of a pool whose nodes come and go (sim/market/market.c). */
+/* The changing state of a pool with nodes that come and go (sim/market/market.c). */
 struct hr__engine_market;
 
 /* The jobs on each node, as linked lists in one array; freed links are reused. */
@@ -262,7 +262,7 @@ enum hr_status hr__attempt_set_speed(struct hr__engine *engine, hr_job job, uint
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
 /* Ends the current phase of a running job and begins the next. */
 enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job);
-/* Closes the accounts of a running job whose work is complete. */
+/* Closes the accounts of a running job that has completed its work. */
 void hr__attempt_end(struct hr__engine *engine, hr_job job);
 /* Whether the job's work is kept at all times (continuous checkpoints). */
 bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The run loop. At each instant: first all jobs that end, then nodes that go and come, then submissions, then timers;
- * then one pass of the policy, whose moves are carried out in order. A job without run time that starts in a pass ends
+ * then one pass of the policy, with its moves carried out in order. A job without run time that starts in a pass ends
  * at the same instant, which is therefore processed again.
  *
  * Every event is added to the digest; observers are notified of all events, the policy of those that are not its own
@@ -245,7 +245,7 @@ static int64_t next_instant(const struct hr__engine *engine) {
   return at_us;
 }
 
-/* There is no event between the last instant and the horizon, but time passes: the observers are notified. */
+/* No event occurs between the last instant and the horizon, but time passes: the observers are notified. */
 static void stop_at_horizon(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us = engine->config->horizon_us;
   notify_instant(engine);
@@ -404,7 +404,7 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .start_us = engine->start_us,
                                   .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
-  /* before the policy, whose view includes available nodes */
+  /* before the policy, as its view includes available nodes */
   if (engine->cluster.nodes) status = hr__markets_init(engine);
   if (status == HR_OK) status = hr__sharing_init(engine);
   if (status == HR_OK) status = create_policy(engine);

@@ -2,11 +2,11 @@
 /*
  * Jobs that share a GPU: its memory, and their speed.
  *
- * Memory: in pools whose GPU memory is first come, first served, a job claims the memory of its tasks when it begins to
- * work, and holds it until it leaves. If there is too little, all of its tasks are killed: the job stays where it is
- * and claims nothing, like a container that its node restarts, and tries again after a time that doubles with each
- * consecutive kill. Free memory is separate from the GPU inventory, which changes while a policy plans; claims change
- * only when jobs begin to work and leave.
+ * Memory: in pools with GPU memory that is first come, first served, a job claims the memory of its tasks when it
+ * begins to work, and holds it until it leaves. If there is too little, all of its tasks are killed: the job stays
+ * where it is and claims nothing, like a container that its node restarts, and tries again after a time that doubles
+ * with each consecutive kill. Free memory is separate from the GPU inventory, which changes while a policy plans;
+ * claims change only when jobs begin to work and leave.
  *
  * Speed: jobs on one GPU slow each other down, except those that wait after a kill. A job is as fast as on the slowest
  * of its GPUs. When a task comes to a GPU or leaves it, the jobs there continue at another speed; completed work is
@@ -203,7 +203,7 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
 static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, hr_node node, uint32_t gpu) {
   const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
   size_t at = (size_t)node.id * inventory->max_gpus + gpu;
-  const struct hr__claim *claim = claim_on(engine, pool, node, gpu); /* killed tasks are no processes there */
+  const struct hr__claim *claim = claim_on(engine, pool, node, gpu); /* killed tasks do not count as processes there */
   uint32_t tasks = claim ? claim->tasks : inventory->gpu_tasks[at];
   if (tasks < 2) return HR__FULL_SPEED_PPM;
   if (tasks == 2 && engine->pairs[pool.id].count > 0) {

@@ -84,7 +84,7 @@ struct hr__level_source {
 void hr__level_source_init(struct hr__level_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
                            uint64_t seed, uint32_t replication);
 /* The next step, later than the previous one; the first one is at 0. Steps that change nothing are left out, except
-   the first. Its time is HR_NEVER_US if there are no more steps; models without levels have only (0, n_nodes). */
+   the first. Its time is HR_NEVER_US after the last step; models without levels have only (0, n_nodes). */
 struct hr_level_step hr__level_source_next(struct hr__level_source *source);
 
 /* ---- Group interruptions: models exponential and advisor ---- */
@@ -104,7 +104,7 @@ double hr__interruption_share(const struct hr_spot_spec *spec, uint32_t n_nodes,
 void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec,
                                   uint32_t n_nodes, uint64_t seed, uint32_t replication);
 /* The next interruption: its time and the nodes that it reclaims, in ascending order, in `nodes` (room for n_nodes);
-   `*count`: their number. HR_NEVER_US if there is none. */
+   `*count`: their number. HR_NEVER_US if none exists. */
 int64_t hr__interruption_source_next(struct hr__interruption_source *source, uint32_t *nodes, uint32_t *count);
 
 /* ---- Lifetimes: model bathtub ---- */

@@ -24,7 +24,7 @@ static enum hr_status claims_use_init(struct claims_use *use, const struct hr__e
 static void claims_use_finish(struct claims_use *use);
 static void claims_use_add(struct claims_use *use, const struct hr__engine *engine, hr_job job,
                            const struct hr_placement *placement);
-/* The first inconsistency and its node; NULL if there is none. */
+/* The first inconsistency and its node; NULL if none exists. */
 static const char *claims_use_check(const struct claims_use *use, const struct hr__engine *engine, uint32_t *node);
 
 /* The use of each node and GPU, summed over running jobs. */
@@ -42,7 +42,7 @@ static enum hr_status inventory_use_init(struct inventory_use *use, const struct
 static void inventory_use_finish(struct inventory_use *use);
 static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
                               const struct hr_placement *placement);
-/* The first inconsistency and its node; NULL if there is none. */
+/* The first inconsistency and its node; NULL if none exists. */
 static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
                                        uint32_t *node);
 

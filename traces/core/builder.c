@@ -189,7 +189,7 @@ static bool resize_column(struct hr_trace_builder *builder, struct hr__column *c
   return true;
 }
 
-/* Doubled in memory; extended by a few blocks on disk, where nothing has to be copied. */
+/* Doubled in memory; extended by a few blocks on disk, as that needs no copying. */
 static uint32_t next_capacity(const struct hr_trace_builder *builder) {
   const uint32_t more = SPOOLED_BLOCKS * HR__SPOOL_BLOCK;
   if (builder->streamed) return builder->capacity > HR_NONE - more ? HR_NONE : builder->capacity + more;

@@ -16,13 +16,13 @@ struct hr__reader {
   const struct hr_column_map *map; /* may be NULL */
   const char *params;              /* parameters after the format's name; NULL: none */
   bool lenient;
-  bool dated;           /* set by a reader whose times are dates */
+  bool dated;           /* set by a reader if times are dates */
   uint64_t n_fractions; /* jobs that request a fraction of a GPU */
   struct hr_error *error;
   bool without_times; /* times of rows are not required */
 };
 
-/* What is wrong with a row. With a column: the field of that column, with its value unless it is empty. Without a
+/* A fault of a row. With a column: the field of that column, with its value unless it is empty. Without a
    column: the row as a whole, `fault` being a complete sentence. In JSON the row is an item, and the column is the
    path inside it. */
 struct hr__row_fault {

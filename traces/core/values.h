@@ -57,7 +57,7 @@ struct hr__value_reader {
   struct hr__text_store texts;
 };
 
-/* Parses `text`, which is not empty, into `member`. Returns NULL if it is valid, else what is wrong, to follow "is".
+/* Parses `text`, which is not empty, into `member`. Returns NULL if it is valid, else the fault, to follow "is".
    `unit_us`: microseconds per unit of a plain number, for HR__INSTANT and HR__DURATION. */
 const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, uint64_t unit_us, struct hr_text text,
                            void *member);

@@ -263,7 +263,7 @@ struct csv_rows {
   bool have_header;
   uint64_t n_rows; /* rows below the header */
   struct hr__value_reader values;
-  struct hr__row_fault fault; /* first fault of the current row; fault.fault is NULL if there is none */
+  struct hr__row_fault fault; /* first fault of the current row; fault.fault is NULL if none exists */
 };
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Headroom's own CSV, and any other CSV whose columns a column map renames. Column maps and sets of fields are parsed
-   here, since both use the table of fields. */
+/* Headroom's own CSV, and any other CSV with columns that a column map renames. Column maps and sets of fields are
+   parsed here, since both use the table of fields. */
 
 #include "traces/csv/headroom_csv.h"
 
@@ -157,7 +157,7 @@ static bool ends_with(const char *text, const char *suffix) {
   return length > suffix_length && strcasecmp(text + length - suffix_length, suffix) == 0;
 }
 
-/* The unit at the end of a mapped column's name; seconds if there is none. */
+/* The unit at the end of a mapped column's name; seconds if it has none. */
 static uint64_t unit_of(const char *column) {
   static const struct time_unit units[] = {{"_us", 1},
                                            {"(us)", 1},

@@ -63,14 +63,14 @@ struct hr__tres {
 };
 
 /* Parses "cpu=32,mem=256G,node=1,gres/gpu=4,gres/gpu:a100=4", and GRES like "gpu:2" or "gpu:a100:2(IDX:0-1)".
-   Resources other than GPUs, CPUs and memory are ignored. Returns NULL, or what is wrong, to follow "is". */
+   Resources other than GPUs, CPUs and memory are ignored. Returns NULL, or the fault, to follow "is". */
 const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres);
 
 /* Parses ReqMem: "64G", per node "4Gn", per CPU "4Gc"; a number without unit is MiB. Returns false if it is invalid. */
 enum hr__mem_of { HR__MEM_OF_JOB, HR__MEM_OF_NODE, HR__MEM_OF_CPU };
 bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of);
 
-/* Parses "1-12:00:00", "12:00:00" or "30:00"; false if it is none of these. */
+/* Parses "1-12:00:00", "12:00:00" or "30:00"; false for any other text. */
 bool hr__slurm_span_parse(struct hr_text text, int64_t *us);
 
 #endif

@@ -109,7 +109,7 @@ static size_t count_fields(struct hr_text line) {
   return n;
 }
 
-/* Columns of the version with that number of fields; NULL if there is none. */
+/* Columns of the version with that number of fields; NULL if none exists. */
 static const char *const *header_of(size_t n_fields) {
   static const char *const six[] = {"job_type",     "command", "num_steps_arg", "total_steps", "arrival_time",
                                     "scale_factor", NULL};

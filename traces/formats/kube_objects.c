@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Kubernetes objects from a list that kubectl prints: Jobs (batch/v1), Kueue Workloads (kueue.x-k8s.io v1beta1, whose
- * priority class is a name, and v1beta2, where it is a reference), Pods, Events and priority classes. Other kinds are
- * counted. Only what a trace can use is stored, so the list may be of any size.
+ * Kubernetes objects from a list that kubectl prints: Jobs (batch/v1), Kueue Workloads (kueue.x-k8s.io v1beta1, where
+ * the priority class is a name, and v1beta2, where it is a reference), Pods, Events and priority classes. Other kinds
+ * are counted. Only what a trace can use is stored, so the list may be of any size.
  *
  * Requests of a pod's containers add up. An init container runs before them, so the maximum of the two counts. A
  * resource with only a limit is also requested (Kubernetes, "Resource Management for Pods and Containers").

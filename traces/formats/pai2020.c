@@ -180,7 +180,7 @@ static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char 
 
 /* ---- Lookup ------------------------------------------------------------------------------------------ */
 
-/* Returns NULL if there is no such job. */
+/* Returns NULL if no such job exists. */
 static const struct pai_job *find_pai_job(const struct pai_jobs *jobs, struct hr_text name) {
   uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
   return job == HR_NONE ? NULL : &jobs->at[job];
@@ -250,7 +250,7 @@ struct pai {
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 
-/* Returns NULL, or what is wrong with the status. */
+/* Returns NULL, or the fault of the status. */
 static const char *read_status(struct hr_text text, uint8_t *outcome) {
   static const struct {
     const char *word;

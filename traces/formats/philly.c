@@ -51,9 +51,9 @@ struct philly_log {
 
 struct attempts {
   int64_t first_start_us, first_us, total_us; /* run time of the first attempt, and of all attempts */
-  int64_t gpus_start_us, last_start_us;       /* start of the attempt whose GPUs count; start of the last attempt */
-  uint64_t n, n_timed, gpus, servers;         /* GPUs and servers of the first attempt that has some */
-  bool open;                                  /* the last attempt has no end */
+  int64_t gpus_start_us, last_start_us; /* start of the attempt that determines the GPUs; start of the last attempt */
+  uint64_t n, n_timed, gpus, servers;   /* GPUs and servers of the first attempt that has some */
+  bool open;                            /* the last attempt has no end */
 };
 
 static bool read_gpus(struct hr__json_get *get, const cJSON *attempt, int64_t start_us, struct attempts *attempts) {

@@ -32,12 +32,12 @@ struct sacct_row {
   uint32_t alloc_nodes, nodes, alloc_cpu_milli, cpu_milli, req_cpu_milli;
 };
 
-/* What is stored of a job; texts are indices into `texts`. */
+/* The stored data of a job; texts are indices into `texts`. */
 struct sacct_job {
   const char *left_out; /* why the job is not replayed; NULL if it is */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
-  int64_t attempt_us, began_us; /* submit and start of the last attempt, whose data is stored */
+  int64_t attempt_us, began_us; /* submit and start of the last attempt, the source of the data */
   uint32_t user, tenant, types, gpus, tasks, cpu_milli;
   int32_t priority;
   uint8_t outcome;

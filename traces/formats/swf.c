@@ -106,7 +106,7 @@ static struct hr_text known_text(struct hr_text text) {
   return text.at[0] == '-' ? (struct hr_text){NULL, 0} : text;
 }
 
-/* Returns NULL, or what is wrong with the field `*bad`. */
+/* Returns NULL, or the fault of the field `*bad`. */
 static const char *read_job(struct swf *swf, struct hr_job_record *job, int *bad) {
   static const struct hr__number_rule seconds = {(uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
   static const struct hr__number_rule count = {1, HR_MAX_GPUS, true};

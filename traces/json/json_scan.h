@@ -16,13 +16,13 @@ enum { HR__JSON_DEPTH = 64 };
 
 struct hr__json_flaw {
   size_t offset;
-  const char *text; /* what is wrong and what is expected */
+  const char *text; /* the fault and the expected input */
 };
 /* Whether `text` is exactly one JSON value; otherwise `flaw` describes the first error. */
 bool hr__json_check(const char *text, struct hr__json_flaw *flaw);
 
 /* Offset of a value in well-formed text: the `ordinals[0]`th child of the outermost value, the `ordinals[1]`th child
-   of that, and so on. With `at_key`, the offset of its key instead. SIZE_MAX if there is no such value. */
+   of that, and so on. With `at_key`, the offset of its key instead. SIZE_MAX if no such value exists. */
 size_t hr__json_find(const char *text, const uint32_t *ordinals, size_t depth, bool at_key);
 
 /* Line and column of an offset, both from 1. Columns count characters. */

@@ -19,8 +19,8 @@ struct hr__json_item {
 
 struct hr__json_schema {
   const char *const
-      *streamed; /* members of the outermost object whose items are read one by one, ended by NULL; other members are
-                    read whole. If the outermost value is a list, its items are read one by one */
+      *streamed; /* members of the outermost object with items that are read one by one, ended by NULL; other members
+                    are read whole. If the outermost value is a list, its items are read one by one */
   bool (*is_used)(const char *member); /* whether another member is needed; NULL: none is */
   enum hr_status (*on_item)(void *self, const struct hr__json_item *item);
   void *self;

@@ -54,7 +54,7 @@ static enum hr_status refuse_section(const struct unpacking *unpacking, const st
   return refuse(unpacking, text);
 }
 
-/* The section with that name, marked as recognized; NULL if there is none. */
+/* The section with that name, marked as recognized; NULL if none exists. */
 static const struct hr__packed_section *find_section(struct unpacking *unpacking, const char *member) {
   char name[HR_PACKED_NAME_BYTES];
   hr__packed_column_name(name, member);
@@ -346,7 +346,7 @@ static bool waits_are_for_tiers(const struct hr_trace *trace, uint32_t from, uin
   return valid;
 }
 
-/* Checks conditions across columns for some jobs. Returns a sentence on what is wrong, NULL if nothing is. */
+/* Checks conditions across columns for some jobs. Returns a sentence that states the fault, NULL without a fault. */
 static const char *columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
   if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' in all jobs";
   if (trace->min_gpus && !bounds_are_valid(trace->min_gpus, trace->gpus, from, to))

@@ -82,7 +82,7 @@ static void check_hour(struct hr__check_state *checker) {
 
 /* ---- Rounding and length ----------------------------------------------------------------------------- */
 
-/* Counts distinct instants: a trace with few of them is no evidence of rounding. */
+/* Counts distinct instants: a trace with few of them does not prove rounding. */
 static void check_rounded(struct hr__check_state *checker) {
   enum { MIN = 50, MIN_INSTANTS = 10 };
   const struct hr_trace *trace = checker->trace;

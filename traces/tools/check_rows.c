@@ -3,8 +3,8 @@
  * Checks of rows: skipped rows, their order, duplicates, missing fields, and jobs, users or tenants that dominate.
  *
  * Copies: the same row under another id is reported directly. The same run time of the same user may be chance if
- * times are whole seconds, so the number of such jobs is compared with the number that have a twin whose run time is
- * one step longer: as likely by chance, but not a result of copying.
+ * times are whole seconds, so the number of such jobs is compared with the number that have a twin with a run time that
+ * is one step longer: as likely by chance, but not a result of copying.
  */
 
 #include "base/text.h"
@@ -175,7 +175,7 @@ static bool count_copies(const struct hr__check_state *checker, struct hr__hash_
   return true;
 }
 
-/* Share of a sample of jobs from the whole trace that have a twin whose run time is one step longer. */
+/* Share of a sample of jobs from the whole trace that have a twin with a run time one step longer. */
 static double share_by_chance(const struct hr__check_state *checker, const struct hr__hash_set *jobs) {
   const struct hr_trace *trace = checker->trace;
   uint32_t sampled = 0, twins = 0;

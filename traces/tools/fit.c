@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Maximum likelihood fits of distributions. Exponential and log-normal have closed forms. Weibull's shape k solves
- * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x), whose left side increases with k. The Pareto tail is Hill's estimator,
+ * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x); its left side increases with k. The Pareto tail is Hill's estimator,
  * starting at the value with the smallest distance to the sample (Clauset, Shalizi and Newman, SIAM Review 51, 2009).
  * At most MAX_STARTS starting values, evenly spaced over the upper half of the sample, are tried, with the
  * distance taken at MAX_POINTS points.

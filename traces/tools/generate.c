@@ -2,8 +2,8 @@
 /*
  * Generates workloads.
  *
- * Arrivals are a Poisson process whose rate depends on the time of day: candidates arrive at the peak rate and are
- * accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). Each other property of a job is
+ * Arrivals are a Poisson process with a rate that depends on the time of day: candidates arrive at the peak rate and
+ * are accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). Each other property of a job is
  * drawn from its own stream, indexed by the job's number, so changing one parameter leaves the other draws unchanged.
  * Times are whole milliseconds, so a written trace has exactly the drawn values.
  */
@@ -70,7 +70,7 @@ static void choose_gpu_counts(struct generation *work) {
   work->mean_gpus = gpus / work->gpu_weights;
 }
 
-/* Prepares a generator whose parameters were checked; it is borrowed. Finish it if HR_OK is returned. */
+/* Prepares a generator with parameters that were checked; it is borrowed. Finish it if HR_OK is returned. */
 static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error) {
   *work = (struct generation){.g = g};
   choose_gpu_counts(work);

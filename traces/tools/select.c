@@ -104,7 +104,7 @@ static int64_t less(int64_t us, int64_t by_us) {
   return us > by_us ? us - by_us : 0;
 }
 
-/* Reduces a job to what is left at the beginning of the window. */
+/* Reduces a job to the part that remains at the beginning of the window. */
 static void trim_record(struct hr_job_record *record, int64_t from_us) {
   int64_t ran_us = from_us - record->recorded_start_us;
   record->submit_us = record->recorded_start_us = from_us;

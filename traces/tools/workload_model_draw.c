@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs drawn from a workload model. Arrivals are a Poisson process of unit rate whose time is mapped through the
+ * Jobs drawn from a workload model. Arrivals are a Poisson process of unit rate, with time mapped through the
  * inverse of the expected number of jobs, a sum over the hours of all weeks (time rescaling; Cinlar 1975). Each job has
  * a random stream of its own, so no draw depends on how many draws other jobs made.
  *

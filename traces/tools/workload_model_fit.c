@@ -19,7 +19,7 @@
 #include <string.h>
 
 enum {
-  MIN_JOBS_OF_COUNT = 500, /* a GPU count that so many jobs request is a size of its own */
+  MIN_JOBS_OF_COUNT = 500, /* a GPU count with this number of jobs is a size of its own */
   MIN_JOBS_OF_SIZE = 20,   /* smaller sizes are merged with a neighbour, so that no quantile is one job's */
   MIN_JOBS_OF_REQUEST = 3,
   MIN_REPEATS = 50 /* pairs of jobs, to estimate how often a request is repeated */

@@ -46,7 +46,7 @@ static enum hr_status unknown_writer(const char *name, struct hr_error *error) {
 #undef WRITER_NAME
 }
 
-/* The last suffix before a compression suffix, with its point; NULL if there is none. The leading point of a hidden
+/* The last suffix before a compression suffix, with its point; NULL if none exists. The leading point of a hidden
    file does not begin a suffix. */
 static const char *ending_of(const char *path, size_t length) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

@@ -57,8 +57,8 @@ struct hr_advice_figure {
 struct hr_advice_item {
   enum hr_advice_kind kind;
   bool advised;
-  const char *tenant;     /* whose GPU time is affected; NULL: several tenants', or none's */
-  const char *class_;     /* whose GPU time is affected; NULL: all jobs of the pool */
+  const char *tenant;     /* tenant with affected GPU time; NULL: several, or none */
+  const char *class_;     /* class with affected GPU time; NULL: all jobs of the pool */
   const char *pool;       /* NULL: several */
   const char *from, *to;  /* descriptions */
   const char *reason;     /* why it is not advised; NULL if it is */

@@ -8,7 +8,7 @@
  *
  * The tables are part of the library; CSV files with the same columns add rows or replace rows with the same key. Every
  * row has its source and its status: "quoted" from the source, "derived" or "assumed" as the source says, or "mixed".
- * Strings and rows belong to the catalogue. Lookups are exact except for case; if there is no match they return
+ * Strings and rows belong to the catalogue. Lookups are exact except for case; without a match they return
  * HR_BAD_INPUT with the nearest names.
  */
 
@@ -180,7 +180,7 @@ struct hr_price_quote {
 
 /*
  * The price of an instance. The region's own price is used if it is newer than the last change of the base region's
- * price, or if there is no such change. Otherwise prices are derived, in this order:
+ * price, or if that price has not changed. Otherwise prices are derived, in this order:
  *   on-demand  the region's own price, adjusted by the change of the base region's since; else the base region's x
  *     multiplier
  *   reserved   the price of that term, adjusted by the change of the on-demand price since; else on-demand less the

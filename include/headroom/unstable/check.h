@@ -5,7 +5,7 @@
 /*
  * Regression checks: runs of a suite compared with a baseline.
  *
- * A baseline has the metrics of each run, the digest of its events, and what is needed to find the first scheduling
+ * A baseline has the metrics of each run, the digest of its events, and the data needed to find the first scheduling
  * decision that differs. Runs are deterministic, so metrics must be equal as printed, and digests must be equal, unless
  * a tolerance is given. Replicated runs are compared by confidence intervals. docs/ci/check.md has the details.
  */

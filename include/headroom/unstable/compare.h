@@ -57,7 +57,7 @@ HR_API void hr_comparison_destroy(struct hr_comparison *comparison);
 struct hr_estimate {
   double value;                 /* mean over replications */
   double difference, low, high; /* to the first policy: mean and confidence interval, of width 0 if nothing is random */
-  bool significant;             /* the interval excludes 0; false if there is none */
+  bool significant;             /* the interval excludes 0; false without an interval */
 };
 
 /* The names of all metrics ("wait_mean_s"), by number from 0; NULL after the last. */

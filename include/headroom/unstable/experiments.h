@@ -68,7 +68,7 @@ HR_API void hr_grid_destroy(struct hr_grid *grid);
 /* A variable of a plan. */
 struct hr_plan_variable {
   struct hr_grid_axis axis; /* its levels, with their overrides */
-  uint32_t *pools;          /* pools whose GPUs it counts, ascending; NULL: it is not capacity */
+  uint32_t *pools;          /* the pools of the GPUs that it counts, ascending; NULL: it is not capacity */
   uint32_t n_pools;
 };
 
@@ -85,7 +85,7 @@ struct hr_plan_spec {
   uint32_t n_variables;
   struct hr_placed_text *constraints; /* "wait_s.p95 of inference <= 60" */
   uint32_t n_constraints;
-  struct hr_plan_term *objective; /* what is minimized: a weighted sum of metrics */
+  struct hr_plan_term *objective; /* the objective, minimized: a weighted sum of metrics */
   uint32_t n_terms;
   struct hr_grid_level
       /* [n_variables]: today's candidate, overrides of each variable that it names; NULL: not given */
@@ -125,7 +125,7 @@ struct hr_tolerances {
   size_t count;
   bool only_worse;                 /* improvements never fail */
   bool said_only_worse;            /* explicitly set; a run's setting overrides its suite's */
-  bool exact_digest, loose_digest; /* explicitly set; neither: exact if there are no tolerances and no replications */
+  bool exact_digest, loose_digest; /* explicitly set; neither: exact without tolerances and replications */
 };
 
 /* ---- Suites ---- */

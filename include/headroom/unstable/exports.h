@@ -134,7 +134,7 @@ struct hr_openmetrics_size {
 };
 
 /* Writes metrics with simulated time stamps as OpenMetrics text, with the names of dcgm-exporter, Kueue and a Slurm
-   exporter. `path` "-" is standard output. `size` (may be NULL) is set to what was written. */
+   exporter. `path` "-" is standard output. `size` (may be NULL) is set to the size of the file. */
 HR_API enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *run,
                                            const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
                                            struct hr_error *error);
@@ -188,8 +188,8 @@ struct hr_page {
 
 /* Whether the library has a built-in template. */
 HR_API bool hr_page_is_built(void);
-/* Writes the report, completely or not at all; `path` "-" is standard output. HR_BAD_INPUT if there is no template,
-   or the given one has no place for the document. */
+/* Writes the report, completely or not at all; `path` "-" is standard output. HR_BAD_INPUT without a template,
+   or if the given one has no place for the document. */
 HR_API enum hr_status hr_page_write(const char *path, const struct hr_page *page, struct hr_error *error);
 
 #ifdef __cplusplus

@@ -65,7 +65,7 @@ struct hr_forecast_band {
   double mean, low, high;
 };
 
-/* Accuracy on held-out weeks, over all origins and horizons. NAN if there is no data. */
+/* Accuracy on held-out weeks, over all origins and horizons. NAN without data. */
 struct hr_forecast_score {
   double wape;       /* sum of |forecast - actual| / sum of actual */
   double bias;       /* sum of (forecast - actual) / sum of actual */

@@ -57,7 +57,7 @@ struct hr_packing_rule {
 };
 /* All rules, terminated by NULL. */
 HR_API const struct hr_packing_rule *const *hr_packing_rules(void);
-/* Finds a rule; NULL if there is none, and `error` suggests the nearest name. */
+/* Finds a rule; NULL if none has that name, and `error` suggests the nearest name. */
 HR_API const struct hr_packing_rule *hr_packing_rule_find(const char *name, struct hr_error *error);
 
 /* ---- Packer ---- */

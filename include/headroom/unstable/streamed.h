@@ -22,7 +22,7 @@ HR_API struct hr_observer hr_streamed_observer(struct hr_streamed *streamed);
 
 struct hr_streamed_figures {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished, jobs_backfilled;
-  uint64_t outcome_failed, outcome_cancelled; /* completed jobs whose recorded outcome was this */
+  uint64_t outcome_failed, outcome_cancelled; /* completed jobs with this recorded outcome */
   uint64_t deadlines, missed_deadlines;
   struct hr_distribution wait_s, jct_s, slowdown;
   double makespan_s, submit_window_s, utilization_makespan, utilization_submit_window, queue_mean, gpu_hours;

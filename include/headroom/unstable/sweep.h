@@ -32,7 +32,7 @@ struct hr_sweep_config {
   const char *grid;            /* path */
   const char *file;            /* path of the SQLite file; created if it does not exist */
   uint64_t max_runs;           /* overrides the grid's limit; 0: the grid's */
-  uint32_t shard, n_shards;    /* runs whose number is shard - 1 modulo n_shards; both 0: all */
+  uint32_t shard, n_shards;    /* runs with a number equal to shard - 1 modulo n_shards; both 0: all */
   uint32_t n_threads;          /* of this process, or of each MPI rank except the first */
   struct hr_progress progress; /* jobs of the runs that are made; called from one thread at a time */
 };
@@ -55,13 +55,13 @@ HR_API enum hr_status hr_sweep(const struct hr_sweep_config *config, struct hr_s
 /* Whether this process reports results: it is not an MPI rank other than the first. */
 HR_API bool hr_sweep_leads(void);
 
-/* Copies the runs of several files of one sweep into `file`, which is none of them and keeps its own runs if it
+/* Copies the runs of several files of one sweep into `file`, which is not one of them and keeps its own runs if it
    exists. HR_BAD_INPUT if they are of different sweeps or disagree on a run. In `counts`, `before` is 0 and `now`
    the number of runs found. */
 HR_API enum hr_status hr_sweep_merge(const char *file, const char *const *shards, size_t n_shards,
                                      struct hr_sweep_counts *counts, struct hr_error *error);
 
-/* Prints what was done, and the best and worst points by a few metrics, 80 columns wide. */
+/* Prints a summary, and the best and worst points by a few metrics, 80 columns wide. */
 HR_API enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep_counts *counts, bool colour,
                                      struct hr_error *error);
 /* Writes the runs of the file as CSV. `path` "-" is standard output. */

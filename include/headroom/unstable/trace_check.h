@@ -3,8 +3,8 @@
 #define HEADROOM_UNSTABLE_TRACE_CHECK_H
 
 /*
- * Findings: what is wrong or suspicious in a trace, before it is simulated. Read the trace with `lenient`, so that
- * invalid rows become findings. docs/reference/trace-check.md defines when each finding is made and why.
+ * Findings: errors and suspicious values in a trace, reported before it is simulated. Read the trace with `lenient`, so
+ * that invalid rows become findings. docs/reference/trace-check.md defines when each finding is made and why.
  */
 
 #include "headroom/base.h"
@@ -99,7 +99,7 @@ HR_API enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS
 struct hr_finding {
   enum hr_finding_code code;
   enum hr_severity severity;
-  char *text;         /* what was found, with figures */
+  char *text;         /* the finding, with figures */
   char *subject;      /* a GPU type, a column, a user; NULL: none */
   uint64_t count, of; /* number of jobs (or rows, hours, days), and of how many; both 0: nothing is counted */
   uint64_t line;      /* of the first one in the file; 0: unknown */

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Prints input and output of a transformation, 80 columns wide. hr_trace_loss_notes has what was lost. */
+/* Prints input and output of a transformation, 80 columns wide. hr_trace_loss_notes has the losses. */
 HR_API enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation *done);
 
 /* Writes a transformation as JSON (docs/reference/schemas/transform.schema.json). `path` "-" is standard output. */

@@ -171,7 +171,7 @@ struct hr_transform_input {
   const char *path;
   struct hr_trace_size size;
 };
-/* What was done; borrowed. */
+/* The transformation and its figures; borrowed. */
 struct hr_transformation {
   const char *action; /* "convert", "cut", "scale", "merge", "anonymise", "shuffle" */
   const struct hr_transform_input *inputs;

@@ -4,10 +4,11 @@
 
 /*
  * Workload models: a few hundred numbers fitted to a trace, read from a file or shipped, from which traces of any
- * length are drawn. docs/researcher/generate.md defines what is fitted and how jobs are drawn.
+ * length are drawn. docs/researcher/generate.md defines the fitted quantities and how jobs are drawn.
  *
- * Jobs arrive as a Poisson process whose rate follows the hour, the weekday and the week. What a job requests, how long
- * it runs and how it ends depends on its size, which is a range of GPU counts. A model holds no job of the trace.
+ * Jobs arrive as a Poisson process with a rate that follows the hour, the weekday and the week. What a job requests,
+ * how long it runs and how it ends depends on its size, which is a range of GPU counts. A model holds no job of the
+ * trace.
  */
 
 #include "headroom/base.h"
@@ -83,8 +84,8 @@ HR_API enum hr_status hr_workload_model_shipped(const char *name, struct hr_work
                                                 struct hr_error *error);
 HR_API enum hr_status hr_workload_model_load(const char *path, struct hr_workload_model **model,
                                              struct hr_error *error);
-/* Whether the file is a model: JSON whose outermost object has the key "headroom_workload" at any place. False for
-   pipes and other files that cannot be read twice. */
+/* Whether the file is a model: JSON with an outermost object that has the key "headroom_workload" at any place. False
+   for pipes and other files that cannot be read twice. */
 HR_API bool hr_workload_model_is_file(const char *path);
 /* Writes a file that hr_workload_model_load reads as the same model; "-": standard output. */
 HR_API enum hr_status hr_workload_model_write(const struct hr_workload_model *model, const char *path,

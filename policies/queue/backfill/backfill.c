@@ -22,7 +22,7 @@ const struct hr__backfill hr__backfill_strict = {.pass = pass};
 /* Skip: jobs that do not fit are passed. Starting jobs only takes capacity away, so a shape that does not fit is out
    for the rest of the pass, and the next job to start is the first among the heads of the shapes that fit. */
 
-/* Returns the fitting shape whose head comes first, and its placement; NULL if none fits. */
+/* Returns the fitting shape with the first head in order, and its placement; NULL if none fits. */
 static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {

@@ -105,7 +105,7 @@ bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64
 /* Steps per iteration of a search; compilers turn an iteration into a few vector instructions. */
 enum { AT_A_TIME = 16 };
 
-/* Returns the first step from `step` on, before `end`, with less than `gpus` free; `end` if there is none. */
+/* Returns the first step from `step` on, before `end`, with less than `gpus` free; `end` if none exists. */
 static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
   for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
     uint32_t below = 0;
@@ -116,7 +116,7 @@ static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, u
   return step;
 }
 
-/* Returns the first step from `step` on, before `end`, with at least `gpus` free; `end` if there is none. */
+/* Returns the first step from `step` on, before `end`, with at least `gpus` free; `end` if none exists. */
 static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
   for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
     uint32_t with = 0;
@@ -127,7 +127,7 @@ static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, ui
   return step;
 }
 
-/* Returns the first step that begins at `at_us` or later; `count` if there is none. */
+/* Returns the first step that begins at `at_us` or later; `count` if none exists. */
 static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   return step + (profile->at_us[step] < at_us);

@@ -51,15 +51,15 @@ struct hr__profile_demand {
   int64_t length_us;
 };
 
-/* Initializes a profile whose members up to `rule` have been set. */
+/* Initializes a profile; its members up to `rule` must have been set. */
 enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile);
-/* Resets the profile to what is free from now on if no other job starts. */
+/* Resets the profile to the capacity that is free from now on if no other job starts. */
 enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us);
 /* Returns the earliest time from `from_us` on at which the demand can be met throughout; HR_NEVER_US: none. */
 int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile,
                                      const struct hr__profile_demand *demand, int64_t from_us);
 /* Finds a placement by the placement rule on the minimum of free GPUs of each bin over the demand's time from
-   `start_us` on. Returns false if there is none. */
+   `start_us` on. Returns false if no such time exists. */
 bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                                int64_t start_us, struct hr_placement *placement);
 /* Returns how many of `most` equal demands have the same time and placement as the one just placed; 1 if that is not

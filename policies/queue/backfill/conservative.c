@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every waiting job gets a reservation, in order, and a
- * job whose reservation is now starts. The outcome is that of making all reservations again in each pass, from the
- * running jobs and the limits, so reservations move forward when a job ends early.
+ * job with a reservation for the present time starts. The outcome is that of making all reservations again in each
+ * pass, from the running jobs and the limits, so reservations move forward when a job ends early.
  *
  * A reservation is the earliest time t at which the placement rule can place the job on the minimum of free GPUs of
  * each bin (node, or pool under `pool`) over [t, t + limit), after all earlier reservations have been taken.
@@ -11,8 +11,8 @@
  * later job could start now even if the rest of the plan were empty: per shape, the longest window of enough free GPUs
  * from now on bounds the limits of such jobs. This is checked at growing intervals, and after each start.
  *
- * As long as all goes as planned (jobs end at their limits, and arrivals come last in order), a new plan makes the same
- * reservations again: each is the earliest from then on after the earlier ones, and these have not changed. The
+ * As long as all goes as planned (jobs end at their limits, and arrivals are last in order), a new plan makes the same
+ * reservations again: each is still the earliest after the earlier ones, and these have not changed. The
  * difference is that jobs which started ahead of their turn are taken first. They leave all earlier reservations
  * possible, and the first place with room stays the first when there is less room elsewhere; but the fullest and the
  * emptiest node may differ then. So under first-fit, and under `pool`, the plan is kept, and the next pass continues
@@ -85,7 +85,7 @@ static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int6
   return true;
 }
 
-/* Removes jobs that no longer wait, including jobs whose state has been forgotten and is zero, as they have ended.
+/* Removes jobs that no longer wait, including jobs with a discarded state, which reads as zero, as they have ended.
    Neither list grows. */
 static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
   uint32_t n_known = batches->n_known;
@@ -130,7 +130,7 @@ static enum hr_status begin_walks(struct hr__batches *batches) {
   return HR_OK;
 }
 
-/* Returns the walk whose next job is the first of all; `*next`: the first of the next jobs of the others. */
+/* Returns the walk with the first next job of all; `*next`: the first of the next jobs of the others. */
 static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_entry *next) {
   struct hr__walk *first = &batches->walks[0];
   *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
@@ -146,7 +146,7 @@ static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_en
   return first;
 }
 
-/* `*ended`: there is no further job, and another walk has taken its place. */
+/* `*ended`: the walk has no further job, and another walk has taken its place. */
 static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk, bool *ended) {
   *ended = !hr__walk_next(batches->waiting, walk);
   if (!*ended) return HR_OK;
@@ -156,7 +156,7 @@ static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk
 }
 
 /* Makes a batch of the next job, unless it is held back, and of all that follow it with the same request and limit.
-   With admission limits a batch has one job, as any start may hold back others. */
+   With admission limits a batch has one job, as any start may block others. */
 static enum hr_status walk_batch(struct hr__batches *batches) {
   struct hr_job_entry next;
   struct hr__walk *walk = first_walk(batches, &next);
@@ -412,7 +412,7 @@ static enum hr_status extend_plan(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-/* Until a job does not fit there are no reservations: what is free now is free from now on. */
+/* Until a job does not fit, none has a reservation: capacity that is free now remains free. */
 static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   struct hr__shape *blocked;

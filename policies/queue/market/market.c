@@ -5,8 +5,8 @@
  * After the backfill has started what fits, the jobs that still wait are packed, demand by demand, on the GPUs that are
  * free or booting. For the rest, nodes are acquired in the pool that the rule prefers (market_demand.c). A pass costs
  * O(demands x pools), whatever the number of waiting jobs. Under spot-first a job waits for spot capacity for some time
- * before it uses on-demand; each demand counts its jobs whose time is over. A node that has been idle for long enough
- * is released. Under spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
+ * before it uses on-demand; each demand counts its jobs that have waited for that time. A node that has been idle for
+ * long enough is released. Under spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
  */
 
 #include "policies/queue/market/market.h"
@@ -65,7 +65,7 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
   return (hr_pool){i};
 }
 
-/* Packs all waiting jobs on free and booting nodes. No job waits for what is left. */
+/* Packs all waiting jobs on free and booting nodes. No job waits for the remaining capacity. */
 static void pack_all(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   hr__market_read_levels(queue);

@@ -43,8 +43,8 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
 /* Waiting jobs of equal request. */
 struct hr__market_demand {
   uint32_t gpus, accept_class;
-  uint32_t count, impatient; /* impatient: of `count`, those whose time to wait for spot capacity is over */
-  uint32_t held;             /* of `count`, those that quotas hold back in this pass */
+  uint32_t count, impatient; /* impatient: of `count`, those that have ended their wait for spot capacity */
+  uint32_t held;             /* of `count`, those that quotas block in this pass */
   bool is_single, may_use_spot;
 };
 
@@ -102,8 +102,8 @@ enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__mark
 /* Acquires nodes for all waiting jobs, beyond what `levels` has for them. */
 enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
-/* Counts what waits: the jobs of each demand whose time to wait for spot capacity is over, and those that quotas hold
-   back even if there were nodes for all. False: out of memory. */
+/* Counts waiting jobs: the jobs of each demand that have ended their wait for spot capacity, and those that quotas
+   block even if there were nodes for all. False: out of memory. */
 bool hr__market_count_demand(struct hr__queue *queue, int64_t now_us);
 /* Packs up to `count` jobs of a demand on the nodes counted in `levels`, of spot pools alone or of all pools that the
    jobs accept. Returns how many jobs found room. */

@@ -208,7 +208,7 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr__market_de
   return hr__market_acquire(queue, demand, impatient, false, view, moves, &found);
 }
 
-/* If the first job holds back the others, nodes are acquired for it first. */
+/* If the first job blocks the others, nodes are acquired for it first. */
 static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__market_demand **of) {
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);

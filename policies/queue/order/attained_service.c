@@ -52,7 +52,7 @@ static bool service_init(struct hr__service *service, struct hr__queue *queue, c
   return service->jobs != NULL;
 }
 
-/* Puts a job without service, or whose service is reset, into the first queue. */
+/* Puts a job without service, or with a reset service, into the first queue. */
 static void service_begin(struct hr__service *service, hr_job job, int64_t now_us) {
   service->jobs[job.id] = (struct hr__standing){.entered_us = now_us, .crossing_us = HR_NEVER_US};
 }
@@ -83,7 +83,7 @@ static bool cross(struct hr__service *service, const struct hr__queue *queue, co
   return service_start(service, queue, job, view->attempt_us[job.id]);
 }
 
-/* Moves a running job into its next queue if its time has come. `*job`: the job, HR_NONE if there is none. False: out
+/* Moves a running job into its next queue if its time has come. `*job`: the job, or HR_NONE. False: out
    of memory. */
 static bool service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
                           hr_job *job) {
@@ -261,7 +261,7 @@ const struct hr__order hr__order_las = {.key = key,
  *
  * the probability that it completes, relative to the service that it takes. The largest index comes first. Service is
  * counted in levels, each four times as long as all before it; a and a + d are boundaries of levels, and of finished
- * jobs only number and sum per level are kept. Jobs beyond all history come last; without history, less service comes
+ * jobs only number and sum per level are kept. Jobs beyond all history are last; without history, less service comes
  * first. Indices are computed again whenever the history has grown by an eighth.
  *
  * Within a level, running jobs precede waiting ones, then the job that entered the level first.
@@ -295,7 +295,7 @@ static enum hr_status gittins_create(struct hr__queue *queue, const struct hr_po
 
 /* ---- The index ------------------------------------------------------------------------------------ */
 
-/* Returns the index of a job whose service is at the start of the level; negative: no job has finished beyond it. */
+/* Returns the index of a job with a service at the start of the level; negative: no job has finished beyond it. */
 static double index_of(const struct gittins *gittins, uint32_t level) {
   double beyond = 0, done = 0, spent_s = 0, best = -1, from_s = begin_s(level);
   for (uint32_t i = level; i < N_LEVELS; i++) beyond += gittins->count[i];

@@ -249,7 +249,7 @@ struct drf {
   uint64_t *total;               /* by resource; 0: unknown */
   struct tenant *tenants;        /* the last one has the jobs without a tenant */
   uint32_t n_tenants;
-  uint32_t changed; /* whose key has changed: a tenant, NOBODY or SEVERAL */
+  uint32_t changed; /* the owner of the changed key: a tenant, NOBODY or SEVERAL */
 };
 
 #define NOBODY HR_NONE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Orders whose key is fixed at submission, and the orders by remaining run time (srtf) and by WFP3. */
+/* Orders with a key that is fixed at submission, and the orders by remaining run time (srtf) and by WFP3. */
 
 #include "policies/queue/order/order.h"
 
@@ -14,7 +14,7 @@ static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_
   (void)view;
   (void)queue;
   (void)job;
-  return 0; /* ties go by id, the order of (submit, row) */
+  return 0; /* ties are broken by id, the order of (submit, row) */
 }
 
 static int64_t smallest_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -55,7 +55,7 @@ static enum hr_status create_priority(struct hr__queue *queue, const struct hr_p
   return HR_OK;
 }
 
-/* Jobs without a deadline come last. */
+/* Jobs without a deadline are last. */
 static int64_t edf_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   int64_t deadline_us = queue->trace->deadline_us ? queue->trace->deadline_us[job.id] : HR_UNKNOWN_US;

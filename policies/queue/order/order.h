@@ -11,11 +11,12 @@ struct hr__queue;
 struct hr__listener;
 
 struct hr__order {
-  /* The key of a job when it begins to wait. The smallest key goes first; ties go by id, the order of (submit, row). */
+  /* The key of a job when it begins to wait. The smallest key goes first; ties are broken by id, the order of
+     (submit, row). */
   int64_t (*key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
-  /* For orders whose keys change while jobs wait; both are NULL in other orders. Jobs whose keys change together share
-     a subqueue, in which the order never changes. */
+  /* For orders with keys that change while jobs wait; both are NULL in other orders. Jobs with keys that change
+     together share a subqueue, in which the order never changes. */
   uint64_t (*subqueue)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
   bool keys_only_grow;    /* subqueues need to be ranked again only when they come first */
@@ -33,7 +34,7 @@ struct hr__order {
   const struct hr__listener *listener;
   /* Before a pass: updates what depends on time. */
   enum hr_status (*begin_pass)(struct hr__queue *queue, const struct hr_view *view);
-  /* After a job started or stopped: ranks the subqueues again whose keys changed. */
+  /* After a job started or stopped: ranks the subqueues with changed keys again. */
   enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
   /* After a pass: requests a wake-up for the next time at which the order changes. */
   enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);

@@ -26,7 +26,7 @@
 enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 
 struct hr__share_account {
-  uint32_t parent;       /* HR_NONE: a tenant, whose usage is that of all its jobs */
+  uint32_t parent;       /* HR_NONE: a tenant; its usage is that of all its jobs */
   int64_t running_milli; /* of GPUs */
   int64_t at_us;         /* the time of `usage`, which is scaled */
   double usage;

@@ -258,13 +258,13 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
 
 /*
  * Preemption by order where only the number of GPUs matters. The outcome is that of taking all jobs, running and
- * waiting, in order, and running each that fits in what is left.
+ * waiting, in order, and running each that fits in the remaining capacity.
  *
  * Running jobs fit as they are, so the walk visits waiting jobs only, and of each shape only until one does not fit, as
- * less is left for those behind it. A pool's debt is what the jobs that start take beyond what is free. A running job
- * is passed when the running jobs behind it hold less than the debt: it becomes a victim, and the debt falls by its
- * GPUs. A waiting job fits if what running jobs behind it hold minus the debt is enough. With sums over the tree of
- * running jobs each step costs O(log n). The moves are made after the walk.
+ * less is left for those behind it. A pool's debt is the capacity that starting jobs take beyond its free capacity. A
+ * running job is passed when the running jobs behind it hold less than the debt: it becomes a victim, and the debt
+ * falls by its GPUs. A waiting job fits if what running jobs behind it hold minus the debt is enough. With sums over
+ * the tree of running jobs each step costs O(log n). The moves are made after the walk.
  *
  * A job that fits without a debt goes to the first such pool, another one to the first pool in which it fits.
  */
@@ -413,7 +413,7 @@ static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_
 /* ---- Preemption for single jobs ------------------------------------------------------------------- */
 
 /* The next job to try: the first one of a shape; or, if that was refused, of another subqueue of the shape, which may
-   preempt others; or of a subqueue that quotas hold back. */
+   preempt others; or of a subqueue that quotas block. */
 struct preemption_candidate {
   struct hr__shape *shape; /* NULL: none */
   struct hr_job_entry entry;

@@ -8,7 +8,7 @@
 #include "policies/queue/dispatch.h"
 #include "policies/queue/quota/quota.h"
 
-/* A preemption rule: each running job has a key, and a waiting job may preempt those whose key exceeds its bound. */
+/* A preemption rule: each running job has a key, and a waiting job may preempt those with a key above its bound. */
 struct hr__preemption {
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry head);

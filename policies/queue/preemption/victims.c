@@ -116,7 +116,7 @@ static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
 
-/* A search among the jobs of one pool whose key exceeds a bound, for a waiting job. */
+/* A search among the jobs of one pool with keys above a bound, for a waiting job. */
 struct pool_search {
   struct hr__queue *queue;
   const struct hr_view *view;

@@ -2,9 +2,9 @@
 /*
  * Quotas in the queue policy: jobs start only within their tenants' quotas. Jobs within their tenants' guarantees
  * precede those that would borrow, whatever the order, as in Kueue (pkg/scheduler). Each tenant has subqueues of its
- * own; those within guarantees are preferred. A subqueue whose tenant may not use more now is parked at the node of the
- * quota tree that limits it, and does not hold back others. A release makes room at the tenant's own node and at those
- * above.
+ * own; those within guarantees are preferred. The subqueue of a tenant that may not use more now is parked at the node
+ * of the quota tree that limits it, and does not block others. A release makes room at the tenant's own node and at
+ * those above.
  */
 
 #include "policies/queue/quota/quota.h"

@@ -13,11 +13,11 @@ struct hr__quota {
   bool guarantees;             /* some tenant has a guarantee */
 };
 
-/* Creates queue->quota, which listens to the queue, before queue->waiting is initialized. Subqueues whose jobs exceed
-   what their tenant may use now are held back by `admission`; those within their tenant's guarantee are preferred.
-   False: out of memory. */
+/* Creates queue->quota, which listens to the queue, before queue->waiting is initialized. Subqueues with jobs that
+   exceed what their tenant may use now are held back by `admission`; those within their tenant's guarantee are
+   preferred. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
-/* Returns whether the job exceeds what its tenant may use now, and whose limit that is, as in hr_wait_reason. */
+/* Returns whether the job exceeds what its tenant may use now, and the owner of that limit, as in hr_wait_reason. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 
 /* Returns the owner of a job's subqueue: its tenant; 0 without quotas. */

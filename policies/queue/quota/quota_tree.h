@@ -44,13 +44,13 @@ struct hr_quota_tree {
    the tenant's own usage only; the place is HR_NONE if it would also depend on the usage of others. */
 bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
                                struct hr__admission_limit *limit);
-/* Returns the lowest place whose limit stops the tenant; HR_NONE: none does. */
+/* Returns the lowest place with a limit that stops the tenant; HR_NONE: none does. */
 uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
 /* Returns how much room a limit leaves. It shrinks when quota is taken at or below its place, and grows when it is
    given back. */
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind);
 
-/* Returns the tenant's own place. HR_NONE stands for jobs without a tenant. */
+/* Returns the tenant's own place. HR_NONE means jobs without a tenant. */
 static inline uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant) {
   return tree->leaf[tenant < tree->n_tenants ? tenant : tree->n_tenants];
 }

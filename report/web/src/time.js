@@ -34,7 +34,7 @@ export const clockOf = (doc) => {
 const LONG_DAYS = 45;
 const DAY_MS = 86400000;
 
-// Without dates there are no months: over many days, ticks are at round day numbers, which the time axis would not choose.
+// Without dates, months do not exist: over many days, ticks are at round day numbers. The time axis would choose others.
 export const dayTicks = (doc, from, to) => {
   const days = (to - from) / DAY_MS;
   if (clockOf(doc).dated || days < LONG_DAYS) return undefined;

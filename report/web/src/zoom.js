@@ -59,7 +59,7 @@ export const leaveZoom = (chart) => charts.delete(chart);
 
 const button = (words, action) => el('button', { type: 'button', onclick: action }, words);
 
-// Buttons, for users who cannot drag.
+// Buttons, for use without dragging.
 export const zoomButtons = () => {
   const width = () => range.end - range.start;
   const middle = () => (range.end + range.start) / 2;

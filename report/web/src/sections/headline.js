@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Summary: what was run, and the most important metrics, each with its change from the baseline.
+// Summary: a description of the run, and the most important metrics, each with its change from the baseline.
 import { el } from '../dom.js';
 import { FIGURES, change } from '../figures.js';
 import { things } from '../format.js';
