@@ -125,7 +125,7 @@ struct hr_tolerances {
   size_t count;
   bool only_worse;                 /* improvements never fail */
   bool said_only_worse;            /* explicitly set; a run's setting overrides its suite's */
-  bool exact_digest, loose_digest; /* explicitly set; neither: exact without tolerances and replications */
+  bool exact_digest, loose_digest; /* explicitly set; neither: exact if neither tolerances nor replications are set */
 };
 
 /* ---- Suites ---- */

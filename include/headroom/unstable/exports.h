@@ -134,7 +134,7 @@ struct hr_openmetrics_size {
 };
 
 /* Writes metrics with simulated time stamps as OpenMetrics text, with the names of dcgm-exporter, Kueue and a Slurm
-   exporter. `path` "-" is standard output. `size` (may be NULL) is set to the size of the file. */
+   exporter. `path` "-" is standard output. `size` (may be NULL) is set to the step and the counts of the file. */
 HR_API enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *run,
                                            const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
                                            struct hr_error *error);
