@@ -53,7 +53,7 @@ static inline void hr__bitset_remove(const struct hr__bitset_shape *shape, uint6
 /* The smallest member >= `from`; UINT32_MAX if none exists. */
 static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, const uint64_t *words, uint32_t from) {
   uint32_t level = 0, at = from;
-  for (;; level++) { /* up, to a level with a word that has a member at or after `at` */
+  for (;; level++) { /* go up to the first level with a set bit at or after `at` in its word */
     if (level == shape->n_levels || at / 64 >= shape->length[level]) return UINT32_MAX;
     uint64_t word = words[shape->offset[level] + at / 64] & ~UINT64_C(0) << at % 64;
     if (word) {
@@ -62,7 +62,7 @@ static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, con
     }
     at = at / 64 + 1;
   }
-  /* and down to the member */
+  /* Go down to the member. */
   while (level-- > 0) at = at * 64 + (uint32_t)__builtin_ctzll(words[shape->offset[level] + at]);
   return at;
 }

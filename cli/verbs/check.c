@@ -70,7 +70,7 @@ struct check_state {
 
 /* ---- The suite -------------------------------------------------------------------------------------- */
 
-/* The first option on the command line that changes the scenario; NULL: none. */
+/* The name of an option that was given and changes the scenario; NULL: none. */
 static const char *scenario_option(const struct input_args *args) {
   return args->trace       ? "trace"
          : args->format    ? "format"
@@ -172,7 +172,8 @@ static enum hr_status write_files(const struct check_state *check, struct hr_err
   return status;
 }
 
-/* GitHub reads annotations from both streams: they go to standard error if standard output is used for a file. */
+/* GitHub reads annotations from both streams: they go to standard error if a result file is
+   written to standard output. */
 static enum hr_status print_results(const struct check_state *check, struct hr_error *error) {
   const struct check_args *args = check->args;
   bool piped = is_stdout(args->json) || is_stdout(args->junit) || is_stdout(args->markdown);
@@ -188,9 +189,9 @@ static enum hr_status print_results(const struct check_state *check, struct hr_e
 
 static enum hr_status fail_if_moved(const struct check_state *check, const char *path, struct hr_error *error) {
   if (check->args->update || hr_check_passed(check->check)) return HR_OK;
-  size_t runs = hr_check_runs(check->check);
-  return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s from %s; use --update if this is intended", path,
-                 hr_check_failures(check->check), runs, runs == 1 ? " differs" : "s differ", check->args->baseline);
+  size_t runs = hr_check_runs(check->check), failures = hr_check_failures(check->check);
+  return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s differ%s from %s; use --update if this is intended",
+                 path, failures, runs, runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline);
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */

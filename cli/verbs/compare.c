@@ -48,7 +48,7 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(csv),
      .value = "FILE",
-     .help = "write a CSV row for each policy, metric, and tenant or class ('-': standard output)"},
+     .help = "write a CSV row for each policy and metric, of all jobs and by tenant and class ('-': standard output)"},
     {.name = "md",
      .kind = OPTION_TEXT,
      .offset = AT(markdown),
@@ -59,8 +59,8 @@ static const struct option options[] = {
     INPUT_OPTIONS(compare_args),
     {0}};
 
-static const char details[] = "If a policy of the list is the scenario's own, its parameters in the scenario\n"
-                              "are the defaults. Commas separate policies and parameters: KEY=VALUE belongs to\n"
+static const char details[] = "A listed policy that is also the scenario's policy starts from the scenario's\n"
+                              "parameters. Commas separate policies and parameters: KEY=VALUE belongs to\n"
                               "the policy before it.\n"
                               "Replication 0 uses the scenario's seed. In each replication all policies see the\n"
                               "same random events. Files are written only if all runs succeed.\n"
@@ -144,7 +144,7 @@ static enum hr_status split_policies(struct compare *compare, struct hr_error *e
   }
 }
 
-/* Loads the scenario with the same overrides, followed by the policy. */
+/* Loads the scenario with the overrides of the command line, then with the policy of this item. */
 static enum hr_status load_item(const struct compare *compare, struct item *item, struct hr_error *error) {
   struct overrides overrides = {0};
   const struct words *common = &compare->input.overrides.words;

@@ -45,7 +45,8 @@ static const struct option options[] = {
      .kind = OPTION_WHOLE,
      .offset = AT(holdout),
      .value = "WEEKS",
-     .help = "weeks at the trace's end that are held back for evaluation (default: a fifth of them, at most 8)",
+     .help = "weeks at the trace's end that are held back for evaluation (default: a fifth of the trace's weeks, at "
+             "most 8)",
      .min = 1,
      .max = HR_MAX_FORECAST_HOLDOUT},
     {.name = "csv",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom trace` and its actions that read a single trace: check (wrong or suspicious jobs), stats (statistics) and
+/* `headroom trace` and three of its actions: check (wrong or suspicious jobs), stats (statistics) and
    pack (the packed format). The other actions are in trace_generate.c, trace_merge.c, trace_anonymise.c and
    trace_transform.c. */
 
@@ -46,7 +46,7 @@ static const struct option check_options[] = {
      .letter = 'q',
      .kind = OPTION_FLAG,
      .offset = AT(quiet),
-     .help = "print no table on standard output; files, errors and the exit code do not change"},
+     .help = "print no table on standard output; files and errors are still written, the exit code is the same"},
     TRACE_OPTIONS(trace_check_args),
     {0}};
 
@@ -107,8 +107,9 @@ static enum hr_status fail_on_findings(const struct trace_check_state *check, co
   size_t errors = hr_trace_check_count(check->check, HR_SEVERITY_ERROR);
   size_t warnings = hr_trace_check_count(check->check, HR_SEVERITY_WARNING);
   if (errors + warnings == 0) return HR_OK;
-  return hr_fail(error, HR_CHECK_FAILED, "%s: %zu error%s and %zu warning%s; --allow CODE,... accepts known ones", path,
-                 errors, errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+  return hr_fail(error, HR_CHECK_FAILED,
+                 "%s: %zu error%s and %zu warning%s; use --allow CODE,... to ignore expected findings", path, errors,
+                 errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
 }
 
 static enum hr_status run_all(struct trace_check_state *check, const char *path, struct hr_error *error) {
@@ -256,7 +257,7 @@ static const struct option pack_options[] = {{.name = "output",
 
 static const char pack_details[] = "A packed trace is memory-mapped, so it opens without parsing. It is recognised\n"
                                    "without --format, and contains all fields that were read from the input.\n"
-                                   "docs/reference/formats.md describes its layout.\n"
+                                   "docs/reference/formats/packed.md describes its layout.\n"
                                    "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
                                    "Examples:\n"
                                    "  headroom trace pack jobs.csv.gz -o jobs.hrt\n"

@@ -21,7 +21,7 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(align),
      .value = "HOW",
-     .help = "clock: keep each trace's own clock; start: move all traces to the beginning of the first one (default: "
+     .help = "clock: keep each trace's own clock; start: shift each trace to begin when the first one does (default: "
              "clock)"},
     {.name = "labels",
      .kind = OPTION_TEXT,
@@ -31,7 +31,7 @@ static const struct option options[] = {
     {.name = "keep-ids",
      .kind = OPTION_FLAG,
      .offset = AT(keep_ids),
-     .help = "do not change job ids, which must then be distinct; by default 'LABEL/' is put before them"},
+     .help = "keep job ids, which must be distinct, instead of putting 'LABEL/' before each"},
     {.name = "tenant-prefix",
      .kind = OPTION_FLAG,
      .offset = AT(tenant_prefix),
@@ -44,8 +44,9 @@ static const struct option options[] = {
     TRANSFORM_OPTIONS,
     {0}};
 
-static const char details[] = "Jobs with equal submit times are in the order of the traces. With a single\n"
-                              "trace, only its tenants are merged. See docs/reference/traces.md.\n"
+static const char details[] = "Jobs with equal submit times are in the order of the traces. A single\n"
+                              "trace is accepted, to merge its tenants; add --keep-ids to leave its job ids\n"
+                              "unchanged. See docs/reference/traces.md.\n"
                               "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom trace merge east.csv west.csv --tenant-prefix -o both.csv\n"
@@ -62,7 +63,7 @@ struct merge_state {
   char **labels; /* [n] */
   size_t n;
   struct hr_tenant_merge *tenants; /* [merge_tenants.count] */
-  struct words *from;              /* [merge_tenants.count]: the merged names */
+  struct words *from;              /* [merge_tenants.count]: names of the tenants to merge */
   char **texts;                    /* [merge_tenants.count]: copies of the options, which hold the names */
 };
 
@@ -80,7 +81,8 @@ static char *label_of_path(const char *path) {
   return length ? strndup(name, length) : strdup(name);
 }
 
-/* The next word of a list with commas, which the caller frees; NULL at the end or if memory is exhausted. */
+/* A copy of the next word of a comma-separated list; the caller frees the copy. NULL at the end or if memory is
+   exhausted. */
 static char *next_label(const char **list) {
   if (!**list) return NULL;
   size_t length = strcspn(*list, ",");

@@ -57,7 +57,7 @@ static bool writes_checkpoints(enum hr_checkpoint checkpoint) {
          checkpoint == HR_CHECKPOINT_ON_NOTICE;
 }
 
-/* Free checkpoints make every policy look good, so the assumption is noted. */
+/* Checkpoints that take no time make results too good, so a note reports the assumption. */
 static enum hr_status note_free_checkpoints(const struct hr__builder *builder, const char *class_,
                                             const struct hr_class_spec *spec) {
   struct hr_scenario *scenario = builder->scenario;
@@ -65,8 +65,8 @@ static enum hr_status note_free_checkpoints(const struct hr__builder *builder, c
   if (!writes_checkpoints(spec->checkpoint) || is_timed) return HR_OK;
   enum hr_status status = hr_notes_add(
       &scenario->notes,
-      "classes.%s: a checkpoint is assumed to take no time, unless the trace gives its size and the pool "
-      "its storage_gb_s: %s",
+      "classes.%s: %s, so a checkpoint takes no time (except for jobs with a size of checkpoints in the trace, in "
+      "pools with storage_gb_s)",
       class_,
       spec->checkpoint_mib ? "a pool has no storage_gb_s, and there is no write_s" : "there is neither gb nor write_s");
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
@@ -88,8 +88,9 @@ static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON 
 
 static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
 
-/* The standard form, as in Kueue (`required`, `preferred`) and Slurm (`--switches=1@wait`): a required group has no end
-   of the wait, a preferred one is waited for `wait_s` seconds after the submission. */
+/* The standard form, as in Kueue (`required`, `preferred`) and Slurm (`--switches=1@wait`): with `required`, a job
+   waits without limit for a place inside one group (node, rack, ...); with `preferred`, until `wait_s` seconds after
+   its submission. */
 static enum hr_status build_topology(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
   const cJSON *topology = hr__build_enter(builder, class_, "topology");
   if (!topology) return HR_OK;
@@ -124,7 +125,7 @@ static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* The old names: `within` alone is `required`; with `within_wait_s` it is `preferred` with `wait_s`. */
+/* The old names: `within` alone means `required`; `within` and `within_wait_s` mean `preferred` and `wait_s`. */
 static enum hr_status build_within(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
   bool waits = hr__has(class_, "within_wait_s"), tier = hr__has(class_, "within");
   if (!tier && !waits) return HR_OK;

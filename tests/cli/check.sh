@@ -53,7 +53,7 @@ mutated() {
   cp "suite/$file" original
   edit "suite/$file" "$expression"
   check_suite 1 --junit out.xml --json out.json
-  says stderr 'differ from base.json'
+  says stderr 'from base.json; use --update'
   says out.json '"passed": false'
   grep -q '<failure ' out.xml || fail "$expression: no failure in the XML"
   ! command -v xmllint >/dev/null || xmllint --noout --schema "$here/junit.xsd" out.xml 2>stderr || fail "$expression: XML"

@@ -71,13 +71,13 @@ builds none
 refused 2 "no symbol 'headroom_policy'" --policy ./none.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI + 1, .size = sizeof(struct hr_policy_ops)/' patience.c >abi.c
 builds abi
-refused 2 "it was built for interface $((abi + 1)); this is interface $abi" --policy ./abi.so
+refused 2 "built for policy interface $((abi + 1)), expected $abi" --policy ./abi.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = 4096/' patience.c >later.c
 builds later
-refused 2 'as of a later Headroom' --policy ./later.so
+refused 2 'from a newer Headroom' --policy ./later.so
 sed 's/\.decide = decide/.decide = NULL/' patience.c >idle.c
 gcc -std=c17 -O2 -fPIC -shared "-I$area/prefix/include" idle.c -o idle.so # without -Werror: a function is unused
-refused 2 "it lacks its 'decide'" --policy ./idle.so
+refused 2 "missing 'decide'" --policy ./idle.so
 # As a policy that was built before `abilities` was there.
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = offsetof(struct hr_policy_ops, abilities)/' patience.c >early.c
 builds early

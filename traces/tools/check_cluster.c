@@ -2,14 +2,14 @@
 /*
  * Checks of a trace against a cluster: jobs that can never run, offered load, recorded starts.
  *
- * Offered load: requests compared with the capacity of pools. Jobs that accept only a set of pools must run there, so
- * for each such set, its pools must have the capacity for all jobs restricted to it or to a subset. Computed hour by
- * hour while jobs arrive: jobs are assumed to start when they are submitted, and demand above the capacity of an hour
- * becomes backlog for the next.
+ * Offered load: requests compared with the capacity of pools. For each set of pools to which
+ * jobs are restricted, its pools must have the capacity for all jobs restricted to this set or to a part of it.
+ * Computed hour by hour while jobs arrive: jobs are assumed to start when they are submitted, and demand above the
+ * capacity of an hour becomes backlog for the next.
  *
- * Recorded starts: many at one instant, or none after a wait; with a cluster, more GPUs busy at once than it has, and
- * jobs that waited although at least half of it was idle all the time. The number of busy GPUs changes at starts and
- * ends; a tree of maxima answers queries for intervals.
+ * Findings about recorded starts: many jobs started at one instant; almost no job waited. With a cluster also: more
+ * GPUs were busy at once than exist; jobs waited while at least half of the GPUs were idle. The number of busy GPUs
+ * changes at starts and ends; a tree of maxima answers queries for intervals.
  */
 
 #include "base/text.h"
@@ -41,7 +41,8 @@ struct sets {
   uint32_t *set_of; /* [accept classes]; HR_NONE: not seen yet, or more than MAX_SETS */
   int64_t step_us;
   uint32_t n_steps;
-  double *level, *part; /* [n_steps + 1], GPUs: change from a step on; mean of intervals that cover part of a step */
+  double *level; /* [n_steps + 1]: change in the number of busy GPUs at the begin of the step */
+  double *part;  /* [n_steps + 1]: mean GPUs of intervals that cover only a part of the step */
 };
 
 static bool has_nodes(const struct sets *sets, uint32_t pool) {
@@ -103,7 +104,7 @@ static int64_t time_of(const struct sets *sets, uint32_t job, uint32_t set) {
   return hr__time_for_us(sets->checker->trace->work_us[job], fastest ? fastest : HR__FULL_SPEED_PPM);
 }
 
-/* Adds `gpus` for an interval, up to the last submit. */
+/* Adds `gpus` to the steps that an interval covers; the part after the last step is ignored. */
 static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double gpus) {
   int64_t end_us = sets->step_us * sets->n_steps, step_us = sets->step_us;
   if (to_us > end_us) to_us = end_us;
@@ -119,7 +120,8 @@ static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double g
   sets->level[last] -= gpus;
 }
 
-/* Fills the steps; returns GPU hours of all jobs, and of the part before the last submit. */
+/* Fills the steps from the jobs that are restricted to the set or a part of it, and adds their GPU hours, in total and
+   up to the last submit. */
 static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double *within) {
   const struct hr_trace *trace = sets->checker->trace;
   const struct hr_cluster *cluster = &sets->against->cluster;
@@ -139,7 +141,7 @@ static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double 
   }
 }
 
-/* Computes days and backlog from the steps. */
+/* Computes the worst day, the number of overloaded days and the longest backlog from the steps. */
 static void follow(const struct sets *sets, struct hr_offered_load *load) {
   double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0;
   double gpus = (double)load->gpus;
@@ -172,8 +174,8 @@ static void report_idle(struct hr__check_state *checker, const struct hr_offered
                 100 * load->load, hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
 }
 
-/* An overloaded queue must grow while jobs arrive; work that continues after the last submit is not sufficient
-   evidence. */
+/* Overload is an error only if the work done until the last submit also exceeds the capacity: work after the last
+   submit may be the tail of long jobs. */
 static void report_load(struct hr__check_state *checker, const struct hr_offered_load *load) {
   bool overloaded = load->load > 1 && load->within > 1, is_short = checker->span_us < HR__DAY_US;
   char gpus[HR__NUMBER_BYTES], days[160] = "", backlog[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES];
@@ -188,8 +190,8 @@ static void report_load(struct hr__check_state *checker, const struct hr_offered
   hr__check_add(
       checker, overloaded ? HR_FINDING_OVERLOAD : HR_FINDING_OVERLOADED_DAYS, is_short ? HR_SEVERITY_NOTE : severity,
       &(struct hr__check_subject){.count = load->over, .of = load->days, .job = HR_NONE, .subject = load->gpu_types},
-      "%.80s: %s %% of the capacity of %s GPU%s is requested while jobs arrive%s; the backlog grows to %s of work "
-      "for all of them",
+      "%.80s: %s %% of the capacity of %s GPU%s is requested while jobs arrive%s; the backlog grows to what "
+      "these GPUs do in %s",
       load->gpu_types, hr__fixed_text(100 * load->load, load->load < 1 ? 1 : 0, percent),
       hr__count_text(load->gpus, gpus), hr__plural(load->gpus), days,
       hr__duration_text(3600 * load->backlog_h, backlog));
@@ -296,7 +298,8 @@ static void check_starts(struct hr__check_state *checker) {
 /* ---- Busy GPUs --------------------------------------------------------------------------------------- */
 
 struct busy_gpus {
-  struct hr__job_value *mark; /* [n], ascending; `value` then becomes the thousandths of GPUs busy from there on */
+  struct hr__job_value
+      *mark; /* [n], by time; `value`: first the change in busy milli-GPUs, after summation their number */
   uint32_t n;
   uint32_t size; /* leaves of the tree, a power of two */
   int64_t *tree; /* [2 * size], leaf i at size + i */
@@ -358,7 +361,8 @@ static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_
 
 /* ---- Recorded starts on the cluster ------------------------------------------------------------------ */
 
-/* For more than 1 % of the time from the first start to the last end. */
+/* Reports more busy GPUs than the cluster has, if they last for more than 1 % of the time from the first start to the
+   last end. */
 static void check_excess(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
   int64_t excess_us = 0, max = 0, all_us = busy->n ? busy->mark[busy->n - 1].key - busy->mark[0].key : 0;
   for (uint32_t i = 0; i + 1 < busy->n; i++) {
@@ -391,8 +395,8 @@ static void check_idle(struct hr__check_state *checker, const struct busy_gpus *
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__check_add(checker, HR_FINDING_WAITS_WITHOUT_CAUSE, HR_SEVERITY_WARNING,
                 &(struct hr__check_subject){.count = count, .of = known, .job = first},
-                "%s jobs (%s of those with a recorded start) waited for 10 min and more while at least half of the "
-                "cluster's GPUs were idle all the time",
+                "%s jobs (%s of those with a recorded start) waited 10 min or more although at least half of the "
+                "cluster's GPUs were idle during the whole wait",
                 hr__count_text(count, text), hr__check_share_text((double)count / known, of));
 }
 
@@ -466,7 +470,7 @@ static void report_type(struct hr__check_state *checker, const char *types, cons
       group->count == 1 ? "requests" : "request", types);
 }
 
-/* One finding for each of the first lists of types, and one for the others. */
+/* One finding for each of the first MAX_TYPES lists of GPU types that the cluster lacks, and one for all others. */
 static void report_types(struct hr__check_state *checker, const struct never_group *lists) {
   const struct hr_names *names = &checker->trace->gpu_type_lists;
   struct never_group rest = {0, HR_NONE};

@@ -27,8 +27,9 @@ static inline uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job
   return tenant < queue->quota->n_tenants ? tenant : queue->quota->n_tenants;
 }
 
-/* Returns whether the job is within its tenant's guarantee. Only with quotas. */
+/* Returns whether the job is within its tenant's guarantee; true without quotas. */
 static inline bool hr__quota_is_guaranteed(const struct hr__queue *queue, hr_job job) {
+  if (!queue->quota) return true;
   return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
