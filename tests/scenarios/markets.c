@@ -21,9 +21,10 @@ static const struct hr_market_spec *market_of(const struct hr_scenario *scenario
   return &scenario->cluster.pools[pool].market;
 }
 
+/* Whether a note begins with the text: its place and key words. */
 static bool has_note(const struct hr_scenario *scenario, const char *text) {
   for (size_t i = 0; i < scenario->notes.count; i++)
-    if (strcmp(scenario->notes.text[i], text) == 0) return true;
+    if (strncmp(scenario->notes.text[i], text, strlen(text)) == 0) return true;
   printf("\n  no note: %s\n", text);
   for (size_t i = 0; i < scenario->notes.count; i++) printf("  but: %s\n", scenario->notes.text[i]);
   return false;
@@ -564,8 +565,7 @@ static void classes_are_read(void) {
 static void free_checkpoints_are_noted(void) {
   struct hr_scenario *scenario = load_text(CLASSES("\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}"));
   CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].checkpoint, HR_CHECKPOINT_YOUNG_DALY);
-  CU_ASSERT(has_note(scenario, "classes.training: a checkpoint is assumed to take no time, unless the trace gives its "
-                               "size and the pool its storage_gb_s: there is neither gb nor write_s"));
+  CU_ASSERT(has_note(scenario, "classes.training: there is neither gb nor write_s"));
   hr_scenario_destroy(scenario);
 }
 
