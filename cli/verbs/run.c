@@ -408,7 +408,7 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
                                .n_skipped_reasons = trace->n_skipped_reasons,
                                .alerts = run->replay.alerts,
                                .clock_us = trace->dated ? 0 : trace->origin_us,
-                               .course = run->timeline};
+                               .timeline = run->timeline};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = run_files_write(&run->files, &run->replay, &label, &run->perf, error);

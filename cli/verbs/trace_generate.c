@@ -281,7 +281,7 @@ static void print_notes(const struct hr_workload_model_spec *spec, const struct 
     fprintf(stderr,
             "note: %" PRIu64 " of %" PRIu64
             " jobs do not fit on the cluster's %u nodes of %u GPUs; the largest needs %u\n",
-            figures->too_large, figures->jobs, spec->nodes, spec->gpus_per_node, figures->most_gpus);
+            figures->too_large, figures->jobs, spec->nodes, spec->gpus_per_node, figures->max_gpus);
   if (fabs(load / spec->load - 1) > 0.01)
     fprintf(stderr, "note: the load is %.3g, not %.3g: arrivals of so few jobs cannot be scaled to it\n", load,
             spec->load);

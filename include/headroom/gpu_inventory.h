@@ -132,7 +132,7 @@ static inline uint32_t hr_pool_reserved_mem_mib(const struct hr_pool_spec *spec)
 }
 
 /* The number of such tasks that fit on an empty node of the pool; HR_NONE: any number. */
-HR_API uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *spec, hr_pool pool, const struct hr_request *request);
+HR_API uint32_t hr_pool_max_tasks(const struct hr_cluster_spec *spec, hr_pool pool, const struct hr_request *request);
 
 /* The maximum GPU memory of a task in the pool, its part with MPS in equal parts; HR_NONE: no limit. */
 HR_API uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec);

@@ -21,10 +21,10 @@ HR_API const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_er
 struct hr_policy_value {
   const char *key, *value;
 };
-enum { HR_MOST_SETTING_VALUES = 7 };
+enum { HR_MAX_SETTING_VALUES = 7 };
 struct hr_policy_setting {
   const char *name, *policy;
-  struct hr_policy_value values[HR_MOST_SETTING_VALUES + 1]; /* terminated by a NULL key */
+  struct hr_policy_value values[HR_MAX_SETTING_VALUES + 1]; /* terminated by a NULL key */
 };
 /* All settings, terminated by a NULL name. */
 HR_API const struct hr_policy_setting *hr_policy_settings(void);

@@ -48,7 +48,7 @@ enum hr_wait_reason_kind {
 #define HR_WAIT_REASON_NAME(name, text, words) name,
   HR_WAIT_REASON_TABLE(HR_WAIT_REASON_NAME)
 #undef HR_WAIT_REASON_NAME
-      HR_N_HOLDS
+      HR_N_WAIT_REASONS
 };
 
 /* The name of a reason in files, "capacity"; and the words of the table above. */

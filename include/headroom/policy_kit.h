@@ -46,7 +46,7 @@ HR_API bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job
 /* The first entry; false if the tree is empty. */
 HR_API bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entry);
 /* The minimum of all values; INT64_MAX if the tree is empty. */
-HR_API int64_t hr_job_tree_least(const struct hr_job_tree *tree);
+HR_API int64_t hr_job_tree_min(const struct hr_job_tree *tree);
 /* The first entry after (key, job) with a value of at most `bound`; false if none exists. `entry` may alias the
    source of key and job. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,

@@ -429,9 +429,9 @@ struct hr_run_label {
   size_t n_notes;
   const struct hr_skipped_rows *skipped;
   size_t n_skipped_reasons;
-  const struct hr_alerts *alerts;           /* NULL: alerts were not evaluated */
-  int64_t clock_us;                         /* added to times since the first submit in files */
-  const struct hr_timeline_summary *course; /* for the table; NULL: not shown */
+  const struct hr_alerts *alerts;             /* NULL: alerts were not evaluated */
+  int64_t clock_us;                           /* added to times since the first submit in files */
+  const struct hr_timeline_summary *timeline; /* for the table; NULL: not shown */
 };
 
 /* Summarizes a run. `basis`: what costs are computed from; NULL: no costs. The caller destroys `*summary`.

@@ -34,13 +34,13 @@ struct hr_replication_spec {
   uint32_t count; /* number of replications; 0: unspecified */
   /* or until this metric ("wait_s.p95 of inference") has the given precision; NULL: unspecified */
   struct hr_placed_text metric;
-  double relative;      /* required half width of its interval, relative to it */
-  uint32_t least, most; /* minimum and maximum number of replications in that case */
-  double confidence;    /* of all intervals */
+  double relative;   /* required half width of its interval, relative to it */
+  uint32_t min, max; /* number of replications in that case */
+  double confidence; /* of all intervals */
   /* how the trace is redrawn for each replication, unless it stays as recorded; without factors */
   struct hr_workload_spec workload;
 };
-enum { HR_LEAST_REPLICATIONS = 10, HR_MOST_REPLICATIONS = 200 }; /* defaults of `least` and `most` */
+enum { HR_DEFAULT_MIN_REPLICATIONS = 10, HR_DEFAULT_MAX_REPLICATIONS = 200 }; /* defaults of `min` and `max` */
 
 /* Defaults: confidence 0.95, the trace as recorded. */
 HR_API void hr_replication_spec_init(struct hr_replication_spec *spec);

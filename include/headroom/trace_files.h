@@ -131,14 +131,14 @@ HR_API enum hr_status hr_trace_read(const char *path, const struct hr_trace_opti
 
 /* The contents of a packed trace: name ("submit_us", "tenants", ...), entries, bytes and checksum (XXH3-64 of the
    bytes) of each section. */
-enum { HR_PACKED_NAME_BYTES = 32, HR_PACKED_MOST_SECTIONS = 48 };
+enum { HR_PACKED_NAME_BYTES = 32, HR_PACKED_MAX_SECTIONS = 48 };
 struct hr_packed {
   uint32_t n_jobs, n_sections;
   uint64_t bytes; /* of the whole file */
   struct hr_packed_section {
     char name[HR_PACKED_NAME_BYTES];
     uint64_t entries, bytes, checksum;
-  } sections[HR_PACKED_MOST_SECTIONS];
+  } sections[HR_PACKED_MAX_SECTIONS];
 };
 
 /* Writes a trace to `path` in packed form (docs/reference/formats.md), completely or not at all. `packed` (may be
@@ -177,12 +177,12 @@ struct hr_trace_loss {
   uint64_t n_jobs;   /* jobs with a value in it */
 };
 
-enum { HR_MOST_LOSSES = 64 };
+enum { HR_MAX_LOSSES = 64 };
 struct hr_trace_written {
   const char *format; /* a name from hr_trace_writers */
   uint32_t n_jobs;
   uint64_t bytes; /* before compression */
-  struct hr_trace_loss losses[HR_MOST_LOSSES];
+  struct hr_trace_loss losses[HR_MAX_LOSSES];
   uint32_t n_losses;
 };
 

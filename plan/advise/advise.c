@@ -284,7 +284,7 @@ static void find_policy(struct hr_advice *advice) {
 static uint32_t count_replications(const struct hr_advise_config *config) {
   if (config->n_replications) return config->n_replications;
   if (config->scenario->replications.count) return config->scenario->replications.count;
-  return HR_LEAST_REPLICATIONS;
+  return HR_DEFAULT_MIN_REPLICATIONS;
 }
 
 static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) {

@@ -183,7 +183,7 @@ enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *
     first = false;
   }
   fputs("\n  ]\n}\n", file.stream);
-  bool readable = ftell(file.stream) <= HR_MOST_BASELINE_BYTES; /* -1 of a pipe */
+  bool readable = ftell(file.stream) <= HR_MAX_BASELINE_BYTES; /* -1 of a pipe */
   if (complete && readable) return hr__output_commit(&file, error);
   hr__output_abandon(&file);
   if (!complete) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);

@@ -135,8 +135,8 @@ static void count_preemptions(void *self, const struct hr_view *view, const stru
 }
 
 enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error) {
-  if (replay->n_observers == HR_REPLAY_MOST_FOLDS)
-    return hr_fail(error, HR_BAD_INPUT, "a run can have at most %d observers", HR_REPLAY_MOST_FOLDS);
+  if (replay->n_observers == HR_REPLAY_MAX_OBSERVERS)
+    return hr_fail(error, HR_BAD_INPUT, "a run can have at most %d observers", HR_REPLAY_MAX_OBSERVERS);
   replay->observers[replay->n_observers++] = observer;
   return HR_OK;
 }

@@ -90,7 +90,7 @@ static enum hr_status run_until(struct hr_replicates *replicates, struct hr_erro
       hr__figure_parse(spec->metric.text, strlen(spec->metric.text), replicates->config.trace, &figure, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", spec->metric.place, inner.text);
   replicates->metric = find(replicates, &figure);
-  uint32_t next = spec->least;
+  uint32_t next = spec->min;
   for (;;) {
     struct hr__interval interval;
     status = run_to(replicates, next, error);
@@ -100,8 +100,8 @@ static enum hr_status run_until(struct hr_replicates *replicates, struct hr_erro
       return hr_fail(error, HR_BAD_INPUT, "%s'%s' is unknown in every replication", spec->metric.place,
                      spec->metric.text);
     replicates->relative = hr__interval_relative(&interval);
-    if (replicates->relative <= spec->relative || next == spec->most) return HR_OK;
-    next = next_count(next, replicates->relative, spec->relative, spec->most);
+    if (replicates->relative <= spec->relative || next == spec->max) return HR_OK;
+    next = next_count(next, replicates->relative, spec->relative, spec->max);
   }
 }
 
@@ -150,7 +150,7 @@ static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error 
     status = hr__runner_add_candidate(replicates->runner, NULL, 0, number, &replicates->candidate, error);
   if (status != HR_OK) return status;
   replicates->exact = !hr__runner_is_random(replicates->runner, replicates->candidate);
-  uint32_t count = config->spec->count ? config->spec->count : HR_LEAST_REPLICATIONS;
+  uint32_t count = config->spec->count ? config->spec->count : HR_DEFAULT_MIN_REPLICATIONS;
   bool many = config->spec->metric.text || count > 1;
   if (replicates->exact || !config->spec->metric.text)
     status = run_to(replicates, replicates->exact ? 1 : count, error);

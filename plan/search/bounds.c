@@ -292,7 +292,7 @@ struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slic
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   struct hr__point point = hr__space_corner(space, slice, true);
   double elastic = elastic_price(bounds, slice, low), fixed = prices->constant_gpus;
-  bool done[HR_MOST_PLAN_VARIABLES] = {false};
+  bool done[HR_MAX_PLAN_VARIABLES] = {false};
   for (uint32_t i = cheapest_axis(prices, space->n_capacity, done); i != HR_NONE;
        i = cheapest_axis(prices, space->n_capacity, done)) {
     uint32_t axis = space->capacity[i];
@@ -310,7 +310,7 @@ static double profitable_gpus(const struct hr__bounds *bounds, uint32_t slice, b
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   double elastic = elastic_price(bounds, slice, low), fixed = 0;
-  bool done[HR_MOST_PLAN_VARIABLES] = {false};
+  bool done[HR_MAX_PLAN_VARIABLES] = {false};
   for (uint32_t i = cheapest_axis(prices, space->n_capacity, done); i != HR_NONE;
        i = cheapest_axis(prices, space->n_capacity, done)) {
     const struct hr_grid_axis *axis = &space->spec->variables[space->capacity[i]].axis;

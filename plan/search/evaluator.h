@@ -21,15 +21,15 @@
 struct hr__space {
   const struct hr_plan_spec *spec; /* borrowed */
   uint32_t n_axes, n_candidates;
-  uint32_t capacity[HR_MOST_PLAN_VARIABLES]; /* the capacity axes */
+  uint32_t capacity[HR_MAX_PLAN_VARIABLES]; /* the capacity axes */
   uint32_t n_capacity;
   uint32_t n_slices;
-  bool non_monotone[HR_MOST_PLAN_VARIABLES]; /* by axis: more of this capacity may serve jobs worse */
+  bool non_monotone[HR_MAX_PLAN_VARIABLES]; /* by axis: more of this capacity may serve jobs worse */
 };
 
 /* The levels of a candidate, by axis. */
 struct hr__point {
-  uint32_t level[HR_MOST_PLAN_VARIABLES];
+  uint32_t level[HR_MAX_PLAN_VARIABLES];
 };
 
 static inline uint32_t hr__space_levels(const struct hr__space *space, uint32_t axis) {

@@ -27,12 +27,12 @@
 enum hr__search_state { HR__SEARCH_UNKNOWN, HR__SEARCH_RUN, HR__SEARCH_TOO_EXPENSIVE, HR__SEARCH_TOO_SMALL };
 
 /* HR__MAX_PROPOSED: neighbours of a point, by steps of each axis and by exchanges of two axes. */
-enum { HR__MAX_PROPOSED = 2 * HR_MOST_PLAN_VARIABLES * HR_MOST_PLAN_VARIABLES, HR__MAX_LEAN_SLICES = 4 };
+enum { HR__MAX_PROPOSED = 2 * HR_MAX_PLAN_VARIABLES * HR_MAX_PLAN_VARIABLES, HR__MAX_LEAN_SLICES = 4 };
 
 /* Progress of the search in one slice. */
 struct hr__climb {
   uint32_t slice, at;
-  uint32_t step[HR_MOST_PLAN_VARIABLES]; /* by capacity axis, in levels */
+  uint32_t step[HR_MAX_PLAN_VARIABLES]; /* by capacity axis, in levels */
 };
 
 struct hr__search {
@@ -266,7 +266,7 @@ static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice
   const struct hr__bounds *bounds = search->config->bounds;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   struct hr__climb *climb = &search->climbs[search->n_climbs++];
-  bool done[HR_MOST_PLAN_VARIABLES] = {false};
+  bool done[HR_MAX_PLAN_VARIABLES] = {false};
   *climb = (struct hr__climb){.slice = slice, .at = from};
   begin_steps(search, climb);
   enum hr_status status = HR_OK;
@@ -492,7 +492,7 @@ static enum hr_status sample_grid(struct hr__search *search) {
   gsl_qrng *sobol = gsl_qrng_alloc(gsl_qrng_sobol, space->n_axes);
   if (!sobol) return hr_fail(search->error, HR_NO_MEMORY, "out of memory for the search");
   for (uint32_t tries = 0; search->n_batch < n_samples && tries < 16 * n_samples; tries++) {
-    double at[HR_MOST_PLAN_VARIABLES];
+    double at[HR_MAX_PLAN_VARIABLES];
     struct hr__point point;
     gsl_qrng_get(sobol, at);
     for (uint32_t i = 0; i < space->n_axes; i++) point.level[i] = (uint32_t)(at[i] * hr__space_levels(space, i));

@@ -59,11 +59,11 @@ static inline double hr__demand_newsvendor(const struct hr__demand_curve *demand
 
 /* The prices of one slice, in dollars per hour. */
 struct hr__slice_prices {
-  double fixed[HR_MOST_PLAN_VARIABLES];   /* by capacity axis, of one GPU; 0: not paid while idle */
-  double elastic[HR_MOST_PLAN_VARIABLES]; /* by capacity axis, of one GPU that is paid only while used; else infinite */
-  double constant_usd_h;                  /* cost of the fixed pools that no variable changes */
-  double constant_gpus;                   /* their GPUs */
-  double min_elastic;                     /* minimum over all elastic capacity; 0: no elastic capacity, or unknown */
+  double fixed[HR_MAX_PLAN_VARIABLES];   /* by capacity axis, of one GPU; 0: not paid while idle */
+  double elastic[HR_MAX_PLAN_VARIABLES]; /* by capacity axis, of one GPU that is paid only while used; else infinite */
+  double constant_usd_h;                 /* cost of the fixed pools that no variable changes */
+  double constant_gpus;                  /* their GPUs */
+  double min_elastic;                    /* minimum over all elastic capacity; 0: no elastic capacity, or unknown */
 };
 
 struct hr__bounds {

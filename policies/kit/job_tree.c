@@ -438,7 +438,7 @@ bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entr
   return true;
 }
 
-int64_t hr_job_tree_least(const struct hr_job_tree *tree) {
+int64_t hr_job_tree_min(const struct hr_job_tree *tree) {
   if (!tree->root) return INT64_MAX;
   if (tree->depth == 0) {
     const struct leaf *leaf = leaf_at(tree->store, tree->root);

@@ -148,7 +148,7 @@ static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue
 
 /* The entry under which the subqueue should be listed now. */
 static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
-  int64_t least = hr_job_tree_least(&subqueue->jobs);
+  int64_t least = hr_job_tree_min(&subqueue->jobs);
   return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job, least};
 }
 
@@ -158,7 +158,7 @@ static bool has_grown(const struct hr__waiting *waiting, const struct hr__subque
 
 static struct hr__contestant contestant_of(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
   return (struct hr__contestant){.line = waiting->line_of(waiting->self, subqueue, subqueue->head),
-                                 .value = hr_job_tree_least(&subqueue->jobs),
+                                 .value = hr_job_tree_min(&subqueue->jobs),
                                  .name = subqueue->head.job.id};
 }
 

@@ -175,40 +175,40 @@ static void put_fragmentation(struct hr__console *table, const struct hr_summary
                 hr__count_text(figures->largest_gang_min, text[3]));
 }
 
-static void put_gpu_timeline(struct hr__console *table, const struct hr_timeline_summary *course) {
+static void put_gpu_timeline(struct hr__console *table, const struct hr_timeline_summary *timeline) {
   struct hr__sparkline line;
-  uint64_t gpus = hr__timeline_summary_gpus(course);
-  hr__sparkline_of_means(&line, &course->allocated_milli, gpus * 1000);
+  uint64_t gpus = hr__timeline_summary_gpus(timeline);
+  hr__sparkline_of_means(&line, &timeline->allocated_milli, gpus * 1000);
   hr__put_sparkline(table, &line, gpus);
 }
 
-static void put_queue_timeline(struct hr__console *table, const struct hr_timeline_summary *course,
+static void put_queue_timeline(struct hr__console *table, const struct hr_timeline_summary *timeline,
                                uint64_t queue_max) {
   struct hr__sparkline line;
   char duration[HR__NUMBER_BYTES];
-  hr__sparkline_of_peaks(&line, &course->waiting, queue_max);
+  hr__sparkline_of_peaks(&line, &timeline->waiting, queue_max);
   hr__put_sparkline(table, &line, queue_max);
-  hr__duration_text((double)course->waiting.until_us / 1e6 / line.n, duration);
+  hr__duration_text((double)timeline->waiting.until_us / 1e6 / line.n, duration);
   hr__put_label(table, "");
   fprintf(table->out, "%seach bar covers %s: mean GPUs, maximum waiting jobs%s\n", hr__dim(table), duration,
           hr__plain(table));
 }
 
 static void put_run_totals(struct hr__console *table, const struct hr_summary *summary,
-                           const struct hr_timeline_summary *course) {
+                           const struct hr_timeline_summary *timeline) {
   char text[3][HR__NUMBER_BYTES];
-  bool window = summary->submit_window_s > 0, drawn = course && course->waiting.until_us > 0;
+  bool window = summary->submit_window_s > 0, drawn = timeline && timeline->waiting.until_us > 0;
   put_utilization(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
   put_utilization(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
                   summary->makespan_s);
-  if (drawn) put_gpu_timeline(table, course);
+  if (drawn) put_gpu_timeline(table, timeline);
   put_fragmentation(table, summary);
   hr__put_field(table, "GPU hours", "%s",
                 hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
   hr__put_field(table, "queue", "%s jobs on average, maximum %s; %s job%s backfilled",
                 hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
                 hr__count_text(summary->jobs_backfilled, text[2]), summary->jobs_backfilled == 1 ? "" : "s");
-  if (drawn) put_queue_timeline(table, course, summary->queue_max);
+  if (drawn) put_queue_timeline(table, timeline, summary->queue_max);
 }
 
 static const char *seconds_text(double value, char *buffer) {
@@ -384,7 +384,7 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_run_head(&table, summary, label);
   fputc('\n', out);
   put_run_jobs(&table, summary, label);
-  put_run_totals(&table, summary, label->course);
+  put_run_totals(&table, summary, label->timeline);
   put_run_distributions(&table, summary);
   put_groups(&table, "GPUs requested", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);

@@ -127,7 +127,7 @@ enum hr_status hr_workload_model_figures_write(const struct hr_workload_model *m
     hr__json_number(&json, root, "load", figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node));
     hr__json_number(&json, root, "stretch", 1); /* times are not stretched; the key stays for its readers */
   }
-  hr__json_count(&json, root, "most_gpus", figures->most_gpus);
+  hr__json_count(&json, root, "most_gpus", figures->max_gpus);
   hr__json_count(&json, root, "too_large", figures->too_large);
   return hr__json_write(&json, root, path, error);
 }

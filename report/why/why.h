@@ -15,7 +15,7 @@
 struct hr__why_row {
   const char *name;
   uint64_t jobs;
-  hr_amount us[HR_N_HOLDS], milli_us[HR_N_HOLDS];
+  hr_amount us[HR_N_WAIT_REASONS], milli_us[HR_N_WAIT_REASONS];
   hr_amount all_us, all_milli_us;
 };
 
@@ -27,7 +27,7 @@ struct hr__why_job {
 
 struct hr__why_sums {
   struct hr__why_row all;
-  uint64_t jobs_of[HR_N_HOLDS];        /* jobs that waited for this reason */
+  uint64_t jobs_of[HR_N_WAIT_REASONS]; /* jobs that waited for this reason */
   hr_amount later_us;                  /* waits after the first start */
   uint64_t open;                       /* jobs waiting when the run ended */
   uint64_t rejected;                   /* rejected jobs, which never waited */
@@ -53,7 +53,7 @@ static inline uint64_t hr__why_request_milli(const struct hr_why *why, hr_job jo
   return (uint64_t)why->trace->gpus[job.id] * (shares ? why->trace->gpu_milli[job.id] : 1000u);
 }
 /* Sorts the reasons of a row, longest first; returns their number. */
-uint32_t hr__why_order(const struct hr__why_row *row, enum hr_wait_reason_kind order[HR_N_HOLDS]);
+uint32_t hr__why_order(const struct hr__why_row *row, enum hr_wait_reason_kind order[HR_N_WAIT_REASONS]);
 /* Computes the row of one job; quotas are not distinguished. */
 void hr__why_job_row(const struct hr_why *why, hr_job job, struct hr__why_row *row);
 

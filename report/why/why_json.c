@@ -33,7 +33,7 @@ static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *
 /* ---- Sums ---------------------------------------------------------------------------------------- */
 
 static void put_reasons(struct hr__json *json, cJSON *object, const struct hr__why_row *row, const uint64_t *jobs_of) {
-  enum hr_wait_reason_kind order[HR_N_HOLDS];
+  enum hr_wait_reason_kind order[HR_N_WAIT_REASONS];
   uint32_t count = hr__why_order(row, order);
   cJSON *array = hr__json_array(json, object, "reasons");
   for (uint32_t i = 0; i < count; i++) {

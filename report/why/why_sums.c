@@ -33,15 +33,15 @@ static void add_row(struct hr__why_row *to, const struct hr__why_row *row) {
   to->jobs += row->jobs;
   to->all_us += row->all_us;
   to->all_milli_us += row->all_milli_us;
-  for (uint32_t i = 0; i < HR_N_HOLDS; i++) {
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) {
     to->us[i] += row->us[i];
     to->milli_us[i] += row->milli_us[i];
   }
 }
 
-uint32_t hr__why_order(const struct hr__why_row *row, enum hr_wait_reason_kind order[HR_N_HOLDS]) {
+uint32_t hr__why_order(const struct hr__why_row *row, enum hr_wait_reason_kind order[HR_N_WAIT_REASONS]) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < HR_N_HOLDS; i++) {
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) {
     uint32_t at = count;
     if (row->us[i] == 0) continue;
     for (; at > 0 && row->us[order[at - 1]] < row->us[i]; at--) order[at] = order[at - 1];
@@ -73,7 +73,7 @@ static void add_job(const struct hr_why *why, struct hr__why_sums *sums, const s
     if (!waits[i].is_first) sums->later_us += waits[i].end_us - waits[i].begin_us;
     sums->open += waits[i].is_open;
   }
-  for (uint32_t i = 0; i < HR_N_HOLDS; i++) sums->jobs_of[i] += row.us[i] > 0;
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) sums->jobs_of[i] += row.us[i] > 0;
   add_row(&sums->all, &row);
   add_row(&sums->tenants[tenant_of(why, job)], &row);
   add_row(&sums->sizes[hr__size_of(why->trace->gpus[job.id])], &row);

@@ -30,7 +30,7 @@ static const char *percent_text(hr_amount part, hr_amount all, char *buffer) {
 
 /* Writes the longest reasons, "capacity 61 %, order 30 %", as many as fit into `room` columns but at least one. */
 static void put_main_reasons(FILE *out, const struct hr__why_row *row, size_t room) {
-  enum hr_wait_reason_kind order[HR_N_HOLDS];
+  enum hr_wait_reason_kind order[HR_N_WAIT_REASONS];
   uint32_t count = hr__why_order(row, order);
   for (uint32_t i = 0; i < count; i++) {
     double share = 100 * (double)row->us[order[i]] / (double)row->all_us;
@@ -46,7 +46,7 @@ static void put_main_reasons(FILE *out, const struct hr__why_row *row, size_t ro
 /* ---- By reason ----------------------------------------------------------------------------------- */
 
 static void put_reasons(struct hr__console *console, const struct hr__why_sums *sums) {
-  enum hr_wait_reason_kind order[HR_N_HOLDS];
+  enum hr_wait_reason_kind order[HR_N_WAIT_REASONS];
   uint32_t count = hr__why_order(&sums->all, order);
   fprintf(console->out, "\n%s%-*s%10s%14s%10s%14s%10s%s\n", hr__bold(console), NAME_WIDTH + 1, "reason", "jobs",
           "waited", "share", "GPU hours", "share", hr__plain(console));

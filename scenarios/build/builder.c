@@ -85,7 +85,7 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
 
 /* The shortest decimal of a double is what the file says if that has at most 15 digits. */
 int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
-  static const struct hr__number_rule micros = {.factor = 1000000, .most = INT64_MAX};
+  static const struct hr__number_rule micros = {.factor = 1000000, .max = INT64_MAX};
   const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
   if (!member) return fallback;
   char buffer[32];

@@ -253,7 +253,7 @@ static enum hr_status build_objective(struct hr__builder *builder, const cJSON *
 
 static enum hr_status find_variable(struct hr__builder *builder, const struct hr_plan_spec *spec, const char *name,
                                     uint32_t *number) {
-  const char *known[HR_MOST_PLAN_VARIABLES + 1] = {0};
+  const char *known[HR_MAX_PLAN_VARIABLES + 1] = {0};
   for (*number = 0; *number < spec->n_variables; ++*number) {
     known[*number] = spec->variables[*number].axis.name;
     if (known[*number] && strcmp(known[*number], name) == 0) return HR_OK;

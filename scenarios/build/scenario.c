@@ -143,11 +143,11 @@ static enum hr_status build_precision(struct hr__builder *builder, const cJSON *
     return hr__build_fail(builder, false,
                           "'metric' needs 'relative', the half width of its confidence interval as a share of it");
   spec->relative = hr__number_of(json, "relative", 0);
-  spec->most = (uint32_t)hr__number_of(json, "max", HR_MOST_REPLICATIONS);
-  spec->least = (uint32_t)hr__number_of(json, "min", HR_LEAST_REPLICATIONS);
-  if (!hr__has(json, "min") && spec->least > spec->most) spec->least = spec->most;
-  if (spec->least > spec->most)
-    return hr__build_fail_at(builder, json, "min", "'min' (%u) is larger than 'max' (%u)", spec->least, spec->most);
+  spec->max = (uint32_t)hr__number_of(json, "max", HR_DEFAULT_MAX_REPLICATIONS);
+  spec->min = (uint32_t)hr__number_of(json, "min", HR_DEFAULT_MIN_REPLICATIONS);
+  if (!hr__has(json, "min") && spec->min > spec->max) spec->min = spec->max;
+  if (spec->min > spec->max)
+    return hr__build_fail_at(builder, json, "min", "'min' (%u) is larger than 'max' (%u)", spec->min, spec->max);
   return HR_OK;
 }
 

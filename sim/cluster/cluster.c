@@ -453,14 +453,14 @@ static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, cons
   struct hr_request gpus_alone = *request;
   gpus_alone.cpu_milli = 0;
   gpus_alone.mem_mib = 0;
-  return cluster->pools[pool.id].spec->mig && hr_pool_most_tasks(cluster->spec, pool, &gpus_alone) == 0;
+  return cluster->pools[pool.id].spec->mig && hr_pool_max_tasks(cluster->spec, pool, &gpus_alone) == 0;
 }
 
 static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                   const struct hr_request *request) {
   const struct hr__pool *pool = &cluster->pools[number.id];
   if (!request) return pool->size_milli >= requested_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
-  uint64_t on_each = hr_pool_most_tasks(cluster->spec, number, request);
+  uint64_t on_each = hr_pool_max_tasks(cluster->spec, number, request);
   if (on_each == 0 && lacks_instances(cluster, number, request)) return HR_REASON_MIG_PROFILE;
   if (request->gpu_mem_mib > hr_pool_part_mem_mib(pool->spec)) return HR_REASON_GPU_MEMORY;
   if (on_each == 0) return HR_REASON_NODE_TOO_SMALL;

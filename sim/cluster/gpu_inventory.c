@@ -600,7 +600,7 @@ static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_req
   return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
 }
 
-uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, const struct hr_request *request) {
+uint32_t hr_pool_max_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, const struct hr_request *request) {
   const struct hr_pool_spec *spec = &cluster->pools[pool.id];
   uint32_t wanted = request->mig_profiles ? request->mig_profiles[pool.id] : 0;
   uint64_t most = HR_NONE;

@@ -122,7 +122,7 @@ static uint64_t room_of_group(const struct hr_pool_spec *spec, const struct hr_r
   struct hr_pool_spec part = *spec; /* for a tier within a node: a node with the GPUs of one group */
   struct hr_cluster_spec alone = {.pools = &part, .n_pools = 1};
   part.gpus_per_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
-  return (uint64_t)hr_pool_most_tasks(&alone, (hr_pool){0}, request) *
+  return (uint64_t)hr_pool_max_tasks(&alone, (hr_pool){0}, request) *
          hr_topology_nodes(&spec->topology, tier, spec->nodes);
 }
 

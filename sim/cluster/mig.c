@@ -87,11 +87,11 @@ uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gp
   const struct hr_mig_profile *wanted = &type->profiles[profile];
   uint32_t starts = hr_mig_starts(type, gpu, profile);
   if (!starts || wanted->media) return starts != 0;
-  uint32_t most = wanted->max_instances - count_of(gpu, profile), apart = 0;
+  uint32_t max = wanted->max_instances - count_of(gpu, profile), apart = 0;
   uint32_t by_compute = (uint32_t)(type->compute_slices - gpu->compute_used) / wanted->compute_slices;
   for (; starts; apart++) starts &= ~slices_of(wanted, (uint32_t)__builtin_ctz(starts));
-  if (by_compute < most) most = by_compute;
-  return apart < most ? apart : most;
+  if (by_compute < max) max = by_compute;
+  return apart < max ? apart : max;
 }
 
 uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted) {

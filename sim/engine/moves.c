@@ -267,7 +267,7 @@ const char *hr_wait_reason_name(enum hr_wait_reason_kind reason) {
       HR_WAIT_REASON_TABLE(REASON_NAME)
 #undef REASON_NAME
   };
-  return (unsigned)reason < HR_N_HOLDS ? names[reason] : "";
+  return (unsigned)reason < HR_N_WAIT_REASONS ? names[reason] : "";
 }
 
 const char *hr_wait_reason_words(enum hr_wait_reason_kind reason) {
@@ -276,7 +276,7 @@ const char *hr_wait_reason_words(enum hr_wait_reason_kind reason) {
       HR_WAIT_REASON_TABLE(REASON_WORDS)
 #undef REASON_WORDS
   };
-  return (unsigned)reason < HR_N_HOLDS ? all[reason] : "";
+  return (unsigned)reason < HR_N_WAIT_REASONS ? all[reason] : "";
 }
 
 /* Whether the nodes of an acceptable pool are large enough for the job, which then needs one node. */

@@ -91,7 +91,8 @@ static void check_room(struct holds *holds, const struct hr_view *view, hr_job j
 static void check_hold(struct holds *holds, const struct hr_view *view, hr_job job) {
   struct hr_wait_reason hold;
   hr_view_wait_reason(view, job, &hold);
-  if (hold.reason == HR_WAIT_REASON_NONE || hold.reason >= HR_N_HOLDS) fault(holds, "no reason", job, view->now_us);
+  if (hold.reason == HR_WAIT_REASON_NONE || hold.reason >= HR_N_WAIT_REASONS)
+    fault(holds, "no reason", job, view->now_us);
   bool has_other = hold.behind.id != HR_NONE;
   if (has_other && (hold.behind.id == job.id || view->state[hold.behind.id] != HR_JOB_WAITING))
     fault(holds, "it waits behind itself, or one that does not wait", job, view->now_us);

@@ -51,8 +51,8 @@ static void writing(void) {
 /* Data lost during the run is reported at its end. */
 static enum hr_status follow(void) {
   struct hr_counts *counts = hr_counts_create();
-  struct hr_timeline_summary *course = hr_timeline_summary_create();
-  enum hr_status status = counts && course ? HR_OK : HR_NO_MEMORY;
+  struct hr_timeline_summary *timeline = hr_timeline_summary_create();
+  enum hr_status status = counts && timeline ? HR_OK : HR_NO_MEMORY;
   struct hr_view view = {.size = sizeof view};
   for (; status == HR_OK && view.now_us < 200; view.now_us++) {
     const struct hr_event event = {.at_us = view.now_us, .kind = HR_EVENT_REJECT};
@@ -63,7 +63,7 @@ static enum hr_status follow(void) {
   }
   if (status == HR_OK && !hr_counts_complete(counts)) status = HR_NO_MEMORY;
   hr_counts_destroy(counts);
-  hr_timeline_summary_destroy(course);
+  hr_timeline_summary_destroy(timeline);
   return status;
 }
 

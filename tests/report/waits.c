@@ -326,8 +326,8 @@ static void slices(void) {
 static void names(void) {
   CU_ASSERT_STRING_EQUAL(hr_wait_reason_name(HR_WAIT_REASON_NODE_RESOURCES), "node-resources");
   CU_ASSERT_STRING_EQUAL(hr_wait_reason_words(HR_WAIT_REASON_TURN), "for a turn");
-  CU_ASSERT_STRING_EQUAL(hr_wait_reason_name(HR_N_HOLDS), "");
-  CU_ASSERT_STRING_EQUAL(hr_wait_reason_words(HR_N_HOLDS), "");
+  CU_ASSERT_STRING_EQUAL(hr_wait_reason_name(HR_N_WAIT_REASONS), "");
+  CU_ASSERT_STRING_EQUAL(hr_wait_reason_words(HR_N_WAIT_REASONS), "");
 }
 
 TEST_MAIN("report: waits", TEST(reservation), TEST(conservative), TEST(quota), TEST(fragments), TEST(topology),

@@ -179,7 +179,7 @@ static struct hr_trace *crowd(uint32_t n) {
 static void collisions_and_bad_settings_are_refused(void) {
   struct hr_anonymise_spec spec = with_key();
   struct hr_trace *trace = crowd(2000);
-  spec.digits = HR_LEAST_PSEUDONYM_DIGITS;
+  spec.digits = HR_MIN_PSEUDONYM_DIGITS;
   CU_ASSERT(fails(trace, &spec, "two users have the same pseudonym of 4 digits; use more digits or another key"));
   CU_ASSERT_EQUAL(hr_fields_parse("user", &spec.forget, NULL), HR_OK);
   hr_trace_destroy(trace);
@@ -207,7 +207,7 @@ static void colliding_ids_are_refused(void) {
   snprintf(path, sizeof path, "%s", file_path("ids.csv"));
   CU_ASSERT_EQUAL_FATAL(hr_generate(&generator, path, NULL), HR_OK);
   struct hr_trace *trace = trace_at(path, NULL);
-  spec.digits = HR_LEAST_PSEUDONYM_DIGITS;
+  spec.digits = HR_MIN_PSEUDONYM_DIGITS;
   CU_ASSERT(fails(trace, &spec, "two jobs have the same pseudonym of 4 digits"));
   hr_trace_destroy(trace);
 }

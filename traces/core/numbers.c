@@ -74,7 +74,7 @@ static enum hr__number_fault scale_down(const struct decimal *number, wide produ
   wide rest = exponent < -DIGITS_OF_WIDE ? 1 : product % divisor;
   if (rule->whole && (rest || number->dropped)) return HR__NUMBER_NOT_WHOLE;
   if (exponent >= -DIGITS_OF_WIDE && rest >= divisor - rest) quotient++;
-  if (quotient > rule->most) return HR__NUMBER_TOO_LARGE;
+  if (quotient > rule->max) return HR__NUMBER_TOO_LARGE;
   *value = (uint64_t)quotient;
   return HR__NUMBER_FINE;
 }
@@ -87,8 +87,8 @@ static enum hr__number_fault scale(const struct decimal *number, const struct hr
   for (; exponent < 0 && factor % 10 == 0; exponent++) factor /= 10;
   wide product = (wide)number->digits * factor;
   if (exponent < 0) return scale_down(number, product, exponent, rule, value);
-  for (; exponent > 0 && product <= rule->most; exponent--) product *= 10;
-  if (product > rule->most) return HR__NUMBER_TOO_LARGE;
+  for (; exponent > 0 && product <= rule->max; exponent--) product *= 10;
+  if (product > rule->max) return HR__NUMBER_TOO_LARGE;
   if (rule->whole && number->dropped) return HR__NUMBER_NOT_WHOLE;
   *value = (uint64_t)product;
   return HR__NUMBER_FINE;
@@ -108,7 +108,7 @@ static bool parse_plain(struct hr_text text, const struct hr__number_rule *rule,
       digits = digits * 10 + (uint64_t)(*at - '0');
       factor /= 10;
     }
-  return at == end && !__builtin_mul_overflow(digits, factor, value) && *value <= rule->most;
+  return at == end && !__builtin_mul_overflow(digits, factor, value) && *value <= rule->max;
 }
 
 enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {

@@ -16,7 +16,7 @@ enum hr__number_fault {
 
 struct hr__number_rule {
   uint64_t factor; /* units of the result per unit of the text */
-  uint64_t most;   /* maximum result, below 2^63 */
+  uint64_t max;    /* maximum result, below 2^63 */
   bool whole;      /* the result must be a whole number, else HR__NUMBER_NOT_WHOLE; if unset it is rounded half up */
 };
 

@@ -54,7 +54,7 @@ static void store(void *member, size_t width, uint64_t value) {
 
 static const char *read_number(enum hr__kind kind, uint64_t unit_us, struct hr_text text, void *member) {
   const struct number_kind *number = &number_kinds[kind];
-  const struct hr__number_rule *rule = &number->rule, in_unit = {unit_us, number->rule.most, false};
+  const struct hr__number_rule *rule = &number->rule, in_unit = {unit_us, number->rule.max, false};
   if (kind == HR__DURATION) rule = &in_unit;
   uint64_t value = 0;
   enum hr__number_fault fault = hr__number_parse(text, rule, &value);

@@ -19,17 +19,17 @@ struct packing {
   const struct hr_trace *trace;
   struct head {
     struct hr__packed_header header;
-    struct hr__packed_section sections[HR_PACKED_MOST_SECTIONS];
+    struct hr__packed_section sections[HR_PACKED_MAX_SECTIONS];
   } head;
-  const void *at[HR_PACKED_MOST_SECTIONS]; /* data of the sections */
-  void *built[HR_PACKED_MOST_SECTIONS];    /* data that was built for packing and is not part of the trace */
+  const void *at[HR_PACKED_MAX_SECTIONS]; /* data of the sections */
+  void *built[HR_PACKED_MAX_SECTIONS];    /* data that was built for packing and is not part of the trace */
   uint32_t n_made;
   struct hr_notes notes;
 };
 
 _Static_assert(sizeof(struct hr__packed_header) == 64 && sizeof(struct hr__packed_section) == 64,
                "the section limit matches the documentation");
-_Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MOST_SECTIONS,
+_Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MAX_SECTIONS,
                "the section table has room for ids, rows, notes and skipped rows");
 
 /* ---- Sections ---------------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ struct unpacking {
   const char *map;
   const struct hr__packed_header *header;
   const struct hr__packed_section *sections;
-  bool taken[HR_PACKED_MOST_SECTIONS]; /* sections that were recognized */
+  bool taken[HR_PACKED_MAX_SECTIONS]; /* sections that were recognized */
   XXH3_state_t *summing;
   bool streamed;
   struct hr_error *error;
@@ -445,7 +445,7 @@ static enum hr_status check_head(struct unpacking *unpacking) {
   const struct hr__packed_header *header = unpacking->header;
   size_t table_bytes = header->n_sections * sizeof *unpacking->sections;
   unpacking->sections = (const void *)(unpacking->map + sizeof *header);
-  if (header->n_sections > HR_PACKED_MOST_SECTIONS || table_bytes > header->file_bytes - sizeof *header)
+  if (header->n_sections > HR_PACKED_MAX_SECTIONS || table_bytes > header->file_bytes - sizeof *header)
     return refuse(unpacking, "its header does not fit its size");
   if (head_checksum(unpacking, table_bytes) != header->checksum)
     return refuse(unpacking, "its header has a wrong checksum");

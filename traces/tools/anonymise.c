@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* a letter, "-", digits and NUL */
-enum { HR__PSEUDONYM_BYTES = 2 + HR_MOST_PSEUDONYM_DIGITS + 1 };
+enum { HR__PSEUDONYM_BYTES = 2 + HR_MAX_PSEUDONYM_DIGITS + 1 };
 
 struct pseudonyms {
   struct hmac_sha256_ctx keyed;
@@ -70,9 +70,9 @@ static enum hr_status check(const struct hr_trace *trace, const struct hr_anonym
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: the key is empty, so names could be found by trial; use a key of at least 16 bytes",
                    trace->source);
-  if (spec->digits < HR_LEAST_PSEUDONYM_DIGITS || spec->digits > HR_MOST_PSEUDONYM_DIGITS)
+  if (spec->digits < HR_MIN_PSEUDONYM_DIGITS || spec->digits > HR_MAX_PSEUDONYM_DIGITS)
     return hr_fail(error, HR_BAD_INPUT, "%s: pseudonyms of %u digits; expected %d to %d", trace->source, spec->digits,
-                   HR_LEAST_PSEUDONYM_DIGITS, HR_MOST_PSEUDONYM_DIGITS);
+                   HR_MIN_PSEUDONYM_DIGITS, HR_MAX_PSEUDONYM_DIGITS);
   if (!trace->dated && !spec->undated && trace->origin_us + trace->submit_us[0] + spec->shift_us < 0)
     return hr_fail(error, HR_BAD_INPUT, "%s: a time shift of %.15g s gives times before 0 s", trace->source,
                    (double)spec->shift_us / (double)HR_SECOND_US);

@@ -85,7 +85,7 @@ static struct hr_workload_model_figures figures_of(const struct hr_trace *trace,
     double gpus = (double)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000;
     figures.gpu_hours += gpus * (double)trace->work_us[i] / (3600.0 * HR_SECOND_US);
     figures.too_large += spec->load > 0 && trace->gpus[i] > (uint64_t)spec->nodes * spec->gpus_per_node;
-    if (trace->gpus[i] > figures.most_gpus) figures.most_gpus = trace->gpus[i];
+    if (trace->gpus[i] > figures.max_gpus) figures.max_gpus = trace->gpus[i];
   }
   figures.span_s = (double)(trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]) / HR_SECOND_US;
   figures.mean_gpus = figures.span_s > 0 ? figures.gpu_hours * 3600 / figures.span_s : 0;

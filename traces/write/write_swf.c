@@ -17,7 +17,7 @@ struct numbering {
   bool are_numbers;
 };
 
-_Static_assert(HR__N_FIELDS + 16 <= HR_MOST_LOSSES,
+_Static_assert(HR__N_FIELDS + 16 <= HR_MAX_LOSSES,
                "each field has room for a dropped, a rounded and a renumbered loss");
 
 struct swf_file {

@@ -44,7 +44,7 @@ struct hr_advise_config {
   const char *const *overrides;       /* with which it was loaded */
   size_t n_overrides;
   const struct hr_trace *trace;
-  uint32_t n_replications; /* 0: the scenario's own number, or HR_LEAST_REPLICATIONS */
+  uint32_t n_replications; /* 0: the scenario's own number, or HR_DEFAULT_MIN_REPLICATIONS */
   uint32_t n_threads;
   struct hr_progress progress;
 };

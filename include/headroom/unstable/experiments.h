@@ -77,7 +77,7 @@ struct hr_plan_term {
   double weight;
 };
 
-enum { HR_MOST_PLAN_VARIABLES = 12 };
+enum { HR_MAX_PLAN_VARIABLES = 12 };
 
 /* The `plan` of a scenario. */
 struct hr_plan_spec {
@@ -164,7 +164,7 @@ HR_API void hr_suite_destroy(struct hr_suite *suite);
 
 /* ---- Baselines ---- */
 
-enum { HR_BASELINE_FORMAT = 1, HR_MOST_BASELINE_BYTES = 1 << 24 };
+enum { HR_BASELINE_FORMAT = 1, HR_MAX_BASELINE_BYTES = 1 << 24 };
 
 /* The part of a run that a metric refers to. */
 #define HR_FIGURE_OF_TABLE(X)                                                                                          \

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-enum { HR_REPLAY_MOST_FOLDS = 16 };
+enum { HR_REPLAY_MAX_OBSERVERS = 16 };
 
 struct hr_replay_config {
   const struct hr_scenario *scenario;
@@ -42,7 +42,7 @@ struct hr_replay {
   struct hr_meter *meter;
   struct hr_links *links;   /* NULL unless networks have speeds */
   struct hr_alerts *alerts; /* NULL unless requested */
-  struct hr_observer observers[HR_REPLAY_MOST_FOLDS];
+  struct hr_observer observers[HR_REPLAY_MAX_OBSERVERS];
   uint32_t n_observers;
   struct hr_result *result;
   struct hr_summary *summary;

@@ -118,7 +118,7 @@ HR_API enum hr_status hr_transform_merge(const struct hr_trace *const *traces, s
 
 /* ---- Anonymising ---- */
 
-enum { HR_LEAST_PSEUDONYM_DIGITS = 4, HR_MOST_PSEUDONYM_DIGITS = 64, HR_PSEUDONYM_DIGITS = 16 };
+enum { HR_MIN_PSEUDONYM_DIGITS = 4, HR_MAX_PSEUDONYM_DIGITS = 64, HR_PSEUDONYM_DIGITS = 16 };
 
 struct hr_anonymise_spec {
   const void *key; /* borrowed; at least one byte */

@@ -110,7 +110,7 @@ struct hr_workload_model_figures {
   double span_s;                 /* from the first submit to the last */
   double gpu_hours, mean_gpus;   /* GPU time of all jobs; over the span, 0 if the span is 0 */
   uint64_t too_large;            /* jobs of more GPUs than the cluster of `load` has; 0 without a load */
-  uint32_t most_gpus;            /* of a job */
+  uint32_t max_gpus;             /* of a job */
 };
 /* Draws jobs in memory and writes them to `path` ("-": standard output) in a format of hr_generated_file, whole or not
    at all. The same model and spec give the same bytes; without a load, a larger count begins with the same jobs. With a
