@@ -88,20 +88,17 @@ static double wfp3(const struct state *s, uint32_t job) {
   return pow(waited / at_least_one((double)run_time_of(s->in, job)), 3) * gpus_of(s->in, job);
 }
 
+static int64_t deadline_of(const struct naive_input *in, uint32_t job) {
+  return in->deadline[job] >= 0 ? in->deadline[job] : INT64_MAX;
+}
+
+/* By the job's own columns. */
 static int64_t sort_key(const struct naive_input *in, uint32_t job) {
   switch (in->order) {
-  case NAIVE_SJF:
-    return run_time_of(in, job);
-  case NAIVE_SMALLEST:
-    return in->gpus[job];
-  case NAIVE_LARGEST:
-    return -(int64_t)in->gpus[job];
-  case NAIVE_PRIORITY:
-    return -(int64_t)in->priority[job];
-  case NAIVE_EDF:
-    return in->deadline[job] >= 0 ? in->deadline[job] : INT64_MAX;
-  case NAIVE_F1:
-    return f1(in, job);
+#define KEY_OF_ORDER(name, order, fair_share, key)                                                                     \
+  case NAIVE_##name:                                                                                                   \
+    return key;
+    NAIVE_ORDER_TABLE(KEY_OF_ORDER)
   default:
     return 0;
   }

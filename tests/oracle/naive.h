@@ -8,28 +8,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The orders that naive.c implements, as X(NAME, order, fair_share): the values of the queue policy's parameters, with
-   fair_share NULL for orders without that parameter. Every order of the policy must be here or in naive_preemptive.h;
-   test oracle_compare fails on one that is in neither. Orders by the job's request alone come before EDF, orders that
-   depend on past usage from FAIR_TREE on. */
+/* The orders that naive.c implements, as X(NAME, order, fair_share, key): the values of the queue policy's parameters,
+   with fair_share NULL for orders without that parameter, and the key of `job` in `in`, an expression that naive.c
+   evaluates; the smallest key goes first. Every order of the policy must be here or in naive_preemptive.h; test
+   oracle_compare fails on one that is in neither. Orders by the job's request alone come before EDF, orders that depend
+   on past usage from FAIR_TREE on. */
 #define NAIVE_ORDER_TABLE(X)                                                                                           \
-  X(FIFO, "fifo", NULL)                                                                                                \
-  X(SJF, "sjf", NULL)                                                                                                  \
-  X(SMALLEST, "smallest", NULL)                                                                                        \
-  X(LARGEST, "largest", NULL)                                                                                          \
-  X(PRIORITY, "priority", NULL)                                                                                        \
-  X(EDF, "edf", NULL)                                                                                                  \
-  X(F1, "f1", NULL)                                                                                                    \
-  X(WFP3, "wfp3", NULL) /* ranks as of each pass */                                                                    \
-  X(DRF, "drf", NULL)   /* ranks as of each start; a conservative plan is made in the order in which it began */       \
-  X(FAIR_TREE, "fair-share", "tree")                                                                                   \
-  X(FAIR_CLASSIC, "fair-share", "classic")                                                                             \
-  X(FACTORS_TREE, "multifactor", "tree")                                                                               \
-  X(FACTORS_CLASSIC, "multifactor", "classic")                                                                         \
-  X(QSSF, "qssf", NULL)                                                                                                \
-  X(GITTINS, "gittins", NULL) /* without preemption: no waiting job has attained service */
+  X(FIFO, "fifo", NULL, 0)                                                                                             \
+  X(SJF, "sjf", NULL, run_time_of(in, job))                                                                            \
+  X(SMALLEST, "smallest", NULL, in->gpus[job])                                                                         \
+  X(LARGEST, "largest", NULL, -(int64_t)in->gpus[job])                                                                 \
+  X(PRIORITY, "priority", NULL, -(int64_t)in->priority[job])                                                           \
+  X(EDF, "edf", NULL, deadline_of(in, job))                                                                            \
+  X(F1, "f1", NULL, f1(in, job))                                                                                       \
+  X(WFP3, "wfp3", NULL, 0) /* ranks as of each pass */                                                                 \
+  X(DRF, "drf", NULL, 0)   /* ranks as of each start; a conservative plan is made in the order in which it began */    \
+  X(FAIR_TREE, "fair-share", "tree", 0)                                                                                \
+  X(FAIR_CLASSIC, "fair-share", "classic", 0)                                                                          \
+  X(FACTORS_TREE, "multifactor", "tree", 0)                                                                            \
+  X(FACTORS_CLASSIC, "multifactor", "classic", 0)                                                                      \
+  X(QSSF, "qssf", NULL, 0)                                                                                             \
+  X(GITTINS, "gittins", NULL, 0) /* without preemption: no waiting job has attained service */
 
-#define NAIVE_ORDER_VALUE(name, order, fair_share) NAIVE_##name,
+#define NAIVE_ORDER_VALUE(name, order, fair_share, key) NAIVE_##name,
 enum naive_order { NAIVE_ORDER_TABLE(NAIVE_ORDER_VALUE) NAIVE_ORDERS };
 enum naive_backfill { NAIVE_STRICT, NAIVE_SKIP, NAIVE_EASY, NAIVE_CONSERVATIVE, NAIVE_BACKFILLS };
 enum naive_placement { NAIVE_POOL, NAIVE_FIRST_FIT, NAIVE_BEST_FIT, NAIVE_WORST_FIT, NAIVE_PLACEMENTS };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ORDER_NAME(name, order, fair_share) {order, fair_share},
+#define ORDER_NAME(name, order, fair_share, key) {order, fair_share},
 static const struct order_name { const char *order, *fair_share; } order_names[] = {NAIVE_ORDER_TABLE(ORDER_NAME)};
 static const char *const backfill_names[] = {"strict", "skip", "easy", "conservative"};
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit"};
