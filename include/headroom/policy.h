@@ -330,8 +330,8 @@ HR_API struct hr_placement hr_view_placement(const struct hr_view *view, hr_job 
    0: the job cannot run in the pool. 1,000,000 in runs without speeds. */
 HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool);
 
-/* The moves of one pass. A move that breaks a rule returns HR_BAD_POLICY, which `decide` must return. Other errors are
-   HR_NO_MEMORY. */
+/* The moves of one pass. A move that breaks a rule returns HR_BAD_POLICY; a move without memory returns HR_NO_MEMORY.
+   After either error the engine ends the run, even if `decide` returns HR_OK. */
 struct hr_moves;
 /* Starts a waiting job now. The placement and its slices are copied. */
 HR_API enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const struct hr_placement *placement,
