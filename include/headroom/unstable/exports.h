@@ -156,7 +156,7 @@ HR_API enum hr_status hr_openmetrics_write(const char *path, const struct hr_exp
  */
 
 /* The watch: an observer that records waiting and running jobs, GPUs and available spot nodes over time, in a bounded
-   number of time buckets. Buckets store minima and maxima, so peaks are preserved. */
+   number of time buckets. Peaks are preserved. */
 struct hr_page_watch;
 /* Creates a watch for one run. All arguments must outlive the watch. `usage` provides fragmentation; it must precede
    the watch in the list of observers of the same run. `usage` may be NULL. Returns NULL if memory is exhausted. */
