@@ -351,8 +351,8 @@ struct hr_speed_row {
  * its recorded run time. Speed 0: jobs of the model cannot run in the pool.
  *
  * Rows are sorted by (model, gpus), without duplicates. A job uses the row of its model with the largest number of GPUs
- * that is at most its own number of GPUs. If all rows of the model have more GPUs, the job uses the first of them. A
- * job whose model has no row uses the extra row at the end. All memory is from malloc.
+ * that is at most its own number of GPUs. If all rows of the model have more GPUs, the job uses the first of them. If
+ * the model of a job has no row, the job uses the extra row at the end. All memory is from malloc.
  */
 struct hr_speeds {
   char *reference; /* name of the reference GPU type */

@@ -140,7 +140,7 @@ static inline const uint16_t *hr_gpu_inventory_gpus(const struct hr_gpu_inventor
 }
 
 /* Returns the memory of each GPU that tasks can reserve; HR_NONE: memory is not accounted. Memory is not accounted for
-   MIG, whose instances have their own memory. */
+   MIG, because MIG instances have their own memory. */
 static inline uint32_t hr_pool_reserved_mem_mib(const struct hr_pool_spec *spec) {
   bool reserved = spec->memory == HR_GPU_MEMORY_RESERVED && spec->gpu_mem_mib > 0 && !spec->mig;
   return reserved ? spec->gpu_mem_mib : HR_NONE;

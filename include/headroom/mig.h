@@ -89,8 +89,8 @@ HR_API uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, u
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
 /* Returns one number for the room (hr_mig_room) for all profiles of the set `wanted`: bit p stands for profile p;
-   HR_MIG_ALL are all profiles. To compare two states of one GPU type, compare their numbers: the state with the greater
-   number has more room for the largest wanted profile for which the rooms differ. */
+   HR_MIG_ALL are all profiles. Two states of one GPU type are compared by their numbers. Take the largest wanted
+   profile for which the states have different room: the state with the greater number has more room for it. */
 #define HR_MIG_ALL UINT32_MAX
 HR_API uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted);
 

@@ -314,7 +314,7 @@ HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);
 HR_API struct hr_observer hr_usage_observer(struct hr_usage *usage);
 
-/* Links: an observer that sums the GPU time of jobs whose GPUs are joined by a network, and the part of this time
+/* Links: an observer that sums the GPU time of jobs with GPUs joined by a network. It also sums the part of this time
    for which `speeds` has no row. The arguments must outlive the links. hr_links_create returns NULL if memory is
    exhausted. */
 struct hr_links;
@@ -500,7 +500,7 @@ HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr
 /* Adds a note on models in `pairs` of a pool that no job of the trace has. */
 HR_API enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                     struct hr_notes *notes, struct hr_error *error);
-/* Adds a note on jobs whose model has no speed, so that they use the default speed. `speeds` may be NULL. */
+/* Adds a note on jobs with a model that has no speed. These jobs use the default speed. `speeds` may be NULL. */
 HR_API enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_speeds *speeds,
                                      struct hr_notes *notes, struct hr_error *error);
 

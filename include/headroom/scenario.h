@@ -34,7 +34,7 @@ struct hr_placed_text {
 /* How often a scenario is run. All members 0: the scenario does not specify it. */
 struct hr_replication_spec {
   uint32_t count; /* number of replications; 0: not specified */
-  /* the metric whose precision determines the number of replications ("wait_s.p95 of inference"); text NULL: none */
+  /* the metric that must reach a precision, such as "wait_s.p95 of inference"; its text is NULL if not specified */
   struct hr_placed_text metric;
   double relative;   /* with `metric`: required half width of its confidence interval, relative to the metric */
   uint32_t min, max; /* with `metric`: minimum and maximum number of replications */

@@ -94,7 +94,7 @@ struct hr_pool_accounting {
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */
 struct hr_unfinished_totals {
-  uint64_t missed_deadlines;    /* number of jobs whose deadline was before the end of the run */
+  uint64_t missed_deadlines;    /* number of jobs with a deadline before the end of the run */
   uint64_t oom_kills, oom_jobs; /* oom_jobs: number of jobs with at least one kill */
   struct hr_gpu_times milli_us; /* sums over the accounts of these jobs */
 };

@@ -60,9 +60,9 @@ struct hr_advice_figure {
 struct hr_advice_item {
   enum hr_advice_kind kind;
   bool advised; /* the change reduces cost without harm to service */
-  /* the tenant whose GPU time is affected; NULL: several tenants, or none */
+  /* the tenant with affected GPU time; NULL: several tenants, or none */
   const char *tenant;
-  /* the class whose GPU time is affected; NULL: all jobs of the pool */
+  /* the class with affected GPU time; NULL: all jobs of the pool */
   const char *class_;
   const char *pool;       /* the affected pool; NULL: several pools */
   const char *from, *to;  /* short descriptions of the present and the new setting */

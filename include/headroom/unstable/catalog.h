@@ -152,8 +152,8 @@ HR_API enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, c
 HR_API enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,
                                      struct hr_error *error);
 
-/* Checks that the provider exists, or that the provider has the region. A provider whose prices are the same everywhere
-   has all regions. Returns HR_BAD_INPUT if not. */
+/* Check that the provider exists, or that the provider has the region; otherwise they return HR_BAD_INPUT. If the
+   prices of a provider do not depend on the region, the provider has all regions. */
 HR_API enum hr_status hr_catalog_check_provider(const struct hr_catalog *catalog, const char *provider,
                                                 struct hr_error *error);
 HR_API enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const char *provider,

@@ -73,7 +73,7 @@ HR_API void hr_grid_destroy(struct hr_grid *grid);
 /* A variable of a plan: what a candidate can choose. */
 struct hr_plan_variable {
   struct hr_grid_axis axis; /* the possible choices */
-  /* [n_pools]: the pools whose GPUs the variable counts, ascending; NULL: the variable is not a capacity */
+  /* [n_pools]: the variable counts the GPUs of these pools, ascending; NULL: the variable is not a capacity */
   uint32_t *pools;
   uint32_t n_pools;
 };

@@ -40,7 +40,7 @@ HR_API struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, co
 /*
  * The fragment of a node for a typical pod is the part of the node's idle GPUs that the pod cannot use. It is the whole
  * idle part if the pod requests no GPU, does not accept the pool, or does not fit because of its CPU or its number of
- * GPUs. Otherwise it is the sum over the GPUs whose idle part is smaller than the pod's share or which, with MIG,
+ * GPUs. Otherwise it is the sum of the idle parts that are smaller than the pod's share of a GPU or, with MIG, that
  * cannot provide an instance. F(node) is the mean fragment over the typical pods, in milli-GPUs.
  */
 struct hr_fragmentation;

@@ -20,7 +20,7 @@ struct hr_stress {
   double spot_price;    /* factor on spot prices, 0 to 1000, rounded to millionths; applies to each price step */
   /* factor on the prices of on-demand pools, and on the on-demand price of the GPUs of each pool */
   double on_demand_price;
-  /* name of a GPU type, ignoring case, whose pools get no nodes; NULL: none */
+  /* name of a GPU type, ignoring case; pools of this type get no nodes. NULL: none */
   const char *without_gpu;
 };
 

@@ -3,7 +3,7 @@
 #define HEADROOM_UNSTABLE_SWEEP_H
 
 /*
- * Sweeps: runs of a scenario with many settings, whose results are stored in a SQLite file.
+ * Sweeps: runs of a scenario with many settings. The results are stored in a SQLite file.
  *
  * A grid has axes. A point has one level of each axis. The design determines the points: all combinations, or a sample.
  * Each point is run once. If the point is random, it is run as often as the grid's number of replications; replication
@@ -35,7 +35,7 @@ struct hr_sweep_config {
   const char *grid;         /* path of the grid file */
   const char *file;         /* path of the SQLite file, which is created if it does not exist */
   uint64_t max_runs;        /* replaces the limit of the grid; 0: the limit of the grid */
-  uint32_t shard, n_shards; /* execute the runs whose number modulo n_shards is shard - 1; both 0: all runs */
+  uint32_t shard, n_shards; /* execute runs with number modulo n_shards = shard - 1; both 0: all runs */
   /* number of threads of this process; with MPI, of each rank except the first */
   uint32_t n_threads;
   struct hr_progress progress; /* counts jobs of the executed runs; called from one thread at a time */

@@ -102,8 +102,9 @@ HR_API bool hr_workload_model_is_file(const char *path);
 HR_API enum hr_status hr_workload_model_write(const struct hr_workload_model *model, const char *path,
                                               struct hr_error *error);
 
-/* Replaces the users of a model by `n_users` users whose numbers of jobs follow Zipf's law, and the tenants by
-   `n_tenants` tenants with equal shares. 0: no change. At most HR_WORKLOAD_MODEL_MAX_PEOPLE each. */
+/* Replaces the users of a model by `n_users` users and the tenants by `n_tenants` tenants. The numbers of jobs of the
+   new users follow Zipf's law; the new tenants have equal shares. 0: no change. At most HR_WORKLOAD_MODEL_MAX_PEOPLE
+   each. */
 HR_API enum hr_status hr_workload_model_set_people(struct hr_workload_model *model, uint32_t n_users,
                                                    uint32_t n_tenants, struct hr_error *error);
 
