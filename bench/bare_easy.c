@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bare_easy TRACE GPUS: EASY backfilling on a number of GPUs, written by hand in the usual way: at every instant the
- * reservation
- * of the first job is found by sorting running jobs by expected end, and the queue is scanned for jobs that may be
- * backfilled.
- * The mean wait that it prints must be the program's.
+ * bare_easy TRACE GPUS: EASY backfilling on a number of GPUs, as a hand-written loop. The run time of headroom is
+ * compared with the run time of this program. The mean wait that it prints must equal that of headroom.
+ *
+ * The loop uses the usual simple algorithm. At each instant it sorts the running jobs by expected end to find the
+ * reservation of the first waiting job. Then it scans the whole queue for jobs that can be backfilled.
  */
 
 #include "bare_trace.h"
@@ -18,15 +18,18 @@ struct running {
   uint32_t gpus;
 };
 
+/* The state of the simulation. */
 struct loop {
   struct bare_trace trace;
-  uint32_t free, *waiting, first, n_waiting; /* waiting[first .. first + n_waiting) */
-  struct running *running, *sorted;
+  /* free: free GPUs; the waiting jobs are waiting[first .. first + n_waiting) */
+  uint32_t free, *waiting, first, n_waiting;
+  struct running *running, *sorted; /* [n_running]; `sorted` is scratch space */
   uint32_t n_running;
   int64_t now_us;
-  double wait_us;
+  double wait_us; /* sum of the waits of all started jobs */
 };
 
+/* Returns zeroed memory. Exits the program if memory is exhausted. */
 static void *fresh(size_t count, size_t size) {
   void *memory = calloc(count ? count : 1, size);
   if (!memory) exit(4);
@@ -57,7 +60,8 @@ static int by_expected_end(const void *a, const void *b) {
   return (x->expected_us > y->expected_us) - (x->expected_us < y->expected_us);
 }
 
-/* When the first job can start, and how many GPUs remain then. */
+/* Returns the earliest time at which a job of `head_gpus` GPUs can start. Sets `*spare` to the number of GPUs that are
+   free in addition at that time. */
 static int64_t reservation(struct loop *loop, uint32_t head_gpus, uint32_t *spare) {
   uint32_t free = loop->free, i = 0;
   int64_t at_us = loop->now_us;
@@ -74,6 +78,7 @@ static int64_t reservation(struct loop *loop, uint32_t head_gpus, uint32_t *spar
   return at_us;
 }
 
+/* Starts each waiting job, except the first, that does not delay the reservation of the first one. */
 static void backfill(struct loop *loop) {
   const struct bare_trace *trace = &loop->trace;
   uint32_t *waiting = loop->waiting + loop->first, kept = 1, spare, i = 1;
@@ -92,6 +97,7 @@ static void backfill(struct loop *loop) {
   loop->n_waiting = kept;
 }
 
+/* One pass: starts jobs in order until one does not fit, and then backfills. */
 static void pass(struct loop *loop) {
   while (loop->n_waiting > 0 && loop->trace.gpus[loop->waiting[loop->first]] <= loop->free) {
     start(loop, loop->waiting[loop->first++]);

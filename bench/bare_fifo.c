@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bare_fifo TRACE NODES GPUS_PER_NODE: strict FIFO with best fit, as a loop written by hand for just that: no policies,
- * no
- * events, and no metric but the mean wait, which must be the program's. There is one bitmap of nodes for each number of
- * free
- * GPUs; ends of running jobs are in a binary heap.
+ * bare_fifo TRACE NODES GPUS_PER_NODE: strict FIFO order with best-fit placement, as a hand-written loop. The run time
+ * of headroom is compared with the run time of this program. The loop has no policies, no events and only one metric.
+ * The mean wait that it prints must equal that of headroom.
+ *
+ * There is one bitmap of nodes for each number of free GPUs. The ends of running jobs are in a binary heap.
  */
 
 #include "bare_trace.h"
@@ -24,14 +24,14 @@ struct end {
 struct loop {
   struct bare_trace trace;
   uint32_t n_nodes, size, words;
-  uint64_t *with_free[MAX_GPUS_PER_NODE + 1]; /* nodes with exactly that many free GPUs */
-  uint32_t count[MAX_GPUS_PER_NODE + 1];
-  uint8_t *free;    /* by node */
-  uint32_t *node;   /* by job: its first slice */
-  uint32_t **nodes; /* by job: all nodes of a gang, the one with the remainder last */
-  struct end *heap;
+  uint64_t *with_free[MAX_GPUS_PER_NODE + 1]; /* [g]: set of the nodes with exactly g free GPUs */
+  uint32_t count[MAX_GPUS_PER_NODE + 1];      /* [g]: number of these nodes */
+  uint8_t *free;                              /* [node]: number of free GPUs */
+  uint32_t *node;                             /* [job]: the node of a job that fits on one node */
+  uint32_t **nodes;                           /* [job]: all nodes of a larger job; the node for the remainder is last */
+  struct end *heap;                           /* ends of running jobs, the earliest first */
   uint32_t n_heap;
-  double wait_us;
+  double wait_us; /* sum of the waits of all started jobs */
 };
 
 static void *fresh(size_t count, size_t size) {
@@ -74,7 +74,7 @@ static struct end pop(struct loop *loop) {
   return first;
 }
 
-/* The smallest sufficient number of free GPUs that some node has; size + 1 if there is none. */
+/* Returns the smallest number of free GPUs, at least `gpus`, that some node has; size + 1 if no node has enough. */
 static uint32_t best_count(const struct loop *loop, uint32_t gpus) {
   while (gpus <= loop->size && loop->count[gpus] == 0) gpus++;
   return gpus;

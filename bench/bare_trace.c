@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The reader of traces for the hand-written loops, see bare_trace.h. libcsv calls a function for each field and for
+   each row; a row becomes a job when it is complete. */
+
 #include "bare_trace.h"
 
 #include <csv.h>
@@ -21,7 +24,8 @@ static void give_up(const char *why) {
   exit(2);
 }
 
-/* "12.345" seconds -> 12345000 microseconds; digits after the sixth decimal are ignored. */
+/* Converts a decimal number of seconds to microseconds: "12.345" gives 12345000. Digits after the sixth decimal are
+   ignored. */
 static int64_t microseconds(const char *text, size_t length) {
   int64_t value = 0;
   size_t i = 0;
@@ -105,8 +109,8 @@ void bare_trace_finish(struct bare_trace *trace) {
   free(trace->gpus);
 }
 
-uint32_t bare_argument(const char *text, uint32_t most) {
+uint32_t bare_argument(const char *text, uint32_t max) {
   unsigned long value = strtoul(text, NULL, 10);
-  if (value < 1 || value > most) give_up("a number on the command line is out of range");
+  if (value < 1 || value > max) give_up("a number on the command line is out of range");
   return (uint32_t)value;
 }

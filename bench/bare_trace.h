@@ -2,23 +2,24 @@
 #ifndef HR_BENCH_BARE_TRACE_H
 #define HR_BENCH_BARE_TRACE_H
 
-/* The minimum that a replay needs of a trace: three or four columns of a CSV file sorted by submit, read with
-   libcsv. Shares no code with the library and validates almost nothing: the speed of the program is compared with
-   it. */
+/* A minimal reader of traces for the hand-written loops: three or four columns of a CSV file that is sorted by submit,
+   read with libcsv. It shares no code with the library and validates almost nothing, so that the run time of headroom
+   can be compared with it. */
 
 #include <stdint.h>
 
+/* The columns of a trace, with one entry per job. Times are in microseconds. */
 struct bare_trace {
   uint32_t n, capacity;
-  int64_t *submit_us, *work_us, *limit_us; /* equals `work` if there is no such column */
+  int64_t *submit_us, *work_us, *limit_us; /* limit_us equals work_us if the trace has no limits */
   uint32_t *gpus;
 };
 
-/* Exits the program if the file cannot be read. */
+/* Reads a trace. Exits the program if the file cannot be read. */
 void bare_trace_read(const char *path, struct bare_trace *trace);
 void bare_trace_finish(struct bare_trace *trace);
 
-/* Parses an integer from 1 to `most` on the command line; exits the program if it is invalid. */
-uint32_t bare_argument(const char *text, uint32_t most);
+/* Parses a command line argument, an integer from 1 to `max`. Exits the program if it is invalid. */
+uint32_t bare_argument(const char *text, uint32_t max);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What writing every export of a run takes beyond the run itself, for the 125,303 jobs of Helios Venus on 133 nodes with
-# prices: medians of whole processes with and without them, in turn, and the sizes of the files.
+# Measures the time to write all exports of a run, for the 125,303 jobs of Helios Venus on 133 nodes with prices. Whole
+# processes are measured alternately with and without exports. Prints the medians and the sizes of the files.
 #
 #   exports.sh BUILD      ROUNDS=5, BENCH_DATA=BUILD/bench-data and
 #                         HELIOS_TRACE=../shared/traces/helios-venus/helios_trace.csv.gz unless set
@@ -19,7 +19,7 @@ if [ ! -f "$source" ]; then
   exit 0
 fi
 
-# run NAME OPTION...: adds a line to NAME.times.
+# run NAME OPTION...: runs the scenario and appends the times to NAME.times.
 run() {
   name=$1
   shift
@@ -27,7 +27,7 @@ run() {
     --set 'cluster.pools.0.market="reserved"' --set cluster.pools.0.usd_per_gpu_hour=1.2 "$@" 3>>"$data/$name.times"
 }
 
-# median NAME: of the seconds.
+# median NAME: prints the median of the wall-clock seconds in NAME.times.
 median() {
   awk '{ print $1 }' "$data/$1.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What a plan's search saves on a real trace: reserved, on-demand and spot V100s for SenseTime's Venus cluster, 500 mixes,
-# searched and gone through exhaustively. Printed are both choices, their costs, the runs of both and the share of runs, and
-# the time of a plan with 200 candidates. Prices are stated, not a provider's: $1.20 reserved, $2.00 on demand and $0.80 spot
-# for a GPU hour; a spot node is reclaimed every 50 hours. There is less spot than the best mix would like, so that it lies
-# within the grid.
+# Compares the search of a plan with an exhaustive search on a real trace: 500 mixes of reserved, on-demand and spot V100s
+# for SenseTime's Venus cluster. Prints both choices, their costs, the numbers of runs and their ratio. Also prints the time
+# of a plan with 200 candidates. The prices per GPU hour are assumed: $1.20 reserved, $2.00 on demand and $0.80 spot. A spot
+# node is reclaimed every 50 hours on average. The number of spot nodes is limited so that the best mix is not at the border
+# of the grid.
 #
-#   plan_helios.sh BUILD      REPLICATIONS=4 of each mix, JOBS=0 (all: the first so many), BENCH_DATA=BUILD/bench-data and
+#   plan_helios.sh BUILD      REPLICATIONS=4 of each mix, JOBS=0 (0: all jobs, otherwise the first JOBS jobs),
+#                             BENCH_DATA=BUILD/bench-data and
 #                             HELIOS_TRACE=../shared/traces/helios-venus/helios_trace.csv.gz unless set
 set -eu
 
@@ -23,7 +24,7 @@ if [ ! -f "$source" ]; then
 fi
 gzip -dc "$source" | awk -v jobs="$jobs" 'jobs == 0 || NR <= jobs + 1' >"$data/plan_helios.csv"
 
-# scenario STEP OF THE RESERVED AND THE ON-DEMAND AXIS, STEP OF THE SPOT AXIS
+# scenario STEP SPOT_STEP: prints the scenario; STEP is the step of the reserved and the on-demand axis, in GPUs.
 scenario() {
   cat <<JSON
 {
@@ -54,12 +55,12 @@ scenario() {
 JSON
 }
 
-# field JSON KEY: its first value.
+# field JSON KEY: prints the first value of the key.
 field() {
   sed -n "s/^ *\"$2\": \(.*[^,]\),\{0,1\}$/\1/p" "$1" | head -n 1
 }
 
-# plan NAME ARGUMENT...: the answer in NAME.json, the seconds it took on standard output.
+# plan NAME ARGUMENT...: computes a plan, writes it to NAME.json and prints the seconds.
 plan() {
   name=$1
   shift
@@ -69,7 +70,7 @@ plan() {
   field "$data/$name.json" sim_s
 }
 
-# say TITLE JSON SECONDS
+# say TITLE JSON SECONDS: prints a row about a plan.
 say() {
   choice=$(awk '/"choice": \{/ { inside = 1; next } inside && /\}/ { exit } inside { printf "%s ", $0 }' "$2" | tr -s ' ')
   printf '%-11s %6d runs %7.1f s  objective %s  feasible %s  %s\n' "$1" "$(field "$2" runs)" "$3" \
@@ -86,7 +87,7 @@ say exhaustive "$data/plan_helios_all.json" "$seconds"
 awk -v few="$(field "$data/plan_helios.json" runs)" -v all="$(field "$data/plan_helios_all.json" runs)" \
   'BEGIN { printf "share of the exhaustive runs: %.1f %%\n", 100 * few / all }'
 
-# 8 x 5 x 5 candidates, with the price of tighter goals and changed worlds.
+# A plan with 8 x 5 x 5 candidates and the sensitivity analysis.
 scenario 128 128 | sed -e '/"reserved", "from"/s/"to": 1152/"to": 896/' \
   -e '/"on-demand", "from"/s/"to": 1152, "step": 128/"to": 1024, "step": 256/' >"$data/plan_helios_200.scenario.json"
 code=0

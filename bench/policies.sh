@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the orders of the `queue` policy cost: a million jobs under each, the time of a pass against the number of jobs that
-# wait, 10 to 1,000,000, and the time of a job under quotas against the number of tenants, 10 to 10,000.
+# Measures the run time of the orders of the `queue` policy: a million jobs with each order; the time of a pass by the number
+# of waiting jobs, 10 to 1,000,000; the time per job with quotas by the number of tenants, 10 to 10,000.
 #
 #   policies.sh BUILD      ROUNDS=3, MOST_WAITING=1000000, PART=all (million, length, tenants) and
 #                          BENCH_DATA=BUILD/bench-data unless set
@@ -22,10 +22,10 @@ orders='fifo sjf srtf las gittins edf f1 wfp3 qssf fair-share drf multifactor'
 
 # ---- A million jobs -----------------------------------------------------------------------------------------------------
 
-# As in run.sh: busy, yet stable.
+# The load of run.sh: 90 % of the GPUs at a constant arrival rate.
 workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0 --count 1000000 --nodes 128 --load 0.9'
 
-# generate NAME [OPTION...]
+# generate NAME [OPTION...]: generates the trace NAME.csv, unless it exists with the same options.
 generate() {
   name=$1
   shift
@@ -45,7 +45,7 @@ scenario() {
 END
 }
 
-# seconds NAME ORDER PLACEMENT: of whole processes, the median.
+# seconds NAME ORDER PLACEMENT: prints the median wall-clock seconds of whole processes.
 seconds() {
   rm -f "$data/policies.times"
   round=0
@@ -57,7 +57,7 @@ seconds() {
   awk '{ print $1 }' "$data/policies.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# row ORDER POOL BEST-FIT BOUND
+# row ORDER POOL BEST-FIT BOUND: prints the seconds with both placements, and whether they are at most BOUND.
 row() {
   awk -v order="$1" -v pool="$2" -v fit="$3" -v bound="$4" 'BEGIN {
     measured = pool > 0 && fit > 0
@@ -85,12 +85,12 @@ million() {
   done
 }
 
-# ---- A pass against the queue -------------------------------------------------------------------------------------------
+# ---- A pass by the length of the queue ----------------------------------------------------------------------------------
 
-# Eight types of GPU, each in a pool that holds eight jobs of a size of its own, so eight shapes. Every job runs for 640 s;
-# one comes every 10 s, and one ends 5 s later. So as many wait throughout, under any order, and whoever comes first is
-# taken out of them at each end. Estimates, deadlines and priorities differ, tenants are 1,000; all that waits comes in the
-# first second.
+# waiting_trace WAITING ARRIVALS: prints a trace with which WAITING jobs wait during the whole run, under any order. There
+# are eight GPU types. Each type has one pool with room for eight jobs, and jobs of one size, so there are eight distinct
+# requests. Each job runs for 640 s. A job arrives every 10 s, and a job ends 5 s later; then the first waiting job starts.
+# Estimates, deadlines and priorities differ. There are 1,000 tenants. The waiting jobs are submitted in the first second.
 waiting_trace() {
   awk -v waiting="$1" -v come="$2" 'function job(submit, run, type) {
       seed = (seed * 16807) % 2147483647
@@ -108,7 +108,7 @@ waiting_trace() {
     }'
 }
 
-# waiting_scenario NAME QUOTAS
+# waiting_scenario NAME QUOTAS: writes NAME.json; QUOTAS are its JSON members for quotas.
 waiting_scenario() {
   {
     echo "{ \"name\": \"$1\", \"trace\": { \"file\": \"${1%-quotas}.csv\" }, \"cluster\": { \"pools\": ["
@@ -122,7 +122,7 @@ waiting_scenario() {
   } >"$data/$1.json"
 }
 
-# sim_s NAME HORIZON OPTION...: seconds of the run alone, the least of all rounds; and the mean queue.
+# sim_s NAME HORIZON OPTION...: prints the seconds of the simulation without loading, the minimum of all rounds.
 sim_s() {
   name=$1 horizon=$2
   shift 2
@@ -134,7 +134,8 @@ sim_s() {
   done | sort -g | head -n 1
 }
 
-# pass_us NAME OPTION...: of a pass between the first and the last arrival: an arrival and an end each.
+# pass_us NAME OPTION...: prints the microseconds of a pass. There are two passes per arrival: one for the arrival and one
+# for an end. The difference of two runs removes the time of the first passes.
 pass_us() {
   name=$1
   shift
@@ -143,7 +144,7 @@ pass_us() {
   awk -v short="$short" -v long="$long" -v passes="$((2 * (come - 100)))" 'BEGIN { print 1e6 * (long - short) / passes }'
 }
 
-# curve LABEL NAME-SUFFIX OPTION...: one row of the table.
+# curve LABEL NAME-SUFFIX OPTION...: prints a row of the table, by the number of waiting jobs.
 curve() {
   label=$1 suffix=$2
   shift 2
@@ -154,8 +155,8 @@ curve() {
   verdict "$label" "$values"
 }
 
-# verdict LABEL VALUES: a row, and whether it is flat or logarithmic: six times ten times as much may make it so many times
-# longer, caches that no longer hold all included.
+# verdict LABEL VALUES: prints a row, and whether the time is constant or grows logarithmically: the last value must be at
+# most $most_times times the first one (at least 0.25). This bound includes the effect of cache misses.
 verdict() {
   echo "$1 $2" | awk -v most="$most_times" '{
     printf "%-14s", $1
@@ -185,7 +186,7 @@ against_length() {
     waiting_scenario "waiting-$waiting-quotas" "$quotas"
   done
   echo
-  echo "microseconds a pass, with so many waiting throughout; 8 shapes, 1,000 tenants"
+  echo "microseconds per pass, by the number of waiting jobs; 8 distinct requests, 1,000 tenants"
   printf '%-14s' order
   # shellcheck disable=SC2086
   printf ' %9d' $lengths
@@ -197,9 +198,11 @@ against_length() {
   curve fifo-quotas -quotas --set policy.backfill=skip
 }
 
-# ---- A job against the tenants ------------------------------------------------------------------------------------------
+# ---- A job by the number of tenants -------------------------------------------------------------------------------------
 
-# quotas KIND TENANTS: nobody is limited, or each tenant has at most, or is guaranteed, an equal part of 1,000 GPUs.
+# quotas KIND TENANTS: prints the quotas of a scenario. The part of a tenant is 1,000 GPUs / TENANTS. no-limits: no quotas;
+# caps: each tenant has its part as maximum, but at least 16 GPUs; guarantees: each tenant is guaranteed its part; cohorts:
+# each tenant is guaranteed half of its part, in nested cohorts with maxima.
 quotas() {
   part=$(awk -v tenants="$2" 'BEGIN { printf "%.3f", 1000 / tenants }')
   case $1 in
@@ -219,7 +222,7 @@ against_tenants() {
     generate "tenants-$tenants" --tenants "$tenants" --users "$tenants"
   done
   echo
-  echo "microseconds a job, with so many tenants; 200,000 jobs, 128 x 8 GPUs, a load of 1.05, backfill skip"
+  echo "microseconds per job, by the number of tenants; 200,000 jobs, 128 x 8 GPUs, a load of 1.05, backfill skip"
   printf '%-14s' quotas
   # shellcheck disable=SC2086
   printf ' %9d' $numbers

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# awk -f reference.awk COMPARISON.json COMPARISON.csv: the figures of all jobs as a Markdown table, policies in their order.
-# From the JSON come the seconds alone, the only figure that the CSV does not have.
+# awk -f reference.awk COMPARISON.json COMPARISON.csv: prints the metrics of all jobs as a Markdown table, with one row per
+# policy in the order of the CSV file. The JSON file provides only the seconds, because the CSV file does not have them.
 
 function duration(s) {
   if (s < 99.95) return sprintf("%.1f s", s)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Eight policies on three public traces: one Markdown table for each trace and cluster, and the seconds that all took.
+# Compares eight policies on three public traces. Prints a Markdown table for each trace and cluster, and the total time.
 #
 #   reference.sh BUILD [README]    BENCH_DATA=BUILD/bench-data and TRACES=../shared/traces unless set
 #
-# With a README, the tables are looked for in it, all but the column of seconds, which no two runs agree on. Exit code 1 when
-# one is not there, or when it took more than a minute.
+# If README is set, the file must contain these tables, except for the column of seconds, which differs between runs. The
+# exit code is 1 if a table is missing or differs, or if the total time exceeds one minute.
 set -eu
 
 build=$1
@@ -16,10 +16,12 @@ traces=${TRACES:-$root/../shared/traces}
 most_s=60
 mkdir -p "$data"
 
-# On clusters made small so that jobs wait, all placements are first-fit, under which conservative can keep its plan.
+# On the smaller clusters, on which jobs wait, all policies use first-fit, because a conservative plan can be reused between
+# passes only with the placements first-fit and pool.
 all='fifo:backfill=strict,sjf:backfill=skip,easy,conservative,las:backfill=skip,srtf:backfill=skip,qssf:backfill=skip,fair-share:backfill=easy'
 
-# table NAME TITLE SCENARIO TRACE POLICIES [OPTION...]: one run at a time, so that the seconds mean something.
+# table NAME TITLE SCENARIO TRACE POLICIES [OPTION...]: prints a table. One run is executed at a time, so that runs do not
+# slow each other down.
 table() {
   name=$1 title=$2 scenario=$3 trace=$4 policies=$5
   shift 5
@@ -39,12 +41,12 @@ table() {
   cat "$data/reference-$name.md"
 }
 
-# A table's lines without their last column.
+# without_seconds FILE: prints the lines of tables without their last column.
 without_seconds() {
   sed 's/ [^|]* |$//' "$1"
 }
 
-# in_readme NAME: whether its lines stand in the README, in one piece.
+# in_readme NAME: whether the README has all lines of the table, one after the other.
 in_readme() {
   [ -f "$data/reference-$1.md" ] || return 0
   without_seconds "$data/reference-$1.md" >"$data/reference-$1.lines"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Times whole processes of the program against bare hand-written loops on the same generated traces, in turn, and
-# prints the medians and what they come to.
+# Compares the run time of headroom with that of hand-written loops (bare_fifo, bare_easy) on the same generated traces.
+# Whole processes are measured alternately. Prints the medians and compares them with the targets.
 #
 #   run.sh BUILD      ROUNDS=5 and BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -12,12 +12,12 @@ data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
 rm -f "$data"/*.times "$data"/*.out
 
-# Busy, yet stable on 1,024 GPUs: 90 % of the GPUs are asked for, in an even stream. At 100,000 GPUs such a load makes
-# nobody wait, so there is also one that asks for more than there is.
+# The load is 90 % of the GPUs at a constant arrival rate, so on 1,024 GPUs jobs wait but the queue stays short. On 100,000
+# GPUs no job waits at this load; there is also a trace with a load above 100 %.
 workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0'
 limits='--limit-min 1 --limit-max 3'
 
-# generate NAME COUNT NODES LOAD [OPTION...]
+# generate NAME COUNT NODES LOAD [OPTION...]: generates the trace NAME.csv, unless it exists with the same options.
 generate() {
   name=$1 count=$2 nodes=$3 load=$4
   shift 4
@@ -30,7 +30,7 @@ generate() {
   echo "$made" >"$data/$name.made"
 }
 
-# scenario NAME TRACE NODES BACKFILL PLACEMENT
+# scenario NAME TRACE NODES BACKFILL PLACEMENT: writes NAME.json.
 scenario() {
   cat >"$data/$1.json" <<END
 { "name": "$1", "trace": { "file": "$2.csv" },
@@ -39,7 +39,7 @@ scenario() {
 END
 }
 
-# timed NAME COMMAND...: adds a line to NAME.times.
+# timed NAME COMMAND...: runs the command and appends its times to NAME.times.
 timed() {
   name=$1
   shift
@@ -50,12 +50,12 @@ product() {
   timed "$1" "$build/headroom" run "$data/$1.json" --quiet --json -
 }
 
-# median NAME FIELD
+# median NAME FIELD: prints the median of a field of NAME.times.
 median() {
   awk -v field="$2" '{ print $field }' "$data/$1.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# same_wait PRODUCT BARE: the bare loop does the same work only if it gets the same waits.
+# same_wait PRODUCT BARE: fails unless both runs have the same mean wait, which shows that both do the same work.
 same_wait() {
   ours=$(sed -n '/"wait_s"/,/}/s/.*"mean": *\([-+.e0-9]*\).*/\1/p' "$data/$1.out" | head -n 1)
   theirs=$(sed -n 's/.*mean_wait_s //p' "$data/$2.out")
@@ -66,7 +66,7 @@ same_wait() {
   echo "mean wait of $1 and $2: $ours s"
 }
 
-# row WHAT VALUE UNIT TARGET
+# row WHAT VALUE UNIT TARGET [NOTE]: prints a value and whether it is at most the target.
 row() {
   awk -v what="$1" -v value="$2" -v unit="$3" -v target="$4" -v note="${5:-}" 'BEGIN {
     printf "%-52s %9.2f %-6s %9s  %-6s %s\n", what, value, unit, "<= " target, value <= target ? "met" : "MISSED", note }'
@@ -93,8 +93,8 @@ scenario easy-1m-best-fit easy-1m 128 easy best-fit
 scenario easy-100k-gpus easy-100k-gpus 12500 easy pool
 scenario easy-100k-gpus-over easy-100k-gpus-over 12500 easy pool
 
-# The same jobs as fifo-1m on as many nodes, half of them reserved, a quarter on demand, a quarter spot, which is reclaimed
-# as in a zone of us-east-2; with prices, checkpoints and every account.
+# The jobs of fifo-1m on the same number of nodes: half of them are reserved, a quarter is on demand, and a quarter is spot
+# and reclaimed as in a zone of us-east-2. The scenario has prices, checkpoints and all accounts.
 cat >"$data/markets-1m.json" <<END
 { "name": "markets-1m", "trace": { "file": "fifo-1m.csv" },
   "cluster": { "pools": [

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What it costs to tell GPUs apart: a million jobs of one GPU each on 1,000 nodes x 8 GPUs, a load of 0.9, and the same jobs
-# with shares of a GPU instead, which come faster so that the load is the same, by `best-fit` and by `fgd`. Whole processes,
-# in turn; the medians side by side.
+# Measures the run time of per-GPU allocation. A million jobs of one GPU each are run on 1,000 nodes x 8 GPUs at a load of
+# 0.9. They are compared with the same jobs that request shares of a GPU, with the placements `best-fit` and `fgd`. These
+# jobs arrive at a higher rate, so that the load is equal. Whole processes are measured alternately; medians are printed.
 #
 #   sharing.sh BUILD      ROUNDS=5 and BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -20,7 +20,7 @@ workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0 --c
   --gpu-counts 1:1'
 shares='100 200 250 300 500 700 1000'
 
-# Each share as likely; times between submits are multiplied by the mean share.
+# share_out TRACE: adds a column of shares, all equally likely, and multiplies the times between submits by the mean share.
 share_out() {
   awk -F, -v OFS=, -v shares="$shares" 'BEGIN {
       n = split(shares, share, " ")
@@ -45,7 +45,7 @@ generate() {
   echo "$made" >"$data/sharing.made"
 }
 
-# scenario NAME TRACE PLACEMENT POOL
+# scenario NAME TRACE PLACEMENT POOL: writes NAME.json; POOL are additional JSON members of the pool.
 scenario() {
   cat >"$data/$1.json" <<END
 { "name": "$1", "trace": { "file": "$2.csv" },
@@ -54,12 +54,13 @@ scenario() {
 END
 }
 
-# median NAME FIELD
+# median NAME FIELD: prints the median of a field of NAME.times.
 median() {
   awk -v field="$2" '{ print $field }' "$data/$1.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# row WHAT NAME BOUND: BOUND times as long as whole GPUs; 0: none.
+# row WHAT NAME BOUND: prints a row, and whether the run takes at most BOUND times as long as the run with whole GPUs. BOUND
+# 0: no bound.
 row() {
   awk -v what="$1" -v wall="$(median "$2" 1)" -v cpu="$(median "$2" 2)" -v kib="$(median "$2" 3)" \
     -v whole="$(median sharing-whole 1)" -v bound="$3" 'BEGIN {

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the rules that go by deadlines cost on recorded spot capacity: 48 hours of work, 60 hours to the deadline, a
-# change-over of 12 minutes, from a hundred start times in each zone's record. Prints a table per zone, and how much of the
-# gap between greed and omniscience uniform progress closes.
+# Measures the cost of the market rules that use deadlines, on recorded spot capacity. The job has 48 hours of work, a
+# deadline after 60 hours and a changeover time of 12 minutes. It starts at 100 different times of the record of each zone.
+# Prints the mean costs by zone, and which part of the difference between the rules deadline-greedy and omniscient the rule
+# uniform-progress saves.
 #
-#   spot_deadlines.sh HEADROOM [STARTS]     about 4 minutes on 2 cores with 100 starts, most of it omniscience
+#   spot_deadlines.sh HEADROOM [STARTS]     about 4 minutes on 2 cores with 100 starts, most of it for omniscient
 set -eu
 
 headroom=$1
@@ -20,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 
 printf 'job_id,submit_s,duration_s,gpus,deadline_s\n1,0,172800,1,216000\n' >"$work/job.csv"
 
-# scenario ZONE: one zone and on-demand.
+# scenario ZONE: writes a scenario with spot capacity of one zone and on-demand capacity.
 scenario() {
   cat >"$work/$1.json" <<END
 { "name": "$1", "trace": { "file": "job.csv" },
@@ -35,7 +36,7 @@ scenario() {
 END
 }
 
-# one ZONE RULE START: "ZONE RULE START COST COMPLETION".
+# one HEADROOM FOLDER ZONE RULE START: runs a scenario and prints "ZONE RULE START COST COMPLETION".
 cat >"$work/one" <<'SCRIPT'
 #!/bin/sh
 "$1" run "$2/$3.json" --quiet --set "policy.market=$4" --set "cluster.pools.0.spot.offset_s=$(($5 * 201 * 195))" --json - |

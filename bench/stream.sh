@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Packed and streamed traces: how long 10 million jobs take to load and to run, in memory and streamed, from a packed
-# trace and from text; and, where more are asked for, what those take against that many times the 10 million, in seconds
-# of CPU, which other work on the machine does not change.
+# Packed and streamed traces. Measures the time to load and to run 10 million jobs, in memory and streamed, from a packed
+# trace and from a text trace. If JOBS is greater than 10 million, also measures a run of JOBS jobs. Its CPU seconds per job
+# are compared with those of 10 million jobs; CPU seconds hardly depend on other work on the machine.
 #
 #   stream.sh BUILD [JOBS]      BENCH_DATA=BUILD/bench-data unless set; 100 million jobs take 8 GB there
 set -eu
@@ -12,7 +12,7 @@ jobs=${2:-10000000}
 data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
 
-# generate COUNT: packed, too.
+# generate COUNT: generates a trace as CSV and as a packed file, unless it exists.
 generate() {
   [ -s "$data/stream-$1.hrt" ] && return
   echo "generating $1 jobs for 128 nodes x 8 GPUs"
@@ -27,24 +27,24 @@ cat >"$data/stream.json" <<END
   "policy": { "name": "queue", "order": "fifo", "backfill": "strict", "placement": "best-fit" } }
 END
 
-# timed NAME COMMAND...
+# timed NAME COMMAND...: runs the command; its times are in NAME.times and its output in NAME.out.
 timed() {
   name=$1
   shift
   "$build/bench/measure" "$@" 3>"$data/$name.times" >"$data/$name.out"
 }
 
-# figure NAME FIELD: of its line of times.
+# figure NAME FIELD: prints a field of NAME.times.
 figure() {
   awk -v field="$2" '{ print $field }' "$data/$1.times"
 }
 
-# of NAME KEY: of its JSON.
+# of NAME KEY: prints the value of a key of the JSON in NAME.out.
 of() {
   sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$data/$1.out" | head -n 1
 }
 
-# row NAME WHAT TRACE [OPTION...]
+# row NAME WHAT TRACE [OPTION...]: runs the trace and prints a row of the table.
 row() {
   name=$1 what=$2 trace=$3
   shift 3
@@ -67,7 +67,7 @@ row shares '10 M packed, fair-share, in memory' stream-10000000.hrt --policy "$s
 row shares-stream '10 M packed, fair-share, streamed' stream-10000000.hrt --policy "$shares" --stream
 for pair in memory:stream text:text-stream easy:easy-stream shares:shares-stream; do
   [ "$(of "${pair%:*}" digest)" = "$(of "${pair#*:}" digest)" ] && continue
-  echo "FAILED: the streamed run is another run: $pair"
+  echo "FAILED: the digest of the streamed run differs: $pair"
   exit 1
 done
 [ "$jobs" -gt 10000000 ] || exit 0
@@ -76,11 +76,11 @@ generate "$jobs"
 row many "$jobs packed, streamed" "stream-$jobs.hrt" --stream
 row many-text "$jobs CSV, streamed" "stream-$jobs.csv" --stream
 row many-easy "$jobs packed, EASY, streamed" "stream-$jobs.hrt" --policy "$easy" --stream
-# goal NAME MANY: what the one run took, and the other.
+# goal NAME MANY: compares the CPU time per job of the run MANY with that of the run NAME, and its memory with the limit.
 goal() {
   awk -v one="$(figure "$1" 2)" -v many="$(figure "$2" 2)" -v times="$jobs" -v kib="$(figure "$2" 3)" -v name="$2" 'BEGIN {
     ratio = many / (one * times / 10000000)
-    printf "%s: %.2f times as long as so many times 10 M, at most 1.3: %s\n", name, ratio, ratio <= 1.3 ? "met" : "MISSED"
+    printf "%s: %.2f times the CPU time per job of 10 M jobs, at most 1.3: %s\n", name, ratio, ratio <= 1.3 ? "met" : "MISSED"
     printf "%s: %.0f MiB, at most 1229: %s\n", name, kib / 1024, kib / 1024 <= 1228.8 ? "met" : "MISSED" }'
 }
 goal stream many

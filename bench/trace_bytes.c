@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* trace_bytes TRACE: prints the bytes per job of the trace's columns. */
+/* trace_bytes TRACE: prints the memory per job of the columns of a trace, in bytes. */
 
 #include "headroom/trace_files.h"
 

@@ -5,13 +5,13 @@
 /*
  * Status codes, errors, notes, ids, units and the memory of a run.
  *
- * Ownership, everywhere in Headroom: an object that a `create`, `load` or `read` function returns is freed by its
- * `destroy` function; `destroy` accepts NULL. An object in memory of the caller has `init` and `finish` functions.
- * Strings and arrays that are reached through an object belong to that object.
+ * Ownership rules of the whole library: A `create`, `load` or `read` function returns an object that the caller frees
+ * with the matching `destroy` function; `destroy` accepts NULL. An object in the caller's own memory has `init` and
+ * `finish` functions instead. Strings and arrays that an object points to belong to that object.
  *
- * Units: times are int64_t microseconds since the first submit of the trace (`_us`), durations microseconds; shares of
- * GPUs are milli-GPUs (`_milli`), of which 1000 are a GPU; memory is MiB (`_mib`); prices are micro-dollars per
- * GPU-hour (`_uusd_h`); speeds and shares are parts per million (`_ppm`).
+ * Units: Times are int64_t microseconds since the first submit of the trace, and durations are int64_t microseconds
+ * (both `_us`). Shares of GPUs are milli-GPUs (`_milli`); 1000 milli-GPUs are one GPU. Memory is in MiB (`_mib`).
+ * Prices are in micro-dollars per GPU-hour (`_uusd_h`). Speeds and shares are in parts per million (`_ppm`).
  */
 
 #include <stdarg.h>
@@ -47,8 +47,8 @@ enum hr_status {
 #undef HR_STATUS_NAME
 };
 
-/* The reason of a failure, as a message for the user: place (`jobs.csv:412: ...`), the fault, the value found,
-   the value expected. Written by the function that fails; valid if a function did not return HR_OK. */
+/* The reason of a failure, as a message for the user: the place (`jobs.csv:412: ...`), the fault, the value found and
+   the value expected. A function that does not return HR_OK writes it. After HR_OK the contents are undefined. */
 struct hr_error {
   enum hr_status status;
   char text[1000];
@@ -57,38 +57,39 @@ struct hr_error {
 /* Writes `error`, unless it is NULL, and returns `status`, so that callers can `return hr_fail(...)`. */
 HR_API enum hr_status hr_fail(struct hr_error *error, enum hr_status status, const char *format, ...) HR_PRINTF(3, 4);
 
-/* The exit code of the program for a status, and the meaning of a status. Both are constant. */
+/* The exit code of the program for a status, and the meaning of a status as text. Both return values never change. */
 HR_API int hr_status_exit_code(enum hr_status status);
 HR_API const char *hr_status_meaning(enum hr_status status);
 
-/* The version of the library, "MAJOR.MINOR.PATCH". */
+/* Returns the version of the library, "MAJOR.MINOR.PATCH". */
 HR_API const char *hr_version(void);
 
-/* Call this once, before any other function, in a program that does not set up GSL itself: it switches off GSL's
-   default error handler, which aborts the process. */
+/* Switches off GSL's default error handler, which aborts the process. A program that does not set up GSL itself calls
+   this once, before any other function. */
 HR_API void hr_init(void);
 
-/* Removes output files that are not complete yet; later writes to them fail. For programs that are about to exit. It
-   is async-signal-safe, so a signal handler may call it. At most 64 files at a time are covered. */
+/* Removes all incomplete output files; later writes to them fail. For programs that are about to exit. The function is
+   async-signal-safe, so a signal handler may call it. It covers at most 64 files at a time. */
 HR_API void hr_discard_unfinished(void);
 
-/* A list of messages for the user, such as assumptions and unknown columns. All zero is an empty list. */
+/* A list of messages for the user, such as assumptions and unknown columns. A list with all members 0 is empty. */
 struct hr_notes {
   char **text;
   size_t count, capacity;
 };
 
-/* Adds a note, unless an equal one is in the list. HR_NO_MEMORY. */
+/* Adds a note, unless the list has an equal note. Returns HR_NO_MEMORY if memory is exhausted. */
 HR_API enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) HR_PRINTF(2, 3);
 /* Frees the notes; the list is empty afterwards. */
 HR_API void hr_notes_finish(struct hr_notes *notes);
 
-/* The word of the NULL-terminated list `words` that is most similar to `word`, for "did you mean"; NULL if none is
-   similar enough to be a misspelling. Case is ignored. */
+/* Returns the word of the NULL-terminated list `words` that is most similar to `word`, for "did you mean" messages.
+   Returns NULL if no word is similar enough to be a misspelling. Case is ignored. */
 HR_API const char *hr_nearest_word(const char *word, const char *const *words);
 
-/* Ids are indices, wrapped so that the compiler rejects mix-ups. A job's id is its position in the trace sorted by
-   (submit, order in the file); node ids count through all pools in the order of the scenario. */
+/* Ids are indices, each in a struct of its own type so that the compiler rejects mix-ups. A job's id is its position in
+   the trace, which is sorted by (submit, order in the file). Nodes and pools are numbered from 0 in the order of the
+   scenario; nodes are numbered through all pools. */
 typedef struct {
   uint32_t id;
 } hr_job;
@@ -99,35 +100,41 @@ typedef struct {
   uint32_t id;
 } hr_pool;
 
+/* "None" as an index or id. */
 #define HR_NONE UINT32_MAX
 #define HR_UNKNOWN_US INT64_C(-1)     /* an unknown duration */
 #define HR_UNKNOWN_UUSD_H INT64_C(-1) /* an unknown price */
 #define HR_NEVER_US INT64_MAX         /* a time that never comes */
 #define HR_SECOND_US INT64_C(1000000)
 
-/* The longest time and duration in input, about 3,170 years: sums of a few of them do not overflow. */
+/* The maximum time and duration in input, about 3,170 years. The bound ensures that sums of a few times do not
+   overflow. */
 #define HR_MAX_INPUT_US (INT64_C(100000000000) * HR_SECOND_US)
 
-/* Random numbers for policies. They are indexed, so no draw depends on how many others were made. */
+/* ---- Random numbers ---- */
 
-/* Draw `number` of stream `stream` under a seed, uniform in 0 .. bound - 1 (each probability is exact to 2^-32);
-   `bound` is at least 1. Streams are independent of each other and of the engine's draws. */
+/* Returns draw `number` of the stream `stream` under `seed`, a uniform random number in 0 .. `bound` - 1; `bound` is at
+   least 1. The deviation of each probability from 1 / `bound` is less than 2^-32. Draws are indexed, so a draw does not
+   depend on the number of other draws. Streams are independent of each other and of the engine's draws. */
 HR_API uint32_t hr_random_below(uint64_t seed, uint32_t stream, uint64_t number, uint32_t bound);
 
 /* ---- Memory of a run ---- */
 
-/* Memory that is freed when the run ends. The functions return NULL if memory is exhausted. */
+/* The memory of a run, which is freed when the run ends. Each function below returns NULL if memory is exhausted. */
 struct hr_arena;
 /* Returns `bytes` bytes of zeroed memory, aligned for any object. */
 HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
-/* Returns a zeroed column of n_jobs + 1 entries of `bytes` bytes each. In a streamed run the memory of finished jobs
-   is reclaimed: their entries then read as zero or as they were, and must not be written. */
+/* Returns a zeroed column of n_jobs + 1 entries of `bytes` bytes each, indexed by job. In a streamed run the memory of
+   finished jobs is reclaimed. The entry of a finished job then reads as zero or as its last value, and must not be
+   written. */
 HR_API void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes);
-/* Code that reads all jobs of a trace at the start of a run calls this for each job, in the order of ids. In a
-   streamed run the memory that this took is then reclaimed; the entries of per-job columns up to `job` are lost. */
+/* Reports that the caller has read the jobs up to `job`. Code that reads all jobs of a trace at the start of a run
+   calls this for each job, in the order of ids. In a streamed run the memory that was needed for reading is then
+   reclaimed, and the entries of per-job columns up to `job` are lost. */
 HR_API void hr_arena_passed_job(struct hr_arena *arena, hr_job job);
-/* Returns a copy of the array `items`, of `*capacity` items of `bytes` bytes each, with twice the capacity (64 items
-   at first), which is stored in `*capacity`. If it returns NULL, array and capacity are unchanged. */
+/* Returns a copy of the array `items` with twice the capacity. `items` has `*capacity` entries of `bytes` bytes each; a
+   capacity of 0 grows to 64. The new capacity is stored in `*capacity`. On failure the array and `*capacity` are
+   unchanged. */
 HR_API void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes);
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
 #ifndef HEADROOM_HEADROOM_H
 #define HEADROOM_HEADROOM_H
 
-/* All stable public headers of the library. */
+/* Includes all stable public headers of the library. */
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"

@@ -3,10 +3,10 @@
 #define HEADROOM_MARKET_H
 
 /*
- * Markets: how a pool's nodes are obtained, what they cost, and how they are reclaimed; and how jobs checkpoint.
+ * Markets: how the nodes of a pool are obtained, paid for and reclaimed. Also how jobs write checkpoints.
  *
- * Prices are integer micro-dollars per GPU-hour. Accrued amounts are price x milli-GPU x microseconds in 128 bits,
- * divided once, for output (see the ledger in headroom/sim.h).
+ * Prices are integer micro-dollars per GPU-hour. Costs are sums of price x milli-GPU x microseconds in 128 bits. They
+ * are divided once, for output (see the ledger in headroom/sim.h).
  */
 
 #include "headroom/base.h"
@@ -15,19 +15,20 @@
 extern "C" {
 #endif
 
-/* An accrued amount: micro-dollars per GPU-hour x milli-GPU x microseconds. Also used for sums of times over many
-   GPUs or nodes. */
+/* A sum of costs in micro-dollars per GPU-hour x milli-GPU x microseconds. Also used for sums of times over many GPUs
+   or nodes. */
 __extension__ typedef __int128 hr_amount;
 
-/* The maximum price of a GPU or instance, in dollars per hour: HR_MAX_GPUS of them for all time fit into an
-   hr_amount. */
+/* The maximum price of a GPU or an instance, in dollars per hour. An hr_amount can represent the cost of HR_MAX_GPUS
+   GPUs at this price for the maximum simulated time. */
 #define HR_MAX_USD_H 100000
 
+/* How capacity is obtained and paid for. The columns: enumerator, name in scenarios. */
 #define HR_MARKET_TABLE(X)                                                                                             \
-  X(HR_MARKET_NONE, "")               /* always there; without a price */                                              \
-  X(HR_MARKET_OWNED, "owned")         /* always there and billed, at the amortized cost per GPU-hour */                \
-  X(HR_MARKET_RESERVED, "reserved")   /* there and billed from `from_us` to `to_us`, used or not */                    \
-  X(HR_MARKET_ON_DEMAND, "on-demand") /* billed while up; boots after it is requested */                               \
+  X(HR_MARKET_NONE, "")               /* always present, without a price */                                            \
+  X(HR_MARKET_OWNED, "owned")         /* always present; billed at the amortized cost per GPU-hour */                  \
+  X(HR_MARKET_RESERVED, "reserved")   /* present and billed from `from_us` to `to_us`, even if not used */             \
+  X(HR_MARKET_ON_DEMAND, "on-demand") /* boots after a request; billed while up */                                     \
   X(HR_MARKET_SPOT, "spot")           /* as on-demand, but may be unavailable and may be reclaimed */
 
 enum hr_market {
@@ -37,15 +38,15 @@ enum hr_market {
       HR_N_MARKETS
 };
 
-/* The name as in scenarios; "" for HR_MARKET_NONE. */
+/* Returns the name in scenarios; "" for HR_MARKET_NONE. */
 HR_API const char *hr_market_name(enum hr_market market);
 
-/* Whether nodes of such a pool are added and removed on request. */
+/* Whether the nodes of a pool in this market are requested and released during a run. */
 static inline bool hr_market_is_elastic(enum hr_market market) {
   return market >= HR_MARKET_ON_DEMAND;
 }
 
-/* The distribution of a duration. */
+/* A random duration. The comments define the parameters `a` and `b` for each distribution. */
 enum hr_duration_kind {
   HR_DURATION_FIXED,       /* a: seconds */
   HR_DURATION_EXPONENTIAL, /* a: mean in seconds */
@@ -57,27 +58,28 @@ struct hr_duration {
   double a, b;
 };
 
-/* A step of a price that changes over time; the last one lasts forever. */
+/* A price from the time `at_us` on, until the next step. The last step lasts forever. */
 struct hr_price_step {
-  int64_t at_us;  /* ascending; the first one is 0 */
+  int64_t at_us;  /* ascending; 0 in the first step */
   int64_t uusd_h; /* micro-dollars per GPU-hour */
 };
 
-/* The billing rules for a node that was up for some time. */
+/* How the time in which a node was up is billed. */
 struct hr_billing {
-  int64_t granularity_us;       /* the time is rounded up to a multiple; 0: exact */
-  int64_t minimum_us;           /* minimum time billed */
-  int64_t free_if_reclaimed_us; /* a node that is reclaimed within this time of its launch is free; 0: no such rule */
+  int64_t granularity_us; /* billed time is rounded up to a multiple of this; 0: exact */
+  int64_t minimum_us;     /* minimum billed time */
+  /* a node that is reclaimed within this time after its launch is free; 0: no such rule */
+  int64_t free_if_reclaimed_us;
 };
 
-/* How spot capacity is reclaimed. */
+/* How the provider reclaims spot capacity. The columns: enumerator, name in scenarios. */
 #define HR_SPOT_MODEL_TABLE(X)                                                                                         \
-  X(HR_SPOT_NONE, "none")               /* never */                                                                    \
+  X(HR_SPOT_NONE, "none")               /* spot nodes are never reclaimed */                                           \
   X(HR_SPOT_TRACE, "trace")             /* as recorded: the number of available nodes over time */                     \
-  X(HR_SPOT_ON_OFF, "on-off")           /* the zone alternately has and lacks capacity, for random durations */        \
-  X(HR_SPOT_EXPONENTIAL, "exponential") /* each node at a constant rate, alone or in groups */                         \
-  X(HR_SPOT_BATHTUB, "bathtub")         /* by a node's age, up to a maximum */                                         \
-  X(HR_SPOT_ADVISOR, "advisor")         /* exponential, with the rate from the share of nodes interrupted per month */
+  X(HR_SPOT_ON_OFF, "on-off")           /* periods with and without capacity alternate; their durations are random */  \
+  X(HR_SPOT_EXPONENTIAL, "exponential") /* each node is reclaimed at a constant rate, alone or in groups */            \
+  X(HR_SPOT_BATHTUB, "bathtub")         /* by the age of a node, up to a maximum age */                                \
+  X(HR_SPOT_ADVISOR, "advisor") /* as exponential; the rate is derived from a share of nodes interrupted per month */
 
 enum hr_spot_model {
 #define HR_SPOT_MODEL_NAME(name, text) name,
@@ -86,60 +88,68 @@ enum hr_spot_model {
       HR_N_SPOT_MODELS
 };
 
-/* The name as in scenarios. */
+/* Returns the name in scenarios. */
 HR_API const char *hr_spot_model_name(enum hr_spot_model model);
 
-/* From `at_us` on, nodes 0 .. level - 1 of the pool are available. */
+/* A step of a record of spot capacity: from the time `at_us` on, the nodes 0 .. level - 1 of the pool are available,
+   until the next step. */
 struct hr_level_step {
   int64_t at_us; /* ascending */
   uint32_t level;
 };
 
-/* The lifetime distribution of model bathtub, in hours: F(t) = a (1 - exp(-t / tau1) + exp((t - b) / tau2)), set to
-   1 at `last_h`. */
+/* The distribution of the lifetime of a node for model bathtub, with t in hours:
+   F(t) = a (1 - exp(-t / tau1) + exp((t - b) / tau2)) for t < last_h, and F(t) = 1 from last_h on. */
 struct hr_bathtub {
   double a, tau1_h, tau2_h, b_h, last_h;
 };
 
+/* The spot model of a pool with its parameters. */
 struct hr_spot_spec {
   enum hr_spot_model model;
-  uint32_t zone;     /* pools of one GPU type in one zone have the same number, and so the same random events */
-  int64_t notice_us; /* time between notice and reclaim of a node */
-  /* trace: the record, repeated with period period_us > 0. levels[0].at_us is 0. */
+  /* pools of the same GPU type in one zone have the same number and therefore the same random events */
+  uint32_t zone;
+  int64_t notice_us; /* time between the notice and the reclaim of a node */
+  /* Model trace: the record, of which levels[0].at_us is 0. It is repeated with the period period_us, which is
+     above 0. */
   struct hr_level_step *levels;
   uint32_t n_levels;
-  int64_t period_us, offset_us; /* offset_us: the time in the record at which the run begins */
-  struct hr_duration up, down;  /* on-off */
-  double rate_per_h;            /* exponential, advisor: per node */
-  double batch_mean;            /* exponential, advisor: mean number of nodes reclaimed together, at least 1 */
-  struct hr_bathtub bathtub;
+  int64_t period_us, offset_us; /* offset_us: time in the record at which the run begins */
+  struct hr_duration up, down;  /* model on-off: durations of periods with and without capacity */
+  double rate_per_h;            /* models exponential, advisor: reclaims per hour of each node */
+  double batch_mean;            /* models exponential, advisor: mean number of nodes reclaimed together; at least 1 */
+  struct hr_bathtub bathtub;    /* model bathtub */
 };
 
+/* The market of a pool: prices, billing and, for spot, reclaims. */
 struct hr_market_spec {
   enum hr_market market;
-  int64_t price_uusd_h;         /* per GPU-hour; the first step of a price that changes */
-  struct hr_price_step *prices; /* NULL: the price is constant */
+  /* micro-dollars per GPU-hour; the first step of a price that changes */
+  int64_t price_uusd_h;
+  struct hr_price_step *prices; /* [n_prices], from malloc; NULL: the price is constant */
   uint32_t n_prices;
-  int64_t on_demand_uusd_h; /* price of the same GPU on demand; HR_UNKNOWN_UUSD_H if unknown */
-  int64_t from_us, to_us;   /* of a limited reservation; else 0 and HR_NEVER_US */
+  /* price of the same GPU on demand, in micro-dollars per GPU-hour; HR_UNKNOWN_UUSD_H: unknown */
+  int64_t on_demand_uusd_h;
+  int64_t from_us, to_us; /* begin and end of a reservation; 0 and HR_NEVER_US if not limited */
   struct hr_billing billing;
-  struct hr_duration boot; /* time from the request for a node until jobs may start on it */
+  struct hr_duration boot; /* time from the request for a node until jobs may start on the node */
   struct hr_spot_spec spot;
 };
 
-/* The price of a GPU-hour at a time, in micro-dollars; and the price sum from time zero, in micro-dollars per
-   GPU-hour x microseconds. */
+/* hr_market_price_at returns the price at the time `at_us`, in micro-dollars per GPU-hour. hr_market_price_sum returns
+   the integral of the price from time zero to `to_us`, in micro-dollars per GPU-hour x microseconds. */
 HR_API int64_t hr_market_price_at(const struct hr_market_spec *market, int64_t at_us);
 HR_API hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_t to_us);
 
 /* ---- Checkpoints and restarts ---- */
 
+/* When a job writes checkpoints. The columns: enumerator, name in scenarios. */
 #define HR_CHECKPOINT_TABLE(X)                                                                                         \
-  X(HR_CHECKPOINT_NONE, "none")         /* an interrupted job starts over */                                           \
-  X(HR_CHECKPOINT_INTERVAL, "interval") /* after each interval of work; and on notice, if there is time to write */    \
-  X(HR_CHECKPOINT_YOUNG_DALY, "young-daly") /* as interval, which is derived from the pool's reclaim rate */           \
-  X(HR_CHECKPOINT_ON_NOTICE, "on-notice")   /* only on notice, if there is time to write */                            \
-  X(HR_CHECKPOINT_CONTINUOUS, "continuous") /* all work is kept at all times, at no cost */
+  X(HR_CHECKPOINT_NONE, "none")             /* no checkpoints: an interrupted job starts over */                       \
+  X(HR_CHECKPOINT_INTERVAL, "interval")     /* after each interval of work, and on notice if there is enough time */   \
+  X(HR_CHECKPOINT_YOUNG_DALY, "young-daly") /* as interval; the interval is derived from the pool's reclaim rate */    \
+  X(HR_CHECKPOINT_ON_NOTICE, "on-notice")   /* only on notice, if there is enough time */                              \
+  X(HR_CHECKPOINT_CONTINUOUS, "continuous") /* all work is saved at all times, at no cost */
 
 enum hr_checkpoint {
 #define HR_CHECKPOINT_NAME(name, text) name,
@@ -148,19 +158,23 @@ enum hr_checkpoint {
       HR_N_CHECKPOINTS
 };
 
-/* The name as in scenarios. */
+/* Returns the name in scenarios. */
 HR_API const char *hr_checkpoint_name(enum hr_checkpoint checkpoint);
 
-/* Settings of a job class. A job's own checkpoint interval and size in the trace have precedence. */
+/* The settings of a job class. A job's own checkpoint interval and checkpoint size in the trace override them. */
 struct hr_class_spec {
-  bool no_spot; /* must not be placed on spot capacity */
+  bool no_spot; /* jobs of the class must not be placed on spot capacity */
   enum hr_checkpoint checkpoint;
-  int64_t interval_us;     /* work between two checkpoints */
-  uint64_t checkpoint_mib; /* size of a checkpoint, written at the storage bandwidth of the pool */
-  int64_t write_us;        /* time to write a checkpoint if the pool's storage bandwidth is unknown */
-  int64_t restart_us;      /* time to load image and checkpoint after an interruption */
-  uint8_t within;          /* enum hr_tier: required locality of jobs for which the trace has none */
-  int64_t within_wait_us;  /* how long after submission a job waits for it, in microseconds; HR_UNKNOWN_US: forever */
+  int64_t interval_us; /* work between two checkpoints */
+  /* size of a checkpoint; writing uses the storage bandwidth of the pool */
+  uint64_t checkpoint_mib;
+  int64_t write_us; /* time to write a checkpoint if the storage bandwidth of the pool is unknown */
+  /* time to load the image and the checkpoint after an interruption */
+  int64_t restart_us;
+  /* enum hr_tier: required locality of jobs without a requirement in the trace */
+  uint8_t within;
+  /* time after submission for which such jobs wait for the required locality; HR_UNKNOWN_US: without limit */
+  int64_t within_wait_us;
 };
 
 #ifdef __cplusplus

@@ -5,13 +5,16 @@
 /*
  * How one GPU is partitioned by NVIDIA MIG (Multi-Instance GPU).
  *
- * A GPU has memory slices on an axis (8; A30: 4) and compute slices (7; A30: 4). An instance of a profile takes
- * consecutive memory slices that begin at one of the profile's starts, and a number of compute slices, no matter which.
- * Instances never overlap, and at most one instance of a GPU has the media engines of "+me".
+ * A GPU has consecutive memory slices (8; A30: 4) and compute slices (7; A30: 4). An instance of a profile occupies a
+ * number of consecutive memory slices, beginning at one of the profile's starts, and any compute slices, of which only
+ * the number counts. Instances never overlap. At most one instance of a GPU has the media engines (profiles with
+ * "+me").
  *
- * The profiles of a GPU type are a table (struct hr_mig_type) that the caller owns and that must outlive its use;
- * hr_catalog_mig has those of real GPUs. Nothing here allocates memory, so a state is copied to try something on it.
- * Profiles are indices into the table; HR_NONE means none. Sources: NVIDIA MIG User Guide,
+ * The profiles of a GPU type form a table (struct hr_mig_type). The caller owns the table and keeps it alive while it
+ * is in use; hr_catalog_mig returns the tables of real GPUs. The functions of this header do not allocate memory. The
+ * state of a GPU (struct hr_mig_gpu) is small, so callers copy it to test a change.
+ *
+ * Profiles are identified by their index in the table; HR_NONE means no profile. Sources: NVIDIA MIG User Guide,
  * nvmlGpuInstancePlacement_t.
  */
 
@@ -21,86 +24,94 @@
 extern "C" {
 #endif
 
-/* Maximum slices of a GPU, profiles of a GPU type, and bytes of a profile's name with its NUL. */
+/* The maximum number of slices of a GPU and of profiles of a GPU type, and the size of a profile's name in bytes with
+   its NUL. */
 enum { HR_MIG_SLICES = 8, HR_MIG_PROFILES = 16, HR_MIG_NAME_BYTES = 24 };
 
+/* A profile: a kind of MIG instance. */
 struct hr_mig_profile {
-  const char *name; /* "3g.40gb", "1g.10gb+me" */
+  const char *name; /* such as "3g.40gb" or "1g.10gb+me" */
   uint32_t mem_mib;
   uint16_t sms; /* streaming multiprocessors */
   uint8_t compute_slices, memory_slices;
-  uint8_t starts; /* bit s: an instance can begin at memory slice s */
-  uint8_t max_instances;
-  bool media; /* has the media engines, of which a GPU has one set */
+  uint8_t starts;        /* set of starts: bit s is set if an instance can begin at memory slice s */
+  uint8_t max_instances; /* maximum number of instances of this profile on a GPU */
+  bool media;            /* the instance has the media engines; a GPU has one set of them */
 };
 
+/* The profiles of a GPU type. */
 struct hr_mig_type {
-  const char *gpu;                       /* "A100-80" */
-  const struct hr_mig_profile *profiles; /* sorted by hr_mig_type_init */
+  const char *gpu;                       /* name of the GPU type, such as "A100-80" */
+  const struct hr_mig_profile *profiles; /* [n_profiles], sorted by hr_mig_type_init */
   uint8_t n_profiles;
-  uint8_t compute_slices, memory_slices; /* of the whole GPU */
+  uint8_t compute_slices, memory_slices; /* numbers of slices of the whole GPU */
 };
 
-/* The instances of one GPU; all zero: none. */
+/* The state of one GPU: its instances. A GPU with all members 0 has no instances. */
 struct hr_mig_gpu {
-  uint8_t at[HR_MIG_SLICES]; /* profile of the instance that begins there + 1; 0: none */
-  uint8_t occupied;          /* bit s: memory slice s is in use */
-  uint8_t compute_used;      /* compute slices in use */
-  bool has_media;            /* an instance has the media engines */
+  /* [start]: 1 + the profile of the instance that begins at this memory slice; 0: no instance begins there */
+  uint8_t at[HR_MIG_SLICES];
+  uint8_t occupied;     /* bit s is set if memory slice s is in use */
+  uint8_t compute_used; /* number of compute slices in use */
+  bool has_media;       /* an instance has the media engines */
 };
 
 /* ---- Types ---- */
 
-/* Makes a type of 1 to HR_MIG_PROFILES profiles. Sorts `profiles` from the largest to the smallest: by memory
-   slices, then compute slices, then with media engines before without. The slices of the whole GPU are derived from
-   them. */
+/* Initializes a type with 1 to HR_MIG_PROFILES profiles. Sorts `profiles` in place from the largest to the smallest: by
+   memory slices, then by compute slices, then with media engines before without. The slices of the whole GPU are
+   computed from the profiles. `type` borrows `gpu` and `profiles`. */
 HR_API void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct hr_mig_profile *profiles,
                              uint32_t n_profiles);
 
-/* Finds the profile that a text names: "3g.40gb", "1g.10gb+me"; as in Kubernetes, "mig-1g.10gb.me",
-   "nvidia.com/mig-3g.40gb"; or short, "3g", "1g+me", which is the one with that many compute slices and the least
-   memory. Case is ignored. HR_BAD_INPUT suggests the nearest name. */
+/* Sets `*profile` to the profile that `text` names. Accepted are full names ("3g.40gb", "1g.10gb+me"), names as in
+   Kubernetes ("mig-1g.10gb.me", "nvidia.com/mig-3g.40gb") and short names ("3g", "1g+me"). A short name means the
+   profile with that many compute slices and the least memory. Case is ignored. On HR_BAD_INPUT, `error` suggests the
+   nearest name. */
 HR_API enum hr_status hr_mig_profile_parse(const struct hr_mig_type *type, const char *text, uint32_t *profile,
                                            struct hr_error *error);
 
-/* The smallest profile with at least that much memory and that many sevenths of the compute slices, without media
-   engines; HR_NONE if none exists. Of equal memory slices, the one with fewer compute slices is smaller. */
+/* Returns the smallest profile without media engines that has at least `mem_mib` of memory and at least
+   `compute_sevenths` / 7 of the compute slices of the GPU; HR_NONE if no profile does. The smallest profile is the one
+   with the fewest memory slices; of profiles with equally many, the one with the fewest compute slices. */
 HR_API uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint32_t compute_sevenths);
 
 /* ---- One GPU ---- */
 
-/* The set of starts at which an instance of the profile can be created now; 0: no room. */
+/* Returns the set of starts at which an instance of the profile can be created now; 0 if none. */
 HR_API uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
-/* The milli-GPUs of an instance: those of its compute slices, counted from its start, so that all seven together are
-   the whole GPU (142 or 143 each). */
+/* Returns the milli-GPUs of an instance, which are those of its compute slices. The slices are counted from `start`,
+   and rounding is chosen such that all seven slices together are 1000 milli-GPUs (142 or 143 each). */
 HR_API uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start);
 
-/* The number of instances of the profile that could be created now, if no others were. */
+/* Returns how many instances of the profile can be created now, if no other instances are created. */
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
-/* The room for each profile of the set `wanted` (bit p: profile p; HR_MIG_ALL: all) as one number: of two states of
-   a type, the greater number has room for more instances of the largest such profile for which their room differs. */
+/* Returns one number for the room (hr_mig_room) for all profiles of the set `wanted`: bit p stands for profile p;
+   HR_MIG_ALL are all profiles. Two states of one GPU type are compared by their numbers. Take the largest wanted
+   profile for which the states have different room: the state with the greater number has more room for it. */
 #define HR_MIG_ALL UINT32_MAX
 HR_API uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted);
 
-/* The start that leaves the greatest hr_mig_outlook, the lowest of equal ones; HR_NONE: no room. Profiles that no
-   job uses should not be in `wanted`: leaving room for them costs room for others. See docs/reference/sharing.md for
-   reasons and figures. */
+/* Returns the start for an instance of the profile that leaves the greatest hr_mig_outlook; of equal ones, the lowest
+   start; HR_NONE if no instance can be created. Exclude profiles that no job uses from `wanted`, because room that is
+   left for them reduces the room for others. docs/reference/sharing.md gives reasons and figures. */
 HR_API uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                                   uint32_t wanted);
 
-/* Creates an instance. False, without effect, if none can begin there. */
+/* Creates an instance. Returns false, and changes nothing, if no instance of the profile can begin at `start`. */
 HR_API bool hr_mig_create(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t profile, uint32_t start);
-/* Destroys the instance that begins there. False if none does. */
+/* Destroys the instance that begins at `start`. Returns false if no instance begins there. */
 HR_API bool hr_mig_destroy(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t start);
 
-/* The profile of the instance that begins there; HR_NONE: none. */
+/* Returns the profile of the instance that begins at `start`; HR_NONE if no instance begins there. */
 static inline uint32_t hr_mig_profile_at(const struct hr_mig_gpu *gpu, uint32_t start) {
   return start < HR_MIG_SLICES && gpu->at[start] ? gpu->at[start] - 1U : HR_NONE;
 }
 
-/* Writes the instances by start, "2g.20gb@0 3g.40gb@4", "" if there are none; truncated to `size` bytes. Returns
+/* Writes the instances in the order of their starts to `text`, such as "2g.20gb@0 3g.40gb@4"; "" if the GPU has no
+   instances. The text is truncated to `size` bytes including the NUL; HR_MIG_TEXT_BYTES suffice for all states. Returns
    `text`. */
 enum { HR_MIG_TEXT_BYTES = 256 };
 HR_API const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, char *text, size_t size);
@@ -108,39 +119,42 @@ HR_API const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_m
 /* ---- Layouts ---- */
 
 /*
- * Creates the state that a layout names:
- *   all-PROFILE         as many as fit: "all-1g.10gb" is 7 on an 80 GB GPU and 4 on one of 40 GB, where that is the
- *     profile of double memory; ".me" for "+me", as in mig-parted
- *   all-balanced        as in mig-parted, 3g + 2g + 1g + 1g of seven slices: each the largest profile without media
- *     engines of at most half of the compute slices that are left, and at least one
- *   all-enabled         no instances yet
+ * Creates the state that the text of a layout describes:
+ *   all-PROFILE         the maximum number of instances of a profile: "all-1g.10gb" is 7 instances on a GPU with 80 GB,
+ *                       and 4 on a GPU with 40 GB, where 1g.10gb has double memory. ".me" is accepted for "+me". As in
+ *                       mig-parted
+ *   all-balanced        as in mig-parted, for example 3g + 2g + 1g + 1g of seven compute slices: repeatedly the largest
+ *                       profile without media engines that has at most half of the remaining compute slices, or 1 slice
+ *   all-enabled         MIG is enabled; no instances exist yet
  *   group1, group2 ...  the groups of Volcano's dynamic MIG, see hr_mig_group
- *   3g.40gb,2g,2x1g     profiles as hr_mig_profile_parse reads them, from the largest to the smallest, each at its best
- *     start or, if that leaves no room for the rest, at another
+ *   3g.40gb,2g,2x1g     profiles as in hr_mig_profile_parse, from the largest to the smallest, each at its best start.
+ *                       Other starts are tried if the best starts leave no room for the remaining profiles
  *
- * HR_BAD_INPUT says what does not fit.
+ * HR_BAD_INPUT for an unknown name, and if the instances do not fit; `error` describes the reason.
  */
 HR_API enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *text, struct hr_mig_gpu *gpu,
                                     struct hr_error *error);
 
-/* Places `count[p]` instances of each profile p on an empty GPU. False if no arrangement has room. */
+/* Creates a state with `count[p]` instances of each profile p. Returns false if no arrangement of these instances
+   exists. */
 HR_API bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu);
 
 /*
- * Group `number` (from 0) of those among which Volcano's dynamic MIG chooses for a GPU without instances, and which the
- * GPU retains until it has none again (docs/design/dynamic-mig.md: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g): for each number
- * of compute slices up to half, and for all, as many profiles without media engines as fit, and the smallest in the
- * remainder. False if there are fewer groups.
+ * Creates a group of instances as Volcano's dynamic MIG does (docs/design/dynamic-mig.md). Volcano selects one of the
+ * groups for a GPU without instances: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g. The GPU retains its group until it has no
+ * instances. `number` counts from 0. There is one group for each number of compute slices up to half of the GPU, and
+ * one for the whole GPU. A group has the maximum number of instances of a profile with that many compute slices and
+ * without media engines, and the smallest profile in the remainder. Returns false if there is no group of that number.
  */
 HR_API bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig_gpu *gpu);
 
 /* ---- All states ---- */
 
-/* Whether no instance can be created. */
+/* Whether no further instance can be created. */
 HR_API bool hr_mig_is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu);
 
-/* Calls `visit` (may be NULL) for each set of instances, with their starts, that can exist on a GPU, in a fixed
-   order. Returns their number. */
+/* Calls `visit` for each set of instances (profiles with starts) that can exist on a GPU, in a fixed order. Returns the
+   number of these sets. `visit` may be NULL; `context` is passed to it. */
 HR_API uint64_t hr_mig_each_state(const struct hr_mig_type *type,
                                   void (*visit)(void *context, const struct hr_mig_gpu *gpu), void *context);
 

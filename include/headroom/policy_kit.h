@@ -3,9 +3,9 @@
 #define HEADROOM_POLICY_KIT_H
 
 /*
- * Building blocks of the built-in policies, for plug-ins too: ordered sets of jobs, placement rules, the release
- * calendar of running jobs, quota trees. All memory comes from the policy's arena; functions that can run out of memory
- * return false or NULL then.
+ * Building blocks of the built-in policies, which plug-ins can use too: ordered sets of jobs, placement rules, the
+ * release calendar of running jobs, quota trees. All memory is from the policy's arena, so nothing is freed. A function
+ * that needs memory returns false or NULL if memory is exhausted.
  */
 
 #include "headroom/policy.h"
@@ -18,8 +18,8 @@ extern "C" {
 
 /*
  * A B+-tree of entries (key, job, value), ordered by (key, job). Inner nodes store the minimum and the sum of the
- * values below each child, so besides the next entry it finds the next entry with a value up to a bound, and the entry
- * at which a running sum reaches a bound. All operations take O(log n).
+ * values below each child. So the tree can find the next entry with a value of at most a bound, and the entry at which
+ * the running sum of values reaches a bound. All operations take O(log n), except those that visit all entries.
  */
 struct hr_job_entry {
   int64_t key;
@@ -27,120 +27,136 @@ struct hr_job_entry {
   int64_t value;
 };
 
-/* The nodes of any number of trees of one policy. NULL if memory is exhausted. */
+/* Storage for the nodes of any number of trees of one policy. hr_tree_store_create returns NULL if memory is
+   exhausted. */
 struct hr_tree_store;
 HR_API struct hr_tree_store *hr_tree_store_create(struct hr_arena *arena);
 
+/* A tree. A tree with all members 0 except `store` is empty. */
 struct hr_job_tree {
   struct hr_tree_store *store;
-  uint32_t root;  /* index of the root in the store, 0: none */
-  uint32_t depth; /* inner levels above the leaves */
-  uint64_t count;
-  int64_t sum; /* of all values */
+  uint32_t root;  /* index of the root in the store; 0: no root */
+  uint32_t depth; /* number of inner levels above the leaves */
+  uint64_t count; /* number of entries */
+  int64_t sum;    /* sum of all values */
 };
 
-/* Inserts an entry; (key, job) must not be in the tree. A tree that is zero except for its store is empty. */
+/* Inserts an entry. The tree must not have an entry with the same key and job. Returns false if memory is exhausted. */
 HR_API bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry);
 /* Removes an entry. Returns whether it was in the tree. */
 HR_API bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job);
-/* The first entry; false if the tree is empty. */
+/* Finds the first entry. Returns false if the tree is empty. */
 HR_API bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entry);
-/* The minimum of all values; INT64_MAX if the tree is empty. */
+/* Returns the minimum of all values; INT64_MAX if the tree is empty. */
 HR_API int64_t hr_job_tree_min(const struct hr_job_tree *tree);
-/* The first entry after (key, job) with a value of at most `bound`; false if none exists. `entry` may alias the
-   source of key and job. */
+/* Finds the first entry after (key, job) with a value of at most `bound`. Returns false if no such entry exists.
+   `*entry` may be the entry from which `key` and `job` were read. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                              struct hr_job_entry *entry);
-/* Calls `visit` for each entry in order until it returns false. Returns whether all entries were visited. The tree
-   must not change meanwhile. */
+/* Calls `visit` for each entry in order until `visit` returns false. Returns whether all entries were visited. The tree
+   must not change during the call. */
 typedef bool hr_job_visit(void *self, struct hr_job_entry entry);
 HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self);
-/* As hr_job_tree_each, from the first entry after (key, job). */
+/* As hr_job_tree_each, but starts with the first entry after (key, job). That entry need not exist. */
 HR_API bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, hr_job job, hr_job_visit *visit,
                                    void *self);
-/* The smallest key such that the values of all entries up to it sum to at least `sum`; values must not be negative.
-   False if all values together are less. */
+/* Finds the smallest key such that the values of all entries with at most this key sum to `sum` or more. Values must
+   not be negative. Returns false if the sum of all values is less than `sum`. */
 HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key);
-/* As hr_job_tree_reach; returns the first entry up to which the values do. */
+/* Finds the first entry in the order of the tree such that its value and the values of all previous entries sum to
+   `sum` or more. Values must not be negative. Returns false if the sum of all values is less than `sum`. */
 HR_API bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry);
-/* The sum of the values of all entries with a key of at most `key`. */
+/* Returns the sum of the values of all entries with a key of at most `key`. */
 HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
 
 /* ---- Placement ---- */
 
 /*
- * Rules for the placement of a gang. HR_PLACE_POOL: anywhere in the first pool with enough free GPUs; only their number
- * counts. Other rules: a job that fits on one node is placed on one, selected by the rule among the nodes of all
- * acceptable pools; a larger job takes empty nodes of one pool (the first in which it fits), lowest id first, and one
- * more node, selected by the rule, for its remainder.
+ * Rules for the placement of a gang. HR_PLACE_POOL: the first acceptable pool with enough free GPUs; nodes are ignored.
+ * The other rules: A job that fits on one node is placed on one node, which the rule selects among the nodes of all
+ * acceptable pools. A larger job is placed in the first acceptable pool in which it fits, on nodes without jobs, lowest
+ * id first. For the remainder of the GPUs, the rule selects one more node of the pool.
+ *
+ * HR_PLACE_FIRST_FIT selects the lowest node id, HR_PLACE_BEST_FIT the node with the fewest free GPUs,
+ * HR_PLACE_WORST_FIT the node with the most free GPUs.
  */
 enum hr_placement_rule { HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT, HR_PLACE_WORST_FIT };
 
-/* Capacity to place on: the present state or a planned one. */
+/* The free capacity to use: the present state of the cluster, or a planned one. */
 struct hr_capacity {
   uint32_t n_pools;
   const struct hr_free_index *const *index; /* by pool; not used by HR_PLACE_POOL */
   const uint64_t *free_gpus;                /* by pool; used by HR_PLACE_POOL only */
 };
 
+/* A placer finds placements by a rule. It owns the slices of the placement that it found last. */
 struct hr_placer;
-/* Creates a placer. NULL if memory is exhausted. */
+/* Creates a placer. Returns NULL if memory is exhausted. */
 HR_API struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_cluster *cluster,
                                           enum hr_placement_rule rule);
-/* Places `gpus` GPUs on the present cluster. False if they do not fit. The slices of `placement` are valid until the
-   next call for this placer. */
+/* Finds a placement of `gpus` GPUs on the present free capacity. Returns false if the GPUs do not fit. The slices of
+   `placement` are valid until the next call for this placer. */
 HR_API bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_class,
                            struct hr_placement *placement);
-/* As hr_placer_find, on another state of the same cluster. */
+/* Finds a placement of `gpus` GPUs on `capacity`, which is a state of the placer's cluster. Returns false if the GPUs
+   do not fit. The slices of `placement` are valid until the next call for this placer. */
 HR_API bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
                               uint32_t accept_class, struct hr_placement *placement);
-/* As hr_placer_find, on the nodes of one pool; not for HR_PLACE_POOL. */
+/* Finds a placement of `gpus` GPUs on the present nodes of one pool. Not for HR_PLACE_POOL. Returns false if the GPUs
+   do not fit. The slices of `placement` are valid until the next call for this placer. */
 HR_API bool hr_placer_find_on(struct hr_placer *placer, hr_pool pool, uint32_t gpus, struct hr_placement *placement);
-/* Places GPUs on the present cluster within one group of a tier (HR_TIER_ISLAND to HR_TIER_ZONE): in the first pool
-   where they fit, in the group with the least room, there by the rule. Only for tiers that some job of the trace
-   requires; not for HR_PLACE_POOL. */
+/* Finds a placement of `gpus` GPUs on the present free capacity within one group of a tier (HR_TIER_ISLAND to
+   HR_TIER_ZONE). It uses the first acceptable pool in which the GPUs fit into a group, and in this pool the group with
+   the fewest free GPUs (hr_group_index_tightest). The rule applies within the group. Only for tiers that a job of the
+   trace requires; not for HR_PLACE_POOL. Returns false if the GPUs do not fit. The slices of `placement` are valid
+   until the next call for this placer. */
 HR_API bool hr_placer_find_within(struct hr_placer *placer, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
                                   struct hr_placement *placement);
-/* Whether the job would be placed on one node, or by number: then n_slices is at most 1. */
+/* Whether a job of `gpus` GPUs would be placed on a single node or, with HR_PLACE_POOL, without slices. If so, n_slices
+   is at most 1. */
 HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t accept_class);
 
 /* ---- Release calendar ---- */
 
 /*
- * When GPUs will be released, as far as known: each running job with its expected end. GPUs are counted in bins: a bin
- * is a pool with HR_PLACE_POOL, a node with the other rules. An overdue job is expected to end in one microsecond.
+ * The release calendar stores when running jobs are expected to end, and so when GPUs will be free. GPUs are counted in
+ * bins. With HR_PLACE_POOL each pool is a bin; with the other rules each node is a bin. A job that runs beyond its
+ * expected end is expected to end in one microsecond.
  */
 struct hr_release_calendar;
-/* Creates an empty calendar for at most `n_jobs` jobs. NULL if memory is exhausted. */
+/* Creates a calendar without jobs, for at most `n_jobs` jobs. Returns NULL if memory is exhausted. */
 HR_API struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, const struct hr_cluster *cluster,
                                                               enum hr_placement_rule rule, uint32_t n_jobs);
-/* Adds a job that starts with `gpus` GPUs at a placement and is expected to end at `end_us`; or removes it, with the
-   same arguments. False if memory is exhausted. */
+/* hr_release_calendar_add adds a job that starts at a placement with `gpus` GPUs and is expected to end at `end_us`; it
+   returns false if memory is exhausted. hr_release_calendar_remove removes a job; it needs the same arguments and
+   returns false if the job is not in the calendar. */
 HR_API bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
                                     const struct hr_placement *placement, int64_t end_us);
 HR_API bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
                                        const struct hr_placement *placement, int64_t end_us);
-/* Call this for each node that comes up, gets notice or goes down: capacity of unusable nodes is never released. By
-   node only. */
+/* Sets whether jobs can use a node. Call this for each node that comes up, gets notice or goes down, because the GPUs
+   of unusable nodes are never released. No effect with HR_PLACE_POOL. */
 HR_API void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node,
                                            bool usable);
-/* The earliest time after `now_us` at which the rule can place `gpus` GPUs, if nothing else starts and no node
-   comes; HR_NEVER_US if they do not fit on the empty cluster. Only for GPUs that do not fit now. */
+/* Returns the earliest time after `now_us` at which the rule can place `gpus` GPUs, assuming that no job starts and no
+   node is added before. HR_NEVER_US if the GPUs do not fit on the empty cluster. Only for GPUs that do not fit now. */
 HR_API int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
                                             int64_t now_us);
-/* Whether `gpus` GPUs could still be placed at `at_us` if `taken` GPUs were in use at `placement` from now until
-   after that. */
+/* Whether `gpus` GPUs can still be placed at the time `at_us` if a job takes `taken` GPUs at `placement` now and runs
+   beyond `at_us`. */
 HR_API bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                       uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us,
                                       int64_t now_us);
-/* As hr_release_calendar_earliest and _allow, within one group of a tier as in hr_placer_find_within; by node only. */
+/* As hr_release_calendar_earliest and hr_release_calendar_allow, for a placement within one group of a tier, as defined
+   by hr_placer_find_within. Not for HR_PLACE_POOL. */
 HR_API int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier,
                                                    uint32_t gpus, uint32_t accept_class, int64_t now_us);
 HR_API bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                              uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
                                              int64_t at_us, int64_t now_us);
-/* The bins, for planners that need the whole future: their number, the first one of a pool, their free GPUs now, and
-   their running jobs by (expected end, job) with value = GPUs. */
+/* The bins, for policies that plan the whole future: the number of bins; the first bin of a pool; the free GPUs of a
+   bin now; the running jobs of a bin, as a tree with the key expected end and the value GPUs. The tree is valid until
+   the next change of the calendar. */
 HR_API uint32_t hr_release_calendar_bins(const struct hr_release_calendar *calendar);
 HR_API uint32_t hr_release_calendar_first_bin(const struct hr_release_calendar *calendar, hr_pool pool);
 HR_API uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar, uint32_t bin);
@@ -149,42 +165,45 @@ HR_API const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_
 /* ---- Quotas ---- */
 
 /*
- * The use of quotas by tenants (struct hr_quota_spec in headroom/cluster.h). A tenant is its index in the trace,
- * HR_NONE for jobs without a tenant. Queries take O(depth of the tree). Amounts are milli-GPUs. More than is available
- * can be taken, since capacity may shrink below the use.
+ * The use of quotas by tenants (struct hr_quota_spec in headroom/cluster.h). A tenant is identified by its index in the
+ * trace; HR_NONE is for jobs without a tenant. Amounts are milli-GPUs. All queries take O(depth of the tree). A tenant
+ * can take more than is available to it, because capacity may shrink below the use.
  *
- * A part of what a node is guaranteed, including what its members lend it, is never lent (set by its lending limit);
- * the rest is managed by its cohort, which counts the use of the node beyond the first part.
+ * The subtree guarantee of a node (a tenant or cohort) is its own guarantee plus what its members lend. The lending
+ * limit divides the subtree guarantee into two parts: the first part is never lent; the second part is managed by the
+ * cohort of the node. The cohort counts only the use of the node beyond the first part.
  */
 struct hr_quota_tree;
-/* Creates a tree with a place for each tenant of the trace. `total_milli`: GPUs of the cluster; those beyond all
-   guarantees belong to the root, for anyone to borrow. NULL if memory is exhausted. */
+/* Creates a tree with a leaf for each tenant of the trace. `total_milli`: GPUs of the cluster. GPUs beyond the sum of
+   all guarantees belong to the root; every tenant can borrow them. Returns NULL if memory is exhausted. */
 HR_API struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct hr_quota_spec *spec,
                                                   const struct hr_trace *trace, uint64_t total_milli);
-/* Sets the GPUs of the cluster after it has grown or shrunk. Guarantees do not change. */
+/* Sets the GPUs of the cluster after nodes were added or removed. Guarantees do not change. */
 HR_API void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli);
 /* Adds `milli` to the use of a tenant. */
 HR_API void hr_quota_tree_take(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
-/* Releases `milli`, at most the amount taken. */
+/* Subtracts `milli` from the use of a tenant, at most the amount taken. */
 HR_API void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
-/* The use of a tenant. */
+/* Returns the use of a tenant. */
 HR_API uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant);
-/* How much more the tenant may use now; negative if it or others use more than there is. */
+/* Returns how much more the tenant may use now. Negative if the tenant or other tenants use more than their limits. */
 HR_API int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant);
-/* How much the tenant could use if no other tenant used anything: a job that requests more can never run. */
+/* Returns how much the tenant could use if no other tenant used anything. A job that requests more can never run. */
 HR_API uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tenant);
-/* How much the tenant uses beyond its guarantee; 0 if it is within. */
+/* Returns how much the tenant uses beyond its guarantee; 0 if its use is within its guarantee. */
 HR_API uint64_t hr_quota_tree_over(const struct hr_quota_tree *tree, uint32_t tenant);
-/* Whether the tenant would be beyond its guarantee with `milli` more. */
+/* Whether the use of the tenant plus `milli` would exceed its guarantee. */
 HR_API bool hr_quota_tree_borrows(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
-/* Whether jobs of `victim` may be stopped so that the tenant can use `milli` more: with it the tenant, or a cohort
-   that contains the tenant but not the victim, must be within its guarantee; and the victim, and each of its cohorts
-   that does not contain the tenant, must use more than its own guarantee. Call again after each job that is stopped. */
+/* Whether jobs of `victim` may be stopped so that the tenant can use `milli` more. Two conditions apply. First, with
+   `milli` more, the tenant, or a cohort that contains the tenant and not the victim, stays within its guarantee.
+   Second, the victim, and each cohort that contains the victim and not the tenant, uses more than its guarantee. Call
+   the function again after each job that is stopped. */
 HR_API bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
                                       uint32_t victim);
-/* What the tenant would use beyond its guarantee with `extra_milli` more, in thousandths of what it could get from
-   its cohort, divided by its weight; the tenant with the lowest share is first. 0 within its guarantee; infinite
-   beyond it if its cohort cannot have anything. */
+/* Returns the fair share value of a tenant that uses `extra_milli` more; the tenant with the lowest value is served
+   first. The value is the use beyond the tenant's guarantee, in thousandths of what its cohort can use at most, divided
+   by the tenant's weight. It is 0 within the guarantee. It is infinite beyond the guarantee if the cohort cannot use
+   anything. */
 HR_API double hr_quota_tree_share(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli);
 
 #ifdef __cplusplus

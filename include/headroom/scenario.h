@@ -2,8 +2,8 @@
 #ifndef HEADROOM_SCENARIO_H
 #define HEADROOM_SCENARIO_H
 
-/* Scenarios: JSON files that describe a trace, a cluster, a policy and what to evaluate. Loaded, validated, and then
-   immutable. */
+/* Scenarios: JSON files that describe a trace, a cluster, a policy and what to evaluate. A scenario is loaded and
+   validated, and then immutable. */
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
@@ -19,94 +19,105 @@ extern "C" {
 struct hr_catalog;
 struct hr_plan_spec;
 
-/* A string of a scenario that is parsed later, with its place for error messages: "mix.json:12:5: ". */
+/* A string of a scenario that is parsed later. `place` is its position for error messages, such as "mix.json:12:5: ".
+   Both strings are from malloc. */
 struct hr_placed_text {
   char *text, *place;
 };
 
 /* ---- Replications ---- */
 
+/* Limits on the number of replications and of threads. */
 #define HR_MAX_REPLICATIONS 10000
 #define HR_MAX_THREADS 1024
 
-/* How often a scenario is run; all zero if it does not say. */
+/* How often a scenario is run. All members 0: the scenario does not specify it. */
 struct hr_replication_spec {
-  uint32_t count; /* number of replications; 0: unspecified */
-  /* or until this metric ("wait_s.p95 of inference") has the given precision; NULL: unspecified */
+  uint32_t count; /* number of replications; 0: not specified */
+  /* the metric that must reach a precision, such as "wait_s.p95 of inference"; its text is NULL if not specified */
   struct hr_placed_text metric;
-  double relative;   /* required half width of its interval, relative to it */
-  uint32_t min, max; /* number of replications in that case */
-  double confidence; /* of all intervals */
-  /* how the trace is redrawn for each replication, unless it stays as recorded; without factors */
+  double relative;   /* with `metric`: required half width of its confidence interval, relative to the metric */
+  uint32_t min, max; /* with `metric`: minimum and maximum number of replications */
+  double confidence; /* confidence level of all intervals, below 1 */
+  /* how the trace is redrawn for each replication; blocks HR_BLOCKS_NONE: the trace as recorded. Has no factors */
   struct hr_workload_spec workload;
 };
 enum { HR_DEFAULT_MIN_REPLICATIONS = 10, HR_DEFAULT_MAX_REPLICATIONS = 200 }; /* defaults of `min` and `max` */
 
-/* Defaults: confidence 0.95, the trace as recorded. */
+/* Sets the defaults: confidence 0.95, the trace as recorded. */
 HR_API void hr_replication_spec_init(struct hr_replication_spec *spec);
-/* Frees the strings. */
+/* Frees the strings of `spec`. */
 HR_API void hr_replication_spec_finish(struct hr_replication_spec *spec);
 
 /* ---- Scenarios ---- */
 
-/* Where the nodes and the price of a pool come from. */
+/* The origin of the nodes and of the price of a pool. All strings are from malloc. */
 struct hr_pool_source {
-  char *provider, *instance, *region, *zone; /* NULL if unspecified */
-  char *spot_preset;                         /* NULL if unspecified */
-  char *as_of;  /* date of the price; NULL if the scenario states the price, or what it is derived from */
+  char *provider, *instance, *region, *zone; /* NULL: not specified */
+  char *spot_preset;                         /* NULL: not specified */
+  /* date of the price; NULL if the scenario itself states the price or the figures from which it is derived */
+  char *as_of;
   char *status; /* of the price: "stated", "quoted", "derived" or "assumed"; NULL: no price */
-  char *source; /* what the price was read or computed from; NULL: no price */
+  char *source; /* text from which the price was read or computed; NULL: no price */
 };
 
+/* A scenario, freed by hr_scenario_destroy. */
 struct hr_scenario {
-  char *path; /* as given */
+  char *path; /* path of the file, as the user wrote it */
   char *name, *description;
-  char *trace_file;   /* resolved relative to the scenario's folder; NULL: the caller must provide one */
-  char *trace_format; /* "auto" by default */
+  /* path, resolved relative to the folder of the scenario; NULL: the scenario names no trace */
+  char *trace_file;
+  char *trace_format; /* name of a format; default "auto" */
   struct hr_column_map columns;
   bool lenient;
   struct hr_cluster_spec cluster;
-  struct hr_pool_source *pool_sources; /* [cluster.n_pools]; NULL if the pools were read from a node list */
+  /* [cluster.n_pools]; NULL if the pools were read from a node list */
+  struct hr_pool_source *pool_sources;
   struct hr_class_spec classes[HR_N_CLASSES];
   struct hr_cost_spec costs;
   struct hr_policy_choice policy;
   uint64_t seed;
   int64_t horizon_us; /* HR_NEVER_US: none */
   struct hr_notes notes;
-  struct hr_notes files;                    /* paths of the files that it refers to: trace, records, tables */
-  struct hr_quota_spec *quotas;             /* NULL: none. Cohorts first, then tenants in the order of the scenario */
-  bool prices_drawn;                        /* a pool's price is drawn at random, so it depends on the seed */
-  struct hr_speeds *speeds;                 /* NULL: every job works at speed 1 everywhere */
-  struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
-  struct hr_replication_spec replications;  /* how often it is run when replications are requested */
-  struct hr_alert_rules alerts;             /* thresholds */
-  struct hr_plan_spec *plan;                /* what may be bought, and the goals; NULL: unspecified */
+  struct hr_notes files; /* paths of the files to which the scenario refers: trace, records, tables */
+  /* cohorts precede tenants, which are in the order of the scenario; NULL: no quotas */
+  struct hr_quota_spec *quotas;
+  bool prices_drawn;                        /* the price of a pool is random, so it depends on the seed */
+  struct hr_speeds *speeds;                 /* NULL: every job runs at speed 1 in every pool */
+  struct hr_network_speeds *network_speeds; /* NULL: the network does not affect the speed of jobs */
+  struct hr_replication_spec replications;  /* how often the scenario is run if replications are requested */
+  struct hr_alert_rules alerts;             /* thresholds of alerts */
+  struct hr_plan_spec *plan;                /* capacity that may be bought, and goals; NULL: not specified */
 };
 
-/* Reads a scenario, applies overrides, and validates it. `overrides` are "path=value" texts, e.g. "policy.order=sjf"
-   or "cluster.pools.0.nodes=56": the path is that of a key that the scenario may have, or of the position after the
-   last entry of a list, which adds one; the value is JSON, or else a string. The caller destroys `*scenario`. Errors
-   name file, line and column, or the override. */
+/* Reads a scenario, applies overrides, and validates the result. `overrides` has `n_overrides` texts "path=value", such
+   as "policy.order=sjf" or "cluster.pools.0.nodes=56". The path is that of a key of the scenario format. It may also be
+   the position after the last entry of a list; the override then adds an entry. The value is JSON; text that is not
+   JSON is a string. The caller frees `*scenario` with hr_scenario_destroy. HR_BAD_INPUT: `error` names file, line and
+   column, or the override. */
 HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                        struct hr_scenario **scenario, struct hr_error *error);
 /* Frees a scenario. NULL is accepted. */
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
 
-/* Parses a policy "NAME[:KEY=VALUE,...]", checks it, and returns the overrides "policy.name=NAME" and
-   "policy.KEY=VALUE". The caller frees the texts and the list in any case. Errors do not name a place. */
+/* Parses and checks a policy "NAME[:KEY=VALUE,...]". Sets `*overrides` to `*count` texts "policy.name=NAME" and
+   "policy.KEY=VALUE" for hr_scenario_load. The caller frees each text and the array with free(), even after an error.
+   Errors do not name a file and line. */
 HR_API enum hr_status hr_policy_overrides(const char *policy, char ***overrides, size_t *count, struct hr_error *error);
 
-/* Whether anything in the scenario has a price. */
+/* Whether any pool or service in the scenario has a price. */
 HR_API bool hr_scenario_has_prices(const struct hr_scenario *scenario);
-/* Whether anything in the scenario is random, so that its seed matters: reclaims, boot times, prices. Random
-   decisions of the policy do not count (hr_policy_choice_draws). */
+/* Whether any input of the scenario is random, so that results depend on the seed: reclaims, boot times, prices. Random
+   decisions of the policy are not considered (see hr_policy_choice_draws). */
 HR_API bool hr_scenario_is_random(const struct hr_scenario *scenario);
 
-/* The value of a scenario, with overrides, at a path such as "cluster.pools.0", as JSON on one line, which the
-   caller frees; NULL if it has none. Not validated. */
+/* Sets `*json` to the value of a scenario, after overrides, at the path `key` such as "cluster.pools.0", as JSON on one
+   line. `*json` is NULL if the scenario has no such value. The caller frees `*json` with free(). The scenario is not
+   validated. */
 HR_API enum hr_status hr_scenario_part(const char *path, const char *const *overrides, size_t n_overrides,
                                        const char *key, char **json, struct hr_error *error);
-/* The catalogue of a scenario: the built-in one and the files that it refers to. The caller destroys it. */
+/* Loads the catalogue of a scenario: the built-in tables and the files to which the scenario refers. The caller frees
+   it with hr_catalog_destroy. */
 HR_API enum hr_status hr_scenario_catalog(const char *path, const char *const *overrides, size_t n_overrides,
                                           struct hr_catalog **catalog, struct hr_error *error);
 
@@ -115,7 +126,8 @@ struct hr_scenario_entry {
   char *path, *name, *description;
 };
 
-/* Lists the shipped scenarios; free the list with hr_scenario_list_free. */
+/* Lists the shipped scenarios in an array of `*count` entries. The caller frees the array with
+   hr_scenario_list_free. */
 HR_API enum hr_status hr_scenario_list(struct hr_scenario_entry **entries, size_t *count, struct hr_error *error);
 HR_API void hr_scenario_list_free(struct hr_scenario_entry *entries, size_t count);
 

@@ -18,167 +18,185 @@
 extern "C" {
 #endif
 
-/* An observer follows a run; it cannot change it. Either function may be NULL. */
+/* An observer follows a run; it cannot change the run. Either function may be NULL. `self` is passed to both. */
 struct hr_observer {
   void *self;
   /* Called for each event and each move, in order. */
   void (*on_event)(void *self, const struct hr_view *view, const struct hr_event *event);
-  /* Called after each pass of the policy: the view then holds until the next instant. Also called at a horizon that
-     ends the run. */
+  /* Called after each pass of the policy. The state in `view` does not change until the next instant. Also called at
+     the horizon if the horizon ends the run. */
   void (*on_instant)(void *self, const struct hr_view *view);
 };
 
-/* Progress of a run: jobs that ended or were rejected so far, of all jobs; `now_us` is simulated time. */
+/* Reports the progress of a run. `done`: number of jobs that ended or were rejected. `total`: number of all jobs.
+   `now_us`: simulated time. `report` may be NULL. */
 struct hr_progress {
   void *self;
   void (*report)(void *self, uint64_t done, uint64_t total, int64_t now_us);
 };
 
+/* The input of a run. Everything that it points to is borrowed. */
 struct hr_run_config {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
   const struct hr_policy_ops *policy;
   const struct hr_param_value *params; /* one per entry of policy->params */
   uint64_t seed;
-  /* HR_NEVER_US: until all jobs are done. Events at the horizon itself are processed. */
+  /* the end of the run, inclusive: events at the horizon are processed. HR_NEVER_US: the run ends with its last job */
   int64_t horizon_us;
-  bool check;                          /* checked mode: verifies all invariants during the run */
-  const struct hr_class_spec *classes; /* [HR_N_CLASSES]: checkpoints and restarts; NULL: interrupted jobs start over */
+  bool check; /* checked mode: verify all invariants during the run */
+  /* [HR_N_CLASSES]: checkpoint and restart settings by job class; NULL: interrupted jobs start over */
+  const struct hr_class_spec *classes;
   const struct hr_observer *observers;
   uint32_t n_observers;
   struct hr_progress progress;
-  const struct hr_quota_spec *quotas;             /* enforced by the policy; NULL: none */
-  const struct hr_speeds *speeds;                 /* for these pools; NULL: every job works at speed 1 everywhere */
-  const struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
-  /* Streamed run: forgets finished jobs, so that memory is bounded by waiting and running jobs; the result has no
-     per-job columns. Needs a trace that was read with `streamed`. Combinations that need finished jobs are refused,
-     and policies must not access them. */
+  const struct hr_quota_spec *quotas; /* quotas that the policy enforces; NULL: none */
+  /* speeds by GPU type for the pools of `cluster`; NULL: every job runs at speed 1 in every pool */
+  const struct hr_speeds *speeds;
+  const struct hr_network_speeds *network_speeds; /* NULL: the network does not affect the speed of jobs */
+  /* Streamed run: the engine discards finished jobs, so memory is bounded by the number of waiting and running jobs.
+     The result has no per-job columns. The trace must have been read with `streamed`. Policies must not read the
+     columns of finished jobs. HR_BAD_INPUT for options that need finished jobs. */
   bool stream;
 };
 
-/* GPU time in milli-GPU x microseconds. */
+/* GPU time by use, in milli-GPU x microseconds. `kept`: work that was not lost. `lost`: work that must be repeated.
+   `saving`: time to write checkpoints. `restarting`: time to restart after interruptions. */
 struct hr_gpu_times {
   hr_amount kept, lost, saving, restarting;
 };
 
-/* The accounts of a job, in runs where jobs can be interrupted. Times are per job, not per GPU: held_us = kept_us +
-   lost_us + saving_us + restarting_us. At speed 1, the time of work equals the work. */
+/* The accounts of a job, in runs in which jobs can be interrupted. The members that end in `_us` are durations of the
+   job and are not multiplied by its number of GPUs; end_us and saved_us are times. held_us = kept_us + lost_us +
+   saving_us + restarting_us. At speed 1, working time equals work. */
 struct hr_job_accounting {
-  uint32_t attempts;  /* starts */
-  uint32_t oom_kills; /* kills for lack of GPU memory; the time until the next try counts as restarting */
-  int64_t end_us;     /* HR_NEVER_US unless it completed */
-  int64_t kept_us;    /* time of work that was kept: all of it if the job completed */
-  int64_t saved_us;   /* time of its first checkpoint; HR_NEVER_US: none */
-  int64_t lost_us;    /* time of work that was lost */
-  int64_t saving_us, restarting_us;
-  int64_t held_us;              /* time that it held GPUs, in all attempts */
-  struct hr_gpu_times milli_us; /* the same times, weighted by the GPUs of each attempt */
+  uint32_t attempts;  /* number of starts */
+  uint32_t oom_kills; /* kills because of exhausted GPU memory; the time until the next try counts as restarting */
+  int64_t end_us;     /* time of completion; HR_NEVER_US unless the job completed */
+  int64_t kept_us;    /* working time that was not lost; all working time if the job completed */
+  int64_t saved_us;   /* time at which the first checkpoint was complete; HR_NEVER_US: no checkpoint */
+  int64_t lost_us;    /* working time that was lost in interruptions */
+  int64_t saving_us, restarting_us; /* time spent on checkpoints and on restarts */
+  int64_t held_us;                  /* time for which the job held GPUs, in all attempts */
+  struct hr_gpu_times milli_us;     /* the four durations above, each multiplied by the milli-GPUs of the attempt */
 };
 
-/* The accounts of a pool: nodes that come and go, and jobs that found too little GPU memory. */
+/* The accounts of a pool: changes of its nodes, and kills of jobs because of exhausted GPU memory. */
 struct hr_pool_accounting {
-  uint64_t launches, notices, reclaims, interruptions; /* launches, notices, reclaims: nodes; interruptions: jobs */
-  hr_amount up_us;                                     /* nodes x microseconds, including booting and closing */
-  hr_amount offered_us;                                /* nodes that were up or available x microseconds */
-  uint64_t oom_kills;
-  hr_amount back_off_milli_us; /* milli-GPUs x microseconds held by jobs that were killed and had not tried again */
+  /* launches, notices and reclaims count nodes; interruptions counts jobs */
+  uint64_t launches, notices, reclaims, interruptions;
+  hr_amount up_us;      /* nodes x microseconds from launch until the node is gone */
+  hr_amount offered_us; /* nodes x microseconds in which a node was launched or could be requested */
+  uint64_t oom_kills;   /* kills because of exhausted GPU memory */
+  /* milli-GPUs x microseconds that killed jobs held until they tried again */
+  hr_amount back_off_milli_us;
 };
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */
 struct hr_unfinished_totals {
-  uint64_t missed_deadlines;    /* jobs with a deadline before the end of the run */
-  uint64_t oom_kills, oom_jobs; /* oom_jobs: jobs with at least one such kill */
-  struct hr_gpu_times milli_us; /* sums of their accounts */
+  uint64_t missed_deadlines;    /* number of jobs with a deadline before the end of the run */
+  uint64_t oom_kills, oom_jobs; /* oom_jobs: number of jobs with at least one kill */
+  struct hr_gpu_times milli_us; /* sums over the accounts of these jobs */
 };
 
+/* The result of a run. Each per-job column has `n_jobs` entries. Freed by hr_result_destroy. */
 struct hr_result {
   const struct hr_trace *trace; /* borrowed */
-  /* entries of per-job columns: 0 in a streamed run, in which all of these are NULL */
+  /* number of entries of the per-job columns; 0 in a streamed run, in which all these columns are NULL */
   uint32_t n_jobs;
   uint8_t *state;                       /* by job: enum hr_job_state at the end */
   int64_t *start_us;                    /* by job: first start; HR_NEVER_US if it never ran */
   uint8_t *reason;                      /* by job: enum hr_reason of the last start or rejection */
-  struct hr_job_accounting *accounting; /* by job; NULL if jobs cannot be interrupted */
+  struct hr_job_accounting *accounting; /* by job; NULL if no job could be interrupted */
   struct hr_pool_accounting *pools;     /* [n_pools] */
   uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;
-  int64_t end_us;     /* the last instant of the run, or the horizon if that ended it */
-  uint32_t abilities; /* as declared by the policy */
-  bool stalled;       /* the run was ended because nothing had progressed for a year although jobs were left */
-  uint64_t digest;    /* hash of the event log: time, kind, job and placement of all events, in order */
-  int64_t *ended_us;  /* by job: completion, in runs with speeds in which no job can be stopped; else NULL */
-  /* by job: milli-GPUs of its last attempt; NULL: all jobs have the whole GPUs that they request */
+  int64_t end_us;     /* the last instant of the run, or the horizon if the horizon ended the run */
+  uint32_t abilities; /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
+  /* the engine ended the run because jobs were left but no job was submitted or ended, and no work was kept, for at
+     least a year */
+  bool stalled;
+  uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
+  /* by job: time of completion, HR_NEVER_US if not completed. Only in runs with speeds in which no job can be stopped;
+     otherwise NULL */
+  int64_t *ended_us;
+  /* by job: milli-GPUs of the last attempt; NULL: each job has the whole GPUs that it requests */
   uint32_t *gpu_milli;
-  struct hr_unfinished_totals left; /* of a streamed run, else 0 */
+  struct hr_unfinished_totals left; /* totals of a streamed run; 0 in other runs */
 };
 
-/* Runs a simulation to its end. `*result` is set if HR_OK is returned; free it with hr_result_destroy. HR_BAD_INPUT
-   for inconsistent input, HR_BAD_POLICY if the policy breaks a rule, HR_INTERNAL if checked mode finds a broken
-   invariant, HR_NO_MEMORY. `error` describes the reason. */
+/* Runs a simulation to its end. On HR_OK, `*result` is set; free it with hr_result_destroy. Returns HR_BAD_INPUT for
+   inconsistent input, HR_BAD_POLICY if the policy breaks a rule, HR_INTERNAL if checked mode finds a violated
+   invariant, and HR_NO_MEMORY. `error` describes the reason. */
 HR_API enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error);
 /* Frees a result. NULL is accepted. */
 HR_API void hr_result_destroy(struct hr_result *result);
 
-/* When a job completed; HR_NEVER_US if it did not. */
+/* Returns the time at which a job completed; HR_NEVER_US if the job did not complete. */
 HR_API int64_t hr_result_end_us(const struct hr_result *result, hr_job job);
-/* "completed", "rejected", "unfinished" (waiting or running at the end) or "unsubmitted" (after the horizon). */
+/* Returns the final state of a job: "completed", "rejected", "unfinished" (waiting or running at the end) or
+   "unsubmitted" (its submit is after the horizon). */
 HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job job);
 
 /*
  * ---- Ledger ----
  *
- * An observer that assigns the cost of each pool to tenants or to idle capacity. The charges of tenants plus idle
- * capacity equal the cost of the pools, to the last unit.
+ * The ledger is an observer that assigns the cost of each pool to tenants or to idle capacity. The charges of all
+ * tenants plus the cost of idle capacity equal the cost of the pools exactly.
  *
- * Amounts are micro-dollars per GPU-hour x milli-GPU x microseconds in 128 bits; HR_LEDGER_UNITS_PER_UUSD of them are a
- * micro-dollar. Nothing is rounded before output.
+ * Amounts are price in micro-dollars per GPU-hour x milli-GPU x microseconds, in 128 bits. HR_LEDGER_UNITS_PER_UUSD
+ * such units are one micro-dollar. Amounts are rounded in output only.
  */
 
-/* milli-GPUs of a GPU x microseconds of an hour */
+/* 1000 milli-GPUs per GPU x microseconds per hour */
 #define HR_LEDGER_UNITS_PER_UUSD (INT64_C(1000) * 3600 * 1000000)
 
-/* A month of the accounts: a twelfth of 365 days, counted from time zero. */
+/* A month in accounts: one twelfth of 365 days. Months are counted from time zero. */
 #define HR_MONTH_US (INT64_C(730) * 3600 * 1000000)
 
-/* The key of a charge. */
+/* The account to which a use is charged. */
 struct hr_account {
   uint32_t tenant; /* HR_NONE: jobs without a tenant */
   uint8_t class_;  /* enum hr_job_class */
-  uint32_t pool;
-  uint32_t month;
+  uint32_t pool;   /* index of the pool */
+  uint32_t month;  /* number of the month, from 0 */
 };
 
+/* The sum of all charges to one account. */
 struct hr_charge {
   struct hr_account account;
-  hr_amount amount;
+  hr_amount amount;   /* cost of the use */
   hr_amount gpu_time; /* milli-GPU x microseconds */
 };
 
-/* The totals of a pool. */
+/* The totals of a pool. Members without a unit are in ledger units. */
 struct hr_pool_account {
-  hr_amount cost;                /* used + idle */
-  hr_amount used;                /* charged to jobs */
-  hr_amount on_demand;           /* cost of the GPU time used at on-demand prices; 0 if unknown */
-  hr_amount gpu_time, used_time; /* milli-GPU x microseconds that were billed, and those of them that jobs used */
-  hr_amount waived_time;         /* not billed, since the node was reclaimed early */
+  hr_amount cost;      /* used + idle */
+  hr_amount used;      /* cost of the time that jobs used */
+  hr_amount on_demand; /* the price of the used GPU time at on-demand prices; 0 if the on-demand price is unknown */
+  /* billed milli-GPU x microseconds, and the part of it that jobs used */
+  hr_amount gpu_time, used_time;
+  /* milli-GPU x microseconds that were not billed, because the nodes were reclaimed early */
+  hr_amount waived_time;
 };
 
 struct hr_ledger;
 /* Creates a ledger for one run. `trace` and `cluster` must outlive it. `by_job`: also record the cost of each job.
-   NULL if memory is exhausted. */
+   Returns NULL if memory is exhausted. */
 HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                           bool by_job);
 /* Frees a ledger. NULL is accepted. */
 HR_API void hr_ledger_destroy(struct hr_ledger *ledger);
-/* The observer of the ledger, to be passed to one run. */
+/* Returns the observer of the ledger. Pass it to one run. */
 HR_API struct hr_observer hr_ledger_observer(struct hr_ledger *ledger);
-/* Closes the accounts at the end of the run: jobs that still run are charged up to it. HR_NO_MEMORY if a charge was
-   lost during the run. */
+/* Closes the accounts at the end of the run. Jobs that still run are charged up to that time. Returns HR_NO_MEMORY if a
+   charge was lost during the run. */
 HR_API enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_result *result);
 
-/* The results, after hr_ledger_close. Charges are sorted by (pool, tenant, class, month) and belong to the ledger.
-   hr_ledger_job is 0 unless the ledger records the cost of jobs. */
+/* The results; call these functions after hr_ledger_close. Charges are sorted by (pool, tenant, class, month) and
+   belong to the ledger; hr_ledger_charges sets `*charges` and returns the number of charges. hr_ledger_job returns the
+   cost of a job in ledger units, and 0 unless the ledger was created with `by_job`. */
 HR_API size_t hr_ledger_charges(const struct hr_ledger *ledger, const struct hr_charge **charges);
 HR_API const struct hr_pool_account *hr_ledger_pool(const struct hr_ledger *ledger, hr_pool pool);
 HR_API hr_amount hr_ledger_job(const struct hr_ledger *ledger, hr_job job);

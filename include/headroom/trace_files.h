@@ -3,8 +3,8 @@
 #define HEADROOM_TRACE_FILES_H
 
 /*
- * Reading, building, writing and generating traces: job records, the builder, formats, column maps, packed files,
- * redrawn workloads.
+ * Reading, building, writing and generating traces: job records, the trace builder, file formats, column maps, packed
+ * files, redrawn workloads.
  */
 
 #include "headroom/base.h"
@@ -17,65 +17,71 @@ extern "C" {
 /* Frees a trace and its columns. NULL is accepted. */
 HR_API void hr_trace_destroy(struct hr_trace *trace);
 
-/* One job as input. hr_job_record_init sets all fields to unknown. Strings need not outlive the call that takes the
-   record; NULL or empty means unknown. */
+/* A string of `length` bytes that need not end with a NUL. NULL or empty means unknown. */
 struct hr_text {
   const char *at;
   size_t length;
 };
 
+/* One job as input of a trace. hr_job_record_init sets all members to unknown. Strings need only be valid during the
+   call that takes the record. Units and sentinels are those of struct hr_trace unless stated. */
 struct hr_job_record {
-  /* Fields that nearly every trace has. */
+  /* members that nearly every trace has */
   struct hr_text id, user, tenant;
-  int64_t submit_us; /* on the input's clock */
+  int64_t submit_us; /* time on the input's clock */
   int64_t work_us;
   uint32_t gpus;
-  /* Other fields. */
+  /* other members */
   uint32_t tasks;
   struct hr_text model, gpu_types, regions, mig_profile;
   int64_t limit_us, estimate_us;
-  int64_t deadline_us, recorded_start_us; /* on the input's clock; INT64_MIN: none */
+  int64_t deadline_us, recorded_start_us; /* times on the input's clock; INT64_MIN: unknown */
   int64_t checkpoint_interval_us, within_wait_us;
   uint64_t checkpoint_mib, mem_mib, gpu_mem_mib;
-  uint32_t min_gpus, max_gpus; /* HR_NONE: the job is rigid */
+  uint32_t min_gpus, max_gpus; /* HR_NONE: the job is not elastic */
   uint32_t cpu_milli, gpu_milli, fail_at_ppm;
   int32_t priority;
   uint8_t class_, outcome, flags, within;
 };
 HR_API void hr_job_record_init(struct hr_job_record *record);
-/* Why the record is not a valid job, as a sentence; NULL if it is valid. */
+/* Returns why a record is not a valid job, as a sentence; NULL if it is valid. */
 HR_API const char *hr_job_record_fault(const struct hr_job_record *record);
-/* The record of a job in a trace, with times on the input's clock. Strings belong to the trace, except an id that is
-   a number: it is in `id_buffer`, of HR_JOB_ID_BUFFER bytes. */
+/* Sets `*record` to the record of a job in a trace, with times on the input's clock. Its strings belong to the trace.
+   An id that is a number is written to `id_buffer`, which has at least HR_JOB_ID_BUFFER bytes. */
 HR_API void hr_trace_job_record(const struct hr_trace *trace, hr_job job, struct hr_job_record *record,
                                 char *id_buffer);
-/* Parses a set of fields, "user,model": names as in column maps (below) except those of mandatory fields.
-   HR_BAD_INPUT suggests the nearest name. */
+/* Parses a list of fields such as "user,model" into the set `*fields`. The names are those of column maps (below);
+   mandatory fields are excluded. On HR_BAD_INPUT, `error` suggests the nearest name. */
 HR_API enum hr_status hr_fields_parse(const char *text, uint64_t *fields, struct hr_error *error);
-/* Sets fields to unknown. The id may be among them if it is made unknown for all jobs. */
+/* Sets the members in the set `fields` to unknown. The id may be in the set only if the ids of all jobs are made
+   unknown. */
 HR_API void hr_job_record_forget(struct hr_job_record *record, uint64_t fields);
 
-/* Builds a trace row by row. `source` and `format` are copied. NULL if memory is exhausted. */
+/* Builds a trace job by job. hr_trace_builder_create copies `source` and `format` (see struct hr_trace) and returns
+   NULL if memory is exhausted. */
 struct hr_trace_builder;
 HR_API struct hr_trace_builder *hr_trace_builder_create(const char *source, const char *format);
 HR_API void hr_trace_builder_destroy(struct hr_trace_builder *builder);
-/* The notes of the trace. */
+/* Returns the notes of the future trace, to which the caller may add notes. */
 HR_API struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder);
-/* Records that its dates have no time zone (hr_trace_has_local_dates). */
+/* Records that the dates of the trace have no time zone, see hr_trace_has_local_dates. */
 HR_API enum hr_status hr_trace_builder_note_local_dates(struct hr_trace_builder *builder);
-/* Adds a job. `line`: its line in the file, for later errors such as duplicate ids; ascending. */
+/* Adds a job. `line` is its line in the file, for errors that are found later, such as duplicate ids; lines must be
+   ascending. */
 HR_API enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record,
                                            uint64_t line, struct hr_error *error);
-/* Counts an invalid row that is left out, by reason. */
+/* Counts an invalid row that is left out for `reason`. `line` is its line in the file. */
 HR_API enum hr_status hr_trace_builder_skip(struct hr_trace_builder *builder, const char *reason, uint64_t line);
-/* Counts a valid row that is left out, by reason. */
+/* Counts a valid row that is left out for `reason`. `line` is its line in the file. */
 HR_API enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builder, const char *reason, uint64_t line);
-/* Sorts the jobs, checks that ids are distinct (a duplicate is an error, or left out if `lenient`), and returns the
-   trace; the builder must still be destroyed. `dated`: the input's clock is dates. HR_BAD_INPUT without rows. */
+/* Sorts the jobs, checks that ids are distinct, and sets `*trace`. With `lenient`, a job with a duplicate id is left
+   out; without it, a duplicate id is an error. `dated`: the input's clock consists of dates. The caller frees `*trace`
+   with hr_trace_destroy and must still destroy the builder. Returns HR_BAD_INPUT if no job was added. */
 HR_API enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool dated, bool lenient,
                                               struct hr_trace **trace, struct hr_error *error);
 
-/* The columns of a CSV file: field ("submit", "duration", "gpus", "tenant", ...) and the name of its column. */
+/* A column map: the names of the columns of a CSV file by field. A field is a key such as "submit", "duration", "gpus"
+   or "tenant". All members 0: an empty map. */
 struct hr_column_map {
   struct hr_column_name {
     char *field, *column;
@@ -83,54 +89,62 @@ struct hr_column_map {
   size_t count;
 };
 
-/* The fields that a column map can name, terminated by a NULL name. */
+/* A field that a column map can contain. */
 struct hr_trace_field {
-  const char *name, *column; /* in a map; in Headroom's own CSV */
-  bool must_exist;           /* a job without it cannot be replayed */
+  const char *name, *column; /* name: in column maps; column: name of the column in Headroom's own CSV format */
+  bool must_exist;           /* the field is mandatory, because a job without it cannot be replayed */
 };
 
-/* All fields, terminated by a NULL name. */
+/* Returns all fields, terminated by a NULL name. */
 HR_API const struct hr_trace_field *hr_trace_fields(void);
 
-/* Adds `field` = `column`. HR_BAD_INPUT for an unknown field suggests the nearest one. */
+/* Adds the entry `field` = `column` to a map. HR_BAD_INPUT for an unknown field; `error` suggests the nearest one. */
 HR_API enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
                                         struct hr_error *error);
-/* Adds all entries of `text`, "submit=arrival_s,duration=service_sec". */
+/* Adds all entries of a text such as "submit=arrival_s,duration=service_sec". */
 HR_API enum hr_status hr_column_map_parse(struct hr_column_map *map, const char *text, struct hr_error *error);
-/* Frees the entries. */
+/* Frees the entries. The map is empty afterwards. */
 HR_API void hr_column_map_finish(struct hr_column_map *map);
 
+/* A file format: its name and a one-line description. */
 struct hr_trace_format {
   const char *name, *summary;
 };
-/* The formats of hr_trace_read, "auto" first, terminated by a NULL name. */
+/* Returns the formats of hr_trace_read, "auto" first, terminated by a NULL name. */
 HR_API const struct hr_trace_format *hr_trace_formats(void);
-/* Finds a format by its name, with parameters after a colon if it has any (`azure-llm:decode=50`); NULL if there is
-   none. */
+/* Finds a format by its name. The name may be followed by parameters after a colon (`azure-llm:decode=50`). Returns
+   NULL if no format has the name. */
 HR_API const struct hr_trace_format *hr_trace_format_find(const char *name);
 
+/* Options of hr_trace_read. All members 0 are the defaults. */
 struct hr_trace_options {
-  const char *format;              /* NULL or "auto": recognised by content; parameters after a colon */
-  const struct hr_column_map *map; /* may be NULL or empty */
-  bool lenient;                    /* leave invalid rows out, counted by reason, instead of failing at the first one */
-  /* only the requests of jobs matter: times may be missing in a pod list, its jobs then come at once and take no
-     time; and notes on the replay are omitted */
+  /* name of a format, with parameters after a colon; NULL or "auto": the format is recognised by content */
+  const char *format;
+  const struct hr_column_map *map; /* column map for CSV; NULL or empty: columns have Headroom's names */
+  bool lenient; /* leave out invalid rows and count them by reason; default: the first invalid row is an error */
+  /* only the requests of jobs are used. Times may be missing, as in a list of pods; jobs are then submitted at time 0
+     with run time 0, and notes on replays are omitted */
   bool untimed;
-  /* For a streamed run: columns are mapped files, and ids other than numbers are not stored (jobs are then named by
-     their rows). The columns of a packed trace are in its file. Text rows must be sorted by submit; their columns
-     are in unnamed files in $TMPDIR (or /var/tmp) that live as long as the trace. */
+  /* For streamed runs: columns are mapped from files, so their memory can be reclaimed. Ids are stored only if they are
+     numbers; other jobs are named by their row. The columns of a packed trace are mapped from its file. The rows of a
+     text trace must be sorted by submit; their columns are in unnamed files in $TMPDIR (or /var/tmp), which are removed
+     with the trace. */
   bool streamed;
 };
 
-/* Reads a trace, plain or compressed with gzip or zstd (recognised by content); `path` "-" is standard input.
-   `options` may be NULL. A packed trace is mapped: its columns stay in the file, which must not be modified while
-   the trace exists (it may be replaced), and are validated like rows of other formats. The caller destroys `*trace`.
-   HR_BAD_INPUT with file and line, HR_IO_ERROR, HR_NO_MEMORY. */
+/*
+ * Reads a trace from a file that is plain or compressed with gzip or zstd, which is recognised by content. `path` "-"
+ * is standard input. `options` may be NULL. The caller frees `*trace` with hr_trace_destroy. Returns HR_BAD_INPUT
+ * (`error` names file and line), HR_IO_ERROR or HR_NO_MEMORY.
+ *
+ * The columns of a packed trace are validated and then mapped from its file. The file may be replaced by another file
+ * while the trace exists, but must not be modified in place.
+ */
 HR_API enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
                                     struct hr_error *error);
 
-/* The contents of a packed trace: name ("submit_us", "tenants", ...), entries, bytes and checksum (XXH3-64 of the
-   bytes) of each section. */
+/* The contents of a packed trace. For each section: its name ("submit_us", "tenants", ...), number of entries, number
+   of bytes, and the XXH3-64 checksum of the bytes. */
 enum { HR_PACKED_NAME_BYTES = 32, HR_PACKED_MAX_SECTIONS = 48 };
 struct hr_packed {
   uint32_t n_jobs, n_sections;
@@ -141,25 +155,26 @@ struct hr_packed {
   } sections[HR_PACKED_MAX_SECTIONS];
 };
 
-/* Writes a trace to `path` in packed form (docs/reference/formats.md), completely or not at all. `packed` (may be
-   NULL) is set to the figures of the packed file. The same trace gives the same bytes. */
+/* Writes a trace to `path` as a packed file (docs/reference/formats.md), completely or not at all. `*packed` is set to
+   the contents of the file; `packed` may be NULL. Equal traces give identical bytes. */
 HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, struct hr_packed *packed,
                                     struct hr_error *error);
-/* Writes these figures as JSON; `path` "-" is standard output. */
+/* Writes the contents of a packed file as JSON. `path` "-" is standard output. */
 HR_API enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error);
 
-/* Parses an ISO 8601 date as in traces, `2026-11-21` or `2026-11-21T08:30:00.25+01:00`, to microseconds since
-   1970-01-01 00:00, in UTC if it has a zone (`*zoned`). False if it is not a date. */
+/* Parses a date in ISO 8601 format, such as `2026-11-21` or `2026-11-21T08:30:00.25+01:00`. Sets `*us` to microseconds
+   since 1970-01-01 00:00, and `*zoned` to whether the date has a time zone. With a time zone, `*us` is in UTC;
+   otherwise on the local clock. Returns false if the text is not a date. */
 HR_API bool hr_date_parse(const char *text, int64_t *us, bool *zoned);
-/* Whether the trace's dates have no zone, so that they are on an unknown local clock. */
+/* Whether the dates of a trace have no time zone, so that its clock is an unknown local clock. */
 HR_API bool hr_trace_has_local_dates(const struct hr_trace *trace);
 
-/* The data lost when a trace is written in a format. */
+/* The kinds of losses that occur if a trace is written in a format. The columns: enumerator, name in files. */
 #define HR_LOSS_TABLE(X)                                                                                               \
   X(HR_LOSS_DROPPED, "dropped")       /* the format has no such field */                                               \
-  X(HR_LOSS_ROUNDED, "rounded")       /* to the precision of the format */                                             \
+  X(HR_LOSS_ROUNDED, "rounded")       /* values were rounded to the precision of the format */                         \
   X(HR_LOSS_RENUMBERED, "renumbered") /* names became numbers from 1, in the order of first appearance */              \
-  X(HR_LOSS_LEFT_OUT, "left-out")     /* jobs that the format cannot represent, because of this field */
+  X(HR_LOSS_LEFT_OUT, "left-out")     /* jobs were left out because the format cannot represent a value of this field */
 
 enum hr_loss_kind {
 #define HR_LOSS_NAME(name, text) name,
@@ -168,94 +183,108 @@ enum hr_loss_kind {
       HR_N_LOSSES
 };
 
-/* The name in files. */
+/* Returns the name of a loss in files. */
 HR_API const char *hr_loss_name(enum hr_loss_kind kind);
 
+/* A loss of one kind in one field. */
 struct hr_trace_loss {
   enum hr_loss_kind kind;
-  const char *field; /* as in a column map; "dates" if dates without a zone became seconds */
-  uint64_t n_jobs;   /* jobs with a value in it */
+  /* name of the field in column maps; "dates" if dates without a time zone became seconds */
+  const char *field;
+  uint64_t n_jobs; /* number of jobs with a value in the field */
 };
 
 enum { HR_MAX_LOSSES = 64 };
+/* What was written to a file. */
 struct hr_trace_written {
   const char *format; /* a name from hr_trace_writers */
   uint32_t n_jobs;
-  uint64_t bytes; /* before compression */
-  struct hr_trace_loss losses[HR_MAX_LOSSES];
+  uint64_t bytes;                             /* size of the file before compression */
+  struct hr_trace_loss losses[HR_MAX_LOSSES]; /* [n_losses] */
   uint32_t n_losses;
 };
 
-/* The formats of hr_trace_write, terminated by a NULL name. */
+/* Returns the formats of hr_trace_write, terminated by a NULL name. */
 HR_API const struct hr_trace_format *hr_trace_writers(void);
-/* Finds a format by name or, if `name` is NULL, by the extension of `path`, before that of a compression, ignoring
-   case; csv without an extension. NULL, with an error, if there is none of that name, if the extension is not of a
-   format that can be written, or if the format does not support that compression. */
+/* Finds a format for writing. If `name` is NULL, the extension of `path` determines the format, ignoring case and after
+   removal of a compression extension; a path without an extension means csv. Returns NULL, with an error, if no format
+   has the name or the extension, or if the format does not support the compression. */
 HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, const char *path, struct hr_error *error);
 
-/* Writes a trace, completely or not at all. `path` "-" is standard output; a name that ends in `.gz` or `.zst` is
-   compressed. `format` as for hr_trace_writer_find. `written` (may be NULL) reports what was written and what was
-   lost (docs/reference/traces.md). Headroom's CSV loses nothing: read again, it is the same trace. The same trace
-   gives the same bytes (before compression). HR_BAD_INPUT, naming the job, for values that no file of the format can
-   represent: in CSV, times before 0 or after the year 9999. */
+/*
+ * Writes a trace to `path`, completely or not at all. `path` "-" is standard output. A path that ends with `.gz` or
+ * `.zst` is compressed. `format` is a name or NULL, see hr_trace_writer_find. `*written` is set to what was written and
+ * lost (docs/reference/traces.md); `written` may be NULL.
+ *
+ * Headroom's CSV format loses nothing: reading the file gives the same trace. Equal traces give identical bytes before
+ * compression. Returns HR_BAD_INPUT, naming the job, for values that the format cannot represent at all. In CSV these
+ * are times before 0 or after the year 9999.
+ */
 HR_API enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
                                      struct hr_trace_written *written, struct hr_error *error);
-/* Finishes a builder and writes its trace to `path`, in the format of its extension. The builder must still be
-   destroyed. */
+/* Finishes a builder and writes its trace to `path`, in the format of the path's extension. The caller must still
+   destroy the builder. */
 HR_API enum hr_status hr_trace_builder_write(struct hr_trace_builder *builder, const char *path,
                                              struct hr_error *error);
 /* Adds a note for each loss. */
 HR_API enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struct hr_notes *notes);
 
-/* Reads a node list (openb: sn,cpu_milli,memory_mib,gpu,model). Appends one pool per distinct kind of node, in the
-   order of first appearance, and sets node_order to the order of the list. Nodes without GPUs are left out and
-   counted in `notes`. */
+/* Reads a list of nodes in openb format (columns sn, cpu_milli, memory_mib, gpu, model). Appends a pool for each
+   distinct kind of node to the cluster, in the order of first appearance, and sets node_order to the order of the list.
+   Nodes without GPUs are left out; a note gives their number. */
 HR_API enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, struct hr_notes *notes,
                                     struct hr_error *error);
 
-/* A synthetic workload: diurnal Poisson arrivals, log-normal run times, a table of GPU counts, Zipf users. */
+/* A synthetic workload: Poisson arrivals with a daily wave, log-normal run times, a table of GPU counts, and users with
+   Zipf popularity. */
 struct hr_gpu_count {
   uint32_t gpus;
-  double weight;
+  double weight; /* relative weight */
 };
+/* The parameters of a synthetic workload. */
 struct hr_generator {
-  uint64_t count, seed;
-  double load; /* mean GPUs requested / GPUs of the cluster */
-  uint32_t nodes, gpus_per_node;
-  double median_s, sigma;      /* log-normal run time: median in seconds, standard deviation of the logarithm */
-  double max_s;                /* maximum run time in seconds; 0: none. The load takes it into account */
-  double limit_min, limit_max; /* limit = run time x uniform in [min, max]; both 0: no limit column */
-  double diurnal;              /* amplitude of the daily wave, 0 (flat) to 1 */
-  uint32_t users, tenants;     /* user popularity is Zipf with exponent 1; user u belongs to tenant u mod tenants */
-  const struct hr_gpu_count *gpu_counts; /* NULL: the default table */
+  uint64_t count, seed;          /* count: number of jobs */
+  double load;                   /* mean number of GPUs requested / GPUs of the cluster */
+  uint32_t nodes, gpus_per_node; /* the cluster to which `load` refers */
+  /* log-normal run time: median in seconds, and standard deviation of its logarithm */
+  double median_s, sigma;
+  double max_s; /* maximum run time in seconds; 0: none. The arrival rate is adjusted so that `load` is still reached */
+  /* range of the uniform ratio limit / run time; both 0: jobs have no limits */
+  double limit_min, limit_max;
+  double diurnal; /* amplitude of the daily wave of arrivals, from 0 (no wave) to 1 */
+  /* numbers of users and tenants; users have Zipf popularity with exponent 1; user u belongs to tenant u mod tenants */
+  uint32_t users, tenants;
+  const struct hr_gpu_count *gpu_counts; /* [n_gpu_counts]; NULL: the default table */
   size_t n_gpu_counts;
 };
 
-/* Sets the defaults. */
+/* Sets `*generator` to the defaults. */
 HR_API void hr_generator_init(struct hr_generator *generator);
-/* Whether a file of this name is written job by job (`*job_by_job`): uncompressed CSV. Otherwise all jobs are
-   gathered first. HR_BAD_INPUT for extensions that hr_trace_writer_find does not know, and for SWF, which cannot
-   represent all values. */
+/* Sets `*job_by_job` to whether generated jobs are written to a file of this name one by one, which is so for
+   uncompressed CSV. For other files all jobs are first stored in memory. Returns HR_BAD_INPUT for extensions that
+   hr_trace_writer_find does not know, and for SWF, which cannot represent all values. */
 HR_API enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_error *error);
-/* Writes the jobs to `path` ("-": standard output), completely or not at all, as Headroom's CSV, compressed for
-   `.gz` and `.zst`, or packed for `.hrt`. All jobs are held in memory except for plain CSV. The same generator gives
-   the same bytes. */
+/* Generates jobs and writes them to `path`, completely or not at all. `path` "-" is standard output. The format is
+   Headroom's CSV, compressed for the extensions `.gz` and `.zst`, or packed for `.hrt`. All jobs are stored in memory
+   except for uncompressed CSV. Equal generators give identical bytes. */
 HR_API enum hr_status hr_generate(const struct hr_generator *generator, const char *path, struct hr_error *error);
 
 /*
- * ---- Redrawn workloads: other weeks that could have been, and growth (docs/researcher/workload.md) ----
+ * ---- Redrawn workloads: alternative weeks and growth (docs/researcher/workload.md) ----
  *
- * The clock is the trace's: time 0 is its first submit. Blocks are whole days (86,400 s) or weeks, cut from the first
- * submit; if the trace is `dated`, at midnights of the clock that wrote it (UTC if its dates have zones), weeks from
- * the midnight of its first whole day. A block is whole if the trace lacks at most an hour of it, since first and last
- * submits are slightly within the recorded time.
+ * A redrawn workload consists of blocks of a trace in random order, so it shows how the weeks of the trace could have
+ * been. The clock is that of the trace: time 0 is its first submit. Blocks are whole days (86,400 s) or whole weeks of
+ * the trace. If the trace is not dated, the first block begins at the first submit. If it is dated, days begin at
+ * midnight of the clock that wrote the trace (UTC if its dates have time zones), and weeks begin at the midnight of its
+ * first whole day. The first and the last submit are slightly within the recorded time. So a block counts as whole if
+ * the trace lacks at most an hour of it.
  *
- * The redrawn workload is divided into positions 0, 1, ... in the same way. Each position is filled with one whole
- * block, drawn uniformly with replacement. Jobs before time 0 (of a dated trace that does not begin at midnight) and
- * jobs after the end of the workload are left out. If the trace has 14 whole days, days retain their weekday: a
- * position takes a day with the same number modulo 7.
+ * The redrawn workload is divided into positions 0, 1, ... in the same way as the trace into blocks. Each position
+ * receives one whole block, drawn uniformly with replacement. If the trace has at least 14 whole days, a position
+ * receives only days with the same number modulo 7, so jobs keep their weekday. Jobs before time 0 (in a dated trace
+ * that does not begin at midnight) and jobs after the end of the workload are left out.
  *
- * Sources: the block bootstrap (Kuensch, Ann. Stat. 17, 1989), with blocks of whole seasonal periods (Politis 2001;
+ * Sources: the block bootstrap (Kuensch, Ann. Stat. 17, 1989) with blocks of whole seasonal periods (Politis 2001;
  * Chan, Lahiri and Meeker, Technometrics 46, 2004); thinning (Lewis and Shedler 1979).
  */
 
@@ -264,7 +293,7 @@ HR_API enum hr_status hr_generate(const struct hr_generator *generator, const ch
   X(HR_BLOCKS_DAYS, "days")                                                                                            \
   X(HR_BLOCKS_WEEKS, "weeks")
 
-/* The blocks to draw. HR_BLOCKS_NONE: the trace in its order. */
+/* The kind of block. HR_BLOCKS_NONE: no blocks; the jobs of the trace stay in their order. */
 enum hr_blocks {
 #define HR_BLOCKS_NAME(name, text) name,
   HR_BLOCKS_TABLE(HR_BLOCKS_NAME)
@@ -272,65 +301,72 @@ enum hr_blocks {
       HR_N_BLOCKS
 };
 
-/* The name as users type it. */
+/* Returns the name as users type it. */
 HR_API const char *hr_blocks_name(enum hr_blocks blocks);
 
-/* The maximum of growth times a factor. */
+/* The maximum of growth times factor. */
 #define HR_MAX_GROWTH 1000
 
+/* How a workload is drawn from a trace. */
 struct hr_workload_spec {
   enum hr_blocks blocks;
-  double growth; /* demand relative to the trace, above 0; 1: as recorded */
-  /* of the redrawn workload: all its jobs are submitted before it; 0: that of the trace including its last job.
-     Without blocks, at most that of the trace */
+  double growth; /* demand relative to the trace, above 0; 1: as in the trace */
+  /* Length of the workload: all jobs are submitted before this time. 0: the length of the trace, including its last
+     job. Without blocks, at most the length of the trace. */
   int64_t length_us;
-  /* Growth by series and position, multiplied with `growth`: factors[series * n_positions + position], each at least
-     0. NULL: 1. Borrowed. */
-  /* [n_jobs of the trace]: the series of each job; HR_NONE: none, with factor 1. NULL: all jobs are of series 0 */
+  /* `series` and `factors` are borrowed and describe growth by series and position. `series`, [n_jobs of the trace]:
+     the series of each job; HR_NONE: no series, with factor 1; NULL: all jobs are in series 0. */
   const uint32_t *series;
-  const double *factors;
-  uint32_t n_series, n_positions; /* of `factors`; at least as many positions as the workload has */
+  const double *factors; /* factors[series * n_positions + position], at least 0, multiplied with `growth`; NULL: 1 */
+  uint32_t n_series,
+      n_positions; /* dimensions of `factors`; n_positions is at least the number of positions of the workload */
 };
-/* Defaults: no blocks, growth 1, the length of the trace, no factors: the trace as recorded. */
+/* Sets the defaults: no blocks, growth 1, the length of the trace and no factors, which is the trace as recorded. */
 HR_API void hr_workload_spec_init(struct hr_workload_spec *spec);
 
-/* How a trace and the workload drawn from it are divided. Block b, like position b, begins at start_us + b *
-   block_us. */
+/* How a trace and the workload drawn from it are divided. Both block b of the trace and position b of the workload
+   begin at start_us + b * block_us. */
 struct hr_workload_cut {
   int64_t start_us; /* at most 0 */
   int64_t block_us;
-  int64_t length_us;             /* of the workload */
-  uint32_t n_positions;          /* of the workload; the first and the last one may be partial */
-  uint32_t first_whole, n_whole; /* the whole blocks of the trace */
-  bool keeps_weekdays;
+  int64_t length_us;    /* length of the workload */
+  uint32_t n_positions; /* number of positions of the workload, of which the first and the last may be partial */
+  uint32_t first_whole, n_whole; /* number of the first whole block of the trace, and number of whole blocks */
+  bool keeps_weekdays;           /* positions receive only days with the same number modulo 7 */
 };
-/* Divides a trace. Without blocks, the division is that of the additional layers of growth and of the positions of
-   factors: weeks if the trace has two whole ones, else days, else the trace as one block (n_whole 1). HR_BAD_INPUT,
-   with what would be possible, if a trace has fewer than two whole blocks of the requested kind, or the length is
-   out of range. */
+/* Divides a trace. Without blocks in `spec`, the division is used for the additional layers of growth (see
+   hr_trace_redraw) and for the positions of factors. It then consists of weeks if the trace has two whole weeks,
+   else of days if it has two whole days, else of the trace as one block (n_whole 1). Returns HR_BAD_INPUT if the
+   trace has fewer than two whole blocks of the requested kind, or if the length is out of range; `error` states
+   what is possible. */
 HR_API enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr_workload_spec *spec,
                                    struct hr_workload_cut *cut, struct hr_error *error);
 
 /*
- * Draws a workload. A growth g of a job at a position (`growth` times its factor) consists of layers 0, 1, ...: a layer
- * is complete if g exceeds its number by at least 1; otherwise each of its jobs is kept with the probability by which g
- * exceeds its number. Each layer draws its own blocks. Without blocks, layer 0 is the trace in its order; further
- * layers of a trace that is too short for blocks are the trace rotated by a random time modulo its length.
+ * Draws a workload. The growth g of a job at a position is `growth` times its factor. A workload is the sum of layers
+ * 0, 1, ...: each complete layer is one redrawn copy of the trace. Layer k is complete for a job if g >= k + 1. If k <
+ * g < k + 1, the job is included in layer k with probability g - k. If g <= k, the job is not in layer k. Each layer
+ * draws its own blocks.
  *
- * Jobs retain everything except their submit, with which their deadlines move, and their ids: they are numbered from 1
- * in the order of (submit, layer, position in the trace). The draw of a block depends on (seed, position, layer) only,
- * that of a job on (seed, job, position, layer) only, so under one seed the jobs of a smaller growth are a subset of
- * those of a larger one.
+ * Without blocks, layer 0 is the trace in its order. The other layers draw blocks as hr_trace_cut divides the trace. If
+ * the trace is too short for blocks, each other layer is the trace, rotated by a random time modulo its length.
  *
- * The caller destroys `*drawn`, which borrows the names of `trace` (tenants, models, source, ...); `trace` must outlive
- * it and has the notes and skipped rows. HR_BAD_INPUT for a workload without jobs. NULL on failure.
+ * Jobs keep all members except their submit, their deadline, which moves with the submit, and their id. New ids are
+ * numbers from 1 in the order of (submit, layer, position in the trace). The draw of a block depends only on (seed,
+ * position, layer). The draw of a job depends only on (seed, job, position, layer). Therefore, for one seed, the jobs
+ * of a workload are a subset of the jobs of a workload with larger growth.
+ *
+ * The caller frees `*drawn` with hr_trace_destroy. `*drawn` borrows the names of `trace` (tenants, models, source,
+ * ...), so `trace` must outlive it. Notes and skipped rows are only in `trace`. Returns HR_BAD_INPUT for a workload
+ * without jobs. On failure `*drawn` is NULL.
  */
 HR_API enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
                                       struct hr_trace **drawn, struct hr_error *error);
 
-/* Draws a workload of `count` jobs, at least 1: the first ones of a workload that is long enough, whatever the length
-   of `spec`, which has blocks and no factors. A larger count begins with the same jobs. HR_BAD_INPUT also if so many
-   jobs would take longer than a workload can be. */
+/* Draws a workload of exactly `count` jobs, at least 1: the first `count` jobs of a sufficiently long workload. The
+   length in `spec` is ignored; `spec` must have blocks and no factors. For one seed, a larger count begins with the
+   same jobs. Also returns HR_BAD_INPUT if `count` jobs would take longer than the maximum length of a workload. The
+   caller frees `*drawn`, which borrows from `trace` as in hr_trace_redraw. */
 HR_API enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct hr_workload_spec *spec,
                                             uint64_t seed, uint32_t count, struct hr_trace **drawn,
                                             struct hr_error *error);

@@ -3,10 +3,10 @@
 #define HEADROOM_UNSTABLE_ADVISE_H
 
 /*
- * Advice: changes of a scenario that cut cost without hurting service, with the savings of each: other GPU types, fewer
- * reserved nodes, spot capacity, other checkpoint intervals. Each piece of advice is the scenario with overrides, run
- * with the same random events as the original, so its savings are a paired difference. docs/planner/advise.md has the
- * details.
+ * Advice: changes of a scenario that reduce cost without harm to service, with the savings of each change. Changes are
+ * other GPU types, fewer reserved nodes, spot capacity and other checkpoint intervals. Each change is evaluated as the
+ * scenario with overrides. It is run with the same random events as the original scenario, so its savings are a paired
+ * difference. docs/planner/advise.md has the details.
  */
 
 #include "headroom/base.h"
@@ -16,10 +16,11 @@
 extern "C" {
 #endif
 
+/* Kinds of changes. The columns: enumerator, name in files. */
 #define HR_ADVICE_TABLE(X)                                                                                             \
-  X(HR_ADVICE_GPU_TYPE, "gpu-type")                 /* a pool, or a job class in it, on another GPU type */            \
-  X(HR_ADVICE_IDLE_RESERVATION, "idle-reservation") /* fewer nodes that are billed whether used or not */              \
-  X(HR_ADVICE_SPOT, "spot")                         /* a job class on spot nodes, if the scenario has any */           \
+  X(HR_ADVICE_GPU_TYPE, "gpu-type")                 /* a pool, or a job class in a pool, on another GPU type */        \
+  X(HR_ADVICE_IDLE_RESERVATION, "idle-reservation") /* fewer nodes that are billed even if not used */                 \
+  X(HR_ADVICE_SPOT, "spot")                         /* a job class on spot nodes, if the scenario has spot nodes */    \
   X(HR_ADVICE_CHECKPOINT, "checkpoint")             /* another checkpoint interval */
 
 enum hr_advice_kind {
@@ -28,62 +29,68 @@ enum hr_advice_kind {
 #undef HR_ADVICE_NAME
       HR_N_ADVICE_KINDS
 };
+/* Returns the name in files. */
 HR_API const char *hr_advice_kind_name(enum hr_advice_kind kind);
 
 struct hr_scenario;
 struct hr_trace;
 
-/* How much the 95th percentile of waits may increase: by this share of it or by this many seconds, whichever is
-   more. */
+/* The maximum increase of the 95th percentile of waits that counts as harmless: this share of its value, or this number
+   of seconds, whichever is greater. */
 #define HR_ADVISE_WAIT_SHARE 0.1
 #define HR_ADVISE_WAIT_S 60
 
-/* Borrowed, and must outlive the advice. */
+/* The input. Everything is borrowed and must outlive the advice. */
 struct hr_advise_config {
-  const struct hr_scenario *scenario; /* something in it must have a price */
-  const char *const *overrides;       /* with which it was loaded */
+  const struct hr_scenario *scenario; /* the scenario must have a price */
+  const char *const *overrides;       /* overrides with which the scenario was loaded */
   size_t n_overrides;
   const struct hr_trace *trace;
-  uint32_t n_replications; /* 0: the scenario's own number, or HR_DEFAULT_MIN_REPLICATIONS */
+  uint32_t n_replications; /* 0: the number of the scenario; if it has none, HR_DEFAULT_MIN_REPLICATIONS */
   uint32_t n_threads;
   struct hr_progress progress;
 };
 
-/* A metric without and with the change, over replications: the mean or, for quantiles, the median. NAN: unknown. */
+/* A metric without and with the change: its mean over replications or, for quantiles, its median. NAN: unknown. */
 struct hr_advice_figure {
   double before, after;
 };
 
+/* A change and its effects. All pointers belong to the advice. */
 struct hr_advice_item {
   enum hr_advice_kind kind;
-  bool advised;
-  const char *tenant;     /* tenant with affected GPU time; NULL: several, or none */
-  const char *class_;     /* class with affected GPU time; NULL: all jobs of the pool */
-  const char *pool;       /* NULL: several */
-  const char *from, *to;  /* descriptions */
-  const char *reason;     /* why it is not advised; NULL if it is */
-  const char *const *set; /* overrides that make the change */
+  bool advised; /* the change reduces cost without harm to service */
+  /* the tenant with affected GPU time; NULL: several tenants, or none */
+  const char *tenant;
+  /* the class with affected GPU time; NULL: all jobs of the pool */
+  const char *class_;
+  const char *pool;       /* the affected pool; NULL: several pools */
+  const char *from, *to;  /* short descriptions of the present and the new setting */
+  const char *reason;     /* why the change is not advised; NULL if it is advised */
+  const char *const *set; /* [n_set]: overrides that make the change */
   size_t n_set;
-  const struct hr_notes *assumed;                /* its assumptions */
-  struct hr_replicated monthly_usd;              /* cost with the change less cost without it: negative is a saving */
-  struct hr_advice_figure wait_p95_s, completed; /* of the class, or of all jobs; completed: a share */
+  const struct hr_notes *assumed; /* the assumptions of the change */
+  /* cost per month with the change minus cost without it; a saving is negative */
+  struct hr_replicated monthly_usd;
+  /* of the affected class, or of all jobs; completed: share of jobs */
+  struct hr_advice_figure wait_p95_s, completed;
 };
 
-/* Evaluates possible changes; the caller destroys `*advice`. HR_OK also if nothing is advised. HR_BAD_INPUT if
-   nothing has a price. */
+/* Evaluates possible changes. The caller frees `*advice` with hr_advice_destroy. Returns HR_OK even if nothing is
+   advised, and HR_BAD_INPUT if the scenario has no price. */
 struct hr_advice;
 HR_API enum hr_status hr_advise(const struct hr_advise_config *config, struct hr_advice **advice,
                                 struct hr_error *error);
 HR_API void hr_advice_destroy(struct hr_advice *advice);
 
-/* Advised changes by savings, highest first, then changes that were evaluated and are not advised. Strings belong to
-   the advice. */
+/* The evaluated changes: advised changes in the order of descending savings, then the other changes. hr_advice_item
+   sets `*item` to the change at position `place` from 0. hr_advice_notes returns notes for the user. */
 HR_API size_t hr_advice_count(const struct hr_advice *advice);
 HR_API void hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
 HR_API const struct hr_notes *hr_advice_notes(const struct hr_advice *advice);
 
-/* Prints the table, 80 columns wide; writes it as JSON (docs/reference/schemas/advise.schema.json). `path` "-" is
-   standard output. */
+/* Prints the advice as a table, 80 columns wide, or writes it as JSON (docs/reference/schemas/advise.schema.json).
+   `path` "-" is standard output. */
 HR_API enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf,
                                       bool colour);
 HR_API enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,

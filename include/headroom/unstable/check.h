@@ -3,11 +3,11 @@
 #define HEADROOM_UNSTABLE_CHECK_H
 
 /*
- * Regression checks: runs of a suite compared with a baseline.
+ * Regression checks: the runs of a suite are compared with a baseline.
  *
- * A baseline has the metrics of each run, the digest of its events, and the data needed to find the first scheduling
- * decision that differs. Runs are deterministic, so metrics must be equal as printed, and digests must be equal, unless
- * a tolerance is given. Replicated runs are compared by confidence intervals. docs/ci/check.md has the details.
+ * For each run, a baseline has the metrics, the digest of its events, and data to find the first scheduling decision
+ * that differs. Runs are deterministic. Therefore metrics must be equal as printed, and digests must be equal, unless a
+ * tolerance is set. Replicated runs are compared by confidence intervals. docs/ci/check.md has the details.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -20,38 +20,38 @@ extern "C" {
 
 /* ---- Checks ---- */
 
-/* Borrowed, and must outlive the check. */
+/* The input. Everything is borrowed and must outlive the check. */
 struct hr_check_config {
   const struct hr_suite *suite;
-  const struct hr_baseline *baseline; /* NULL: none yet, so all runs are new */
-  const char *baseline_path;          /* as given, for output */
+  const struct hr_baseline *baseline; /* NULL: there is no baseline, so all runs are new */
+  const char *baseline_path;          /* path as the user wrote it, for output */
   uint32_t n_threads;
-  struct hr_progress progress; /* jobs of all runs; called from any thread, one at a time */
+  struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
 
-/* Makes all runs, on threads, and compares them; results do not depend on the number of threads. The caller destroys
-   `*check`. */
+/* Executes all runs on `n_threads` threads and compares them with the baseline. Results do not depend on the number of
+   threads. The caller frees `*check` with hr_check_destroy. */
 struct hr_check;
 HR_API enum hr_status hr_check(const struct hr_check_config *config, struct hr_check **check, struct hr_error *error);
 HR_API void hr_check_destroy(struct hr_check *check);
 
-/* Whether nothing failed; the number of runs that failed; the number of all runs, including those that only the
-   baseline has. */
+/* hr_check_passed: whether no run failed. hr_check_failures: the number of failed runs. hr_check_runs: the number of
+   all runs, including runs that only the baseline has. */
 HR_API bool hr_check_passed(const struct hr_check *check);
 HR_API size_t hr_check_failures(const struct hr_check *check);
 HR_API size_t hr_check_runs(const struct hr_check *check);
-/* Notes for the user. */
+/* Returns notes for the user. */
 HR_API const struct hr_notes *hr_check_notes(const struct hr_check *check);
 
 /* Writes the runs as a baseline (docs/reference/schemas/baseline.schema.json). */
 HR_API enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *check, struct hr_error *error);
 
-/* Prints the differences, 80 columns wide. `updating`: the baseline has just been updated. */
+/* Prints the differences, 80 columns wide. `updating`: the baseline has just been updated, which the text mentions. */
 HR_API enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour);
-/* Prints an annotation for each failed run, as GitHub workflow commands. */
+/* Prints an annotation for each failed run, in the form of GitHub workflow commands. */
 HR_API enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check);
-/* Writes files; `path` "-" is standard output. JSON: docs/reference/schemas/check-result.schema.json. JUnit: one
-   test case per run. */
+/* Write the result to a file; `path` "-" is standard output. JSON: see docs/reference/schemas/check-result.schema.json.
+   JUnit: one test case per run. */
 HR_API enum hr_status hr_check_write_json(const char *path, const struct hr_check *check, struct hr_error *error);
 HR_API enum hr_status hr_check_write_junit(const char *path, const struct hr_check *check, struct hr_error *error);
 HR_API enum hr_status hr_check_write_markdown(const char *path, const struct hr_check *check, struct hr_error *error);

@@ -5,10 +5,11 @@
 /*
  * Comparison of policies on the same trace with the same random events.
  *
- * Replication r runs every policy with one seed, hr_replication_seed(seed, r). Draws do not depend on what policies do,
- * so all of them see the same interruptions, boot times and prices (common random numbers). Differences are computed
- * within each replication; their mean has a 95 % confidence interval from Student's t over replications. Replication 0
- * is the run that `headroom run` makes of the scenario. docs/researcher/compare.md has the details.
+ * Replication r runs each policy with the seed hr_replication_seed(seed, r). Random draws do not depend on the
+ * decisions of policies, so all policies have the same interruptions, boot times and prices (common random numbers).
+ * Differences of metrics are computed within each replication. The mean difference has a 95 % confidence interval from
+ * Student's t over replications. Replication 0 is identical to the run of `headroom run`. docs/researcher/compare.md
+ * has the details.
  */
 
 #include "headroom/base.h"
@@ -19,66 +20,70 @@
 extern "C" {
 #endif
 
-/* The seed of a replication: the scenario's own for replication 0, else 53 bits drawn from it. */
+/* Returns the seed of a replication: `seed` itself for replication 0, otherwise 53 random bits drawn with `seed`. */
 HR_API uint64_t hr_replication_seed(uint64_t seed, uint32_t replication);
 
-/* A policy that is compared. */
+/* A policy to compare. */
 struct hr_contender {
-  const char *name;  /* as given by the user */
-  const char *label; /* with its parameters; distinct */
+  const char *name;  /* name as the user wrote it */
+  const char *label; /* name with parameters; labels are distinct */
   const struct hr_policy_choice *policy;
 };
 
-/* Borrowed, and must outlive the comparison. */
+/* The input. Everything is borrowed and must outlive the comparison. */
 struct hr_compare_config {
-  const struct hr_scenario *scenario; /* its policy is not used */
-  /* with which it was loaded; if prices are random it is loaded again for each seed */
+  const struct hr_scenario *scenario; /* the scenario's policy is ignored */
+  /* overrides with which the scenario was loaded; if prices are random, the scenario is loaded again for each seed */
   const char *const *overrides;
   size_t n_overrides;
   const struct hr_trace *trace;
-  const struct hr_contender *contenders; /* the first one is the reference of the differences */
+  const struct hr_contender *contenders; /* [n_contenders]; differences are relative to the first one */
   uint32_t n_contenders;
-  uint32_t n_replications; /* 1 suffices, and is all that is run, if nothing is random */
+  uint32_t n_replications; /* if nothing is random, one replication is run */
   uint32_t n_threads;
-  struct hr_progress progress; /* jobs of all runs; called from any thread, one at a time */
+  struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
 
-/* Whether anything is random: in the scenario, or in a policy. */
+/* Whether the scenario or a policy is random. */
 HR_API bool hr_compare_is_random(const struct hr_compare_config *config);
 
-/* Runs all policies and replications on threads; results do not depend on their number. A failing run ends the
-   comparison with an error that names the policy. The caller destroys `*comparison`. */
+/* Executes all policies and replications on `n_threads` threads. Results do not depend on the number of threads. If a
+   run fails, the comparison fails and `error` names the policy. The caller frees `*comparison` with
+   hr_comparison_destroy. */
 struct hr_comparison;
 HR_API enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comparison **comparison,
                                  struct hr_error *error);
 HR_API void hr_comparison_destroy(struct hr_comparison *comparison);
 
-/* A metric of one policy compared with the first. NAN: unknown. */
+/* A metric of one policy, compared with the first policy. NAN: unknown. */
 struct hr_estimate {
-  double value;                 /* mean over replications */
-  double difference, low, high; /* to the first policy: mean and confidence interval, of width 0 if nothing is random */
-  bool significant;             /* the interval excludes 0; false without an interval */
+  double value; /* mean over replications */
+  /* mean difference to the first policy and its confidence interval, which has width 0 if nothing is random */
+  double difference, low, high;
+  bool significant; /* the confidence interval excludes 0; false if there is no interval */
 };
 
-/* The names of all metrics ("wait_mean_s"), by number from 0; NULL after the last. */
+/* Returns the name of metric `number` (from 0), such as "wait_mean_s"; NULL after the last metric. */
 HR_API const char *hr_comparison_metric(uint32_t number);
-/* NAN in all members for a metric that no run has, and for unknown names. */
+/* Returns the estimate of a metric for a contender (index in the configuration). All values are NAN for a metric that
+   no run has, and for an unknown name. */
 HR_API struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                                  const char *metric);
+/* Returns the number of replications that were run. */
 HR_API uint32_t hr_comparison_replications(const struct hr_comparison *comparison);
-/* The summary of a policy's replication 0. */
+/* Returns the summary of replication 0 of a contender. It belongs to the comparison. */
 HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender);
-/* Notes on the runs and on the comparison. */
+/* Returns notes on the runs and on the comparison. */
 HR_API const struct hr_notes *hr_comparison_notes(const struct hr_comparison *comparison);
 
-/* Prints the table, 80 columns wide. `perf` (may be NULL): sim_s is the time of all runs together. */
+/* Prints the comparison as a table, 80 columns wide. `perf` may be NULL; its sim_s is the sum over all runs. */
 HR_API enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                           bool colour);
-/* Writes files; `path` "-" is standard output. JSON: docs/reference/schemas/compare.schema.json. CSV: one row per
-   policy, group and metric. */
+/* Write the comparison to a file; `path` "-" is standard output. JSON: see docs/reference/schemas/compare.schema.json.
+   CSV: one row per policy, group and metric. */
 HR_API enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
                                                const struct hr_perf *perf, struct hr_error *error);
-/* The JSON as text, which the caller frees; NULL if memory is exhausted. */
+/* Returns the comparison as JSON text, which the caller frees with free(); NULL if memory is exhausted. */
 HR_API char *hr_comparison_json(const struct hr_comparison *comparison, const struct hr_perf *perf);
 HR_API enum hr_status hr_comparison_write_csv(const char *path, const struct hr_comparison *comparison,
                                               struct hr_error *error);

@@ -2,8 +2,8 @@
 #ifndef HEADROOM_UNSTABLE_EXPERIMENTS_H
 #define HEADROOM_UNSTABLE_EXPERIMENTS_H
 
-/* Specifications of experiments in scenarios, grids and suites: axes, plans, tolerances, suites and baselines. They
-   are read and validated here, and carried out by the headers of the same names. */
+/* Specifications of experiments in scenarios, grids and suites: axes, plans, tolerances, suites and baselines. This
+   header defines how they are read and validated. The headers plan.h, sweep.h and check.h execute them. */
 
 #include "headroom/scenario.h"
 
@@ -13,24 +13,27 @@ extern "C" {
 
 /* ---- Grids ---- */
 
-/* A level of an axis: overrides of the scenario. */
+/* A level of an axis of a grid: one value, as overrides of the scenario. */
 struct hr_grid_level {
-  char *text;    /* the value, or the label of the setting */
-  double number; /* the value; NAN if it is a text */
-  char **set;    /* overrides "path=value", as for hr_scenario_load */
+  char *text;    /* the value as text, or the label of the setting */
+  double number; /* the value; NAN if it is not a number */
+  char **set;    /* [n_set]: overrides "path=value" for hr_scenario_load */
   size_t n_set;
 };
 
+/* An axis of a grid: a varied input. */
 struct hr_grid_axis {
-  char *name;                   /* of its column; distinct, ignoring case */
-  char *path;                   /* the key that it sets; NULL: its levels set several */
-  struct hr_grid_level *levels; /* NULL: any number between `from` and `to` */
+  /* name of the column in results; distinct, ignoring case */
+  char *name;
+  char *path; /* the key that the axis sets; NULL: its levels set several keys */
+  /* [n_levels]; NULL: the axis is a range of numbers from `from` to `to` */
+  struct hr_grid_level *levels;
   uint32_t n_levels;
   double from, to;
-  bool logarithmic; /* equal ratios, not equal differences, are equally likely */
+  bool logarithmic; /* a range is sampled with equal probability for equal ratios; otherwise for equal differences */
 };
 
-/* Names in files. */
+/* The designs of a grid, which determine its points. The columns: enumerator, name in files. */
 #define HR_DESIGN_TABLE(X)                                                                                             \
   X(HR_DESIGN_FULL, "full")                                                                                            \
   X(HR_DESIGN_SOBOL, "sobol")                                                                                          \
@@ -43,63 +46,68 @@ enum hr_design {
       HR_N_DESIGNS
 };
 
+/* A grid: a scenario with axes. */
 struct hr_grid {
-  char *path;          /* as given */
-  char *text;          /* of the file */
-  char *scenario;      /* as named in the grid */
-  char *scenario_path; /* resolved relative to the grid's folder */
-  char **set;          /* overrides for all points, applied before those of the axes */
+  char *path;          /* path of the file, as the user wrote it */
+  char *text;          /* contents of the file */
+  char *scenario;      /* path of the scenario, as written in the grid */
+  char *scenario_path; /* path of the scenario, resolved relative to the folder of the grid */
+  char **set;          /* [n_set]: overrides for all points, applied before those of the axes */
   size_t n_set;
   struct hr_grid_axis *axes;
   uint32_t n_axes;
   enum hr_design design;
-  uint32_t n_points; /* size of a sample */
-  uint32_t replications;
-  uint64_t seed;     /* of the design; runs have the scenario's */
-  uint64_t max_runs; /* a larger grid is refused as a mistake */
+  uint32_t n_points;     /* number of points of a sample; used by designs other than HR_DESIGN_FULL */
+  uint32_t replications; /* maximum number of replications of each point */
+  uint64_t seed;         /* seed of the design; runs use the seed of the scenario */
+  uint64_t max_runs;     /* limit on the number of runs; a grid with more runs is refused */
 };
 
-/* Reads and validates a grid, without its scenario. The caller destroys it. Errors name file, line and column. */
+/* Reads and validates a grid, but not its scenario. The caller frees `*grid` with hr_grid_destroy. On HR_BAD_INPUT,
+   `error` names file, line and column. */
 HR_API enum hr_status hr_grid_load(const char *path, struct hr_grid **grid, struct hr_error *error);
 HR_API void hr_grid_destroy(struct hr_grid *grid);
 
 /* ---- Plans ---- */
 
-/* A variable of a plan. */
+/* A variable of a plan: what a candidate can choose. */
 struct hr_plan_variable {
-  struct hr_grid_axis axis; /* its levels, with their overrides */
-  uint32_t *pools;          /* the pools of the GPUs that it counts, ascending; NULL: it is not capacity */
+  struct hr_grid_axis axis; /* the possible choices */
+  /* [n_pools]: the variable counts the GPUs of these pools, ascending; NULL: the variable is not a capacity */
+  uint32_t *pools;
   uint32_t n_pools;
 };
 
+/* A term of the objective: weight x metric. */
 struct hr_plan_term {
-  struct hr_placed_text figure;
+  struct hr_placed_text figure; /* name of a metric */
   double weight;
 };
 
 enum { HR_MAX_PLAN_VARIABLES = 12 };
 
-/* The `plan` of a scenario. */
+/* The `plan` of a scenario: variables, goals and objective. */
 struct hr_plan_spec {
   struct hr_plan_variable *variables;
   uint32_t n_variables;
-  struct hr_placed_text *constraints; /* "wait_s.p95 of inference <= 60" */
+  /* [n_constraints]: goals such as "wait_s.p95 of inference <= 60" */
+  struct hr_placed_text *constraints;
   uint32_t n_constraints;
-  struct hr_plan_term *objective; /* the objective, minimized: a weighted sum of metrics */
+  struct hr_plan_term *objective; /* [n_terms]: the objective, which is minimized: a weighted sum of metrics */
   uint32_t n_terms;
-  struct hr_grid_level
-      /* [n_variables]: today's candidate, overrides of each variable that it names; NULL: not given */
-      *baseline;
-  double indifference;       /* share of the objective by which the choice may miss the optimum */
-  uint32_t max_replications; /* of a finalist */
-  uint64_t max_candidates, max_runs;
-  struct hr_placed_text self; /* its name, for errors about the whole */
+  /* [n_variables]: the present candidate, as overrides for each variable that it names; NULL: not specified */
+  struct hr_grid_level *baseline;
+  /* share of the objective by which the chosen candidate may exceed the minimum */
+  double indifference;
+  uint32_t max_replications;         /* maximum number of replications of a finalist */
+  uint64_t max_candidates, max_runs; /* limits; a plan with more candidates or runs is refused */
+  struct hr_placed_text self;        /* place of the plan, for errors that concern the whole plan */
 };
 HR_API void hr_plan_spec_destroy(struct hr_plan_spec *spec);
 
 /* ---- Tolerances ---- */
 
-/* The direction in which a metric is worse. */
+/* The direction in which a metric gets worse. The columns: enumerator, name in files. */
 #define HR_WORSE_TABLE(X)                                                                                              \
   X(HR_WORSE_EITHER, "either")                                                                                         \
   X(HR_WORSE_HIGHER, "higher")                                                                                         \
@@ -109,64 +117,73 @@ enum hr_worse {
 #define HR_WORSE_NAME(name, text) name,
   HR_WORSE_TABLE(HR_WORSE_NAME)
 #undef HR_WORSE_NAME
-      HR_WORSE_UNSAID /* either; with only_worse, the metric's own direction */
+      HR_WORSE_UNSAID /* not specified: HR_WORSE_EITHER or, with only_worse, the metric's own direction */
 };
 
-/* How much a metric may differ: the larger of the two. */
+/* How much a metric may differ from the baseline: by `relative` times its value or by `absolute`, whichever is
+   greater. */
 struct hr_tolerance {
-  /* "wait_s.p95", "wait_s.p95 of inference"; "*": all metrics without a tolerance of their own */
+  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a tolerance of their own */
   struct hr_placed_text figure;
   double relative, absolute;
   enum hr_worse worse;
 };
 
+/* The tolerances of a suite or of a run. */
 struct hr_tolerances {
-  struct hr_tolerance *at;
+  struct hr_tolerance *at; /* [count] */
   size_t count;
-  bool only_worse;                 /* improvements never fail */
-  bool said_only_worse;            /* explicitly set; a run's setting overrides its suite's */
-  bool exact_digest, loose_digest; /* explicitly set; neither: exact if neither tolerances nor replications are set */
+  bool only_worse;      /* improvements never fail */
+  bool said_only_worse; /* only_worse is set explicitly; the setting of a run overrides that of its suite */
+  /* digests must be equal, or may differ; if neither is set, digests must be equal unless tolerances or replications
+     are set */
+  bool exact_digest, loose_digest;
 };
 
 /* ---- Suites ---- */
 
+/* A run of a suite. */
 struct hr_suite_run {
   char *name;      /* distinct */
   char *scenario;  /* path, resolved relative to the suite's folder */
-  char *trace;     /* path, resolved relative to the suite's folder; NULL: the scenario's */
-  char **policies; /* each makes a run of its own, "NAME/POLICY"; none: the scenario's */
+  char *trace;     /* path, resolved relative to the folder of the suite; NULL: the trace of the scenario */
+  char **policies; /* [n_policies]: each makes a run named "NAME/POLICY"; empty: the policy of the scenario */
   size_t n_policies;
-  char **set; /* overrides, as for hr_scenario_load */
+  char **set; /* [n_set]: overrides for hr_scenario_load */
   size_t n_set;
-  struct hr_tolerances tolerances; /* take precedence over the suite's */
+  struct hr_tolerances tolerances; /* override those of the suite */
 };
 
+/* A suite: runs to compare with a baseline. */
 struct hr_suite {
-  char *path;
+  char *path; /* path of the file, as the user wrote it */
   struct hr_suite_run *runs;
   size_t n_runs;
-  struct hr_tolerances tolerances;
+  struct hr_tolerances tolerances; /* apply to all runs */
 };
 
-/* Whether a JSON file is a suite rather than a scenario: it has `runs`. */
+/* Sets `*is_suite` to whether a JSON file is a suite, which has the key `runs`, and not a scenario. */
 HR_API enum hr_status hr_suite_recognise(const char *path, bool *is_suite, struct hr_error *error);
-/* Reads and validates a suite, without its scenarios. The caller destroys it. Errors name file, line and column. */
+/* Reads and validates a suite, but not its scenarios. The caller frees `*suite` with hr_suite_destroy. On HR_BAD_INPUT,
+   `error` names file, line and column. */
 HR_API enum hr_status hr_suite_load(const char *path, struct hr_suite **suite, struct hr_error *error);
-/* Makes a suite of one run of a scenario with overrides, named after the file without its extension. `trace` may be
-   NULL. The caller destroys it. */
+/* Creates a suite with one run: the scenario `path` with overrides. The run is named after the file without its
+   extension. `trace` may be NULL. The caller frees `*suite` with hr_suite_destroy. */
 HR_API enum hr_status hr_suite_of_scenario(const char *path, const char *trace, const char *const *overrides,
                                            size_t n_overrides, struct hr_suite **suite, struct hr_error *error);
-/* Adds a tolerance for all runs: "wait_s.p95=2%", or "monthly_usd=100" in the metric's unit. Errors begin with "--
-   tolerance TEXT: ". */
+/* Adds a tolerance for all runs from a text such as "wait_s.p95=2%", or "monthly_usd=100" in the unit of the metric.
+   Errors begin with "--tolerance TEXT: ". */
 HR_API enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, struct hr_error *error);
+/* Sets that improvements never fail, for all runs without an explicit setting. */
 HR_API void hr_suite_set_only_worse(struct hr_suite *suite);
 HR_API void hr_suite_destroy(struct hr_suite *suite);
 
 /* ---- Baselines ---- */
 
+/* The version of baseline files, and the maximum size of such a file in bytes. */
 enum { HR_BASELINE_FORMAT = 1, HR_MAX_BASELINE_BYTES = 1 << 24 };
 
-/* The part of a run that a metric refers to. */
+/* The part of a run to which a metric refers. The columns: enumerator, key in files. */
 #define HR_FIGURE_OF_TABLE(X)                                                                                          \
   X(HR_FIGURE_OF_RUN, "metrics")                                                                                       \
   X(HR_FIGURE_OF_CLASS, "by_class")                                                                                    \
@@ -180,17 +197,20 @@ enum hr_figure_of {
       HR_N_FIGURE_OF
 };
 
+/* A metric in a baseline. */
 struct hr_baseline_figure {
-  char *path;  /* "wait_s.p95" */
-  char *group; /* a class, tenant or pool; NULL: the run */
+  char *path;  /* name of the metric, such as "wait_s.p95" */
+  char *group; /* name of a class, tenant or pool; NULL: the metric is of the whole run */
   enum hr_figure_of of;
-  double value;     /* rounded as printed */
-  double low, high; /* of replicated runs that were just made: confidence interval; NAN otherwise */
-  double *samples;  /* of replicated runs: by replication; NULL if unknown in one */
+  double value; /* the value, rounded as printed */
+  /* confidence interval of a replicated run that was just executed; otherwise NAN */
+  double low, high;
+  /* [n_samples]: values of a replicated run, by replication; NULL if the value is unknown in a replication */
+  double *samples;
   uint32_t n_samples;
 };
 
-/* A file that a run read: its name without folders, and a digest of its bytes. */
+/* A file that a run read: its name without folders, and a hash of its contents. */
 struct hr_baseline_input {
   char *name;
   uint64_t digest;
@@ -198,31 +218,36 @@ struct hr_baseline_input {
 
 /* A run in a baseline. */
 struct hr_baseline_run {
-  char *name, *policy; /* policy: with its parameters */
-  char *trace;         /* the name of the file without folders */
-  uint64_t seed, trace_digest, digest;
-  struct hr_baseline_input *inputs; /* all input files except the trace */
+  char *name, *policy;                 /* policy: with its parameters */
+  char *trace;                         /* name of the trace file without folders */
+  uint64_t seed, trace_digest, digest; /* digest: of the events of the run */
+  struct hr_baseline_input *inputs;    /* [n_inputs]: input files other than the trace */
   size_t n_inputs;
   uint32_t replications; /* 0: not a replicated run */
   struct hr_baseline_figure *figures;
   size_t n_figures;
-  /* Of single runs: two characters after every `spacing` decisions, which depend on everything before. */
+  /* Records for single runs. `chain`: two characters for each block of `spacing` decisions, computed from all events up
+     to the end of the block. Equal characters therefore mean that everything before was equal, except with probability
+     1/4096. */
   uint64_t decisions, spacing;
   char *chain;
-  char *starts; /* of the first jobs, encoded; NULL for replicated runs */
+  char *starts; /* encoded starts of the first jobs; NULL for replicated runs */
   uint32_t n_jobs;
 };
 
+/* A baseline. */
 struct hr_baseline {
-  char *path, *version; /* version: of the program that wrote it */
+  char *path, *version; /* version: of the program that wrote the file */
   struct hr_baseline_run *runs;
   size_t n_runs;
 };
 
-/* Reads and validates a baseline. The caller destroys it. */
+/* Reads and validates a baseline. The caller frees `*baseline` with hr_baseline_destroy. On HR_BAD_INPUT, `error` names
+   file, line and column. */
 HR_API enum hr_status hr_baseline_load(const char *path, struct hr_baseline **baseline, struct hr_error *error);
-/* Whether a file that cannot be read as a baseline was meant to be one. */
+/* Whether a file that is not a valid baseline was probably meant as a baseline. */
 HR_API bool hr_baseline_recognise(const char *path);
+/* Free a baseline, or the members of a run. hr_baseline_destroy accepts NULL. */
 HR_API void hr_baseline_destroy(struct hr_baseline *baseline);
 HR_API void hr_baseline_run_finish(struct hr_baseline_run *run);
 

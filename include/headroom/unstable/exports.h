@@ -3,10 +3,10 @@
 #define HEADROOM_UNSTABLE_EXPORTS_H
 
 /*
- * Exports of a run: its history, formats of other tools, and the HTML report.
+ * Exports of a run: the history, files for other tools, and the HTML report.
  *
- * The history records all attempts of jobs and all changes of nodes, for evaluation after the run. It takes 80 bytes
- * per attempt, and 24 per slice in addition.
+ * The history records all attempts of jobs and all changes of nodes, for evaluation after the run. It needs 80 bytes
+ * per attempt and 24 bytes per slice.
  */
 
 #include "headroom/report.h"
@@ -18,123 +18,131 @@ extern "C" {
 
 /* How an attempt ended. */
 enum hr_attempt_end {
-  HR_ATTEMPT_RUNNING,     /* not ended when the run ended; `end_us` is the end of the run */
+  HR_ATTEMPT_RUNNING,     /* the attempt had not ended at the end of the run; `end_us` is the end of the run */
   HR_ATTEMPT_COMPLETED,   /* the job completed */
   HR_ATTEMPT_INTERRUPTED, /* the job was stopped for end_reason */
   HR_ATTEMPT_PREEMPTED    /* the policy stopped it */
 };
 
-/* An attempt: one stay of a job on its GPUs. */
+/* An attempt: a period in which a job held GPUs. */
 struct hr_attempt {
   hr_job job;
   hr_pool pool;
-  uint32_t number;    /* number among the job's attempts, from 0 */
-  uint32_t previous;  /* index of the job's previous attempt; HR_NONE: it is the first */
-  uint32_t gpu_milli; /* milli-GPUs held */
-  uint32_t n_slices;  /* on nodes; 0: only counted in the pool */
-  uint32_t first_slice;
+  uint32_t number;                  /* number of the attempt among the job's attempts, from 0 */
+  uint32_t previous;                /* index of the previous attempt of the job; HR_NONE: this is the first */
+  uint32_t gpu_milli;               /* milli-GPUs held */
+  uint32_t n_slices;                /* 0: GPUs of the pool without specific nodes */
+  uint32_t first_slice;             /* used by hr_history_slices */
   uint8_t end;                      /* enum hr_attempt_end */
   uint8_t start_reason, end_reason; /* enum hr_reason */
   int64_t begin_us, end_us;
-  /* Uses of the time; they sum to end_us - begin_us. */
+  /* the parts of end_us - begin_us, by use */
   int64_t kept_us, lost_us, saving_us, restarting_us;
 };
 
-/* A change of a node, or of the available nodes of a pool. */
+/* A change of a node, or of the number of available nodes of a pool (an offer). */
 struct hr_node_change {
   int64_t at_us;
-  hr_node node; /* HR_NONE for offers */
+  hr_node node; /* HR_NONE for an offer */
   hr_pool pool;
-  uint32_t offer; /* for offers: nodes that are available or up from now on */
-  /* kind: enum hr_event_kind (node-down, notice, offer, node-up, acquire, release); reason: enum hr_reason */
+  /* for an offer: number of nodes that are available or up from now on */
+  uint32_t offer;
+  /* kind: enum hr_event_kind (node-down, notice, offer, node-up, acquire or release); reason: enum hr_reason */
   uint8_t kind, reason;
 };
 
 struct hr_history;
-/* Creates a history for one run. `trace` must outlive it. NULL if memory is exhausted. */
+/* Creates a history for one run. `trace` must outlive the history. Returns NULL if memory is exhausted. */
 HR_API struct hr_history *hr_history_create(const struct hr_trace *trace);
 HR_API void hr_history_destroy(struct hr_history *history);
-/* The observer, to be passed to one run. */
+/* Returns the observer of the history. Pass it to one run. */
 HR_API struct hr_observer hr_history_observer(struct hr_history *history);
-/* Closes attempts that are running at the end of the run. Must be called once, before the functions below.
-   HR_NO_MEMORY if something was lost. */
+/* Closes the attempts that run at the end of the run. Call it once, before the functions below. Returns HR_NO_MEMORY if
+   records were lost during the run. */
 HR_API enum hr_status hr_history_close(struct hr_history *history, const struct hr_result *result);
 
-/* The results belong to the history. Attempts are in the order of their starts. */
+/* The records of the history; the arrays belong to the history. hr_history_attempts returns the number of attempts,
+   which are sorted by start. hr_history_slices returns the n_slices slices of an attempt. hr_history_changes returns
+   the number of changes of nodes, which are sorted by time. */
 HR_API size_t hr_history_attempts(const struct hr_history *history, const struct hr_attempt **attempts);
 HR_API const struct hr_slice *hr_history_slices(const struct hr_history *history, const struct hr_attempt *attempt);
 HR_API size_t hr_history_changes(const struct hr_history *history, const struct hr_node_change **changes);
-/* The index of the job's last attempt; HR_NONE: it never started. */
+/* Returns the index of the last attempt of a job; HR_NONE: the job never started. */
 HR_API uint32_t hr_history_last(const struct hr_history *history, hr_job job);
-/* The last instant of the run. */
+/* Returns the last instant of the run. */
 HR_API int64_t hr_history_end_us(const struct hr_history *history);
 
 /* ---- Formats of other tools: Perfetto, OpenMetrics (docs/reference/exports.md) ---- */
 
-/* The counts from an instant on. */
+/* The number of waiting and running jobs, and the milli-GPUs, from `at_us` until the next change. */
 struct hr_count_change {
   int64_t at_us;
   uint32_t waiting, running;
-  uint64_t allocated_milli, total_milli; /* GPUs; total: of nodes that are up */
+  uint64_t allocated_milli, total_milli; /* total_milli: GPUs of nodes that are up */
 };
 
+/* The rejection of a job. */
 struct hr_rejection {
   int64_t at_us;
   hr_job job;
   uint8_t reason; /* enum hr_reason */
 };
 
-/* An observer that records every change of the counts, 40 bytes each, and every rejection. For one run; NULL if
-   memory is exhausted. */
+/* Counts: an observer that records each change of the numbers of jobs and GPUs (40 bytes each) and each rejection. Use
+   it for one run. hr_counts_create returns NULL if memory is exhausted. */
 struct hr_counts;
 HR_API struct hr_counts *hr_counts_create(void);
 HR_API void hr_counts_destroy(struct hr_counts *counts);
 HR_API struct hr_observer hr_counts_observer(struct hr_counts *counts);
-/* After the run; the arrays belong to `counts`; times are strictly ascending. hr_counts_complete is false if memory
-   was exhausted during the run. */
+/* The records; call these functions after the run. The arrays belong to `counts`. Times of changes are strictly
+   ascending. hr_counts_complete returns false if memory was exhausted during the run, so that records are missing. */
 HR_API bool hr_counts_complete(const struct hr_counts *counts);
 HR_API size_t hr_counts_changes(const struct hr_counts *counts, const struct hr_count_change **changes);
 HR_API size_t hr_counts_rejections(const struct hr_counts *counts, const struct hr_rejection **rejections);
 
-/* A finished run; borrowed. */
+/* A finished run. Everything is borrowed. */
 struct hr_export {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
   const struct hr_result *result;
   const struct hr_history *history; /* closed */
   const struct hr_counts *counts;
-  const struct hr_ledger *ledger; /* closed, with the cost of each job; NULL: no costs */
+  const struct hr_ledger *ledger; /* closed; has the cost of each job. NULL: no costs */
   const struct hr_run_label *label;
 };
 
-/* Writes trace events in JSON (the "JSON Object Format" of Chrome's Trace Event Format): a process per pool, a
-   thread per node and concurrent job, a slice per attempt; counters of jobs and GPUs; instant events for nodes and
-   rejections. Times in microseconds. `path` "-" is standard output. */
+/* Writes the run as trace events in JSON (the "JSON Object Format" of Chrome's Trace Event Format), which Perfetto
+   displays. A pool is a process. A node is a set of threads, one for each concurrent job. An attempt is a slice. There
+   are counters of jobs and GPUs, and instant events for nodes and rejections. Times are in microseconds. `path` "-" is
+   standard output. */
 HR_API enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error);
 
 /* ---- Metrics ---- */
 
-/* What a time series of GPU metrics refers to. */
+/* The unit for which GPU metrics are written as separate time series. */
 enum hr_metrics_place { HR_METRICS_BY_NODE, HR_METRICS_BY_GPU, HR_METRICS_BY_POOL };
 
-/* The power of a GPU when idle and at its limit; below 0: unknown. */
+/* The power of an idle GPU and its power limit, in watts. Below 0: unknown. */
 struct hr_gpu_watts {
   double idle_w, tdp_w;
 };
 
 struct hr_openmetrics_config {
-  int64_t step_us; /* between samples; 0: 5 minutes, or more so that there are at most about 500,000 samples */
+  /* time between samples; 0: 5 minutes, or more if the file would have more than about 500,000 samples */
+  int64_t step_us;
   enum hr_metrics_place place;
-  const struct hr_gpu_watts *watts; /* [pools]; NULL: unknown for all */
+  const struct hr_gpu_watts *watts; /* [pools]; NULL: unknown for all pools */
 };
 
+/* The size of a file of metrics. */
 struct hr_openmetrics_size {
   int64_t step_us;
-  uint64_t steps, samples; /* steps: points in time; samples: lines */
+  uint64_t steps, samples; /* steps: number of points in time; samples: number of lines */
 };
 
-/* Writes metrics with simulated time stamps as OpenMetrics text, with the names of dcgm-exporter, Kueue and a Slurm
-   exporter. `path` "-" is standard output. `size` (may be NULL) is set to the step and the counts of the file. */
+/* Writes metrics with simulated time stamps as OpenMetrics text. The names of metrics are those of dcgm-exporter, Kueue
+   and a Slurm exporter. `path` "-" is standard output. `*size` is set to the step and the size of the file; `size` may
+   be NULL. */
 HR_API enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *run,
                                            const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
                                            struct hr_error *error);
@@ -142,54 +150,57 @@ HR_API enum hr_status hr_openmetrics_write(const char *path, const struct hr_exp
 /*
  * ---- HTML report ----
  *
- * One HTML file that needs no network: a template made at build time that draws the data of its document.
- * docs/reference/report-data.md describes the document. A report of a run needs its history and a watch.
+ * A report is one HTML file that needs no network. It consists of a template, which is built into the library, and a
+ * JSON document with the data to draw. docs/reference/report-data.md describes the document. A report of a run needs a
+ * history and a watch of the run.
  */
 
-/* An observer of waiting and running jobs, GPUs and available spot nodes over time, in a bounded number of buckets
-   that preserve peaks. */
+/* The watch: an observer that records waiting and running jobs, GPUs and available spot nodes over time, in a bounded
+   number of time buckets. Peaks are preserved. */
 struct hr_page_watch;
-/* Creates a watch for one run. All arguments must outlive it. `usage` (may be NULL) must observe the run before the
-   watch; it provides fragmentation. NULL if memory is exhausted. */
+/* Creates a watch for one run. All arguments must outlive the watch. `usage` provides fragmentation; it must precede
+   the watch in the list of observers of the same run. `usage` may be NULL. Returns NULL if memory is exhausted. */
 HR_API struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                                   const struct hr_usage *usage);
 HR_API void hr_page_watch_destroy(struct hr_page_watch *watch);
-/* The observer, to be passed to one run. */
+/* Returns the observer of the watch. Pass it to one run. */
 HR_API struct hr_observer hr_page_watch_observer(struct hr_page_watch *watch);
 
-/* The run that a report shows in detail; borrowed; history and ledger are closed. */
+/* The run that a report shows in detail. Everything is borrowed. The history and the ledger are closed. */
 struct hr_page_run {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
   const struct hr_result *result;
   const struct hr_history *history;
   struct hr_page_watch *watch;
-  const struct hr_ledger *ledger; /* with the cost of each job; NULL: nothing has a price */
+  const struct hr_ledger *ledger; /* has the cost of each job; NULL: the run has no prices */
   const struct hr_summary *summary;
   const struct hr_run_label *label;
   const struct hr_perf *perf;
 };
 
+/* The contents of a report. Everything is borrowed. */
 struct hr_page {
-  const char *kind;                    /* "run", "compare", "sweep", "plan" */
-  const char *title;                   /* title of the page */
-  const char *command;                 /* the command that writes the report */
-  const struct hr_page_run *run;       /* NULL: none */
-  const char *compare, *sweep, *plan;  /* documents of other kinds, as JSON; NULL: none */
-  const char *why;                     /* why the jobs of `run` waited (hr_why_json); NULL: none */
-  const char *workload;                /* statistics of its trace (hr_trace_stats_json); NULL: none */
-  const char *baseline;                /* summary of a run to compare with; NULL: none */
-  const char *baseline_name;           /* its name for the user */
-  const struct hr_notes *const *notes; /* n_notes lists */
+  const char *kind;              /* "run", "compare", "sweep", "plan" */
+  const char *title;             /* title of the page */
+  const char *command;           /* command line that writes this report */
+  const struct hr_page_run *run; /* the run that the report shows in detail; NULL: none */
+  /* JSON documents of a comparison, a sweep or a plan; NULL: none */
+  const char *compare, *sweep, *plan;
+  const char *why;           /* JSON document of hr_why_json: why jobs of `run` waited; NULL: none */
+  const char *workload;      /* JSON document of hr_trace_stats_json: statistics of the trace of `run`; NULL: none */
+  const char *baseline;      /* JSON summary of a run with which `run` is compared; NULL: none */
+  const char *baseline_name; /* name of that run for the user */
+  const struct hr_notes *const *notes; /* [n_notes] lists of notes */
   size_t n_notes;
   const struct hr_notes *assumptions; /* NULL: none */
-  const char *template_html;          /* replaces the built-in template; NULL: that one */
+  const char *template_html;          /* replaces the built-in template; NULL: the built-in template */
 };
 
-/* Whether the library has a built-in template. */
+/* Whether the library contains the built-in template. */
 HR_API bool hr_page_is_built(void);
-/* Writes the report, completely or not at all; `path` "-" is standard output. HR_BAD_INPUT without a template,
-   or if the given one has no place for the document. */
+/* Writes the report, completely or not at all. `path` "-" is standard output. Returns HR_BAD_INPUT if there is no
+   template, or if the template has no place for the document. */
 HR_API enum hr_status hr_page_write(const char *path, const struct hr_page *page, struct hr_error *error);
 
 #ifdef __cplusplus

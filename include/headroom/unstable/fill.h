@@ -3,10 +3,10 @@
 #define HEADROOM_UNSTABLE_FILL_H
 
 /*
- * How much of a cluster placement rules can fill: the experiment of Weng et al. ("Beware of Fragmentation", ATC'23).
- * Pods are drawn from a trace with replacement until they request `to` times the cluster's GPUs, shuffled, and
- * submitted one by one; none leaves, and pods that do not fit fail. All rules see the same pods for a seed.
- * docs/researcher/fill.md has the details.
+ * Filling experiments: how much of a cluster the placement rules can allocate, as measured by Weng et al. ("Beware of
+ * Fragmentation", ATC'23). Pods are drawn from a trace with replacement until they request `to` times the GPUs of the
+ * cluster. They are shuffled and submitted one by one. Pods never leave, and a pod that does not fit fails. For one
+ * seed, all rules get the same pods. docs/researcher/fill.md has the details.
  */
 
 #include "headroom/report.h"
@@ -17,47 +17,52 @@
 extern "C" {
 #endif
 
+/* Limits on the number of seeds and on `to`. */
 #define HR_MAX_FILL_SEEDS 1000
 #define HR_MAX_FILL_TO 10.0 /* times the cluster's GPUs */
 
-/* Borrowed, and must outlive the result. */
+/* The input. Everything is borrowed and must outlive the result. */
 struct hr_fill_config {
-  const struct hr_scenario *scenario; /* its policy is not used; its seed is the first seed */
+  const struct hr_scenario *scenario; /* its policy is ignored; its seed is the first seed */
   const struct hr_trace *trace;
-  const struct hr_packing_rule *const *rules;
+  const struct hr_packing_rule *const *rules; /* [n_rules] */
   uint32_t n_rules, n_seeds;
-  double to; /* at least 0.01 */
+  double to; /* requested GPUs / GPUs of the cluster, from 0.01 to HR_MAX_FILL_TO */
   uint32_t n_threads;
-  struct hr_progress progress; /* pods of all runs, approximately; called from any thread, one at a time */
+  /* counts pods of all runs, approximately; called from any thread, but not concurrently */
+  struct hr_progress progress;
 };
 
-/* The state when pods have requested a whole per cent of the cluster's GPUs, or slightly more. */
+/* The state at the first pod with which the requested GPUs reach a whole per cent of the cluster's GPUs. */
 struct hr_fill_row {
   double alloc_pct; /* GPUs allocated, in per cent of the cluster's GPUs */
   double frag_pct;  /* sum of F (headroom/unstable/fragmentation.h) over nodes, in per cent of the cluster's GPUs */
-  uint64_t failed;  /* pods that failed so far */
+  uint64_t failed;  /* number of pods that have failed so far */
 };
 
-/* Runs all rules and seeds on threads; results do not depend on their number. The caller destroys `*fill`. */
+/* Executes all rules and seeds on `n_threads` threads. Results do not depend on the number of threads. The caller frees
+   `*fill` with hr_fill_destroy. */
 struct hr_fill;
 HR_API enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fill, struct hr_error *error);
 HR_API void hr_fill_destroy(struct hr_fill *fill);
 
-/* Per cents requested: 1 .. hr_fill_last. */
+/* Rows exist for 1 .. hr_fill_last per cent of requested GPUs. hr_fill_seed returns the seed with index `index`.
+   hr_fill_at returns the row of a rule, a seed and a whole per cent. */
 HR_API uint32_t hr_fill_last(const struct hr_fill *fill);
 HR_API uint64_t hr_fill_seed(const struct hr_fill *fill, uint32_t index);
 HR_API struct hr_fill_row hr_fill_at(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index, uint32_t pct);
 
-/* Means over seeds, and half widths of their 95 % confidence intervals (Student's t), which are NAN for one seed. */
+/* Means over seeds, and half widths of their 95 % confidence intervals (Student's t). The half widths are NAN for one
+   seed. */
 struct hr_fill_mean {
   double alloc_pct, alloc_margin, frag_pct, frag_margin, failed, failed_margin;
 };
 HR_API struct hr_fill_mean hr_fill_mean_at(const struct hr_fill *fill, uint32_t rule, uint32_t pct);
 
-/* Prints the table, 80 columns wide. `perf` (may be NULL): sim_s is the time of all runs together. */
+/* Prints the results as a table, 80 columns wide. `perf` may be NULL; its sim_s is the sum over all runs. */
 HR_API enum hr_status hr_fill_print(FILE *out, const struct hr_fill *fill, const struct hr_perf *perf, bool colour);
-/* Writes files; `path` "-" is standard output. CSV: policy,seed,arrived_pct,alloc_pct,frag_pct,failed, one row per
-   whole per cent. */
+/* Write the results to a file; `path` "-" is standard output. CSV: one row per whole per cent, with the columns
+   policy,seed,arrived_pct,alloc_pct,frag_pct,failed. */
 HR_API enum hr_status hr_fill_write_csv(const char *path, const struct hr_fill *fill, struct hr_error *error);
 HR_API enum hr_status hr_fill_write_json(const char *path, const struct hr_fill *fill, const struct hr_perf *perf,
                                          struct hr_error *error);

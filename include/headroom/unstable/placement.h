@@ -12,17 +12,18 @@ extern "C" {
 #endif
 
 /*
- * Placement of single tasks: rules that score nodes and select GPUs by the state of each GPU, CPU and memory, like
- * those of the Kubernetes scheduler and the fragmentation-aware one of Weng et al. ("Beware of Fragmentation", ATC'23).
- * docs/researcher/fill.md defines each rule.
+ * Placement of single tasks. A rule scores nodes and selects GPUs by the state of each GPU, CPU and memory. The rules
+ * are like those of the Kubernetes scheduler and the fragmentation-aware rule of Weng et al. ("Beware of
+ * Fragmentation", ATC'23). docs/researcher/fill.md defines each rule.
  *
- * All memory comes from the arena; functions that create something return NULL if memory is exhausted. Threads must not
- * share packers; requests and typical pods are immutable.
+ * All memory is from the arena; functions that create something return NULL if memory is exhausted. Each thread needs
+ * its own packer; requests and typical pods can be shared, because they are immutable.
  */
 
 /* ---- Rules ---- */
 
-/* Kinds of tasks as in the gpu-clustering rule: no GPU, a share of a GPU, 1 GPU, 2 GPUs, ... */
+/* The kind of a task, for the rule gpu-clustering: HR_KIND_NO_GPU, HR_KIND_SHARE (a share of a GPU), and HR_KIND_WHOLE
+   + n - 1 for n whole GPUs. */
 #define HR_KIND_NO_GPU 0u
 #define HR_KIND_SHARE 1u
 #define HR_KIND_WHOLE 2u
@@ -31,69 +32,72 @@ static inline uint32_t hr_request_kind(const struct hr_request *request) {
   return request->gpu_milli < HR_WHOLE_GPU_MILLI ? HR_KIND_SHARE : HR_KIND_WHOLE + request->gpus - 1;
 }
 
-/* What a rule may use. */
+/* The input of a rule. Everything is borrowed. */
 struct hr_packing {
   const struct hr_gpu_inventory *inventory;
   const struct hr_cluster_spec *cluster;
-  uint64_t max_cpu_milli, max_gpu_milli; /* maximum over nodes, at least 1 */
-  uint32_t n_kinds;
-  const uint32_t *tasks;         /* [n_nodes]: number of tasks */
-  const uint32_t *tasks_of_kind; /* [n_nodes][n_kinds]: number of tasks */
+  /* maximum over all nodes of the milli-CPUs and the milli-GPUs of a node; at least 1 */
+  uint64_t max_cpu_milli, max_gpu_milli;
+  uint32_t n_kinds;              /* number of kinds of tasks */
+  const uint32_t *tasks;         /* [n_nodes]: number of tasks on the node */
+  const uint32_t *tasks_of_kind; /* [n_nodes][n_kinds]: number of tasks of each kind */
   const struct hr_typical_pods *typical;
-  struct hr_fragmentation *fragmentation; /* NULL unless the rule uses it */
-  uint64_t seed, finds;                   /* finds: number of searches so far */
+  struct hr_fragmentation *fragmentation; /* NULL unless the rule has `wants_fragmentation` */
+  uint64_t seed, finds;                   /* finds: number of searches so far, which indexes random draws */
 };
 
-/* A rule selects the node with the highest score among those on which the task fits, the first of equal ones. */
+/* A rule. It selects the node with the highest score among the nodes on which the task fits; of equal nodes, the
+   first. */
 struct hr_packing_rule {
   const char *name, *summary;
-  /* The score of a node on which the request fits, 0 .. INT32_MAX - 1: a function of the node's free resources and
-     its tasks. NULL: a random node, uniformly. */
+  /* Returns the score of a node on which the request fits, from 0 to INT32_MAX - 1. The score depends only on the free
+     resources of the node and its tasks. NULL: the rule selects a random node, uniformly. */
   int32_t (*score)(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
-  /* The GPUs to take of the selected node; NULL: hr_gpu_inventory_pick. */
+  /* Returns the set of GPUs of the selected node that the task takes. NULL: hr_gpu_inventory_pick. */
   uint64_t (*pick)(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
-  bool wants_fragmentation;
-  bool scores_nodes; /* the score of a node is the same for all requests that fit on it */
+  bool wants_fragmentation; /* the rule reads `fragmentation` */
+  bool scores_nodes;        /* the score of a node is the same for all requests that fit on the node */
 };
-/* All rules, terminated by NULL. */
+/* Returns all rules, terminated by NULL. */
 HR_API const struct hr_packing_rule *const *hr_packing_rules(void);
-/* Finds a rule; NULL if none has that name, and `error` suggests the nearest name. */
+/* Finds a rule by name. Returns NULL if no rule has the name; `error` then suggests the nearest name. */
 HR_API const struct hr_packing_rule *hr_packing_rule_find(const char *name, struct hr_error *error);
 
 /* ---- Packer ---- */
 
-/* Borrowed. */
+/* The configuration of a packer. Everything is borrowed. */
 struct hr_packer_config {
   const struct hr_packing_rule *rule;
-  const struct hr_gpu_inventory *inventory; /* the present state; report each change of it to the packer */
+  const struct hr_gpu_inventory *inventory; /* the present state; the caller reports each change of it to the packer */
   const struct hr_cluster_spec *cluster;
   struct hr_acceptance acceptance;
-  const struct hr_request *requests;
+  const struct hr_request *requests; /* [n_requests] */
   uint32_t n_requests;
-  const struct hr_typical_pods *typical; /* may be NULL unless the rule uses fragmentation */
+  const struct hr_typical_pods *typical; /* may be NULL if the rule does not use fragmentation */
   uint64_t seed;
 };
 
 /*
- * A packer stores, for each request that was ever searched for, the scores of all nodes in a tournament tree. A search
- * costs one score per node that changed since the previous search for that request, plus the logarithm of the number of
- * nodes. If scores do not depend on the request, it costs that for eight requests together.
+ * A packer finds nodes by a rule. For each request for which a search was made, it stores the scores of all nodes in a
+ * tournament tree. A search computes the scores of the nodes that changed since the last search for the same request,
+ * and then takes O(log n) for n nodes. If scores do not depend on the request, eight requests share these computations.
  */
 struct hr_packer;
 HR_API struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packer_config *config);
-/* Finds a node and GPUs for one task of the request. False if it fits nowhere. */
+/* Finds a node and its GPUs for one task of requests[request]. Returns false if the task fits on no node. */
 HR_API bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus);
-/* As hr_packer_find, limited to consecutive nodes; also looks at each of them. */
+/* As hr_packer_find, but limited to the nodes first .. first + n_nodes - 1. Takes additional O(n_nodes). */
 HR_API bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes,
                                  hr_node *node, uint64_t *gpus);
-/* The number of searches so far, by which random draws are indexed; and its reset, which undoes the count of
-   searches for feasibility only. */
+/* hr_packer_finds returns the number of searches so far, which indexes random draws. hr_packer_rewind resets the
+   number, so that searches that only tested feasibility do not affect later draws. */
 HR_API uint64_t hr_packer_finds(const struct hr_packer *packer);
 HR_API void hr_packer_rewind(struct hr_packer *packer, uint64_t finds);
-/* Call these after hr_gpu_inventory_take and hr_gpu_inventory_give. */
+/* Report changes to the packer: call hr_packer_taken after each hr_gpu_inventory_take, and hr_packer_given after each
+   hr_gpu_inventory_give. */
 HR_API void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node);
 HR_API void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node);
-/* Call this after any other change of a node's free resources. */
+/* Reports any other change of the free resources of a node to the packer. */
 HR_API void hr_packer_changed(struct hr_packer *packer, hr_node node);
 
 #ifdef __cplusplus

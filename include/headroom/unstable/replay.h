@@ -3,8 +3,8 @@
 #define HEADROOM_UNSTABLE_REPLAY_H
 
 /*
- * A complete run of a scenario: creates the observers that a summary needs, adds those of the caller, runs, closes the
- * accounts, and summarizes.
+ * A complete run of a scenario. A replay creates the observers that a summary needs, adds those of the caller, runs the
+ * simulation, closes the accounts, and computes the summary.
  *
  *   struct hr_replay replay;
  *   status = hr_replay_init(&replay, &config, &error);
@@ -23,44 +23,47 @@ extern "C" {
 
 enum { HR_REPLAY_MAX_OBSERVERS = 16 };
 
+/* The input of a replay. Everything is borrowed and must outlive the replay. */
 struct hr_replay_config {
   const struct hr_scenario *scenario;
   const struct hr_trace *trace;
-  const struct hr_policy_choice *policy; /* overrides the scenario's; NULL: the scenario's */
-  uint64_t seed;                         /* overrides the scenario's; must be set */
-  bool check;                            /* checked mode */
-  bool costs_by_job;                     /* the ledger also records the cost of each job */
-  bool alerts;                           /* evaluate the scenario's alerts */
+  /* used instead of the policy of the scenario; NULL: the policy of the scenario */
+  const struct hr_policy_choice *policy;
+  uint64_t seed;     /* seed of the run; the seed of the scenario is ignored */
+  bool check;        /* checked mode: verify all invariants during the run */
+  bool costs_by_job; /* the ledger also records the cost of each job */
+  bool alerts;       /* evaluate the alerts of the scenario */
   struct hr_progress progress;
 };
 
-/* The state and the results of a replay; all of it belongs to the replay. */
+/* The state and the results of a replay. All members belong to the replay. */
 struct hr_replay {
   struct hr_replay_config config;
   struct hr_usage *usage;
-  struct hr_ledger *ledger; /* ledger and meter: NULL if nothing has a price */
+  struct hr_ledger *ledger; /* `ledger` and `meter` are NULL if the scenario has no prices */
   struct hr_meter *meter;
-  struct hr_links *links;   /* NULL unless networks have speeds */
-  struct hr_alerts *alerts; /* NULL unless requested */
+  struct hr_links *links;   /* NULL unless the scenario has network speeds */
+  struct hr_alerts *alerts; /* NULL unless requested in the configuration */
   struct hr_observer observers[HR_REPLAY_MAX_OBSERVERS];
   uint32_t n_observers;
   struct hr_result *result;
   struct hr_summary *summary;
-  struct hr_notes notes; /* on the results */
-  uint64_t preemptions;  /* jobs stopped by the policy */
-  uint64_t restarts;     /* starts of jobs after their first */
-  double sim_s;          /* wall-clock time of the run */
-  double seconds;        /* wall-clock time of everything */
+  struct hr_notes notes; /* notes on the results */
+  uint64_t preemptions;  /* number of times that the policy stopped a job */
+  uint64_t restarts;     /* number of starts of jobs after their first start */
+  double sim_s;          /* wall-clock time of the simulation, in seconds */
+  double seconds;        /* wall-clock time of all steps, in seconds */
 };
 
-/* Initializes a replay. Call hr_replay_finish whatever it returns. What `config` points to must outlive it. */
+/* Initializes a replay. Call hr_replay_finish even if it fails. */
 HR_API enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config,
                                      struct hr_error *error);
-/* Adds an observer, which is notified after the existing ones and may read `replay->usage` at the same instant.
-   HR_BAD_INPUT if there are too many. */
+/* Adds an observer after the existing ones, so it can read `replay->usage` at the same instant. Returns HR_BAD_INPUT if
+   there are more than HR_REPLAY_MAX_OBSERVERS observers. */
 HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error);
-/* Runs the scenario. Must be called once. */
+/* Runs the simulation and sets the results. Call it once. */
 HR_API enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error);
+/* Frees everything that belongs to the replay. */
 HR_API void hr_replay_finish(struct hr_replay *replay);
 
 #ifdef __cplusplus

@@ -3,9 +3,9 @@
 #define HEADROOM_UNSTABLE_STRESS_H
 
 /*
- * Stress tests of a scenario: more spot interruptions, other prices, an unavailable GPU type. The scenario is changed
- * in place, after it is loaded and before it runs; nothing else changes a loaded scenario. docs/planner/spot.md
- * describes the effect on each interruption model.
+ * Stress tests of a scenario: more spot interruptions, other prices, an unavailable GPU type. A stress modifies a
+ * loaded scenario in place before its run; no other function modifies a loaded scenario. docs/planner/spot.md describes
+ * the effect on each model of interruptions.
  */
 
 #include "headroom/scenario.h"
@@ -14,20 +14,27 @@
 extern "C" {
 #endif
 
+/* A stress. A factor of 1 means no change. */
 struct hr_stress {
-  double spot_reclaims;    /* factor on the reclaim rate of spot nodes: 0.001 to 1000 */
-  double spot_price;       /* factor on spot prices, at each step: 0 to 1000, in millionths */
-  double on_demand_price;  /* factor on the prices of on-demand pools, and on the on-demand price of every pool's GPU */
-  const char *without_gpu; /* a GPU type that is unavailable: its pools get no nodes. Case is ignored; NULL: none */
+  double spot_reclaims; /* factor on the rate of spot reclaims, 0.001 to 1000 */
+  double spot_price;    /* factor on spot prices, 0 to 1000, rounded to millionths; applies to each price step */
+  /* factor on the prices of on-demand pools, and on the on-demand price of the GPUs of each pool */
+  double on_demand_price;
+  /* name of a GPU type, ignoring case; pools of this type get no nodes. NULL: none */
+  const char *without_gpu;
 };
 
-/* Defaults: all factors 1, all types available. */
+/* Sets the defaults: all factors are 1 and all GPU types are available. */
 HR_API void hr_stress_init(struct hr_stress *stress);
 
-/* Applies a stress; factors multiply those of an earlier stress. Prices are rounded half up to micro-dollars. If a
-   type is unavailable, the other pools retain their node order, allocation stays per GPU if it was, and quotas do
-   not change. HR_BAD_INPUT, without changing the scenario, if a factor, or a resulting price or rate, is out of
-   range, or if no pool has the GPU type; the error suggests the nearest. */
+/*
+ * Applies a stress to a scenario. If the scenario was stressed before, the factors multiply. Prices are rounded half up
+ * to micro-dollars. If a GPU type is unavailable, the other pools keep their node order and quotas do not change. If
+ * allocation was per GPU, it stays per GPU.
+ *
+ * Returns HR_BAD_INPUT if a factor, a resulting price or a resulting rate is out of range, or if no pool has the GPU
+ * type; `error` suggests the nearest type. In this case the scenario is unchanged.
+ */
 HR_API enum hr_status hr_scenario_stress(struct hr_scenario *scenario, const struct hr_stress *stress,
                                          struct hr_error *error);
 

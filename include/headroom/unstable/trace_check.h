@@ -3,8 +3,9 @@
 #define HEADROOM_UNSTABLE_TRACE_CHECK_H
 
 /*
- * Findings: errors and suspicious values in a trace, reported before it is simulated. Read the trace with `lenient`, so
- * that invalid rows become findings. docs/reference/trace-check.md defines when each finding is made and why.
+ * Trace checks: errors and suspicious values in a trace, reported as findings before it is simulated. Read the trace
+ * with `lenient`; invalid rows are then findings. docs/reference/trace-check.md defines the condition and the reason of
+ * each finding.
  */
 
 #include "headroom/base.h"
@@ -15,10 +16,11 @@
 extern "C" {
 #endif
 
+/* How serious a finding is. The columns: enumerator, name in files. */
 #define HR_SEVERITY_TABLE(X)                                                                                           \
-  X(HR_SEVERITY_NOTE, "note")       /* information; nothing may be wrong */                                            \
-  X(HR_SEVERITY_WARNING, "warning") /* suspicious: results may not mean what they seem to */                           \
-  X(HR_SEVERITY_ERROR, "error")     /* wrong: rows are lost, jobs never run, or queues never drain */
+  X(HR_SEVERITY_NOTE, "note")       /* information; the trace may be correct */                                        \
+  X(HR_SEVERITY_WARNING, "warning") /* suspicious; results may be misleading */                                        \
+  X(HR_SEVERITY_ERROR, "error")     /* wrong; rows are lost, jobs can never run, or the queue grows without bound */
 
 enum hr_severity {
 #define HR_SEVERITY_NAME(name, text) name,
@@ -28,7 +30,8 @@ enum hr_severity {
 };
 HR_API const char *hr_severity_name(enum hr_severity severity);
 
-/* Kinds of findings, in the order of output within a severity. The codes are a stable interface. */
+/* The kinds of findings, in the order of output within a severity. The columns: enumerator, code. Codes never
+   change. */
 #define HR_FINDING_TABLE(X)                                                                                            \
   X(HR_FINDING_BAD_ROWS, "bad-rows")                                                                                   \
   X(HR_FINDING_DUPLICATE_IDS, "duplicate-ids")                                                                         \
@@ -90,59 +93,70 @@ enum hr_finding_code {
       HR_N_FINDINGS
 };
 HR_API const char *hr_finding_name(enum hr_finding_code code);
-/* What such a finding means for a simulation, and what can be done about it, as sentences. */
+/* hr_finding_meaning returns what such a finding means for a simulation; hr_finding_advice returns what users can do
+   about it. Both are sentences. */
 HR_API const char *hr_finding_meaning(enum hr_finding_code code);
 HR_API const char *hr_finding_advice(enum hr_finding_code code);
-/* Parses a set of codes, "burst,gap". HR_BAD_INPUT with the nearest code for an unknown one. */
+/* Parses a list of codes such as "burst,gap" into a set. On HR_BAD_INPUT for an unknown code, `error` suggests the
+   nearest code. */
 HR_API enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], struct hr_error *error);
 
+/* A finding. */
 struct hr_finding {
   enum hr_finding_code code;
   enum hr_severity severity;
-  char *text;         /* the finding, with figures */
-  char *subject;      /* a GPU type, a column, a user; NULL: none */
-  uint64_t count, of; /* number of jobs (or rows, hours, days), and of how many; both 0: nothing is counted */
-  uint64_t line;      /* of the first one in the file; 0: unknown */
-  hr_job job;         /* the first one; HR_NONE: no particular job */
+  char *text;    /* the finding as text, with figures */
+  char *subject; /* the GPU type, column or user that the finding is about; NULL: none */
+  /* number of jobs (or rows, hours, days) with the problem, and number of those examined; both 0 if nothing is
+     counted */
+  uint64_t count, of;
+  uint64_t line; /* line of the first such job or row in the file; 0: unknown */
+  hr_job job;    /* the first such job; HR_NONE: none */
 };
 
-/* The demand for a closed set of pools (its jobs accept no others) while jobs are submitted. Jobs are assumed to
-   start at submission, at the highest speed in these pools. */
+/* The demand for a closed set of pools, compared with the capacity of these pools, while jobs are submitted. The demand
+   is that of all jobs that accept only pools of the set. Jobs are assumed to start at submission and to run at the
+   highest speed that these pools have for them. */
 struct hr_offered_load {
-  char *gpu_types;  /* of the pools, "A10|T4" */
-  uint64_t gpus;    /* of the pools, including all nodes that may come */
-  double gpu_hours; /* requested */
-  double load;      /* demand relative to capacity from the first to the last submit; 1: all of it */
-  double within;    /* the same, counting only work before the last submit, if all jobs started at once */
-  /* days: since the first submit, the last one may be partial; over: days with more demand than capacity */
+  char *gpu_types;  /* GPU types of the pools, such as "A10|T4" */
+  uint64_t gpus;    /* number of GPUs of the pools, including nodes that are not always present */
+  double gpu_hours; /* GPU-hours requested by these jobs */
+  /* demand / capacity from the first to the last submit; 1: the pools are fully used */
+  double load;
+  /* as `load`, but without work that would be done after the last submit even if all jobs started at submission */
+  double within;
+  /* days: number of days since the first submit, of which the last may be partial; over: number of days on which demand
+     exceeds capacity */
   uint32_t days, over;
-  double worst; /* the highest load of a day */
-  uint32_t worst_day;
-  double backlog_h; /* the maximum backlog of work, in hours of all these GPUs */
+  double worst;       /* maximum load of a day */
+  uint32_t worst_day; /* number of that day, from 0 */
+  double backlog_h;   /* maximum backlog of work, in hours of all GPUs of the pools */
 };
 
+/* The input of a trace check. Everything is borrowed and must outlive the check. */
 struct hr_trace_check_config {
   const struct hr_trace *trace; /* read with `lenient` */
-  /* The cluster to compare with, and its name in output; NULL: none. The other members are those of its scenario and
-     may be NULL. */
+  /* The cluster with which the trace is compared, and its name in output; NULL: no comparison. `classes` and `speeds`
+     are those of the cluster's scenario. */
   const struct hr_cluster_spec *cluster;
   const char *cluster_name;
-  const struct hr_class_spec *classes; /* [HR_N_CLASSES]; must be set if `cluster` is */
-  const struct hr_speeds *speeds;
-  bool allowed[HR_N_FINDINGS]; /* findings to skip */
+  const struct hr_class_spec *classes; /* [HR_N_CLASSES]; must be set if `cluster` is set */
+  const struct hr_speeds *speeds;      /* may be NULL */
+  bool allowed[HR_N_FINDINGS];         /* [code]: skip these findings */
 };
 
 struct hr_trace_check;
-/* Makes the findings. The objects of the configuration must outlive the check. Fails with HR_NO_MEMORY only. */
+/* Checks a trace. The caller frees `*check` with hr_trace_check_destroy. Fails with HR_NO_MEMORY only. */
 HR_API enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
                                           struct hr_error *error);
 HR_API void hr_trace_check_destroy(struct hr_trace_check *check);
 
-/* The findings, by severity (highest first), then by code. They belong to the check. */
+/* Returns the findings, sorted by severity (highest first) and code, and sets `*count`. They belong to the check.
+   hr_trace_check_count returns the number of findings of a severity. */
 HR_API const struct hr_finding *hr_trace_check_findings(const struct hr_trace_check *check, size_t *count);
 HR_API size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_severity severity);
-/* The load of each closed set of pools, the highest first; none without a cluster, or if all jobs are submitted at
-   once. */
+/* Returns the load of each closed set of pools, highest load first, and sets `*count`. The list is empty without a
+   cluster, and if all jobs are submitted at one instant. It belongs to the check. */
 HR_API const struct hr_offered_load *hr_trace_check_loads(const struct hr_trace_check *check, size_t *count);
 
 #ifdef __cplusplus

@@ -4,12 +4,13 @@
 
 /*
  * Transformations of traces before they are replayed: cutting, scaling, merging, anonymising, shuffling.
- * docs/reference/traces.md says what each of them preserves.
+ * docs/reference/traces.md defines what each transformation preserves.
  *
- * Each function makes a new trace, which the caller destroys and which borrows nothing; on failure `*made` is NULL.
- * Jobs are sorted by submit, jobs of one instant in the order of their source. Notes are copied. A result without jobs
- * is HR_BAD_INPUT. If the submit of a job changes, its deadline and recorded start move with it. Draws depend on the
- * seed and on the job's position in the trace only: the same input gives the same trace on any machine.
+ * Each function creates a new trace, which borrows nothing; the caller frees it with hr_trace_destroy. On failure
+ * `*made` is NULL. Jobs are sorted by submit; jobs of one instant are in the order of their source. Notes are copied.
+ * If the submit of a job changes, its deadline and its recorded start move with it. Random draws depend only on the
+ * seed and on the position of the job in the trace, so the same input gives the same trace on every machine.
+ * HR_BAD_INPUT if the result has no jobs.
  */
 
 #include "headroom/base.h"
@@ -23,40 +24,43 @@ extern "C" {
 
 /* ---- Cutting ---- */
 
-/* Selects jobs that are submitted in [from_us, to_us), relative to the first submit, and match the lists. Times are
-   unchanged. Lists are borrowed; an empty list matches everything. */
+/* A borrowed list of names. */
 struct hr_name_list {
   const char *const *text;
   size_t count;
 };
+/* The jobs to select, by submit time, tenant, user and GPU type. An empty list matches all jobs. Submit times are
+   unchanged. */
 struct hr_cut_spec {
-  int64_t from_us, to_us;
+  int64_t from_us, to_us; /* the window [from_us, to_us) in which jobs are submitted, relative to the first submit */
   struct hr_name_list tenants, users;
-  struct hr_name_list gpu_types; /* acceptable types of the job; jobs that accept any type match */
-  uint32_t max_jobs;             /* the first ones only; 0: all */
-  /* Also include jobs that were submitted before the window and were running at its beginning, according to the
-     recorded starts: they are submitted at the beginning with their remaining work. Limit and estimate are reduced
-     by the time already run, ids are unchanged, fail_at becomes unknown. Requires recorded starts. */
+  struct hr_name_list gpu_types; /* GPU types that the job accepts; a job that accepts any type matches */
+  uint32_t max_jobs;             /* maximum number of jobs; later jobs are left out. 0: no limit */
+  /* Also select jobs that were submitted before the window and ran at its beginning, according to their recorded
+     starts, which the trace must have. Such a job is submitted at the beginning with its remaining work. Its limit and
+     its estimate are reduced by the time that it has run; its id is unchanged; its fail_at becomes unknown. */
   bool keep_running;
 };
-/* Defaults: all jobs. */
+/* Sets the defaults: all jobs are selected. */
 HR_API void hr_cut_spec_init(struct hr_cut_spec *spec);
 HR_API enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec,
                                        struct hr_trace **made, struct hr_error *error);
-/* Parses a time, to microseconds from the trace's first submit: "36h", "2d", "90" (seconds) and "1d12h" are relative
-   to the first submit; "2026-11-21T08:30" is a date, for traces with dates; "@1500" is seconds on the clock of a
-   trace without dates. `option` is named in errors. */
+/* Parses a time into `*us`, microseconds from the first submit of the trace. "36h", "2d", "90" (seconds) and "1d12h"
+   are relative to the first submit. "2026-11-21T08:30" is a date, for traces with dates. "@1500" is seconds on the
+   clock of a trace without dates. `option` is the name of the option in error messages. */
 HR_API enum hr_status hr_trace_time_parse(const struct hr_trace *trace, const char *option, const char *text,
                                           int64_t *us, struct hr_error *error);
-/* Parses a duration as above, at least 0; with a leading `-` if `may_be_negative`. */
+/* Parses a duration such as "36h", "90" (seconds) or "1d12h" into `*us`. Durations are at least 0; a leading `-` is
+   accepted if `may_be_negative`. `option` is the name of the option in error messages. */
 HR_API enum hr_status hr_span_parse(const char *option, const char *text, bool may_be_negative, int64_t *us,
                                     struct hr_error *error);
 
 /* ---- Scaling ---- */
 
+/* How the load of a trace is scaled. The columns: enumerator, name as users type it. */
 #define HR_SCALING_TABLE(X)                                                                                            \
-  X(HR_SCALING_THIN, "thin")           /* keep each job with probability `load` */                                     \
-  X(HR_SCALING_DUPLICATE, "duplicate") /* repeat each job `load` times, copies at about the same time */               \
+  X(HR_SCALING_THIN, "thin")           /* keep each job with the probability `load` */                                 \
+  X(HR_SCALING_DUPLICATE, "duplicate") /* repeat each job `load` times on average, at about the same time */           \
   X(HR_SCALING_COMPRESS, "compress")   /* divide the times between submits by `load` */
 
 enum hr_scaling {
@@ -70,25 +74,33 @@ HR_API const char *hr_scaling_name(enum hr_scaling scaling);
 #define HR_MIN_LOAD_SCALE 0.001
 #define HR_MAX_LOAD_SCALE 1000.0
 
+/* The parameters of scaling. */
 struct hr_scale_spec {
   enum hr_scaling by;
-  double load;       /* relative to the trace: at most 1 to thin, at least 1 to duplicate */
-  int64_t jitter_us; /* of copies: uniform within this distance, reflected at the first and last submit */
+  /* load relative to the trace: at most 1 for thinning, at least 1 for duplication */
+  double load;
+  /* maximum distance of a copy from its job, uniformly distributed; times beyond the first or last submit are
+     reflected */
+  int64_t jitter_us;
   uint64_t seed;
 };
 /*
- * Thinning and duplication draw for each job: under one seed, the jobs of a smaller load are a subset of those of a
- * larger one. The id of a copy is its job's with `+1`, `+2`, ... appended (more `+` if ids contain some). Compression
- * divides times since the first submit, rounded to microseconds; run times are unchanged.
+ * Scales the load of a trace. Thinning and duplication draw a random number for each job, so for one seed the jobs of a
+ * smaller load are a subset of the jobs of a larger load. The id of a copy is the id of its job with `+1`, `+2`, ...
+ * appended; more `+` are used if ids contain `+`. Compression divides times since the first submit by `load`, rounded
+ * to microseconds; run times are unchanged.
  */
 HR_API enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
                                          struct hr_trace **made, struct hr_error *error);
 
 /* ---- Merging ---- */
 
+/* How the clocks of merged traces are aligned. HR_ALIGN_CLOCK requires that all traces have dates with time zones, or
+   that all have dates without time zones, or that no trace has dates. The columns: enumerator, name as users type it.
+ */
 #define HR_ALIGN_TABLE(X)                                                                                              \
-  X(HR_ALIGN_CLOCK, "clock") /* by their own clocks, which must be all dates with zones, all dates without, or none */ \
-  X(HR_ALIGN_START, "start") /* all begin where the first one does */
+  X(HR_ALIGN_CLOCK, "clock") /* by their own clocks */                                                                 \
+  X(HR_ALIGN_START, "start") /* all traces begin when the first trace begins */
 
 enum hr_align {
 #define HR_ALIGN_NAME(name, text) name,
@@ -98,18 +110,19 @@ enum hr_align {
 };
 HR_API const char *hr_align_name(enum hr_align align);
 
-/* Tenants that are merged into one. */
+/* Tenants to be merged into the tenant `to`. */
 struct hr_tenant_merge {
   struct hr_name_list from;
   const char *to;
 };
+/* The parameters of merging. */
 struct hr_merge_spec {
   enum hr_align align;
-  /* [n_traces]: prefixes of ids, and of tenants and users if `tells_tenants`, with a `/` between; distinct. NULL: no
-     prefixes; the ids of all traces must be distinct. */
+  /* [n_traces]: distinct prefixes of ids, separated by `/`. NULL: no prefixes; the ids of all traces must then be
+     distinct. */
   const char *const *labels;
-  bool tells_tenants;
-  const struct hr_tenant_merge *tenants; /* by their names with prefixes */
+  bool tells_tenants;                    /* the labels are also prefixes of tenants and users */
+  const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge, by their names with prefixes */
   size_t n_tenants;
 };
 HR_API enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n_traces,
@@ -118,33 +131,36 @@ HR_API enum hr_status hr_transform_merge(const struct hr_trace *const *traces, s
 
 /* ---- Anonymising ---- */
 
+/* Minimum, maximum and default number of hexadecimal digits of a pseudonym. */
 enum { HR_MIN_PSEUDONYM_DIGITS = 4, HR_MAX_PSEUDONYM_DIGITS = 64, HR_PSEUDONYM_DIGITS = 16 };
 
+/* The parameters of anonymising. */
 struct hr_anonymise_spec {
   const void *key; /* borrowed; at least one byte */
   size_t key_bytes;
-  unsigned digits;  /* of a pseudonym */
-  int64_t shift_us; /* added to all times */
-  bool undated;     /* times become seconds since the first submit */
-  uint64_t forget;  /* fields that become unknown (hr_fields_parse) */
+  unsigned digits;  /* number of digits of a pseudonym */
+  int64_t shift_us; /* in microseconds, added to all times */
+  bool undated;     /* dates are replaced by seconds since the first submit */
+  uint64_t forget;  /* set of fields that become unknown (hr_fields_parse) */
 };
-/* Defaults: no key, nothing changed. */
+/* Sets the defaults: no key; times and fields are unchanged. */
 HR_API void hr_anonymise_spec_init(struct hr_anonymise_spec *spec);
 /*
- * Ids, users, tenants and models become pseudonyms: `j-`, `u-`, `t-` or `m-` and the first digits of HMAC-SHA-256(key,
- * KIND || 0 || name) in hexadecimal, with KIND "job", "user", "tenant" or "model" (RFC 2104, FIPS 198-1). Equal names
- * have equal pseudonyms under one key, in every trace. A collision of two names of a kind is an error. What a
- * simulation depends on (GPU types, regions, sizes, times) is unchanged.
+ * Replaces ids, users, tenants and models by pseudonyms. A pseudonym is `j-`, `u-`, `t-` or `m-`, followed by the first
+ * digits of HMAC-SHA-256(key, KIND || 0 || name) in hexadecimal, with KIND "job", "user", "tenant" or "model" (RFC
+ * 2104, FIPS 198-1). With one key, equal names have equal pseudonyms in all traces. Returns HR_BAD_INPUT if two names
+ * of one kind get the same pseudonym. Inputs of a simulation (GPU types, regions, sizes, times) are unchanged.
  */
 HR_API enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const struct hr_anonymise_spec *spec,
                                              struct hr_trace **made, struct hr_error *error);
 
 /* ---- Shuffling ---- */
 
+/* What is permuted. The columns: enumerator, name as users type it. */
 #define HR_SHUFFLING_TABLE(X)                                                                                          \
-  X(HR_SHUFFLE_ARRIVALS, "arrivals") /* permute jobs among the trace's submit times */                                 \
-  X(HR_SHUFFLE_ROWS, "rows")         /* permute jobs that are submitted at one instant */                              \
-  X(HR_SHUFFLE_USERS, "users")       /* permute users, with their tenants, among jobs */
+  X(HR_SHUFFLE_ARRIVALS, "arrivals") /* permute the jobs among the submit times of the trace */                        \
+  X(HR_SHUFFLE_ROWS, "rows")         /* permute the jobs that are submitted at the same instant */                     \
+  X(HR_SHUFFLE_USERS, "users")       /* permute the users, with their tenants, among the jobs */
 
 enum hr_shuffling {
 #define HR_SHUFFLING_NAME(name, text) name,
@@ -160,37 +176,39 @@ HR_API enum hr_status hr_transform_shuffle(const struct hr_trace *trace, enum hr
 
 /* ---- Reports ---- */
 
+/* The size of a trace. */
 struct hr_trace_size {
   uint32_t n_jobs;
-  double gpu_hours; /* GPUs, or shares of them, x run time */
+  double gpu_hours; /* sum of GPUs, or shares of GPUs, x run time */
   int64_t span_us;  /* from the first to the last submit */
 };
 HR_API struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace);
 
+/* An input file of a transformation. */
 struct hr_transform_input {
   const char *path;
   struct hr_trace_size size;
 };
-/* The transformation and its figures; borrowed. */
+/* A transformation that was done, for reports. Everything is borrowed. */
 struct hr_transformation {
-  const char *action; /* "convert", "cut", "scale", "merge", "anonymise", "shuffle" */
-  const struct hr_transform_input *inputs;
+  const char *action;                      /* "convert", "cut", "scale", "merge", "anonymise", "shuffle" */
+  const struct hr_transform_input *inputs; /* [n_inputs] */
   size_t n_inputs;
   struct hr_trace_size out;
-  const char *path; /* of the output */
+  const char *path; /* path of the output */
   const struct hr_trace_written *written;
-  const char *method; /* "thin", "arrivals", ...; NULL: there is only one */
+  const char *method; /* the method, such as "thin" or "arrivals"; NULL: the action has only one method */
   uint64_t seed;
-  bool seeded;
+  bool seeded; /* `seed` was used */
 };
 
-/* Statistics of a trace: sizes and run times of jobs, arrivals by user and time, inequality, fitted distributions.
+/* Statistics of a trace: sizes and run times of jobs, arrivals by user and by time, inequality, fitted distributions.
    docs/reference/trace-stats.md defines them. */
 
 struct hr_trace_stats;
 
-/* Computes the statistics. The trace must outlive them. Threads may do this for one trace concurrently. Fails with
-   HR_NO_MEMORY only. */
+/* Computes the statistics. The caller frees `*stats` with hr_trace_stats_destroy. The trace must outlive the
+   statistics. Several threads may do this for one trace at the same time. Fails with HR_NO_MEMORY only. */
 HR_API enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
                                           struct hr_error *error);
 HR_API void hr_trace_stats_destroy(struct hr_trace_stats *stats);
