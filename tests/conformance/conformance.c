@@ -9,8 +9,9 @@
  *   - If memory runs out, the run fails with HR_NO_MEMORY.
  *   - A policy that declares HR_POLICY_STARVES_NOBODY starts a large job although small jobs keep arriving.
  *
- * Each policy runs with all combinations of its main parameters of type choice, and with each value of its advanced
- * ones. Policies that preempt jobs also run with each combination of order and preemption, with and without quotas.
+ * A choice is a parameter whose value is one of a list of names (HR_PARAM_CHOICE). Each policy runs with all
+ * combinations of its choices that are not marked as advanced, and with each value of each advanced choice. Policies
+ * that preempt jobs also run with each combination of order and preemption, with and without quotas.
  *
  *   conformance [POLICY[:key=value,...]...]
  *
@@ -316,7 +317,7 @@ static void check_starvation(const struct hr_policy_choice *choice) {
 
 /* ---- Policies --------------------------------------------------------------------------------------- */
 
-/* Returns the value of a parameter of type choice; 0: the policy has no such parameter. */
+/* Returns the value of a choice as its index in the list of names; 0: the policy has no such choice. */
 static int64_t value_of(const struct hr_policy_choice *choice, const char *key) {
   for (size_t i = 0; i < choice->n_params; i++)
     if (strcmp(choice->ops->params[i].key, key) == 0) return choice->params[i].integer;
@@ -369,7 +370,7 @@ static void check_setting(const struct hr_policy_choice *choice) {
   if (!needs_per_gpu_allocation(choice)) check_starvation(choice);
 }
 
-/* Checks all combinations of the main parameters of type choice from index `index` on. */
+/* Checks all combinations of the choices from parameter `index` on, without advanced choices. */
 static void check_combinations(struct hr_policy_choice *choice, size_t index) {
   while (index < choice->n_params &&
          (choice->ops->params[index].type != HR_PARAM_CHOICE || choice->ops->params[index].advanced))
@@ -386,7 +387,7 @@ static void check_combinations(struct hr_policy_choice *choice, size_t index) {
   choice->params[index] = saved;
 }
 
-/* Checks each value of each advanced parameter of type choice. The other parameters have their defaults. */
+/* Checks each value of each advanced choice. The other parameters have their defaults. */
 static void check_advanced_choices(struct hr_policy_choice *choice) {
   for (size_t index = 0; index < choice->n_params; index++) {
     const struct hr_param *param = &choice->ops->params[index];
@@ -400,14 +401,14 @@ static void check_advanced_choices(struct hr_policy_choice *choice) {
   }
 }
 
-/* Sets a parameter of type choice to its next value; the first value follows the last. */
+/* Sets a choice to its next value; the first value follows the last. */
 static void set_next_value(struct hr_policy_choice *choice, const char *key) {
   for (size_t i = 0; i < choice->n_params; i++)
     if (strcmp(choice->ops->params[i].key, key) == 0 && !choice->ops->params[i].choices[++choice->params[i].integer])
       choice->params[i].integer = 0;
 }
 
-/* Returns a parameter of type choice; NULL: the policy has no such parameter. */
+/* Returns the parameter of a choice; NULL: the policy has no such choice. */
 static const struct hr_param *find_choice(const struct hr_policy_choice *choice, const char *key) {
   for (size_t i = 0; i < choice->n_params; i++)
     if (choice->ops->params[i].type == HR_PARAM_CHOICE && strcmp(choice->ops->params[i].key, key) == 0)

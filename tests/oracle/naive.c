@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A node, or a whole pool under placement NAIVE_POOL. `gpus`: its capacity. */
 struct unit {
   uint32_t pool, gpus;
 };
@@ -40,10 +41,11 @@ struct state {
   struct naive_result out;
   uint32_t n_units;
   struct unit *unit;
-  uint32_t *free; /* by unit: GPUs that are free now */
-  uint32_t *future_free, *remaining,
-      *capacity_by_unit; /* by unit: buffers for a future state, for place_gang and for the first row of the profile */
-  uint32_t n_free;       /* sum of `free` */
+  uint32_t *free;               /* by unit: GPUs that are free now */
+  uint32_t *future_free;        /* by unit: expected free GPUs at a future time */
+  uint32_t *remaining;          /* by unit: buffer of place_gang */
+  uint32_t *capacity_by_unit;   /* by unit: first row of the profile */
+  uint32_t n_free;              /* sum of `free` */
   uint32_t *waiting, n_waiting; /* in the order of the queue */
   uint32_t *running, n_running;
   int64_t now;
@@ -115,6 +117,7 @@ static int compare_shares(struct share a, struct share b) {
   return (left > right) - (left < right);
 }
 
+/* Returns whether the order uses fair-share factors, which are updated at most once per `calc_period`. */
 static bool has_factors(const struct naive_input *in) {
   return in->order >= NAIVE_FAIR_CLASSIC && in->order <= NAIVE_FACTORS_CLASSIC;
 }
@@ -153,7 +156,8 @@ static bool precedes(struct state *s, uint32_t a, uint32_t b) {
   return by_share != 0 ? by_share < 0 : a < b;
 }
 
-/* Returns whether the order of two waiting jobs can change while both wait. */
+/* Returns whether the order of two waiting jobs can change while both wait. The waiting jobs are then sorted again at
+   each pass and after each start. */
 static bool has_dynamic_order(const struct naive_input *in) {
   return in->order >= NAIVE_WFP3 && in->order != NAIVE_QSSF;
 }

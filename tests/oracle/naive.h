@@ -17,7 +17,7 @@
  *   order       value of the queue policy's parameter `order`
  *   fair_share  value of its parameter `fair_share`; NULL: the order does not use that parameter
  *   key         expression for the sort key of `job` in `in`, evaluated in naive.c; the job with the smallest key is
- *               first
+ *               first. 0: the order has no key; naive.c compares jobs by other rules. Ties go to the lower index
  *
  * Every order of the queue policy must be in this table or in naive_preemptive.h; test oracle_compare checks this.
  * Code depends on the sequence of the rows: the orders before EDF depend only on the job's submit, run time (or limit
@@ -31,8 +31,8 @@
   X(PRIORITY, "priority", NULL, -(int64_t)in->priority[job])                                                           \
   X(EDF, "edf", NULL, deadline_of(in, job))                                                                            \
   X(F1, "f1", NULL, f1(in, job))                                                                                       \
-  X(WFP3, "wfp3", NULL, 0) /* sorted at each pass */                                                                   \
-  X(DRF, "drf", NULL, 0) /* sorted after each start; with conservative backfill, not again once planning has begun */  \
+  X(WFP3, "wfp3", NULL, 0) /* depends on the time of the pass, see naive.c */                                          \
+  X(DRF, "drf", NULL, 0)   /* depends on the running jobs; conservative backfill does not sort again while it plans */ \
   X(FAIR_TREE, "fair-share", "tree", 0)                                                                                \
   X(FAIR_CLASSIC, "fair-share", "classic", 0)                                                                          \
   X(FACTORS_TREE, "multifactor", "tree", 0)                                                                            \

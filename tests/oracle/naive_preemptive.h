@@ -6,7 +6,9 @@
  * A second implementation of the preemptive orders of the queue policy (srtf, las, gittins), specified in
  * docs/reference/rules.md. It supports one pool in counted allocation, backfill `skip`, and restarts without
  * overhead. At each instant with an event it sorts all waiting and running jobs. Then, in this order, each job that
- * fits into the remaining GPUs runs. It shares no code with Headroom. If the two differ, one of them has an error.
+ * fits into the remaining GPUs runs. The service of a job is the time for which it has run, times its GPUs. Thresholds
+ * of service divide the jobs into queues (las) or levels (gittins). This implementation shares no code with Headroom.
+ * If the two differ, one of them has an error.
  */
 
 #include <stdbool.h>

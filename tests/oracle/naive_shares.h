@@ -16,7 +16,7 @@ struct naive_account {
 
 /* The usage of all accounts at one time. Times and GPU times are in the unit of the jobs. */
 struct naive_usage {
-  bool known[NAIVE_MAX_TENANTS][NAIVE_MAX_USERS];             /* whether the account has submitted a job */
+  bool known[NAIVE_MAX_TENANTS][NAIVE_MAX_USERS];             /* whether a job of the account has been submitted */
   double gpu_time[NAIVE_MAX_TENANTS][NAIVE_MAX_USERS];        /* decayed usage */
   bool underflowed[NAIVE_MAX_TENANTS][NAIVE_MAX_USERS];       /* the usage of a job is too small for a double */
   double usage_per_share[NAIVE_MAX_TENANTS][NAIVE_MAX_USERS]; /* usage divided by share (rule "classic") */

@@ -34,14 +34,14 @@ static void shrink(struct replay_case *workload, const struct preemptive_rules *
   while (smaller) {
     smaller = false;
     for (uint32_t i = workload->n_jobs; i-- > 0 && workload->n_jobs > 1;) {
-      struct replay_job dropped = workload->jobs[i], *at = &workload->jobs[i];
+      struct replay_job removed = workload->jobs[i], *at = &workload->jobs[i];
       size_t after = (--workload->n_jobs - i) * sizeof *at;
       memmove(at, at + 1, after);
       bool still = differs(workload, rules, false);
       smaller = smaller || still;
       if (still) continue;
       memmove(at + 1, at, after);
-      *at = dropped;
+      *at = removed;
       workload->n_jobs++;
     }
   }

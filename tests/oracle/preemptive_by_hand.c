@@ -24,7 +24,7 @@ struct hand_case {
     int64_t submit, work;
     uint32_t gpus;
   } job[MAX_JOBS];
-  struct naive_outcome want[MAX_JOBS];
+  struct naive_outcome expected[MAX_JOBS];
 };
 
 static void check_hand_case(const struct hand_case *hand) {
@@ -39,14 +39,14 @@ static void check_hand_case(const struct hand_case *hand) {
   in.submit = submit;
   in.work = work;
   in.gpus = gpus;
-  struct naive_outcome *got = naive_preemptive_run(&in);
+  struct naive_outcome *actual = naive_preemptive_run(&in);
   for (uint32_t i = 0; i < in.n_jobs; i++) {
-    CU_ASSERT_EQUAL(got[i].start, hand->want[i].start);
-    CU_ASSERT_EQUAL(got[i].end, hand->want[i].end);
-    CU_ASSERT_EQUAL(got[i].starts, hand->want[i].starts);
-    CU_ASSERT_EQUAL(got[i].preemptions, hand->want[i].preemptions);
+    CU_ASSERT_EQUAL(actual[i].start, hand->expected[i].start);
+    CU_ASSERT_EQUAL(actual[i].end, hand->expected[i].end);
+    CU_ASSERT_EQUAL(actual[i].starts, hand->expected[i].starts);
+    CU_ASSERT_EQUAL(actual[i].preemptions, hand->expected[i].preemptions);
   }
-  free(got);
+  free(actual);
 }
 
 #define SRTF(jobs, gpus)                                                                                               \
@@ -206,8 +206,8 @@ static void gittins_index_rises_with_service(void) {
   for (uint32_t i = 0; i < hand.in.n_jobs; i++) {
     hand.job[i].submit *= HR_SECOND_US;
     hand.job[i].work *= HR_SECOND_US;
-    hand.want[i].start *= HR_SECOND_US;
-    hand.want[i].end *= HR_SECOND_US;
+    hand.expected[i].start *= HR_SECOND_US;
+    hand.expected[i].end *= HR_SECOND_US;
   }
   check_hand_case(&hand);
 }
