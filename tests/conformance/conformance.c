@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What every policy must do, whatever it is for: never over capacity, gangs whole, no job lost or started twice, the
- * same run twice, nothing amiss when the queue is empty, when nodes go with notice or without, and when memory ends;
- * and no starvation where a policy promises none. Each policy goes through all combinations of its main choices, and
- * each of its other choices once; one that stops jobs for others, and keeps quotas, in each of its orders.
+ * Conformance tests for policies. Every policy must have these properties:
  *
- *   conformance [POLICY[:key=value,...]...]     a name, or a shared object's path; default: all that are built in
+ *   - No node and no pool exceeds its capacity, and every gang starts as a whole.
+ *   - Every job ends or is rejected, and no job is started while it runs.
+ *   - A second run gives the same digest.
+ *   - All of this also applies if the queue becomes empty, and if nodes are reclaimed with or without notice.
+ *   - If memory runs out, the run fails with HR_NO_MEMORY.
+ *   - A policy that declares HR_POLICY_STARVES_NOBODY starts a large job although small jobs keep arriving.
+ *
+ * A choice is a parameter whose value is one of a list of names (HR_PARAM_CHOICE). Each policy runs with all
+ * combinations of its choices that are not marked as advanced, and with each value of each advanced choice. Policies
+ * that preempt jobs also run with each combination of order and preemption, with and without quotas.
+ *
+ *   conformance [POLICY[:key=value,...]...]
+ *
+ * POLICY: a name or the path of a shared object; default: all built-in policies.
  */
 
 #include "holds.h"
@@ -19,29 +29,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_JOBS = 80, N_CASES = 6, MOST_CHOICES = 16, N_MODELS = 2, N_POOLS = 2 };
+enum { MAX_JOBS = 80, N_SEEDS = 6, N_MODELS = 2, N_POOLS = 2 };
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */
 
-enum kind { STANDING, NOTICED, UNNOTICED, N_KINDS };
+/* FIXED_NODES: no spot capacity. The other kinds have a pool of spot nodes that are reclaimed with or without notice.
+ */
+enum kind { FIXED_NODES, SPOT_WITH_NOTICE, SPOT_WITHOUT_NOTICE, N_KINDS };
 
 struct workload {
   enum kind kind;
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], limit_us[MOST_JOBS], deadline_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], model[MOST_JOBS], tenant[MOST_JOBS], user[MOST_JOBS];
-  int32_t priority[MOST_JOBS];
-  uint16_t gpu_milli[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], limit_us[MAX_JOBS], deadline_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], model[MAX_JOBS], tenant[MAX_JOBS], user[MAX_JOBS];
+  int32_t priority[MAX_JOBS];
+  uint16_t gpu_milli[MAX_JOBS];
   struct hr_trace trace;
   struct hr_speed_row rows[N_MODELS];
   uint32_t speeds_ppm[(N_MODELS + 1) * N_POOLS];
-  struct hr_speeds speeds; /* no row: every job works at speed 1 */
+  struct hr_speeds speeds; /* without rows every job has speed 1 */
   struct hr_level_step levels[6];
   struct hr_pool_spec pools[N_POOLS];
   struct hr_cluster_spec cluster;
   struct hr_class_spec classes[HR_N_CLASSES];
 };
 
-/* Two tenants in a cohort that may borrow little, and one beside it with a low maximum; another tenant has no quota. */
+/* Tenants a and b are in a cohort, which may borrow at most 3 GPUs. Tenant c is outside the cohort and may use at most
+   4 GPUs. Tenant d has no quota. Amounts are in thousandths of a GPU. */
 static char quota_names[][8] = {"cohort", "a", "b", "c"};
 #define NO HR_NO_LIMIT
 static struct hr_quota_node quota_nodes[] = {{quota_names[0], HR_NONE, false, 0, 3000, NO, NO, 1},
@@ -53,15 +66,17 @@ static const char *const tenants[] = {"a", "b", "c", "d"}, *const users[] = {"u"
 
 static uint64_t random_state;
 
+/* Returns a random number from 0 to `below` - 1. */
 static uint32_t draw(uint32_t below) {
   random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (uint32_t)((random_state >> 33) % below);
 }
 
-/* Bursts with pauses in which the queue becomes empty; whole minutes, for policies that plan on a grid. */
+/* Creates random jobs in bursts, with pauses in which the queue becomes empty. Times are whole minutes, for policies
+   that plan in time slots. */
 static void draw_jobs(struct workload *workload) {
   int64_t minute_us = 60 * HR_SECOND_US, at_us = 0;
-  uint32_t n_jobs = workload->kind == STANDING ? MOST_JOBS : MOST_JOBS / 4;
+  uint32_t n_jobs = workload->kind == FIXED_NODES ? MAX_JOBS : MAX_JOBS / 4;
   for (uint32_t i = 0; i < n_jobs; i++) {
     at_us += minute_us * (i % 16 == 0 ? 600 : draw(3));
     workload->submit_us[i] = at_us;
@@ -89,18 +104,18 @@ static void draw_jobs(struct workload *workload) {
                                       .users = {2, users}};
 }
 
-/* Two pools; in the last two kinds one of them is spot capacity that comes and goes. */
+/* Creates two pools. The second pool is spot capacity that changes with time, unless the kind is FIXED_NODES. */
 static void draw_cluster(struct workload *workload) {
   static char names[2][8] = {"first", "second"}, gpu[] = "A100-40";
   for (uint32_t i = 0; i < 2; i++) {
     workload->pools[i] = (struct hr_pool_spec){.name = names[i],
                                                .gpu = gpu,
                                                .nodes = 2 + draw(3),
-                                               .gpus_per_node = workload->kind == STANDING && i == 0 ? 2 : 4};
+                                               .gpus_per_node = workload->kind == FIXED_NODES && i == 0 ? 2 : 4};
     workload->pools[i].market.to_us = HR_NEVER_US;
     workload->pools[i].market.price_uusd_h = 1000000 * (2 - i);
   }
-  if (workload->kind != STANDING) {
+  if (workload->kind != FIXED_NODES) {
     struct hr_market_spec *market = &workload->pools[1].market;
     int64_t at_us = 0;
     for (uint32_t i = 0; i < 6; i++) {
@@ -113,16 +128,17 @@ static void draw_cluster(struct workload *workload) {
                                          .levels = workload->levels,
                                          .n_levels = 6,
                                          .period_us = at_us,
-                                         .notice_us = workload->kind == NOTICED ? 120 * HR_SECOND_US : 0};
+                                         .notice_us = workload->kind == SPOT_WITH_NOTICE ? 120 * HR_SECOND_US : 0};
   }
   workload->cluster = (struct hr_cluster_spec){workload->pools, 2};
 }
 
-/* For policies that never use spot capacity: all jobs fit into the first pool, except those that fit nowhere. */
+/* Reduces jobs to the size of the first pool, so that policies that never use spot capacity can run them. Jobs of 40
+   GPUs stay as they are: they fit into no pool and must be rejected. */
 static void fit_into_first_pool(struct workload *workload) {
-  uint32_t most = workload->pools[0].nodes * workload->pools[0].gpus_per_node;
+  uint32_t capacity = workload->pools[0].nodes * workload->pools[0].gpus_per_node;
   for (uint32_t i = 0; i < workload->trace.n_jobs; i++)
-    if (workload->gpus[i] > most && workload->gpus[i] < 40) workload->gpus[i] = most;
+    if (workload->gpus[i] > capacity && workload->gpus[i] < 40) workload->gpus[i] = capacity;
 }
 
 static void draw_workload(struct workload *workload, enum kind kind, uint64_t seed) {
@@ -130,12 +146,12 @@ static void draw_workload(struct workload *workload, enum kind kind, uint64_t se
   *workload = (struct workload){.kind = kind};
   draw_jobs(workload);
   draw_cluster(workload);
-  if (kind != STANDING) fit_into_first_pool(workload);
+  if (kind != FIXED_NODES) fit_into_first_pool(workload);
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
     workload->classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_ON_NOTICE, .write_us = HR_SECOND_US};
 }
 
-/* Jobs of two models and of none, each with speeds of its own. */
+/* Gives jobs one of two models or no model. Each model has a random speed on each pool. */
 static void draw_speeds(struct workload *workload) {
   static char names[N_MODELS][8] = {"a", "b"};
   static const char *const models[N_MODELS] = {names[0], names[1]};
@@ -153,10 +169,10 @@ static void draw_speeds(struct workload *workload) {
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-static unsigned n_runs, n_failed, n_shared, n_refused;
+static unsigned n_runs, n_failed, n_accepted, n_rejected;
 static bool with_quotas;
 
-/* Pools that share their GPUs, for who asks for that; some jobs ask for shares. */
+/* Makes the GPUs of both pools shared. Jobs of one GPU then request a fraction of it. */
 static void share_gpus(struct workload *workload) {
   for (uint32_t i = 0; i < N_POOLS; i++) workload->pools[i].sharing = HR_SHARING_FRACTION;
   for (uint32_t i = 0; i < workload->trace.n_jobs; i++)
@@ -168,16 +184,17 @@ static bool is_shared(const struct workload *workload) {
   return workload->pools[0].sharing != HR_SHARING_WHOLE;
 }
 
-/* Combinations that work on whole GPUs may be rejected on shared ones, with a message. */
-static bool is_refused(const struct workload *workload, enum hr_status status) {
-  bool refused = is_shared(workload) && status == HR_BAD_INPUT;
-  n_refused += refused;
-  n_shared += is_shared(workload) && !refused;
-  return refused;
+/* Returns whether a run was rejected because the setting supports only whole GPUs. Counts such runs and accepted ones.
+ */
+static bool is_rejected_setting(const struct workload *workload, enum hr_status status) {
+  bool rejected = is_shared(workload) && status == HR_BAD_INPUT;
+  n_rejected += rejected;
+  n_accepted += is_shared(workload) && !rejected;
+  return rejected;
 }
 
-/* With what differs from the defaults. */
-static void fail(const struct hr_policy_choice *choice, const char *property, const char *words) {
+/* Prints a failure, with the policy's parameters that differ from their defaults. */
+static void fail(const struct hr_policy_choice *choice, const char *property, const char *text) {
   printf("FAILED: %s", choice->ops->name);
   for (size_t i = 0; i < choice->n_params; i++) {
     char buffer[32];
@@ -185,12 +202,13 @@ static void fail(const struct hr_policy_choice *choice, const char *property, co
     if (strcmp(value, choice->ops->params[i].fallback) != 0) printf(" %s=%s", choice->ops->params[i].key, value);
   }
   if (with_quotas) printf(" with quotas");
-  printf(": %s: %s\n", property, words);
+  printf(": %s: %s\n", property, text);
   n_failed++;
 }
 
-enum { UNCHECKED, CHECKED }; /* checks take most of the time */
+enum { UNCHECKED, CHECKED }; /* values of `check`: checked mode takes most of the time of a run */
 
+/* Runs the workload. The caller destroys `*result`. */
 static enum hr_status run_with(const struct workload *workload, const struct hr_policy_choice *choice, bool check,
                                const struct hr_observer *observers, uint32_t n_observers, struct hr_result **result,
                                struct hr_error *error) {
@@ -216,8 +234,10 @@ static enum hr_status run(const struct workload *workload, const struct hr_polic
   return run_with(workload, choice, observer ? CHECKED : UNCHECKED, observer, observer != NULL, result, error);
 }
 
-/* The digest is the same in a second run in which wait reasons are requested at each instant. */
-static void check_again(const struct workload *workload, const struct hr_policy_choice *choice, uint64_t digest) {
+/* Runs the workload again, with observers that request the wait reasons of jobs at each instant. The digest must be the
+   same, and the wait reasons must be correct. */
+static void check_repeated_run(const struct workload *workload, const struct hr_policy_choice *choice,
+                               uint64_t digest) {
   struct hr_observer observers[HOLDS_FOLDS];
   struct hr_result *again;
   struct hr_error error;
@@ -226,33 +246,34 @@ static void check_again(const struct workload *workload, const struct hr_policy_
   holds_observers(&holds, observers);
   if (run_with(workload, choice, UNCHECKED, observers, HOLDS_FOLDS, &again, &error) == HR_OK) {
     holds_check_end(&holds, again);
-    if (again->digest != digest) fail(choice, "determinism", "a second run does something else");
+    if (again->digest != digest) fail(choice, "determinism", "a second run has another digest");
     if (holds.fault[0]) fail(choice, "explanations", holds.fault);
     hr_result_destroy(again);
   }
   holds_finish(&holds);
 }
 
-/* The rules of a run, done twice. */
+/* Verifies a run and a repetition of it. */
 static void check_run(const struct workload *workload, const struct hr_policy_choice *choice) {
-  static const char *const properties[N_KINDS] = {"standing nodes", "nodes that go with notice", "nodes that fail"};
+  static const char *const properties[N_KINDS] = {"fixed nodes", "spot nodes with notice", "spot nodes without notice"};
   struct hr_error error = {0};
   struct hr_result *result;
   struct tracker tracker;
   if (!tracker_init(&tracker, &workload->trace, &workload->cluster)) abort();
   struct hr_observer observer = tracker_observer(&tracker);
   enum hr_status status = run(workload, choice, &observer, &result, &error);
-  bool refused = is_refused(workload, status);
-  if (status != HR_OK && !refused) fail(choice, properties[workload->kind], error.text);
+  bool rejected = is_rejected_setting(workload, status);
+  if (status != HR_OK && !rejected) fail(choice, properties[workload->kind], error.text);
   if (status == HR_OK) tracker_check_end(&tracker, result);
   if (tracker.fault[0]) fail(choice, properties[workload->kind], tracker.fault);
-  if (status == HR_OK) check_again(workload, choice, result->digest);
+  if (status == HR_OK) check_repeated_run(workload, choice, result->digest);
   hr_result_destroy(result);
   tracker_finish(&tracker);
 }
 
-/* With increasing memory the run fails with HR_NO_MEMORY until it has enough. */
-static void check_scarcity(const struct workload *workload, const struct hr_policy_choice *choice) {
+/* Runs the workload with 0, 1, 2, ... allowed allocations until it succeeds. All runs before must fail with
+   HR_NO_MEMORY. */
+static void check_out_of_memory(const struct workload *workload, const struct hr_policy_choice *choice) {
   struct hr_error error;
   struct hr_result *result;
   for (long allowed = 0;; allowed++) {
@@ -260,21 +281,22 @@ static void check_scarcity(const struct workload *workload, const struct hr_poli
     enum hr_status status = run(workload, choice, NULL, &result, &error);
     bool failed = memory_is_ample();
     hr_result_destroy(result);
-    if (!failed && (status == HR_OK || is_refused(workload, status))) return;
+    if (!failed && (status == HR_OK || is_rejected_setting(workload, status))) return;
     if (status == HR_NO_MEMORY && failed) continue;
     fail(choice, "out of memory", hr_status_meaning(status));
     return;
   }
 }
 
-/* Small jobs without end, more than fit, and one job that needs all nodes. */
+/* Submits more small jobs than fit, and one large job that needs all nodes. A policy that promises that no job starves
+   must start the large job before half of the others have started. */
 static void check_starvation(const struct hr_policy_choice *choice) {
   static struct workload workload;
   enum { LARGE = 5 };
   struct hr_error error;
   struct hr_result *result;
-  draw_workload(&workload, STANDING, 1);
-  for (uint32_t i = 0; i < MOST_JOBS; i++) {
+  draw_workload(&workload, FIXED_NODES, 1);
+  for (uint32_t i = 0; i < MAX_JOBS; i++) {
     workload.submit_us[i] = 60 * HR_SECOND_US * i;
     workload.work_us[i] = workload.limit_us[i] = 600 * HR_SECOND_US;
     workload.gpus[i] = i == LARGE ? workload.pools[1].nodes * 4 : 2;
@@ -285,102 +307,108 @@ static void check_starvation(const struct hr_policy_choice *choice) {
     fail(choice, "starvation", error.text);
     return;
   }
-  uint32_t before = 0;
+  uint32_t n_before = 0;
   bool promised = (result->abilities & HR_POLICY_STARVES_NOBODY) != 0;
-  for (uint32_t i = 0; i < MOST_JOBS; i++) before += result->start_us[i] < result->start_us[LARGE];
-  if (promised && before > MOST_JOBS / 2)
-    fail(choice, "starvation", "a large job waits while half of all small ones that come after it start");
+  for (uint32_t i = 0; i < MAX_JOBS; i++) n_before += result->start_us[i] < result->start_us[LARGE];
+  if (promised && n_before > MAX_JOBS / 2)
+    fail(choice, "starvation", "more than half of all jobs start before the large job");
   hr_result_destroy(result);
 }
 
 /* ---- Policies --------------------------------------------------------------------------------------- */
 
-/* Which value a choice has; 0 where there is no such choice. */
+/* Returns the value of a choice as its index in the list of names; 0: the policy has no such choice. */
 static int64_t value_of(const struct hr_policy_choice *choice, const char *key) {
   for (size_t i = 0; i < choice->n_params; i++)
     if (strcmp(choice->ops->params[i].key, key) == 0) return choice->params[i].integer;
   return 0;
 }
 
-/* Placements beyond those that choose nodes by their free GPUs. */
-static bool looks_at_single_gpus(const struct hr_policy_choice *choice) {
+/* Returns whether the placement needs per-GPU allocation: all placements after the first four, which use only numbers
+   of free GPUs. */
+static bool needs_per_gpu_allocation(const struct hr_policy_choice *choice) {
   enum { BY_NODE = 4 };
   return strcmp(choice->ops->name, "queue") == 0 && value_of(choice, "placement") >= BY_NODE;
 }
 
-static bool is_choice(const struct hr_param *param, const struct hr_policy_choice *choice, const char *key,
+/* Returns whether `param` is the parameter `key` and has the value `value`. */
+static bool has_value(const struct hr_param *param, const struct hr_policy_choice *choice, const char *key,
                       const char *value) {
   char buffer[32];
-  size_t place = (size_t)(param - choice->ops->params);
-  return strcmp(param->key, key) == 0 && strcmp(hr_policy_choice_text(choice, place, buffer), value) == 0;
+  size_t index = (size_t)(param - choice->ops->params);
+  return strcmp(param->key, key) == 0 && strcmp(hr_policy_choice_text(choice, index, buffer), value) == 0;
 }
 
-/* Where nodes come and go, a placement must say which. */
-static bool counts_only(const struct hr_policy_choice *choice) {
+/* Returns whether the placement is `pool`, which does not select nodes. It is not supported if nodes are reclaimed. */
+static bool has_placement_pool(const struct hr_policy_choice *choice) {
   for (size_t i = 0; i < choice->n_params; i++)
-    if (is_choice(&choice->ops->params[i], choice, "placement", "pool")) return true;
+    if (has_value(&choice->ops->params[i], choice, "placement", "pool")) return true;
   return false;
 }
 
-/* HEADROOM_CONFORMANCE_STEP=N checks every Nth combination of choices only: sanitizers are slow. */
-static bool is_left_out(void) {
+/* If the environment variable HEADROOM_CONFORMANCE_STEP is N, only every Nth combination of parameters is checked,
+   because runs with sanitizers are slow. */
+static bool is_skipped(void) {
   static uint32_t n_settings;
   const char *text = getenv("HEADROOM_CONFORMANCE_STEP");
   uint32_t step = text ? (uint32_t)strtoul(text, NULL, 10) : 1;
   return step > 1 && n_settings++ % step != 0;
 }
 
-static void check_settings(const struct hr_policy_choice *choice) {
+/* Checks the current parameters of a policy on all kinds of workloads. */
+static void check_setting(const struct hr_policy_choice *choice) {
   static struct workload workload;
-  if (is_left_out()) return;
-  for (enum kind kind = STANDING; kind < N_KINDS; kind++)
-    for (uint64_t seed = 1; seed <= N_CASES && !(kind != STANDING && counts_only(choice)); seed++) {
+  if (is_skipped()) return;
+  for (enum kind kind = FIXED_NODES; kind < N_KINDS; kind++)
+    for (uint64_t seed = 1; seed <= N_SEEDS && !(kind != FIXED_NODES && has_placement_pool(choice)); seed++) {
       draw_workload(&workload, kind, seed);
-      if (looks_at_single_gpus(choice)) share_gpus(&workload);
+      if (needs_per_gpu_allocation(choice)) share_gpus(&workload);
       if (seed % 2 == 0) draw_speeds(&workload);
       check_run(&workload, choice);
-      if (seed <= 2) check_scarcity(&workload, choice); /* without speeds, and with them */
+      if (seed <= 2) check_out_of_memory(&workload, choice); /* seed 1: without speeds; seed 2: with speeds */
     }
-  if (!looks_at_single_gpus(choice)) check_starvation(choice);
+  if (!needs_per_gpu_allocation(choice)) check_starvation(choice);
 }
 
-/* All values of the main choices from `place` on. */
-static void check_combinations(struct hr_policy_choice *choice, size_t place) {
-  while (place < choice->n_params &&
-         (choice->ops->params[place].type != HR_PARAM_CHOICE || choice->ops->params[place].advanced))
-    place++;
-  if (place == choice->n_params) {
-    check_settings(choice);
+/* Checks all combinations of the choices from parameter `index` on, without advanced choices. */
+static void check_combinations(struct hr_policy_choice *choice, size_t index) {
+  while (index < choice->n_params &&
+         (choice->ops->params[index].type != HR_PARAM_CHOICE || choice->ops->params[index].advanced))
+    index++;
+  if (index == choice->n_params) {
+    check_setting(choice);
     return;
   }
-  struct hr_param_value kept = choice->params[place];
-  for (int64_t i = 0; choice->ops->params[place].choices[i]; i++) {
-    choice->params[place].integer = i;
-    check_combinations(choice, place + 1);
+  struct hr_param_value saved = choice->params[index];
+  for (int64_t i = 0; choice->ops->params[index].choices[i]; i++) {
+    choice->params[index].integer = i;
+    check_combinations(choice, index + 1);
   }
-  choice->params[place] = kept;
+  choice->params[index] = saved;
 }
 
-static void check_asides(struct hr_policy_choice *choice) {
-  for (size_t place = 0; place < choice->n_params; place++) {
-    const struct hr_param *param = &choice->ops->params[place];
-    struct hr_param_value kept = choice->params[place];
+/* Checks each value of each advanced choice. The other parameters have their defaults. */
+static void check_advanced_choices(struct hr_policy_choice *choice) {
+  for (size_t index = 0; index < choice->n_params; index++) {
+    const struct hr_param *param = &choice->ops->params[index];
+    struct hr_param_value saved = choice->params[index];
     if (param->type != HR_PARAM_CHOICE || !param->advanced) continue;
     for (int64_t i = 0; param->choices[i]; i++) {
-      choice->params[place].integer = i;
-      if (i != kept.integer) check_settings(choice);
+      choice->params[index].integer = i;
+      if (i != saved.integer) check_setting(choice);
     }
-    choice->params[place] = kept;
+    choice->params[index] = saved;
   }
 }
 
-/* The next value of a choice, round and round. */
-static void turn(struct hr_policy_choice *choice, const char *key) {
+/* Sets a choice to its next value; the first value follows the last. */
+static void set_next_value(struct hr_policy_choice *choice, const char *key) {
   for (size_t i = 0; i < choice->n_params; i++)
     if (strcmp(choice->ops->params[i].key, key) == 0 && !choice->ops->params[i].choices[++choice->params[i].integer])
       choice->params[i].integer = 0;
 }
 
+/* Returns the parameter of a choice; NULL: the policy has no such choice. */
 static const struct hr_param *find_choice(const struct hr_policy_choice *choice, const char *key) {
   for (size_t i = 0; i < choice->n_params; i++)
     if (choice->ops->params[i].type == HR_PARAM_CHOICE && strcmp(choice->ops->params[i].key, key) == 0)
@@ -388,8 +416,9 @@ static const struct hr_param *find_choice(const struct hr_policy_choice *choice,
   return NULL;
 }
 
-/* Each order with each kind of preemption that all orders support, with quotas and without; other choices in turn. */
-static void check_stops(struct hr_policy_choice *choice) {
+/* Checks each order with the preemption rules that all orders support, with and without quotas. Other parameters take
+   their values in turn, so that not all combinations run. */
+static void check_preemption(struct hr_policy_choice *choice) {
   static const char *const preemptions[] = {"priority", "reclaim"}, *const others[] = {"backfill", "victims"};
   const struct hr_param *order = find_choice(choice, "order");
   struct hr_error error;
@@ -399,15 +428,16 @@ static void check_stops(struct hr_policy_choice *choice) {
       choice->params[order - choice->ops->params].integer = i;
       if (hr_policy_choice_set(choice, "preemption", preemptions[k % 2], &error) != HR_OK) return;
       with_quotas = k / 2 == 0;
-      for (uint32_t o = 0; o < 2; o++) turn(choice, others[o]);
-      if (k % 2) turn(choice, "placement");
-      if (k % 2 == 0) turn(choice, "preempted");
-      check_settings(choice);
+      for (uint32_t o = 0; o < 2; o++) set_next_value(choice, others[o]);
+      if (k % 2) set_next_value(choice, "placement");
+      if (k % 2 == 0) set_next_value(choice, "preempted");
+      check_setting(choice);
     }
   with_quotas = false;
 }
 
-static enum hr_status choose(struct hr_policy_choice *choice, char *text, struct hr_error *error) {
+/* Parses "POLICY[:key=value,...]". Changes `text`. */
+static enum hr_status parse_policy(struct hr_policy_choice *choice, char *text, struct hr_error *error) {
   char *pairs = strchr(text, ':');
   if (pairs) *pairs++ = '\0';
   enum hr_status status = hr_policy_choice_init(choice, text, error);
@@ -425,13 +455,14 @@ static int check_policy(const char *name) {
   struct hr_error error;
   char *text = strdup(name);
   if (!text) return EXIT_FAILURE;
-  enum hr_status status = choose(&choice, text, &error);
-  n_runs = n_failed = n_shared = n_refused = 0;
+  enum hr_status status = parse_policy(&choice, text, &error);
+  n_runs = n_failed = n_accepted = n_rejected = 0;
   if (status == HR_OK) {
     check_combinations(&choice, 0);
-    check_asides(&choice);
-    check_stops(&choice);
-    if (n_refused > 0 && n_shared < n_refused / 20) fail(&choice, "shared GPUs", "hardly any settings are for them");
+    check_advanced_choices(&choice);
+    check_preemption(&choice);
+    if (n_rejected > 0 && n_accepted < n_rejected / 20)
+      fail(&choice, "shared GPUs", "nearly all settings were rejected");
     printf("%s: %u runs, %u failed\n", name, n_runs, n_failed);
   } else {
     printf("FAILED: %s\n", error.text);

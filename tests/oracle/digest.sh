@@ -1,20 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The same scenario gives the same bytes from every compiler and optimisation level, with and without --check: the
-# digest of the event log and all other figures except those of the wall clock.
+# Verifies that the results of a scenario do not depend on the compiler, on the optimisation level or on --check. The
+# JSON summaries must be equal, including the digest of the event log. Wall-clock times ("perf") are not compared.
 #
-#   digest.sh SOURCE HEADROOM...    HEADROOM: the program as built by different compilers or at different levels
+#   digest.sh SOURCE HEADROOM...
+#
+# SOURCE: root of the source tree. HEADROOM: programs built by different compilers or at different levels.
 set -eu
 
 source_dir=$1
 shift
 helios=$source_dir/../shared/traces/helios-venus/helios_trace.csv.gz
-programs=$* # paths without blanks
+programs=$* # the paths must not contain spaces
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# compare LABEL ARGUMENTS...: every program's summary, without the figures of the wall clock, against the first one's. The
-# programs run at the same time.
+# compare LABEL ARGUMENTS...: runs all programs in parallel, each with and without --check, and compares their summaries
+# with the summary of the first program. Prints the label and the digest.
 failures=0
 compare() {
   label=$1
@@ -24,7 +26,7 @@ compare() {
   for program in $programs; do
     for check in '' --check; do
       number=$((number + 1))
-      # shellcheck disable=SC2086 # no option or one
+      # shellcheck disable=SC2086 # $check is empty or one word
       "$program" run "$@" $check --quiet --json "$work/$number.whole" &
     done
   done
@@ -48,14 +50,15 @@ compare() {
   echo "$label: $(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' "$work/1")"
 }
 
+# Policies are written as ORDER:BACKFILL:PLACEMENT:PREEMPTION. Orders whose keys are fixed at submission:
 plain='fifo:strict:best-fit:auto sjf:skip:worst-fit:auto fifo:easy:pool:auto smallest:easy:best-fit:auto
   priority:conservative:first-fit:auto'
-# Orders whose keys are computed in floating point or change while jobs wait, and orders that preempt.
+# Orders whose keys are floating-point numbers or change while jobs wait, and policies that preempt jobs:
 others='srtf:skip:pool:auto las:skip:best-fit:auto gittins:easy:pool:auto edf:skip:best-fit:order f1:easy:best-fit:auto
   wfp3:conservative:best-fit:auto qssf:skip:pool:auto fair-share:easy:best-fit:auto drf:skip:worst-fit:auto
   multifactor:conservative:pool:auto priority:skip:best-fit:priority fifo:skip:first-fit:priority'
 
-# compare_policies TRACE POLICIES ARGUMENTS...
+# compare_policies LABEL POLICIES ARGUMENTS...: calls compare for each policy.
 compare_policies() {
   trace=$1
   policies=$2

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads the Helios Venus trace files of the folder REAL_TRACES_DIR and runs them by both schedulers. */
+
 #include "helios_case.h"
 
 #include "headroom/trace_files.h"
@@ -14,7 +16,7 @@
 static bool is_missing(const char *path) {
   FILE *file = fopen(path, "rb");
   if (file) fclose(file);
-  if (!file) fprintf(stderr, "\n*** SKIPPED: real trace %s is not there ***\n", path);
+  if (!file) fprintf(stderr, "\n*** SKIPPED: real trace %s is missing ***\n", path);
   return !file;
 }
 
@@ -43,13 +45,13 @@ bool helios_read(struct replay_case *workload, uint32_t nodes) {
 bool helios_read_september(struct replay_case *workload, uint32_t nodes) {
   const char *columns = "submit=submit_time(us),gpus=num_chips,limit=walltime_limit_s,status=final_status";
   if (!read_trace(SEPTEMBER, columns, nodes, workload)) return false;
-  workload->terms = replay_default_terms();
+  workload->params = replay_default_params();
   for (uint32_t i = 0; i < workload->n_jobs; i++)
     workload->jobs[i].name = 1 + (i * (REPLAY_NAMES - 1) / workload->n_jobs + i % 5) % (REPLAY_NAMES - 1);
   return true;
 }
 
-void helios_make_up_limits(struct replay_case *workload) {
+void helios_set_synthetic_limits(struct replay_case *workload) {
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     uint32_t scrambled = i * UINT32_C(2654435761) >> 16;
     int64_t extra_percent = i % 4 ? scrambled % 200 : 0;
@@ -69,18 +71,18 @@ bool helios_rules_differ(const struct hr_trace *trace, const struct replay_case 
   struct replay_outcome naive = replay_naive(workload, rules);
   double naive_s = now_s() - begun_s;
   begun_s = now_s();
-  struct replay_outcome product = replay_product(trace, workload, rules, false);
-  double product_s = now_s() - begun_s;
-  uint32_t job = replay_first_difference(&naive, &product);
-  printf("\n    %-36s naive %7.2f s, product %5.2f s", replay_rules_text(rules, text), naive_s, product_s);
-  if (naive.result.unsure) printf(": a choice hung on uses that are nearly equal");
-  if (product.failed)
-    printf(": the product failed: %s", product.error.text);
+  struct replay_outcome headroom = replay_headroom(trace, workload, rules, false);
+  double headroom_s = now_s() - begun_s;
+  uint32_t job = replay_first_difference(&naive, &headroom);
+  printf("\n    %-36s naive %7.2f s, Headroom %5.2f s", replay_rules_text(rules, text), naive_s, headroom_s);
+  if (naive.result.undecided) printf(": a decision depended on nearly equal usages");
+  if (headroom.failed)
+    printf(": Headroom failed: %s", headroom.error.text);
   else if (job != HR_NONE)
-    printf(": job %" PRIu32 " starts at %" PRId64 ", the product says %" PRId64, job, naive.result.start[job],
-           product.result.start[job]);
+    printf(": job %" PRIu32 " starts at %" PRId64 ", Headroom: %" PRId64, job, naive.result.start[job],
+           headroom.result.start[job]);
   fflush(stdout);
   replay_outcome_finish(&naive);
-  replay_outcome_finish(&product);
+  replay_outcome_finish(&headroom);
   return job != HR_NONE;
 }

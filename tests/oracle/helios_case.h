@@ -2,22 +2,24 @@
 #ifndef HR_TESTS_ORACLE_HELIOS_CASE_H
 #define HR_TESTS_ORACLE_HELIOS_CASE_H
 
-/* The Helios Venus trace as a workload for both schedulers. */
+/* The Helios Venus trace as a workload for Headroom and for the naive scheduler. */
 
 #include "replay.h"
 
-/* On one pool of `nodes` nodes x 8 GPUs. Returns false, with a message, if the trace is missing. The caller frees
-   `jobs`. */
+/* Reads all GPU jobs of the trace, for one pool of `nodes` nodes x 8 GPUs. Returns false and prints a message if the
+   trace file is missing. The caller frees workload->jobs. */
 bool helios_read(struct replay_case *workload, uint32_t nodes);
 
-/* Jobs of two virtual clusters in September, with their users and tenants; names made up, new ones coming all the time.
-   Otherwise as above. */
+/* Reads the jobs of two virtual clusters in September, with users and tenants, for one pool of `nodes` nodes x 8 GPUs.
+   Job names are synthetic; new names appear throughout the trace. Returns false and prints a message if the trace file
+   is missing. The caller frees workload->jobs. */
 bool helios_read_september(struct replay_case *workload, uint32_t nodes);
 
-/* Gives each job a limit of one to three times its run time, one in four an exact one. */
-void helios_make_up_limits(struct replay_case *workload);
+/* Sets limits between one and three times the run time. Every fourth job has an exact limit. */
+void helios_set_synthetic_limits(struct replay_case *workload);
 
-/* Runs both and prints a line: the rules, seconds each took, and the first difference if there is one. */
+/* Runs Headroom and the naive scheduler. Prints the rules, the run times in seconds and the first difference, if any.
+   Returns whether there is a difference. */
 bool helios_rules_differ(const struct hr_trace *trace, const struct replay_case *workload, struct replay_rules rules);
 
 #endif

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Run by hand: Helios Venus on too few nodes, so that tens of thousands of jobs wait and the naive scheduler needs
- * minutes. `oracle_helios_full [NODES [FIRST_RULE [RULES [JOBS]]]]`; defaults: 56 nodes, all rules and all jobs. Under
- * conservative backfilling, for which the naive scheduler would need hours, only the trace's first PLANNED_JOBS jobs.
+ * Compares Headroom with the naive scheduler on Helios Venus with too few nodes, so that tens of thousands of jobs
+ * wait. The naive scheduler then needs minutes per combination of rules, so this program is not a test and is started
+ * manually:
+ *
+ *   oracle_helios_full [NODES [FIRST_RULE [RULES [JOBS]]]]
+ *
+ * NODES: number of nodes (default: 56). FIRST_RULE, RULES: first combination and number of combinations, numbered as in
+ * replay.h (default: all). JOBS: number of jobs (default: all). Conservative backfill uses only the first PLANNED_JOBS
+ * jobs, because the naive scheduler would need hours for all of them.
  */
 
 #include "headroom/trace_files.h"
@@ -18,9 +24,9 @@ static uint32_t argument(int argc, char **argv, int place, uint32_t fallback) {
 }
 
 static bool differs(struct replay_case workload, struct replay_rules rules, uint32_t jobs) {
-  uint32_t most = rules.backfill == NAIVE_CONSERVATIVE ? PLANNED_JOBS : UINT32_MAX;
+  uint32_t max_jobs = rules.backfill == NAIVE_CONSERVATIVE ? PLANNED_JOBS : UINT32_MAX;
   if (workload.n_jobs > jobs) workload.n_jobs = jobs;
-  if (workload.n_jobs > most) workload.n_jobs = most;
+  if (workload.n_jobs > max_jobs) workload.n_jobs = max_jobs;
   struct hr_trace *trace = replay_trace(&workload);
   bool different = helios_rules_differ(trace, &workload, rules);
   hr_trace_destroy(trace);
@@ -33,8 +39,8 @@ int main(int argc, char **argv) {
   struct replay_case workload;
   if (!helios_read(&workload, nodes)) return 77;
   for (uint32_t r = first; r < first + rules && r < REPLAY_RULES; r++)
-    differences += differs(workload, replay_rules_numbered(r), jobs);
+    differences += differs(workload, replay_rules_at(r), jobs);
   free(workload.jobs);
-  printf("\n%u of the rules differ\n", differences);
+  printf("\n%u combinations differ\n", differences);
   return differences ? EXIT_FAILURE : EXIT_SUCCESS;
 }

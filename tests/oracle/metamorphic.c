@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Changes to a workload that must not change its outcome, or must change it in a known way, under every plain order x
-   backfill x placement. Unless stated otherwise, no job exceeds its limit or has no run time: an overdue job is
-   expected to end "one microsecond from now", which is not invariant under scaling. */
+/*
+ * Metamorphic tests: each test changes a random workload in a way that must not change the outcome, or must change it
+ * in a known way. The tests run under all combinations of REPLAY_PLAIN_RULES (see replay.h). In the workloads every job
+ * has a run time above 0 and a limit of at least its run time. Otherwise the rules would not be invariant under
+ * scaling: a job that has exceeded its limit is expected to end one microsecond from now, and a limit of 0 counts as
+ * one microsecond.
+ */
 
 #include "base/random.h"
 #include "harness.h"
@@ -39,24 +43,25 @@ static void random_case(uint32_t number, struct replay_case *workload) {
   }
 }
 
-/* A change, and what it does to a start: start -> start x scale. `jobs` has room for one job more. */
+/* A change of a workload and its expected effect: every start is multiplied by `scale`, and placements and the digest
+   stay the same if the flags are set. `apply` may add one job. */
 struct change {
-  void (*make)(struct replay_case *workload);
+  void (*apply)(struct replay_case *workload);
   int64_t scale;
-  bool same_seats, same_digest;
+  bool same_placements, same_digest;
 };
 
-static void expect_same(const struct replay_outcome *plain, const struct replay_outcome *changed,
+static void expect_same(const struct replay_outcome *original, const struct replay_outcome *changed,
                         const struct change *change) {
-  struct replay_outcome scaled = *plain;
+  struct replay_outcome scaled = *original;
   int64_t start[MAX_JOBS];
-  for (uint32_t i = 0; i < plain->n_jobs; i++)
-    start[i] = plain->result.start[i] < 0 ? -1 : plain->result.start[i] * change->scale;
+  for (uint32_t i = 0; i < original->n_jobs; i++)
+    start[i] = original->result.start[i] < 0 ? -1 : original->result.start[i] * change->scale;
   scaled.result.start = start;
-  CU_ASSERT_FALSE_FATAL(plain->failed || changed->failed);
-  if (change->same_seats) CU_ASSERT_EQUAL_FATAL(replay_first_difference(&scaled, changed), HR_NONE);
-  if (change->same_digest) CU_ASSERT_EQUAL_FATAL(plain->digest, changed->digest);
-  CU_ASSERT_FATAL(memcmp(start, changed->result.start, plain->n_jobs * sizeof *start) == 0);
+  CU_ASSERT_FALSE_FATAL(original->failed || changed->failed);
+  if (change->same_placements) CU_ASSERT_EQUAL_FATAL(replay_first_difference(&scaled, changed), HR_NONE);
+  if (change->same_digest) CU_ASSERT_EQUAL_FATAL(original->digest, changed->digest);
+  CU_ASSERT_FATAL(memcmp(start, changed->result.start, original->n_jobs * sizeof *start) == 0);
 }
 
 static void check_change(const struct change *change) {
@@ -66,14 +71,14 @@ static void check_change(const struct change *change) {
     random_case(number, &workload);
     struct replay_case changed_workload = workload;
     changed_workload.jobs = memcpy(changed_jobs, jobs, sizeof jobs);
-    change->make(&changed_workload);
+    change->apply(&changed_workload);
     struct hr_trace *trace = replay_trace(&workload), *changed_trace = replay_trace(&changed_workload);
     for (uint32_t r = 0; r < REPLAY_PLAIN_RULES; r++) {
-      struct replay_rules rules = replay_rules_numbered(r);
-      struct replay_outcome plain = replay_product(trace, &workload, rules, true);
-      struct replay_outcome changed = replay_product(changed_trace, &changed_workload, rules, true);
-      expect_same(&plain, &changed, change);
-      replay_outcome_finish(&plain);
+      struct replay_rules rules = replay_rules_at(r);
+      struct replay_outcome original = replay_headroom(trace, &workload, rules, true);
+      struct replay_outcome changed = replay_headroom(changed_trace, &changed_workload, rules, true);
+      expect_same(&original, &changed, change);
+      replay_outcome_finish(&original);
       replay_outcome_finish(&changed);
     }
     hr_trace_destroy(trace);
@@ -91,16 +96,16 @@ static void stretch_time(struct replay_case *workload) {
   }
 }
 
-static void time_in_other_units_scales_every_start(void) {
+static void scaling_all_times_scales_starts(void) {
   check_change(&(struct change){stretch_time, 3600 * HR_SECOND_US, true, false});
 }
 
-static void start_the_clock_later(struct replay_case *workload) {
+static void delay_submits(struct replay_case *workload) {
   for (uint32_t i = 0; i < workload->n_jobs; i++) workload->jobs[i].submit += 86400 * HR_SECOND_US;
 }
 
-static void the_clocks_origin_does_not_matter(void) {
-  check_change(&(struct change){start_the_clock_later, 1, true, true});
+static void shifting_submits_keeps_outcome(void) {
+  check_change(&(struct change){delay_submits, 1, true, true});
 }
 
 static void triple_gpus(struct replay_case *workload) {
@@ -108,7 +113,7 @@ static void triple_gpus(struct replay_case *workload) {
   for (uint32_t i = 0; i < workload->n_jobs; i++) workload->jobs[i].gpus *= 3;
 }
 
-static void gpus_in_other_units_change_no_start(void) {
+static void scaling_all_gpu_counts_keeps_starts(void) {
   check_change(&(struct change){triple_gpus, 1, false, false});
 }
 
@@ -116,7 +121,7 @@ static void append_idle_pool(struct replay_case *workload) {
   workload->pools[workload->n_pools++] = (struct replay_pool){{3, 8}, REPLAY_TYPES - 1, 0, 0};
 }
 
-static void a_pool_that_nobody_accepts_changes_nothing(void) {
+static void unaccepted_last_pool_keeps_outcome(void) {
   check_change(&(struct change){append_idle_pool, 1, true, true});
 }
 
@@ -126,7 +131,7 @@ static void prepend_idle_pool(struct replay_case *workload) {
   workload->pools[0] = (struct replay_pool){{3, 8}, REPLAY_TYPES - 1, 0, 0};
 }
 
-static void such_a_pool_in_front_changes_no_start(void) {
+static void unaccepted_first_pool_keeps_starts(void) {
   check_change(&(struct change){prepend_idle_pool, 1, false, false});
 }
 
@@ -134,7 +139,7 @@ static void shift_priorities(struct replay_case *workload) {
   for (uint32_t i = 0; i < workload->n_jobs; i++) workload->jobs[i].priority = 7 * workload->jobs[i].priority - 1000;
 }
 
-static void only_the_order_of_priorities_matters(void) {
+static void order_preserving_priorities_keep_outcome(void) {
   check_change(&(struct change){shift_priorities, 1, true, true});
 }
 
@@ -144,19 +149,19 @@ static void add_job_without_gpus(struct replay_case *workload) {
       (struct replay_job){.submit = last.submit, .work = 7, .limit = 9, .estimate = 3, .priority = 9};
 }
 
-static void a_job_without_gpus_is_in_nobodys_way(void) {
+static void job_without_gpus_keeps_starts(void) {
   check_change(&(struct change){add_job_without_gpus, 1, false, false});
 }
 
 /* ---- Changes to the trace's labels and to the order of its rows ------------------------------------------ */
 
-static struct hr_trace *relabelled(const struct replay_case *workload, bool backwards) {
+static struct hr_trace *relabelled_trace(const struct replay_case *workload, bool reversed) {
   struct hr_trace_builder *builder = hr_trace_builder_create("oracle", "memory");
   CU_ASSERT_PTR_NOT_NULL_FATAL(builder);
   struct hr_trace *trace = NULL;
   struct hr_error error;
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
-    uint32_t row = backwards ? workload->n_jobs - 1 - i : i;
+    uint32_t row = reversed ? workload->n_jobs - 1 - i : i;
     const struct replay_job *job = &workload->jobs[row];
     char id[16], tenant[16];
     struct hr_job_record record;
@@ -177,17 +182,18 @@ static struct hr_trace *relabelled(const struct replay_case *workload, bool back
   return trace;
 }
 
-/* Submits are distinct in these cases, so the file's order decides nothing. */
-static void labels_and_the_order_of_rows_change_nothing(void) {
+/* Submits are distinct in these cases, so the order of rows does not break any ties. */
+static void labels_and_row_order_keep_outcome(void) {
   for (uint32_t number = 0; number < CASES; number++) {
     struct replay_job jobs[MAX_JOBS + 1];
     struct replay_case workload = {.jobs = jobs};
     random_case(number, &workload);
     for (uint32_t i = 0; i < workload.n_jobs; i++) jobs[i].types = 0;
-    struct hr_trace *traces[] = {replay_trace(&workload), relabelled(&workload, false), relabelled(&workload, true)};
+    struct hr_trace *traces[] = {replay_trace(&workload), relabelled_trace(&workload, false),
+                                 relabelled_trace(&workload, true)};
     for (uint32_t r = 0; r < REPLAY_PLAIN_RULES; r++) {
       struct replay_outcome outcome[3];
-      for (int t = 0; t < 3; t++) outcome[t] = replay_product(traces[t], &workload, replay_rules_numbered(r), true);
+      for (int t = 0; t < 3; t++) outcome[t] = replay_headroom(traces[t], &workload, replay_rules_at(r), true);
       for (int t = 1; t < 3; t++) {
         CU_ASSERT_EQUAL_FATAL(replay_first_difference(&outcome[0], &outcome[t]), HR_NONE);
         CU_ASSERT_EQUAL_FATAL(outcome[0].digest, outcome[t].digest);
@@ -198,11 +204,12 @@ static void labels_and_the_order_of_rows_change_nothing(void) {
   }
 }
 
-/* First come first served by count alone is monotone: by induction each job's predecessors run no later, so at its
-   old start no more is taken than was. (With backfilling or nodes it is not: Graham's anomalies.) */
-static void a_node_more_delays_nobody_in_strict_order(void) {
+/* Strict FIFO with placement `pool` is monotone in capacity. Proof by induction: if no earlier job starts later than in
+   the original run, then at the original start of a job at most as many GPUs are allocated as in the original run. With
+   backfill or with another placement, more capacity can delay jobs (Graham's anomalies). */
+static void additional_node_delays_no_job_in_strict_fifo(void) {
   const struct replay_rules rules = {NAIVE_FIFO, NAIVE_STRICT, NAIVE_POOL};
-  uint32_t earlier = 0;
+  uint32_t n_earlier = 0;
   for (uint32_t number = 0; number < CASES; number++) {
     struct replay_job jobs[MAX_JOBS + 1];
     struct replay_case workload = {.jobs = jobs};
@@ -214,22 +221,22 @@ static void a_node_more_delays_nobody_in_strict_order(void) {
       jobs[i].gpus = 1 + (jobs[i].gpus - 1) % gpus;
     }
     struct hr_trace *trace = replay_trace(&workload);
-    struct replay_outcome plain = replay_product(trace, &workload, rules, true);
+    struct replay_outcome original = replay_headroom(trace, &workload, rules, true);
     workload.pools[0].shape.nodes++;
-    struct replay_outcome larger = replay_product(trace, &workload, rules, true);
+    struct replay_outcome with_node = replay_headroom(trace, &workload, rules, true);
     for (uint32_t i = 0; i < workload.n_jobs; i++) {
-      CU_ASSERT_FATAL(larger.result.start[i] <= plain.result.start[i]);
-      earlier += larger.result.start[i] < plain.result.start[i];
+      CU_ASSERT_FATAL(with_node.result.start[i] <= original.result.start[i]);
+      n_earlier += with_node.result.start[i] < original.result.start[i];
     }
-    replay_outcome_finish(&plain);
-    replay_outcome_finish(&larger);
+    replay_outcome_finish(&original);
+    replay_outcome_finish(&with_node);
     hr_trace_destroy(trace);
   }
-  CU_ASSERT(earlier > 0);
+  CU_ASSERT(n_earlier > 0);
 }
 
-TEST_MAIN("oracle metamorphic", TEST(time_in_other_units_scales_every_start), TEST(the_clocks_origin_does_not_matter),
-          TEST(gpus_in_other_units_change_no_start), TEST(a_pool_that_nobody_accepts_changes_nothing),
-          TEST(such_a_pool_in_front_changes_no_start), TEST(only_the_order_of_priorities_matters),
-          TEST(a_job_without_gpus_is_in_nobodys_way), TEST(labels_and_the_order_of_rows_change_nothing),
-          TEST(a_node_more_delays_nobody_in_strict_order))
+TEST_MAIN("oracle metamorphic", TEST(scaling_all_times_scales_starts), TEST(shifting_submits_keeps_outcome),
+          TEST(scaling_all_gpu_counts_keeps_starts), TEST(unaccepted_last_pool_keeps_outcome),
+          TEST(unaccepted_first_pool_keeps_starts), TEST(order_preserving_priorities_keep_outcome),
+          TEST(job_without_gpus_keeps_starts), TEST(labels_and_row_order_keep_outcome),
+          TEST(additional_node_delays_no_job_in_strict_fifo))

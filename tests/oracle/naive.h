@@ -2,17 +2,27 @@
 #ifndef HR_TESTS_ORACLE_NAIVE_H
 #define HR_TESTS_ORACLE_NAIVE_H
 
-/* The queue policy in the simplest form: every pass examines every waiting job and every node. It shares no code with
-   the product; if the two differ, one of them is wrong. */
+/*
+ * A second implementation of the engine and the queue policy, without preemption. docs/reference/rules.md specifies the
+ * rules. Every pass examines every waiting job and every node. This implementation shares no code with Headroom. If the
+ * two differ, one of them has an error.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The orders that naive.c implements, as X(NAME, order, fair_share, key): the values of the queue policy's parameters,
-   with fair_share NULL for orders without that parameter, and the key of `job` in `in`, an expression that naive.c
-   evaluates; the smallest key goes first. Every order of the policy must be here or in naive_preemptive.h; test
-   oracle_compare fails on one that is in neither. Orders by the job's request alone come before EDF, orders that depend
-   on past usage from FAIR_TREE on. */
+/*
+ * The orders that naive.c implements, as X(NAME, order, fair_share, key).
+ *
+ *   order       value of the queue policy's parameter `order`
+ *   fair_share  value of its parameter `fair_share`; NULL: the order does not use that parameter
+ *   key         expression for the sort key of `job` in `in`, evaluated in naive.c; the job with the smallest key is
+ *               first. 0: the order has no key; naive.c compares jobs by other rules. Ties go to the lower index
+ *
+ * Every order of the queue policy must be in this table or in naive_preemptive.h; test oracle_compare checks this.
+ * Code depends on the sequence of the rows: the orders before EDF depend only on the job's submit, run time (or limit
+ * or estimate), GPUs and priority; the orders from FAIR_TREE on depend on past usage or on finished jobs.
+ */
 #define NAIVE_ORDER_TABLE(X)                                                                                           \
   X(FIFO, "fifo", NULL, 0)                                                                                             \
   X(SJF, "sjf", NULL, run_time_of(in, job))                                                                            \
@@ -21,71 +31,77 @@
   X(PRIORITY, "priority", NULL, -(int64_t)in->priority[job])                                                           \
   X(EDF, "edf", NULL, deadline_of(in, job))                                                                            \
   X(F1, "f1", NULL, f1(in, job))                                                                                       \
-  X(WFP3, "wfp3", NULL, 0) /* ranks as of each pass */                                                                 \
-  X(DRF, "drf", NULL, 0)   /* ranks as of each start; a conservative plan is made in the order in which it began */    \
+  X(WFP3, "wfp3", NULL, 0) /* depends on the time of the pass, see naive.c */                                          \
+  X(DRF, "drf", NULL, 0)   /* depends on the running jobs; conservative backfill does not sort again while it plans */ \
   X(FAIR_TREE, "fair-share", "tree", 0)                                                                                \
   X(FAIR_CLASSIC, "fair-share", "classic", 0)                                                                          \
   X(FACTORS_TREE, "multifactor", "tree", 0)                                                                            \
   X(FACTORS_CLASSIC, "multifactor", "classic", 0)                                                                      \
   X(QSSF, "qssf", NULL, 0)                                                                                             \
-  X(GITTINS, "gittins", NULL, 0) /* without preemption: no waiting job has attained service */
+  X(GITTINS, "gittins", NULL, 0) /* without preemption no waiting job has attained service, so all tie */
 
 #define NAIVE_ORDER_VALUE(name, order, fair_share, key) NAIVE_##name,
 enum naive_order { NAIVE_ORDER_TABLE(NAIVE_ORDER_VALUE) NAIVE_ORDERS };
+
+/* The values of the queue policy's parameters `backfill` and `placement`. */
 enum naive_backfill { NAIVE_STRICT, NAIVE_SKIP, NAIVE_EASY, NAIVE_CONSERVATIVE, NAIVE_BACKFILLS };
-enum naive_placement { NAIVE_POOL, NAIVE_FIRST_FIT, NAIVE_BEST_FIT, NAIVE_WORST_FIT, NAIVE_PLACEMENTS };
+enum naive_placement_rule { NAIVE_POOL, NAIVE_FIRST_FIT, NAIVE_BEST_FIT, NAIVE_WORST_FIT, NAIVE_PLACEMENTS };
 
 enum { NAIVE_MAX_POOLS = 8, NAIVE_MAX_TENANTS = 8, NAIVE_MAX_USERS = 16 };
 
-/* What orders with a memory go by. Times in the unit of the jobs. */
-struct naive_terms {
-  double tenant_weight[NAIVE_MAX_TENANTS]; /* only of the fair shares */
-  int64_t half_life;                       /* 0: use never fades */
-  int64_t calc_period, max_age;
+/* Parameters of the orders that depend on past usage or on finished jobs. They have the meaning of the queue policy's
+   parameters of the same names, but times are in the unit of the jobs. */
+struct naive_params {
+  double tenant_weight[NAIVE_MAX_TENANTS]; /* relative shares; used by the fair-share and multifactor orders */
+  int64_t half_life;                       /* of usage; 0: usage does not decay */
+  int64_t calc_period;                     /* minimum time between two updates of the fair-share factors */
+  int64_t max_age;                         /* the wait at which the age factor reaches 1 */
   double weight_age, weight_fair_share, weight_size, weight_qos;
   bool favor_small;
-  double decay, similarity;
+  double decay, similarity; /* qssf_decay, qssf_similarity */
 };
 
+/* Without sharing, gpus_per_node counts GPUs; with sharing, thousandths of a GPU. */
 struct naive_pool {
   uint32_t nodes, gpus_per_node;
 };
 
-/* Jobs sorted by submit; times in any whole unit, but microseconds for F1 and WFP3; -1 where a limit, an estimate or a
-   deadline is unknown. */
+/* One array element per job; other files identify a job by its index. Jobs are sorted by submit. Times are in any whole
+   unit, except that F1 and WFP3 require microseconds. A limit, estimate or deadline of -1 is unknown. */
 struct naive_input {
   uint32_t n_jobs;
   const int64_t *submit, *work, *limit, *estimate, *deadline;
   const int32_t *priority;
-  const uint32_t *gpus, *accepts; /* accepts: bit p is set where pool p will do */
-  uint32_t units_per_gpu;         /* what GPUs of jobs and pools are counted in: 1, or 1000 where shares count */
+  const uint32_t *gpus, *accepts; /* accepts: bit p is set if the job accepts pool p */
+  uint32_t units_per_gpu;         /* the unit of all GPU counts: 1: GPUs; 1000: thousandths of a GPU */
   const uint32_t *tenant;         /* below NAIVE_MAX_TENANTS */
   const uint32_t *user;           /* below NAIVE_MAX_USERS; 0: none */
   const char *const *name;        /* NULL: none */
-  struct naive_terms terms;
+  struct naive_params params;
   uint32_t n_pools;
   struct naive_pool pools[NAIVE_MAX_POOLS];
   uint32_t gpu_type[NAIVE_MAX_POOLS]; /* below NAIVE_MAX_POOLS */
   enum naive_order order;
   enum naive_backfill backfill;
-  enum naive_placement placement;
+  enum naive_placement_rule placement;
 };
 
-/* Where a job sat: GPUs on units. A unit is a node, or, with pool placement, a whole pool. */
-struct naive_seat {
+/* The GPUs given to a job, by unit. A unit is a node; under placement rule NAIVE_POOL a unit is a whole pool. Units are
+   numbered in the order of the pools. */
+struct naive_placement {
   uint32_t count;
-  struct naive_part {
+  struct naive_slot {
     uint32_t unit, gpus;
-  } * part;
+  } * slot;
 };
 
 struct naive_result {
-  int64_t *start; /* by job; -1: rejected */
-  struct naive_seat *seat;
-  bool unsure; /* a choice hung on uses that lie too close to tell which is greater */
+  int64_t *start;                    /* by job; -1: rejected */
+  struct naive_placement *placement; /* by job; meaningful only for jobs that started */
+  bool undecided; /* a decision depended on two usages that differ by little more than rounding errors */
 };
 
-/* Runs to the end; aborts when out of memory. */
+/* Runs until all jobs have ended. Aborts if out of memory. Free the result with naive_result_finish. */
 struct naive_result naive_run(const struct naive_input *input);
 void naive_result_finish(struct naive_result *result, uint32_t n_jobs);
 

@@ -2,34 +2,39 @@
 #ifndef HR_TESTS_ORACLE_NAIVE_PREEMPTIVE_H
 #define HR_TESTS_ORACLE_NAIVE_PREEMPTIVE_H
 
-/* The preemptive orders of the queue policy in their plain form (one pool, backfill `skip`, restarts without cost), as
-   simply as possible: at each instant with an event all jobs are sorted, and each that fits in what is left runs.
-   Shares no code with the product; if the two differ, one of them is wrong. */
+/*
+ * A second implementation of the preemptive orders of the queue policy (srtf, las, gittins), specified in
+ * docs/reference/rules.md. It supports one pool in counted allocation, backfill `skip`, and restarts without
+ * overhead. At each instant with an event it sorts all waiting and running jobs. Then, in this order, each job that
+ * fits into the remaining GPUs runs. The service of a job is the time for which it has run, times its GPUs. Thresholds
+ * of service divide the jobs into queues (las) or levels (gittins). This implementation shares no code with Headroom.
+ * If the two differ, one of them has an error.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum naive_preemptive_order { NAIVE_SRTF, NAIVE_LAS, NAIVE_INDEX, NAIVE_PREEMPTIVE_ORDERS }; /* INDEX: gittins */
+enum naive_preemptive_order { NAIVE_SRTF, NAIVE_LAS, NAIVE_PREEMPTIVE_GITTINS, NAIVE_PREEMPTIVE_ORDERS };
 enum { NAIVE_THRESHOLDS = 2 };
 
-/* Jobs sorted by submit; times in any whole unit, but microseconds for INDEX; thresholds in GPUs x that unit, rising.
- */
+/* Jobs are identified by index and sorted by submit. Times are in any whole unit, except that
+   NAIVE_PREEMPTIVE_GITTINS requires microseconds. */
 struct naive_preemptive_input {
-  uint32_t n_jobs, capacity; /* capacity: GPUs */
+  uint32_t n_jobs, capacity; /* capacity: GPUs of the pool */
   const int64_t *submit, *work;
   const uint32_t *gpus;
   enum naive_preemptive_order order;
-  bool preempts; /* else what runs stays, and goes before what waits */
-  int64_t thresholds[NAIVE_THRESHOLDS];
+  bool preempts;                        /* false: running jobs precede waiting jobs and are never stopped */
+  int64_t thresholds[NAIVE_THRESHOLDS]; /* las: GPUs x time at which the second and the third queue begin; increasing */
 };
 
-/* -1 and no start: rejected. */
-struct naive_fate {
-  int64_t start, end; /* of the first attempt; of the last */
+/* What happened to one job. A rejected job has start and end -1 and no starts. */
+struct naive_outcome {
+  int64_t start, end; /* start of the first attempt; end of the last */
   uint32_t starts, preemptions;
 };
 
-/* Runs to the end; the caller frees what comes back, a fate for each job. Aborts when out of memory. */
-struct naive_fate *naive_preemptive_run(const struct naive_preemptive_input *input);
+/* Runs until all jobs have ended. Returns one element per job, to be freed by the caller. Aborts if out of memory. */
+struct naive_outcome *naive_preemptive_run(const struct naive_preemptive_input *input);
 
 #endif

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Usage is a sum over all that ran; a use of g GPUs from b to e counts, at time t, the integral of g x 2^(-(t - x) / h)
- * over x from b to e, which is g x (h / ln 2) x 2^(-(t - e) / h) x (1 - 2^(-(e - b) / h)).
+ * Sources: Slurm's Fair Tree (fair_tree.html) and its multifactor priority plugin.
  *
- * Sums of doubles in different orders differ in their last bits, and the rule itself counts uses as equal that differ
- * by less than about a millionth. So what is nearly the same is the same here, and where two uses differ by more than
- * rounding but not clearly by more than that millionth, nothing is claimed.
+ * Usage decays with half-life h. The usage of an account is the sum over its jobs. At time t, a job that ran on g GPUs
+ * from b to e counts the integral of g x 2^(-(t - x) / h) over x from b to e. The integral is
+ * g x (h / ln 2) x 2^(-(t - e) / h) x (1 - 2^(-(e - b) / h)).
+ *
+ * Comparing two usages needs tolerances, for two reasons. Sums of doubles depend on the order of summation, so
+ * Headroom's sums and these differ in the last bits. Headroom also treats usages as equal if they differ by less than
+ * about one millionth. Therefore two usages are equal here if they differ by at most ROUNDING, and they are ordered if
+ * they differ by at least DISTINCT (both relative). In between the comparison is undecided, and the result of the run
+ * is not compared.
  */
 
 #include "naive_shares.h"
@@ -13,11 +18,11 @@
 #include <math.h>
 
 #define LN_2 0.69314718055994530942
-#define ROUNDING 1e-11
-#define CLEARLY 3e-6
-#define FADED 1e-280
+#define ROUNDING 1e-11         /* relative difference that rounding errors can cause */
+#define DISTINCT 3e-6          /* relative difference that Headroom is certain to notice */
+#define UNDERFLOW_LIMIT 1e-280 /* smaller usages lose precision or become 0 */
 
-static bool tells_users(const struct naive_input *in) {
+static bool has_users(const struct naive_input *in) {
   for (uint32_t job = 0; job < in->n_jobs; job++)
     if (in->user[job] > 0) return true;
   return false;
@@ -29,154 +34,168 @@ struct naive_account naive_account_of(const struct naive_input *in, uint32_t job
 
 /* ---- Usage ---------------------------------------------------------------------------------------------- */
 
-static double use_of(const struct naive_past *past, uint32_t job) {
-  int64_t begin = past->start[job], end = begin + past->in->work[job], half_life = past->in->terms.half_life;
+/* Returns the decayed GPU time of a job until history->now. */
+static double usage_of_job(const struct naive_run_history *history, uint32_t job) {
+  int64_t begin = history->start[job], end = begin + history->in->work[job], half_life = history->in->params.half_life;
   if (begin < 0) return 0;
-  if (end > past->now) end = past->now;
-  double length = (double)(end - begin), age = (double)(past->now - end);
-  double gpus = (double)past->in->gpus[job] / past->in->units_per_gpu;
+  if (end > history->now) end = history->now;
+  double length = (double)(end - begin), age = (double)(history->now - end);
+  double gpus = (double)history->in->gpus[job] / history->in->units_per_gpu;
   if (half_life == 0) return gpus * length;
   double h = (double)half_life;
   return gpus * (h / LN_2) * exp2(-age / h) * -expm1(-LN_2 * length / h);
 }
 
-void naive_uses_sum_up(struct naive_uses *uses, const struct naive_past *past) {
-  *uses = (struct naive_uses){.when = past->now, .tells_users = tells_users(past->in)};
-  const struct naive_input *in = past->in;
-  for (uint32_t p = 0; p < in->n_pools; p++) uses->all_gpus += in->pools[p].nodes * in->pools[p].gpus_per_node;
-  uses->all_gpus /= in->units_per_gpu;
-  for (uint32_t i = 0; i < in->n_jobs; i++) uses->highest_priority = fmax(uses->highest_priority, in->priority[i]);
-  for (uint32_t i = 0; i < past->n_heard; i++) {
-    uint32_t job = past->heard[i];
+void naive_usage_compute(struct naive_usage *usage, const struct naive_run_history *history) {
+  *usage = (struct naive_usage){.time = history->now, .has_users = has_users(history->in)};
+  const struct naive_input *in = history->in;
+  for (uint32_t p = 0; p < in->n_pools; p++) usage->all_gpus += in->pools[p].nodes * in->pools[p].gpus_per_node;
+  usage->all_gpus /= in->units_per_gpu;
+  for (uint32_t i = 0; i < in->n_jobs; i++) usage->highest_priority = fmax(usage->highest_priority, in->priority[i]);
+  for (uint32_t i = 0; i < history->n_admitted; i++) {
+    uint32_t job = history->admitted[i];
     struct naive_account account = naive_account_of(in, job);
-    double use = use_of(past, job);
-    bool ran = past->start[job] >= 0 && past->start[job] < past->now && in->work[job] > 0;
-    uses->known[account.tenant][account.user] = true;
-    uses->used[account.tenant][account.user] += use;
-    if (ran && in->gpus[job] > 0 && use < FADED) uses->lost[account.tenant][account.user] = true;
+    double job_usage = usage_of_job(history, job);
+    bool ran = history->start[job] >= 0 && history->start[job] < history->now && in->work[job] > 0;
+    usage->known[account.tenant][account.user] = true;
+    usage->gpu_time[account.tenant][account.user] += job_usage;
+    if (ran && in->gpus[job] > 0 && job_usage < UNDERFLOW_LIMIT)
+      usage->underflowed[account.tenant][account.user] = true;
   }
 }
 
-static double used_by_tenant(const struct naive_uses *uses, uint32_t tenant) {
+static double usage_of_tenant(const struct naive_usage *usage, uint32_t tenant) {
   double sum = 0;
-  for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++) sum += uses->used[tenant][u];
+  for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++) sum += usage->gpu_time[tenant][u];
   return sum;
 }
 
-static bool tenant_is_known(const struct naive_uses *uses, uint32_t tenant) {
+static bool tenant_is_known(const struct naive_usage *usage, uint32_t tenant) {
   for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++)
-    if (uses->known[tenant][u]) return true;
+    if (usage->known[tenant][u]) return true;
   return false;
 }
 
-/* ---- Down the tree -------------------------------------------------------------------------------------- */
+/* ---- Rule "tree" ---------------------------------------------------------------------------------------- */
 
-static int compare(double a, double b, bool lost, bool *unsure) {
-  double apart = fabs(a - b), greater = fmax(a, b);
-  if (apart <= ROUNDING * greater) {
-    *unsure = *unsure || (lost && greater < FADED);
+/* Compares two usages with the tolerances described above. Returns -1 if a is smaller, 1 if b is smaller, 0 if they are
+   equal. `underflowed`: at least one of them includes usage below UNDERFLOW_LIMIT. */
+static int compare(double a, double b, bool underflowed, bool *undecided) {
+  double difference = fabs(a - b), greater = fmax(a, b);
+  if (difference <= ROUNDING * greater) {
+    *undecided = *undecided || (underflowed && greater < UNDERFLOW_LIMIT);
     return 0;
   }
-  if (apart < CLEARLY * greater || (lost && greater < FADED)) *unsure = true;
+  if (difference < DISTINCT * greater || (underflowed && greater < UNDERFLOW_LIMIT)) *undecided = true;
   return a < b ? -1 : 1;
 }
 
-static bool any_lost(const struct naive_uses *uses, struct naive_account account) {
-  bool lost = false;
-  for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++) lost = lost || uses->lost[account.tenant][u];
-  return lost;
+/* Returns whether the usage of any user of the account's tenant has underflowed. */
+static bool any_underflowed(const struct naive_usage *usage, struct naive_account account) {
+  bool underflowed = false;
+  for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++) underflowed = underflowed || usage->underflowed[account.tenant][u];
+  return underflowed;
 }
 
-int naive_tree_compare(const struct naive_uses *uses, const struct naive_input *in, struct naive_account a,
-                       struct naive_account b, bool *unsure) {
-  const double *weight = in->terms.tenant_weight;
-  double of_a = used_by_tenant(uses, a.tenant), of_b = used_by_tenant(uses, b.tenant);
-  bool lost = any_lost(uses, a) || any_lost(uses, b);
-  int tenants = a.tenant == b.tenant ? 0 : compare(of_a / weight[a.tenant], of_b / weight[b.tenant], lost, unsure);
-  if (tenants != 0 || !uses->tells_users) return tenants;
+int naive_tree_compare(const struct naive_usage *usage, const struct naive_input *in, struct naive_account a,
+                       struct naive_account b, bool *undecided) {
+  const double *weight = in->params.tenant_weight;
+  double of_a = usage_of_tenant(usage, a.tenant), of_b = usage_of_tenant(usage, b.tenant);
+  bool underflowed = any_underflowed(usage, a) || any_underflowed(usage, b);
+  int tenants =
+      a.tenant == b.tenant ? 0 : compare(of_a / weight[a.tenant], of_b / weight[b.tenant], underflowed, undecided);
+  if (tenants != 0 || !usage->has_users) return tenants;
   if (a.tenant == b.tenant && a.user == b.user) return 0;
-  return compare(uses->used[a.tenant][a.user], uses->used[b.tenant][b.user], lost, unsure);
+  return compare(usage->gpu_time[a.tenant][a.user], usage->gpu_time[b.tenant][b.user], underflowed, undecided);
 }
 
-/* Of n accounts, the one that k stand before has the factor (n - k) / n. */
-static double tree_factor(const struct naive_uses *uses, const struct naive_input *in, struct naive_account account,
-                          bool *unsure) {
-  double count = 0, before = 0;
+/* The factor is (n - k) / n; n: number of known accounts, k: number of accounts that precede this one. */
+static double tree_factor(const struct naive_usage *usage, const struct naive_input *in, struct naive_account account,
+                          bool *undecided) {
+  double n_accounts = 0, n_before = 0;
   for (uint32_t t = 0; t < NAIVE_MAX_TENANTS; t++)
     for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++) {
-      if (!uses->known[t][u]) continue;
-      count++;
-      if (naive_tree_compare(uses, in, (struct naive_account){t, u}, account, unsure) < 0) before++;
+      if (!usage->known[t][u]) continue;
+      n_accounts++;
+      if (naive_tree_compare(usage, in, (struct naive_account){t, u}, account, undecided) < 0) n_before++;
     }
-  return (count - before) / count;
+  return (n_accounts - n_before) / n_accounts;
 }
 
-void naive_tree_factors(struct naive_uses *uses, const struct naive_input *in, bool *unsure) {
+void naive_tree_factors(struct naive_usage *usage, const struct naive_input *in, bool *undecided) {
   for (uint32_t t = 0; t < NAIVE_MAX_TENANTS; t++)
     for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++)
-      if (uses->known[t][u]) uses->factor[t][u] = tree_factor(uses, in, (struct naive_account){t, u}, unsure);
+      if (usage->known[t][u]) usage->factor[t][u] = tree_factor(usage, in, (struct naive_account){t, u}, undecided);
 }
 
-/* ---- Classic -------------------------------------------------------------------------------------------- */
+/* ---- Rule "classic" ------------------------------------------------------------------------------------- */
 
-/* Shares are those of tenants and users that have had a job so far. */
-static double classic_excess(const struct naive_uses *uses, const struct naive_input *in,
-                             struct naive_account account) {
+/* Returns effective usage / share of an account, both relative to the totals. Effective usage is the account's own
+   usage plus an equal part of the usage of the other users of its tenant. Only tenants and users that have submitted a
+   job have a share. */
+static double classic_usage_per_share(const struct naive_usage *usage, const struct naive_input *in,
+                                      struct naive_account account) {
   double all = 0, weights = 0, users = 0;
   for (uint32_t t = 0; t < NAIVE_MAX_TENANTS; t++) {
-    if (!tenant_is_known(uses, t)) continue;
-    all += used_by_tenant(uses, t);
-    weights += in->terms.tenant_weight[t];
+    if (!tenant_is_known(usage, t)) continue;
+    all += usage_of_tenant(usage, t);
+    weights += in->params.tenant_weight[t];
   }
-  for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++) users += uses->known[account.tenant][u];
+  for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++) users += usage->known[account.tenant][u];
   if (all <= 0) return 0;
-  double own = uses->used[account.tenant][account.user] / all, tenants = used_by_tenant(uses, account.tenant) / all;
+  double own = usage->gpu_time[account.tenant][account.user] / all,
+         tenants = usage_of_tenant(usage, account.tenant) / all;
   double effective = own + (tenants - own) / users;
-  double share = in->terms.tenant_weight[account.tenant] / weights / users;
+  double share = in->params.tenant_weight[account.tenant] / weights / users;
   return effective / share;
 }
 
-void naive_classic_factors(struct naive_uses *uses, const struct naive_input *in) {
+void naive_classic_factors(struct naive_usage *usage, const struct naive_input *in) {
   for (uint32_t t = 0; t < NAIVE_MAX_TENANTS; t++)
     for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++)
-      if (uses->known[t][u]) {
-        uses->excess[t][u] = classic_excess(uses, in, (struct naive_account){t, u});
-        uses->factor[t][u] = exp2(-uses->excess[t][u]);
+      if (usage->known[t][u]) {
+        usage->usage_per_share[t][u] = classic_usage_per_share(usage, in, (struct naive_account){t, u});
+        usage->factor[t][u] = exp2(-usage->usage_per_share[t][u]);
       }
 }
 
-/* A new account ranks with the best of its tenant; a new tenant is the best of all. */
-static double factor_of(const struct naive_uses *uses, struct naive_account account) {
-  if (uses->known[account.tenant][account.user]) return uses->factor[account.tenant][account.user];
-  if (!tenant_is_known(uses, account.tenant)) return 1;
+/* Returns the factor of an account. An account that was unknown at the last update has the maximum factor of its
+   tenant; an account of an unknown tenant has factor 1. */
+static double factor_of(const struct naive_usage *usage, struct naive_account account) {
+  if (usage->known[account.tenant][account.user]) return usage->factor[account.tenant][account.user];
+  if (!tenant_is_known(usage, account.tenant)) return 1;
   double best = 0;
   for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++)
-    if (uses->known[account.tenant][u]) best = fmax(best, uses->factor[account.tenant][u]);
+    if (usage->known[account.tenant][u]) best = fmax(best, usage->factor[account.tenant][u]);
   return best;
 }
 
-static double excess_of(const struct naive_uses *uses, struct naive_account account) {
-  if (uses->known[account.tenant][account.user]) return uses->excess[account.tenant][account.user];
-  if (!tenant_is_known(uses, account.tenant)) return 0;
+/* Returns the usage per share of an account. An account that was unknown at the last update has the minimum of its
+   tenant; an account of an unknown tenant has 0. */
+static double usage_per_share_of(const struct naive_usage *usage, struct naive_account account) {
+  if (usage->known[account.tenant][account.user]) return usage->usage_per_share[account.tenant][account.user];
+  if (!tenant_is_known(usage, account.tenant)) return 0;
   double best = HUGE_VAL;
   for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++)
-    if (uses->known[account.tenant][u]) best = fmin(best, uses->excess[account.tenant][u]);
+    if (usage->known[account.tenant][u]) best = fmin(best, usage->usage_per_share[account.tenant][u]);
   return best;
 }
 
-int naive_classic_compare(const struct naive_uses *uses, struct naive_account a, struct naive_account b, bool *unsure) {
-  return compare(excess_of(uses, a), excess_of(uses, b), any_lost(uses, a) || any_lost(uses, b), unsure);
+int naive_classic_compare(const struct naive_usage *usage, struct naive_account a, struct naive_account b,
+                          bool *undecided) {
+  return compare(usage_per_share_of(usage, a), usage_per_share_of(usage, b),
+                 any_underflowed(usage, a) || any_underflowed(usage, b), undecided);
 }
 
 /* ---- Factors -------------------------------------------------------------------------------------------- */
 
-int64_t naive_sum_of_factors(const struct naive_uses *uses, const struct naive_input *in, uint32_t job) {
-  const struct naive_terms *terms = &in->terms;
-  double gpus = uses->all_gpus, waited = (double)(uses->when - in->submit[job]), highest = uses->highest_priority;
-  double age = fmax(0, fmin(1, waited / (double)terms->max_age));
+int64_t naive_factor_sum(const struct naive_usage *usage, const struct naive_input *in, uint32_t job) {
+  const struct naive_params *params = &in->params;
+  double gpus = usage->all_gpus, waited = (double)(usage->time - in->submit[job]), highest = usage->highest_priority;
+  double age = fmax(0, fmin(1, waited / (double)params->max_age));
   double size = gpus > 0 ? (double)in->gpus[job] / in->units_per_gpu / gpus : 0;
   double qos = highest > 0 && in->priority[job] > 0 ? in->priority[job] / highest : 0;
-  double sum = terms->weight_age * age + terms->weight_fair_share * factor_of(uses, naive_account_of(in, job)) +
-               terms->weight_size * (terms->favor_small ? 1 - size : size) + terms->weight_qos * qos;
+  double sum = params->weight_age * age + params->weight_fair_share * factor_of(usage, naive_account_of(in, job)) +
+               params->weight_size * (params->favor_small ? 1 - size : size) + params->weight_qos * qos;
   return llround(sum * 1e6);
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tests of the naive scheduler of the preemptive orders: cases computed by hand, and a second implementation, in which
-   time advances by one microsecond at a time. Times are in any unit here, thresholds in GPUs x that unit. */
+/*
+ * Tests of the naive scheduler of the preemptive orders: cases computed by hand, and a comparison with a third
+ * implementation, in which time advances by one microsecond at a time. In the cases computed by hand, times have no
+ * unit, unless a comment states one. Thresholds are in GPUs x that unit.
+ *
+ * In the comments of the cases, numbers in parentheses after a job are its remaining work.
+ */
 
 #include "harness.h"
 #include "preemptive_case.h"
@@ -10,21 +15,21 @@
 
 /* ---- By hand -------------------------------------------------------------------------------------------- */
 
-enum { MOST = 10 };
+enum { MAX_JOBS = 10 };
 
-/* Jobs: submit, work, GPUs. */
-struct by_hand {
-  struct naive_preemptive_input in; /* but for the columns */
+/* Initializers list a job as {submit, work, GPUs} and its expected outcome as {start, end, starts, preemptions}. */
+struct hand_case {
+  struct naive_preemptive_input in; /* without submit, work and gpus */
   struct {
     int64_t submit, work;
     uint32_t gpus;
-  } job[MOST];
-  struct naive_fate want[MOST]; /* start, end, starts, preemptions */
+  } job[MAX_JOBS];
+  struct naive_outcome expected[MAX_JOBS];
 };
 
-static void check_by_hand(const struct by_hand *hand) {
-  int64_t submit[MOST], work[MOST];
-  uint32_t gpus[MOST];
+static void check_hand_case(const struct hand_case *hand) {
+  int64_t submit[MAX_JOBS], work[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
   struct naive_preemptive_input in = hand->in;
   for (uint32_t i = 0; i < in.n_jobs; i++) {
     submit[i] = hand->job[i].submit;
@@ -34,14 +39,14 @@ static void check_by_hand(const struct by_hand *hand) {
   in.submit = submit;
   in.work = work;
   in.gpus = gpus;
-  struct naive_fate *got = naive_preemptive_run(&in);
+  struct naive_outcome *actual = naive_preemptive_run(&in);
   for (uint32_t i = 0; i < in.n_jobs; i++) {
-    CU_ASSERT_EQUAL(got[i].start, hand->want[i].start);
-    CU_ASSERT_EQUAL(got[i].end, hand->want[i].end);
-    CU_ASSERT_EQUAL(got[i].starts, hand->want[i].starts);
-    CU_ASSERT_EQUAL(got[i].preemptions, hand->want[i].preemptions);
+    CU_ASSERT_EQUAL(actual[i].start, hand->expected[i].start);
+    CU_ASSERT_EQUAL(actual[i].end, hand->expected[i].end);
+    CU_ASSERT_EQUAL(actual[i].starts, hand->expected[i].starts);
+    CU_ASSERT_EQUAL(actual[i].preemptions, hand->expected[i].preemptions);
   }
-  free(got);
+  free(actual);
 }
 
 #define SRTF(jobs, gpus)                                                                                               \
@@ -51,161 +56,190 @@ static void check_by_hand(const struct by_hand *hand) {
     .n_jobs = jobs, .capacity = gpus, .order = NAIVE_LAS, .preempts = true, .thresholds = { first, second }            \
   }
 
-/* One GPU. At 2, job 0 has 10 - 2 = 8 left and job 1 has 3: it runs from 2 to 5; job 0 goes on and ends at 5 + 8. */
-static void srtf_the_shorter_rest_goes_first(void) {
-  check_by_hand(&(struct by_hand){SRTF(2, 1), {{0, 10, 1}, {2, 3, 1}}, {{0, 13, 2, 1}, {2, 5, 1, 0}}});
+/* One GPU.
+   At 2, job 0 has 10 - 2 = 8 of work remaining, and job 1 has 3. Job 1 runs from 2 to 5.
+   At 5, job 0 starts again. It ends at 5 + 8 = 13. */
+static void srtf_least_remaining_work_first(void) {
+  check_hand_case(&(struct hand_case){SRTF(2, 1), {{0, 10, 1}, {2, 3, 1}}, {{0, 13, 2, 1}, {2, 5, 1, 0}}});
 }
 
-/* Two GPUs. At 0, in order: job 0 (3 left) takes one; job 1 (5 left) wants 2 of 1; job 2 (8 left) takes the other. At 3
-   job 0 ends; job 2 has 8 - 3 = 5 left, as job 1 has, which is of the earlier row: but job 2 runs, and stays, to 8. */
-static void srtf_of_equals_the_running_one_stays(void) {
-  check_by_hand(
-      &(struct by_hand){SRTF(3, 2), {{0, 3, 1}, {0, 5, 2}, {0, 8, 1}}, {{0, 3, 1, 0}, {8, 13, 1, 0}, {0, 8, 1, 0}}});
+/* Two GPUs.
+   At 0, in order: job 0 (3) takes one GPU; job 1 (5) needs two and waits; job 2 (8) takes the other GPU.
+   At 3, job 0 ends. Jobs 1 and 2 both have 5 remaining. Job 1 has the earlier row, but job 2 is running, so job 2
+   continues and ends at 8. Job 1 runs from 8 to 13. */
+static void srtf_running_job_wins_tie(void) {
+  check_hand_case(
+      &(struct hand_case){SRTF(3, 2), {{0, 3, 1}, {0, 5, 2}, {0, 8, 1}}, {{0, 3, 1, 0}, {8, 13, 1, 0}, {0, 8, 1, 0}}});
 }
 
-/* One GPU. At 2, job 0 has 6 - 2 = 4 left; job 1, with 1, stops it. At 3, job 0 and job 2 both wait with 4 left: job 0
-   was submitted first and runs to 7. Jobs 2 and 3 have 4 and the same submit: by row, 7 to 11 and 11 to 15. */
-static void srtf_waiting_equals_go_by_submit_then_row(void) {
-  check_by_hand(&(struct by_hand){SRTF(4, 1),
-                                  {{0, 6, 1}, {2, 1, 1}, {2, 4, 1}, {2, 4, 1}},
-                                  {{0, 7, 2, 1}, {2, 3, 1, 0}, {7, 11, 1, 0}, {11, 15, 1, 0}}});
+/* One GPU.
+   At 2, job 0 has 6 - 2 = 4 remaining. Job 1 (1) preempts it.
+   At 3, jobs 0, 2 and 3 wait, each with 4 remaining. Job 0 was submitted first and runs from 3 to 7.
+   Jobs 2 and 3 have the same submit, so the earlier row is first: job 2 runs from 7 to 11, job 3 from 11 to 15. */
+static void srtf_waiting_ties_by_submit_then_row(void) {
+  check_hand_case(&(struct hand_case){SRTF(4, 1),
+                                      {{0, 6, 1}, {2, 1, 1}, {2, 4, 1}, {2, 4, 1}},
+                                      {{0, 7, 2, 1}, {2, 3, 1, 0}, {7, 11, 1, 0}, {11, 15, 1, 0}}});
 }
 
 /* Four GPUs.
-   At 0, in order: job 1 (8 left) takes 3; job 0 (10 left) wants 2 of the last one: it waits.
-   At 1: job 2 (4) takes 2; job 1 (7) wants 3 of 2 and is stopped; job 0 (10), though behind it, fits.
-   At 5, job 2 ends; job 0 has 10 - 4 = 6, job 1 still 7: job 0 keeps its 2, job 1 wants 3 of 2.
-   At 11, job 0 ends; job 1 runs its 7 to 18. */
-static void srtf_who_is_passed_over_is_stopped_and_others_fill_in(void) {
-  check_by_hand(
-      &(struct by_hand){SRTF(3, 4), {{0, 10, 2}, {0, 8, 3}, {1, 4, 2}}, {{1, 11, 1, 0}, {0, 18, 2, 1}, {1, 5, 1, 0}}});
+   At 0, in order: job 1 (8) takes 3 GPUs; job 0 (10) needs 2, but 1 is free, so it waits.
+   At 1, in order: job 2 (4) takes 2 GPUs; job 1 (7) needs 3, but 2 are free, so it is preempted; job 0 (10) takes 2.
+   At 5, job 2 ends. In order: job 0 has 10 - 4 = 6 remaining and continues on 2 GPUs; job 1 (7) does not fit.
+   At 11, job 0 ends. Job 1 runs from 11 to 18. */
+static void srtf_stops_job_that_does_not_fit_and_starts_later_job(void) {
+  check_hand_case(&(struct hand_case){
+      SRTF(3, 4), {{0, 10, 2}, {0, 8, 3}, {1, 4, 2}}, {{1, 11, 1, 0}, {0, 18, 2, 1}, {1, 5, 1, 0}}});
 }
 
-/* One GPU. Job 1 has no work: at 2 it stops job 0, starts, ends, and job 0 goes on, all at 2. Job 2 has no GPUs: it
-   always fits, however long it is. Job 3 wants 2 GPUs of 1: rejected. */
-static void srtf_no_work_no_gpus_too_many_gpus(void) {
-  check_by_hand(&(struct by_hand){SRTF(4, 1),
-                                  {{0, 5, 1}, {2, 0, 1}, {2, 70, 0}, {2, 1, 2}},
-                                  {{0, 5, 2, 1}, {2, 2, 1, 0}, {2, 72, 1, 0}, {-1, -1, 0, 0}}});
+/* One GPU.
+   Job 1 has no work. At 2 it preempts job 0, starts and ends; then job 0 starts again, also at 2.
+   Job 2 needs no GPU, so it fits at its submit, 2, and ends at 72.
+   Job 3 needs 2 GPUs, but the pool has 1, so it is rejected. */
+static void srtf_jobs_without_work_without_gpus_and_too_large(void) {
+  check_hand_case(&(struct hand_case){SRTF(4, 1),
+                                      {{0, 5, 1}, {2, 0, 1}, {2, 70, 0}, {2, 1, 2}},
+                                      {{0, 5, 2, 1}, {2, 2, 1, 0}, {2, 72, 1, 0}, {-1, -1, 0, 0}}});
 }
 
-/* One GPU; the second queue from 4, the third from 10. Job 1 comes at 3; job 0, with 3, is in the same queue and stays.
-   At 4 job 0 enters the second queue: job 1 runs. At 8 job 1 has had 4 as well: both in the second queue, job 1
-   running, though it entered later: it stays and ends at 9. Job 0 goes on with 4 had: at 9 + 6 = 15 it enters the third
-   queue, alone, and ends at 9 + 8 = 17. */
-static void las_a_crossing_lets_others_go_first(void) {
-  check_by_hand(&(struct by_hand){LAS(2, 1, 4, 10), {{0, 12, 1}, {3, 5, 1}}, {{0, 17, 2, 1}, {4, 9, 1, 0}}});
+/* One GPU. The second queue begins at a service of 4, the third at 10.
+   At 3, job 1 is submitted. Job 0 has a service of 3 and is in the first queue too. It is running, so it continues.
+   At 4, job 0 enters the second queue. Job 1, in the first queue, preempts it.
+   At 8, job 1 has a service of 4 and enters the second queue too. It is running, so it continues and ends at 9.
+   At 9, job 0 starts again with a service of 4. It enters the third queue at 9 + 6 = 15 and ends at 9 + 8 = 17. */
+static void las_crossing_job_yields_to_first_queue(void) {
+  check_hand_case(&(struct hand_case){LAS(2, 1, 4, 10), {{0, 12, 1}, {3, 5, 1}}, {{0, 17, 2, 1}, {4, 9, 1, 0}}});
 }
 
-/* One GPU; the second queue from 2. Each has its 2 in turn: job 0 enters the second queue at 2, job 1 at 4, job 2 at 6,
-   when all are there: job 2 runs and stays, to 10. Then by the moment of entering: job 0 from 10 to 14, job 1 to 18. */
-static void las_in_a_queue_by_the_moment_of_entering(void) {
-  check_by_hand(&(struct by_hand){
+/* One GPU. The second queue begins at a service of 2.
+   Jobs 0, 1 and 2 run for 2 each, one after the other. They enter the second queue at 2, 4 and 6.
+   At 6, all jobs are in the second queue. Job 2 is running, so it continues and ends at 10.
+   The other jobs follow by the time at which they entered: job 0 from 10 to 14, job 1 from 14 to 18. */
+static void las_queue_is_sorted_by_entry_time(void) {
+  check_hand_case(&(struct hand_case){
       LAS(3, 1, 2, 100), {{0, 6, 1}, {0, 6, 1}, {0, 6, 1}}, {{0, 14, 2, 1}, {2, 18, 2, 1}, {4, 10, 1, 0}}});
 }
 
-/* Three GPUs; the second queue from 10. Job 0, on all three, has had 3 x 3 = 9 at 3 and 12 at 4: there it crosses. Job
-   1 then takes 1 of 3, and job 0 wants 3 of 2. At 6 job 0 goes on with its 10 - 4 = 6. */
-static void las_gangs_cross_at_the_first_whole_instant(void) {
-  check_by_hand(&(struct by_hand){LAS(2, 3, 10, 1000), {{0, 10, 3}, {1, 2, 1}}, {{0, 12, 2, 1}, {4, 6, 1, 0}}});
+/* Three GPUs. The second queue begins at a service of 10.
+   Job 0 runs on three GPUs. Its service is 9 at 3 and 12 at 4, so it enters the second queue at 4.
+   At 4, job 1 takes one GPU. Job 0 needs three, so it is preempted.
+   At 6, job 1 ends. Job 0 has 10 - 4 = 6 remaining and ends at 12. */
+static void las_crossing_time_of_gang_is_rounded_up(void) {
+  check_hand_case(&(struct hand_case){LAS(2, 3, 10, 1000), {{0, 10, 3}, {1, 2, 1}}, {{0, 12, 2, 1}, {4, 6, 1, 0}}});
 }
 
-/* One GPU; the second queue from 4. At 4 job 0 crosses in the very instant in which jobs 1 and 2 come: they go first,
-   by row, from 4 to 7 and from 7 to 8. */
-static void las_crossing_and_arrival_at_one_instant(void) {
-  check_by_hand(&(struct by_hand){
+/* One GPU. The second queue begins at a service of 4.
+   At 4, job 0 enters the second queue, and jobs 1 and 2 are submitted into the first queue. Job 1 has the earlier row.
+   It preempts job 0 and runs from 4 to 7. Job 2 runs from 7 to 8, then job 0 from 8 to 12. */
+static void las_crossing_and_submit_at_same_instant(void) {
+  check_hand_case(&(struct hand_case){
       LAS(3, 1, 4, 100), {{0, 8, 1}, {4, 3, 1}, {4, 1, 1}}, {{0, 12, 2, 1}, {4, 7, 1, 0}, {7, 8, 1, 0}}});
 }
 
-/* Four GPUs; queues from 3 and 4. Job 0, on four, has had 4 at 1: the third queue at once. Job 1, with 1 GPU, runs from
-   1, enters the second queue at 4 (3 had), and is there when job 2 comes at 4: job 2 (first queue, 4 GPUs) stops it.
-   Job 2 has had 4 at 5: third queue, entered at 5, running. Job 1 (second queue) goes before it: at 5 it runs its last
-   1 to 6, and neither job 0 nor job 2 fits beside it. At 6 both wait in the third queue: job 0 entered at 1, job 2
-   at 5. Job 0 runs its 4 - 1 = 3 to 9, job 2 its 2 - 1 = 1 to 10. */
-static void las_two_thresholds_at_once(void) {
-  check_by_hand(&(struct by_hand){
+/* Four GPUs. The second queue begins at a service of 3, the third at 4.
+   At 1, job 0 has run on four GPUs for 1. Its service is 4, so it enters the third queue directly. Job 1, in the first
+   queue, preempts it and runs on one GPU.
+   At 4, job 1 has a service of 3 and enters the second queue. Job 2 is submitted into the first queue, needs four GPUs
+   and preempts job 1.
+   At 5, job 2 has a service of 4 and enters the third queue. Job 1, in the second queue, preempts it. Job 1 has 1
+   remaining and ends at 6. Jobs 0 and 2 need four GPUs and do not fit beside it.
+   At 6, jobs 0 and 2 wait in the third queue. Job 0 entered it at 1, job 2 at 5. Job 0 has 4 - 1 = 3 remaining and ends
+   at 9. Job 2 has 2 - 1 = 1 remaining and ends at 10. */
+static void las_crossing_two_thresholds_at_once(void) {
+  check_hand_case(&(struct hand_case){
       LAS(3, 4, 3, 4), {{0, 4, 4}, {0, 4, 1}, {4, 2, 4}}, {{0, 9, 2, 1}, {1, 6, 2, 1}, {4, 10, 2, 1}}});
 }
 
-/* One GPU; the second queue from 3. Job 1 has no work, but job 0 runs and is in its queue: it waits until job 0
-   crosses. At 3 it starts and ends, and job 0, stopped, goes on, all at 3. */
-static void las_no_work(void) {
-  check_by_hand(&(struct by_hand){LAS(2, 1, 3, 9), {{0, 5, 1}, {2, 0, 1}}, {{0, 5, 2, 1}, {3, 3, 1, 0}}});
+/* One GPU. The second queue begins at a service of 3.
+   At 2, job 1 is submitted. It has no work, but it waits, because job 0 is running in the same queue.
+   At 3, job 0 enters the second queue. Job 1 preempts it, starts and ends; then job 0 starts again, also at 3. */
+static void las_job_without_work(void) {
+  check_hand_case(&(struct hand_case){LAS(2, 1, 3, 9), {{0, 5, 1}, {2, 0, 1}}, {{0, 5, 2, 1}, {3, 3, 1, 0}}});
 }
 
-/* One GPU, no preemption: job 0 runs to 10 whatever comes. Then, by work, job 2 (1) and job 1 (3); by the moment of
-   coming, job 1 and job 2. */
-static void without_preemption_what_runs_stays(void) {
-  struct by_hand srtf = {
+/* One GPU, no preemption. Job 0 runs from 0 to 10.
+   With srtf, jobs 2 (1) and 1 (3) follow, by remaining work. With las, jobs 1 and 2 follow, by submit. */
+static void without_preemption_running_jobs_stay(void) {
+  struct hand_case srtf = {
       SRTF(3, 1), {{0, 10, 1}, {2, 3, 1}, {3, 1, 1}}, {{0, 10, 1, 0}, {11, 14, 1, 0}, {10, 11, 1, 0}}};
-  struct by_hand las = {
+  struct hand_case las = {
       LAS(3, 1, 4, 8), {{0, 10, 1}, {2, 3, 1}, {3, 1, 1}}, {{0, 10, 1, 0}, {10, 13, 1, 0}, {13, 14, 1, 0}}};
   srtf.in.preempts = las.in.preempts = false;
-  check_by_hand(&srtf);
-  check_by_hand(&las);
+  check_hand_case(&srtf);
+  check_hand_case(&las);
 }
 
-/* One GPU, in seconds. Jobs 0 to 7 come at 0 with 100 each; less service goes first, in levels that begin at 0 and 64.
-   Each has its 64 in turn, to 512, when all are in the second level: job 7 runs and stays, to 548; then by the moment
-   of entering jobs 0, 1, 2 and 3, to 692, and job 4. At 700 job 8 comes with 200 and stops job 4, which has 28 left. At
-   764 it enters the second level, running, and stays, to 900. Then jobs 4, to 928, and 5, to 964. There eight have
-   finished: seven with 100, one with 200. In the first level the index is 8 / (7 x 100 + 200), by the end of the
-   second; in the second it is 8 / (7 x 36 + 136), which is more: whoever has had 64 is likely to be done soon. So job
-   9, which comes at 980 with 50, waits for job 6 to end, at 1000. */
-static void gittins_learns_that_a_long_one_is_nearly_done(void) {
-  struct by_hand hand = {{.n_jobs = 10, .capacity = 1, .order = NAIVE_INDEX, .preempts = true},
-                         {{0, 100, 1},
-                          {0, 100, 1},
-                          {0, 100, 1},
-                          {0, 100, 1},
-                          {0, 100, 1},
-                          {0, 100, 1},
-                          {0, 100, 1},
-                          {0, 100, 1},
-                          {700, 200, 1},
-                          {980, 50, 1}},
-                         {{0, 584, 2, 1},
-                          {64, 620, 2, 1},
-                          {128, 656, 2, 1},
-                          {192, 692, 2, 1},
-                          {256, 928, 3, 2},
-                          {320, 964, 2, 1},
-                          {384, 1000, 2, 1},
-                          {448, 548, 1, 0},
-                          {700, 900, 1, 0},
-                          {1000, 1050, 1, 0}}};
+/* One GPU, times in seconds. The first two levels begin at a service of 0 and 64. Until eight jobs have finished, lower
+   levels are first.
+   At 0, jobs 0 to 7 are submitted, each with work 100. Each runs for 64 and enters the second level, job 7 at 512.
+   At 512, all are in the second level. Job 7 is running, so it continues and ends at 548. The others follow by the time
+   at which they entered the level: jobs 0 to 3 end by 692, and job 4 starts.
+   At 700, job 8 is submitted with work 200, in the first level. It preempts job 4 (28).
+   At 764, job 8 enters the second level. It is running, so it continues and ends at 900.
+   Job 4 ends at 928 and job 5 at 964. Then eight jobs have finished, seven with service 100 and one with 200, and the
+   indices are computed. All eight finished within the second level. In the first level the index is
+   8 / (7 x 100 + 200). In the second level it is 8 / (7 x 36 + 136), which is greater.
+   At 980, job 9 is submitted with work 50, in the first level. It waits until job 6, in the second level, ends at
+   1000. */
+static void gittins_index_rises_with_service(void) {
+  struct hand_case hand = {{.n_jobs = 10, .capacity = 1, .order = NAIVE_PREEMPTIVE_GITTINS, .preempts = true},
+                           {{0, 100, 1},
+                            {0, 100, 1},
+                            {0, 100, 1},
+                            {0, 100, 1},
+                            {0, 100, 1},
+                            {0, 100, 1},
+                            {0, 100, 1},
+                            {0, 100, 1},
+                            {700, 200, 1},
+                            {980, 50, 1}},
+                           {{0, 584, 2, 1},
+                            {64, 620, 2, 1},
+                            {128, 656, 2, 1},
+                            {192, 692, 2, 1},
+                            {256, 928, 3, 2},
+                            {320, 964, 2, 1},
+                            {384, 1000, 2, 1},
+                            {448, 548, 1, 0},
+                            {700, 900, 1, 0},
+                            {1000, 1050, 1, 0}}};
   for (uint32_t i = 0; i < hand.in.n_jobs; i++) {
     hand.job[i].submit *= HR_SECOND_US;
     hand.job[i].work *= HR_SECOND_US;
-    hand.want[i].start *= HR_SECOND_US;
-    hand.want[i].end *= HR_SECOND_US;
+    hand.expected[i].start *= HR_SECOND_US;
+    hand.expected[i].end *= HR_SECOND_US;
   }
-  check_by_hand(&hand);
+  check_hand_case(&hand);
 }
 
-/* ---- Tick by tick --------------------------------------------------------------------------------------- */
+/* ---- The tick scheduler --------------------------------------------------------------------------------- */
 
+/* A scheduler for srtf and las that has no future events: it advances time by one microsecond and looks for changes. */
 struct tick_job {
-  enum { TO_COME, THERE, GONE } state;
-  bool runs, seen; /* seen: the pass has been at it */
-  int64_t left, had, entered, queue;
+  enum { FUTURE, ACTIVE, FINISHED } state;
+  bool running, visited; /* visited: by the current pass */
+  int64_t remaining;     /* work in microseconds */
+  int64_t service;       /* GPU-microseconds */
+  int64_t entered;       /* when the job entered its queue */
+  int64_t queue;         /* number of thresholds that the service has reached */
 };
 
+/* now: microseconds since the first submit. */
 struct ticks {
   const struct replay_case *workload;
   const struct preemptive_rules *rules;
   struct tick_job job[PREEMPTIVE_MAX_JOBS];
-  struct naive_fate *accounting;
+  struct naive_outcome *outcome;
   int64_t now;
 };
 
-/* The job with the least key goes first. */
-static void key_of(const struct ticks *t, uint32_t i, int64_t key[5]) {
+/* Computes the sort key of a job. The job with the smallest key is first. */
+static void make_key(const struct ticks *t, uint32_t i, int64_t key[5]) {
   const struct tick_job *job = &t->job[i];
   bool srtf = t->rules->order == NAIVE_SRTF;
-  key[0] = !t->rules->preempts && job->runs ? 0 : 1;
-  key[1] = srtf ? job->left : job->queue;
-  key[2] = job->runs ? 0 : 1;
+  key[0] = !t->rules->preempts && job->running ? 0 : 1;
+  key[1] = srtf ? job->remaining : job->queue;
+  key[2] = job->running ? 0 : 1;
   key[3] = srtf ? t->workload->jobs[i].submit : job->entered;
   key[4] = i;
 }
@@ -216,103 +250,101 @@ static bool is_less(const int64_t a[5], const int64_t b[5]) {
   return a[k] < b[k];
 }
 
-/* The first of those that the pass has not been at, HR_NONE when there is none. */
-static uint32_t first_unseen(const struct ticks *t) {
+/* Returns the first active job that the current pass has not visited; HR_NONE: none. */
+static uint32_t first_unvisited(const struct ticks *t) {
   uint32_t first = HR_NONE;
-  int64_t least[5] = {0}, key[5];
+  int64_t min[5] = {0}, key[5];
   for (uint32_t i = 0; i < t->workload->n_jobs; i++) {
-    if (t->job[i].state != THERE || t->job[i].seen) continue;
-    key_of(t, i, key);
-    if (first != HR_NONE && !is_less(key, least)) continue;
+    if (t->job[i].state != ACTIVE || t->job[i].visited) continue;
+    make_key(t, i, key);
+    if (first != HR_NONE && !is_less(key, min)) continue;
     first = i;
-    memcpy(least, key, sizeof least);
+    memcpy(min, key, sizeof min);
   }
   return first;
 }
 
-static void tick_pass(struct ticks *t) {
+static void run_pass(struct ticks *t) {
   uint32_t free_gpus = t->workload->pools[0].shape.nodes * t->workload->pools[0].shape.gpus_per_node, i;
-  for (i = 0; i < t->workload->n_jobs; i++) t->job[i].seen = false;
-  while ((i = first_unseen(t)) != HR_NONE) {
+  for (i = 0; i < t->workload->n_jobs; i++) t->job[i].visited = false;
+  while ((i = first_unvisited(t)) != HR_NONE) {
     struct tick_job *job = &t->job[i];
     uint32_t gpus = t->workload->jobs[i].gpus;
-    job->seen = true;
+    job->visited = true;
     if (gpus > free_gpus) {
-      t->accounting[i].preemptions += job->runs;
-      job->runs = false;
+      t->outcome[i].preemptions += job->running;
+      job->running = false;
       continue;
     }
     free_gpus -= gpus;
-    if (job->runs) continue;
-    job->runs = true;
-    if (t->accounting[i].start < 0) t->accounting[i].start = t->now;
-    t->accounting[i].starts++;
+    if (job->running) continue;
+    job->running = true;
+    if (t->outcome[i].start < 0) t->outcome[i].start = t->now;
+    t->outcome[i].starts++;
   }
 }
 
-/* Ends, crossings and arrivals of this microsecond. */
-static void tick_events(struct ticks *t) {
+/* Applies the ends, threshold crossings and submissions of the current microsecond. */
+static void apply_events(struct ticks *t) {
   for (uint32_t i = 0; i < t->workload->n_jobs; i++) {
     struct tick_job *job = &t->job[i];
-    int64_t queue = (job->had >= t->rules->thresholds_us[0]) + (job->had >= t->rules->thresholds_us[1]);
-    if (job->runs && job->left == 0) {
-      t->accounting[i].end = t->now;
-      *job = (struct tick_job){.state = GONE};
-    } else if (job->state == THERE && queue > job->queue) {
+    int64_t queue = (job->service >= t->rules->thresholds_us[0]) + (job->service >= t->rules->thresholds_us[1]);
+    if (job->running && job->remaining == 0) {
+      t->outcome[i].end = t->now;
+      *job = (struct tick_job){.state = FINISHED};
+    } else if (job->state == ACTIVE && queue > job->queue) {
       job->queue = queue;
       job->entered = t->now;
-    } else if (job->state == TO_COME && t->workload->jobs[i].submit - t->workload->jobs[0].submit == t->now) {
-      job->state = THERE;
+    } else if (job->state == FUTURE && t->workload->jobs[i].submit - t->workload->jobs[0].submit == t->now) {
+      job->state = ACTIVE;
       job->entered = t->now;
     }
   }
 }
 
-static bool some_end_now(const struct ticks *t) {
-  bool some = false;
-  for (uint32_t i = 0; i < t->workload->n_jobs; i++) some = some || (t->job[i].runs && t->job[i].left == 0);
-  return some;
+static bool any_job_ends_now(const struct ticks *t) {
+  bool any = false;
+  for (uint32_t i = 0; i < t->workload->n_jobs; i++) any = any || (t->job[i].running && t->job[i].remaining == 0);
+  return any;
 }
 
-/* One microsecond of work; false when all are gone. */
-static bool tick(struct ticks *t) {
+/* Lets the running jobs work for one microsecond. Returns false if all jobs had finished before. */
+static bool work_one_tick(struct ticks *t) {
   bool any = false;
   for (uint32_t i = 0; i < t->workload->n_jobs; i++) {
-    any = any || t->job[i].state != GONE;
-    if (!t->job[i].runs) continue;
-    t->job[i].left--;
-    t->job[i].had += t->workload->jobs[i].gpus;
+    any = any || t->job[i].state != FINISHED;
+    if (!t->job[i].running) continue;
+    t->job[i].remaining--;
+    t->job[i].service += t->workload->jobs[i].gpus;
   }
   t->now++;
   return any;
 }
 
-static struct preemptive_outcome by_ticks(const struct replay_case *workload, const struct preemptive_rules *rules) {
+static struct preemptive_outcome run_by_ticks(const struct replay_case *workload,
+                                              const struct preemptive_rules *rules) {
   struct preemptive_outcome outcome = {.n_jobs = workload->n_jobs,
-                                       .accounting = calloc(workload->n_jobs, sizeof *outcome.accounting)};
-  struct ticks t = {.workload = workload, .rules = rules, .accounting = outcome.accounting};
-  if (!outcome.accounting) abort();
+                                       .job = calloc(workload->n_jobs, sizeof *outcome.job)};
+  struct ticks t = {.workload = workload, .rules = rules, .outcome = outcome.job};
+  if (!outcome.job) abort();
   uint32_t capacity = workload->pools[0].shape.nodes * workload->pools[0].shape.gpus_per_node;
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
-    t.accounting[i].start = t.accounting[i].end = -1;
-    t.job[i].left = workload->jobs[i].work;
-    if (workload->jobs[i].gpus > capacity) t.job[i].state = GONE;
+    t.outcome[i].start = t.outcome[i].end = -1;
+    t.job[i].remaining = workload->jobs[i].work;
+    if (workload->jobs[i].gpus > capacity) t.job[i].state = FINISHED;
   }
   do {
     do {
-      tick_events(&t);
-      tick_pass(&t);
-    } while (some_end_now(&t));
-  } while (tick(&t));
+      apply_events(&t);
+      run_pass(&t);
+    } while (any_job_ends_now(&t));
+  } while (work_one_tick(&t));
   return outcome;
 }
 
-static void same_fates_tick_by_tick(void) {
-  enum {
-    CASES = 1000,
-    ORDERS = NAIVE_LAS + 1,
-    RULES = 2 * ORDERS
-  }; /* no level of gittins ends within a case of ticks */
+static void equal_outcomes_with_tick_scheduler(void) {
+  /* Without gittins: cases with times of a few microseconds do not reach its second level. */
+  enum { CASES = 1000, ORDERS = NAIVE_LAS + 1, RULES = 2 * ORDERS };
   uint32_t preemptions[RULES] = {0};
   for (uint32_t number = 0; number < CASES * RULES; number++) {
     struct replay_job jobs[PREEMPTIVE_MAX_JOBS];
@@ -320,10 +352,10 @@ static void same_fates_tick_by_tick(void) {
     uint32_t r = number % RULES;
     struct preemptive_rules rules = {.order = r % ORDERS, .preempts = r < ORDERS};
     preemptive_random(number / RULES, PREEMPTIVE_TICKS, &workload, &rules);
-    struct preemptive_outcome naive = preemptive_naive(&workload, &rules), ticks = by_ticks(&workload, &rules);
+    struct preemptive_outcome naive = preemptive_naive(&workload, &rules), ticks = run_by_ticks(&workload, &rules);
     bool different = preemptive_first_difference(&naive, &ticks) != HR_NONE;
     if (different) preemptive_print(&workload, &rules, &naive, &ticks);
-    for (uint32_t i = 0; i < naive.n_jobs; i++) preemptions[r] += naive.accounting[i].preemptions;
+    for (uint32_t i = 0; i < naive.n_jobs; i++) preemptions[r] += naive.job[i].preemptions;
     preemptive_outcome_finish(&naive);
     preemptive_outcome_finish(&ticks);
     if (different) CU_FAIL_FATAL("the two naive schedulers differ");
@@ -333,10 +365,10 @@ static void same_fates_tick_by_tick(void) {
   CU_ASSERT(preemptions[ORDERS] + preemptions[ORDERS + 1] == 0);
 }
 
-TEST_MAIN("naive preemptive", TEST(srtf_the_shorter_rest_goes_first), TEST(srtf_of_equals_the_running_one_stays),
-          TEST(srtf_waiting_equals_go_by_submit_then_row), TEST(srtf_who_is_passed_over_is_stopped_and_others_fill_in),
-          TEST(srtf_no_work_no_gpus_too_many_gpus), TEST(las_a_crossing_lets_others_go_first),
-          TEST(las_in_a_queue_by_the_moment_of_entering), TEST(las_gangs_cross_at_the_first_whole_instant),
-          TEST(las_crossing_and_arrival_at_one_instant), TEST(las_two_thresholds_at_once), TEST(las_no_work),
-          TEST(gittins_learns_that_a_long_one_is_nearly_done), TEST(without_preemption_what_runs_stays),
-          TEST(same_fates_tick_by_tick))
+TEST_MAIN("naive preemptive", TEST(srtf_least_remaining_work_first), TEST(srtf_running_job_wins_tie),
+          TEST(srtf_waiting_ties_by_submit_then_row), TEST(srtf_stops_job_that_does_not_fit_and_starts_later_job),
+          TEST(srtf_jobs_without_work_without_gpus_and_too_large), TEST(las_crossing_job_yields_to_first_queue),
+          TEST(las_queue_is_sorted_by_entry_time), TEST(las_crossing_time_of_gang_is_rounded_up),
+          TEST(las_crossing_and_submit_at_same_instant), TEST(las_crossing_two_thresholds_at_once),
+          TEST(las_job_without_work), TEST(gittins_index_rises_with_service),
+          TEST(without_preemption_running_jobs_stay), TEST(equal_outcomes_with_tick_scheduler))

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Creates random workloads for the preemptive orders, runs them by Headroom and by the naive scheduler, and compares
+   the outcomes of each job. */
+
 #include "preemptive_case.h"
 #include "headroom/trace_files.h"
-#include "sound.h"
+#include "or_abort.h"
 
 #include "base/random.h"
 
@@ -18,14 +21,14 @@ bool preemptive_has_order(const char *order) {
   return false;
 }
 
-/* "12.000003" */
+/* Formats a time as seconds with six decimals, such as "12.000003". `buffer`: at least 32 bytes. */
 static const char *seconds(int64_t us, char *buffer) {
   snprintf(buffer, 32, "%" PRId64 ".%06" PRId64, us / HR_SECOND_US, us % HR_SECOND_US);
   return buffer;
 }
 
 void preemptive_outcome_finish(struct preemptive_outcome *outcome) {
-  free(outcome->accounting);
+  free(outcome->job);
 }
 
 /* ---- Random cases --------------------------------------------------------------------------------------- */
@@ -38,7 +41,7 @@ static bool chance(struct hr__stream *stream, uint32_t percent) {
   return below(stream, 100) < percent;
 }
 
-/* Mostly small, sometimes a gang of up to all there is, sometimes more than that, sometimes none. */
+/* Returns a number of GPUs: usually at most 3, otherwise any number up to the capacity, rarely above it, rarely 0. */
 static uint32_t random_gpus(struct hr__stream *stream, uint32_t capacity) {
   if (chance(stream, 8)) return 0;
   if (chance(stream, 50)) return 1 + below(stream, 3);
@@ -46,7 +49,7 @@ static uint32_t random_gpus(struct hr__stream *stream, uint32_t capacity) {
   return 1 + below(stream, 2 * capacity);
 }
 
-/* Up to `range` units, by the microsecond where the grain is fine. */
+/* Returns a random time of at most `range` units of the grain, in microseconds. */
 static int64_t random_time(struct hr__stream *stream, enum preemptive_grain grain, uint32_t range) {
   static const int64_t units_us[] = {1, HR_SECOND_US, HR_SECOND_US, 150 * HR_SECOND_US};
   if (grain != PREEMPTIVE_FINE) return below(stream, range + 1) * units_us[grain];
@@ -83,7 +86,7 @@ void preemptive_random(uint32_t number, enum preemptive_grain grain, struct repl
   random_thresholds(&stream, grain, rules);
 }
 
-/* ---- The product's side --------------------------------------------------------------------------------- */
+/* ---- Headroom ------------------------------------------------------------------------------------------- */
 
 static void set(struct hr_policy_choice *choice, const char *key, const char *text,
                 struct preemptive_outcome *outcome) {
@@ -102,27 +105,27 @@ static void set_rules(struct hr_policy_choice *choice, const struct preemptive_r
   set(choice, "las_threshold_2_s", seconds(rules->thresholds_us[1], text), outcome);
 }
 
-/* A fold that counts each job's starts and preemptions. */
-static void count_stops_and_starts(void *self, const struct hr_view *view, const struct hr_event *event) {
-  struct naive_fate *accountings = self;
+/* An observer that counts the starts and preemptions of each job. */
+static void count_starts_and_preemptions(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct naive_outcome *jobs = self;
   (void)view;
-  if (event->kind == HR_EVENT_START) accountings[event->job.id].starts++;
-  if (event->kind == HR_EVENT_PREEMPT) accountings[event->job.id].preemptions++;
+  if (event->kind == HR_EVENT_START) jobs[event->job.id].starts++;
+  if (event->kind == HR_EVENT_PREEMPT) jobs[event->job.id].preemptions++;
 }
 
-static void take_fates(const struct hr_result *result, struct preemptive_outcome *outcome) {
+static void copy_times(const struct hr_result *result, struct preemptive_outcome *outcome) {
   for (uint32_t i = 0; i < result->n_jobs; i++) {
-    struct naive_fate *accounting = &outcome->accounting[i];
+    struct naive_outcome *job = &outcome->job[i];
     int64_t end_us = hr_result_end_us(result, (hr_job){i});
-    accounting->start = result->start_us[i] == HR_NEVER_US ? -1 : result->start_us[i];
-    accounting->end = end_us == HR_NEVER_US ? -1 : end_us;
-    if (result->accounting) accounting->starts = result->accounting[i].attempts;
+    job->start = result->start_us[i] == HR_NEVER_US ? -1 : result->start_us[i];
+    job->end = end_us == HR_NEVER_US ? -1 : end_us;
+    if (result->accounting) job->starts = result->accounting[i].attempts;
   }
 }
 
 static void run(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                 const struct hr_policy_choice *policy, bool check, struct preemptive_outcome *outcome) {
-  struct hr_observer observer = {.self = outcome->accounting, .on_event = count_stops_and_starts};
+  struct hr_observer observer = {.self = outcome->job, .on_event = count_starts_and_preemptions};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = cluster,
                                  .policy = policy->ops,
@@ -133,14 +136,14 @@ static void run(const struct hr_trace *trace, const struct hr_cluster_spec *clus
                                  .n_observers = 1};
   struct hr_result *result = NULL;
   outcome->failed = hr_sim_run(&config, &result, &outcome->error) != HR_OK;
-  if (!outcome->failed) take_fates(result, outcome);
+  if (!outcome->failed) copy_times(result, outcome);
   hr_result_destroy(result);
 }
 
-struct preemptive_outcome preemptive_product(const struct replay_case *workload, const struct preemptive_rules *rules,
-                                             bool check) {
+struct preemptive_outcome preemptive_headroom(const struct replay_case *workload, const struct preemptive_rules *rules,
+                                              bool check) {
   struct preemptive_outcome outcome = {.n_jobs = workload->n_jobs,
-                                       .accounting = grab(workload->n_jobs, sizeof *outcome.accounting)};
+                                       .job = calloc_or_abort(workload->n_jobs, sizeof *outcome.job)};
   char name[] = "pool", gpu[] = "G";
   struct hr_pool_spec pool = {.name = name,
                               .gpu = gpu,
@@ -149,8 +152,8 @@ struct preemptive_outcome preemptive_product(const struct replay_case *workload,
   struct hr_cluster_spec cluster = {0};
   struct hr_policy_choice policy;
   struct hr_error error;
-  must(hr_cluster_spec_add(&cluster, &pool, &error), &error);
-  must(hr_policy_choice_init(&policy, "queue", &error), &error);
+  ok_or_abort(hr_cluster_spec_add(&cluster, &pool, &error), &error);
+  ok_or_abort(hr_policy_choice_init(&policy, "queue", &error), &error);
   set_rules(&policy, rules, &outcome);
   struct hr_trace *trace = replay_trace(workload);
   if (!outcome.failed) run(trace, &cluster, &policy, check, &outcome);
@@ -160,12 +163,12 @@ struct preemptive_outcome preemptive_product(const struct replay_case *workload,
   return outcome;
 }
 
-/* ---- The naive side ------------------------------------------------------------------------------------- */
+/* ---- The naive scheduler -------------------------------------------------------------------------------- */
 
 struct preemptive_outcome preemptive_naive(const struct replay_case *workload, const struct preemptive_rules *rules) {
   uint32_t n = workload->n_jobs;
-  int64_t *submit = grab(n, sizeof *submit), *work = grab(n, sizeof *work);
-  uint32_t *gpus = grab(n, sizeof *gpus);
+  int64_t *submit = calloc_or_abort(n, sizeof *submit), *work = calloc_or_abort(n, sizeof *work);
+  uint32_t *gpus = calloc_or_abort(n, sizeof *gpus);
   for (uint32_t i = 0; i < n; i++) {
     submit[i] = workload->jobs[i].submit - workload->jobs[0].submit;
     work[i] = workload->jobs[i].work;
@@ -181,22 +184,22 @@ struct preemptive_outcome preemptive_naive(const struct replay_case *workload, c
       .preempts = rules->preempts,
       .thresholds = {rules->thresholds_us[0], rules->thresholds_us[1]},
   };
-  struct preemptive_outcome outcome = {.n_jobs = n, .accounting = naive_preemptive_run(&input)};
+  struct preemptive_outcome outcome = {.n_jobs = n, .job = naive_preemptive_run(&input)};
   free(submit);
   free(work);
   free(gpus);
   return outcome;
 }
 
-/* ---- Side by side --------------------------------------------------------------------------------------- */
+/* ---- Comparison ----------------------------------------------------------------------------------------- */
 
-static bool same_fate(const struct naive_fate *a, const struct naive_fate *b) {
+static bool same_outcome(const struct naive_outcome *a, const struct naive_outcome *b) {
   return a->start == b->start && a->end == b->end && a->starts == b->starts && a->preemptions == b->preemptions;
 }
 
 uint32_t preemptive_first_difference(const struct preemptive_outcome *a, const struct preemptive_outcome *b) {
   for (uint32_t i = 0; i < a->n_jobs; i++)
-    if (a->failed || b->failed || !same_fate(&a->accounting[i], &b->accounting[i])) return i;
+    if (a->failed || b->failed || !same_outcome(&a->job[i], &b->job[i])) return i;
   return HR_NONE;
 }
 
@@ -213,9 +216,9 @@ static void print_command(const struct replay_case *workload, const struct preem
   printf("\n");
 }
 
-static void print_fate(const struct naive_fate *accounting) {
-  printf(" %" PRId64 " to %" PRId64 ", %" PRIu32 " starts, %" PRIu32 " preemptions", accounting->start, accounting->end,
-         accounting->starts, accounting->preemptions);
+static void print_outcome(const struct naive_outcome *job) {
+  printf(" %" PRId64 " to %" PRId64 ", %" PRIu32 " starts, %" PRIu32 " preemptions", job->start, job->end, job->starts,
+         job->preemptions);
 }
 
 void preemptive_print(const struct replay_case *workload, const struct preemptive_rules *rules,
@@ -228,15 +231,15 @@ void preemptive_print(const struct replay_case *workload, const struct preemptiv
            seconds(workload->jobs[i].work, work), workload->jobs[i].gpus);
   }
   if (other->failed) {
-    printf("the product failed: %s\n", other->error.text);
+    printf("Headroom failed: %s\n", other->error.text);
     return;
   }
-  printf("job: naive, in microseconds | the other's\n");
+  printf("job: naive, in microseconds | other\n");
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     printf("%" PRIu32 ":", i);
-    print_fate(&naive->accounting[i]);
+    print_outcome(&naive->job[i]);
     printf(" |");
-    print_fate(&other->accounting[i]);
-    printf("%s\n", same_fate(&naive->accounting[i], &other->accounting[i]) ? "" : "  <- differs");
+    print_outcome(&other->job[i]);
+    printf("%s\n", same_outcome(&naive->job[i], &other->job[i]) ? "" : "  <- differs");
   }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Mean waits against queueing theory: Erlang's C formula (M/M/c), Pollaczek and Khinchine's (M/G/1) and Cobham's
- * (M/G/1 with priorities; "Priority assignment in waiting line problems", Operations Research 2, 1954). Each case is
- * replicated; the formula must lie within a 99.9 % confidence interval for the mean (Student's t over replications),
- * and the same formula for 5 % longer run times must not, so that the interval is known to be able to refuse.
+ * Compares simulated mean waits with queueing theory: the Erlang C formula (M/M/c), the Pollaczek-Khinchine formula
+ * (M/G/1) and Cobham's formula (M/G/1 with priorities; "Priority assignment in waiting line problems", Operations
+ * Research 2, 1954). Each case has several replications. The value of the formula must lie in the 99.9 % confidence
+ * interval of the mean (Student's t over replications). The value of the same formula for run times that are 5 % longer
+ * must lie outside, which verifies that the interval is narrow enough to detect errors.
  */
 
 #include "base/random.h"
@@ -19,7 +20,7 @@
 
 enum { REPLICATIONS = 20, JOBS = 40000, WARM_UP = JOBS / 5, CLASSES = 2 };
 
-static const double mean_s = 1000; /* long against the microsecond that times are rounded to */
+static const double mean_s = 1000; /* mean run time; rounding to microseconds is negligible */
 static const double high_priority_share = 0.3;
 static const double log_sigma = 1.0;
 
@@ -29,17 +30,20 @@ struct queue {
   unsigned servers;
   double load;
   enum run_time run_time;
-  const char *order; /* of the policy */
+  const char *order; /* parameter `order` of the queue policy */
 };
 
-/* ---- Formulas: mean waits for run times `stretch` times as long at the same rate of arrivals ------------- */
+/* ---- Formulas for the mean wait -------------------------------------------------------------------------- */
 
+/* In all formulas the mean run time is mean_s x `stretch`; the arrival rate does not depend on `stretch`. */
+
+/* Returns the second moment of the run time. */
 static double mean_square(const struct queue *queue, double mean) {
   double scv[] = {[EXPONENTIAL] = 1, [DETERMINISTIC] = 0, [LOG_NORMAL] = exp(log_sigma * log_sigma) - 1};
   return mean * mean * (1 + scv[queue->run_time]);
 }
 
-/* The probability of waiting by Erlang's C, from the recursion for Erlang's B. */
+/* Returns the probability of waiting (Erlang C), from the recursion for Erlang B. `offered`: load x servers. */
 static double erlang_c(unsigned servers, double offered) {
   double blocked = 1;
   for (unsigned c = 1; c <= servers; c++) blocked = offered * blocked / (c + offered * blocked);
@@ -57,7 +61,8 @@ static double wait_mg1(const struct queue *queue, double stretch) {
   return rate * mean_square(queue, mean_s * stretch) / (2 * (1 - queue->load * stretch));
 }
 
-/* Of class 0 (goes first) or 1; both have the same run times. */
+/* Returns the mean wait of class 0 (high priority) or 1 (low priority). Both have the same distribution of run times.
+ */
 static double wait_cobham(const struct queue *queue, double stretch, unsigned class_) {
   double load = queue->load * stretch, before = high_priority_share * load;
   double residual = queue->load / mean_s * mean_square(queue, mean_s * stretch) / 2;
@@ -75,7 +80,7 @@ static int64_t draw_us(gsl_rng *rng, enum run_time run_time, double mean) {
 
 static struct hr_trace *make_trace(const struct queue *queue, uint32_t replication) {
   struct hr__stream arrival, run_time, class_;
-  uint32_t entity = (uint32_t)(1000 * queue->load) + queue->servers; /* cases are independent of one another */
+  uint32_t entity = (uint32_t)(1000 * queue->load) + queue->servers; /* different random numbers for each case */
   hr__stream_init(&arrival, 1, HR__PURPOSE_ARRIVAL, entity, replication);
   hr__stream_init(&run_time, 1, HR__PURPOSE_RUN_TIME, entity, replication);
   hr__stream_init(&class_, 1, HR__PURPOSE_USER, entity, replication);
@@ -99,7 +104,7 @@ static struct hr_trace *make_trace(const struct queue *queue, uint32_t replicati
   return trace;
 }
 
-/* Mean waits in seconds after the warm-up, by class. */
+/* Computes the mean waits by class, in seconds, without the first WARM_UP jobs. */
 static void mean_waits(const struct hr_trace *trace, const struct hr_result *result, double waits[CLASSES]) {
   double sum[CLASSES] = {0}, count[CLASSES] = {0};
   for (uint32_t i = WARM_UP; i < trace->n_jobs; i++) {
@@ -129,7 +134,7 @@ static void replicate(const struct queue *queue, uint32_t replication, double wa
   hr_trace_destroy(trace);
 }
 
-/* ---- The judgement --------------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------------ */
 
 struct interval {
   double mean, half_width;
@@ -143,7 +148,7 @@ static struct interval confidence(const double *value, unsigned n) {
   return (struct interval){mean, gsl_cdf_tdist_Pinv(0.9995, n - 1.0) * sqrt(squares / (n - 1.0) / n)};
 }
 
-static void judge(const char *what, const double *value, double expected, double wrong) {
+static void check_mean_wait(const char *what, const double *value, double expected, double wrong) {
   struct interval found = confidence(value, REPLICATIONS);
   printf("\n    %-28s formula %9.2f s  simulated %9.2f +- %.2f s  (5 %% longer: %.2f s)", what, expected, found.mean,
          found.half_width, wrong);
@@ -151,7 +156,7 @@ static void judge(const char *what, const double *value, double expected, double
   CU_ASSERT(fabs(found.mean - wrong) > found.half_width);
 }
 
-/* By class; waits without regard to class are in `all`. */
+/* Runs all replications. `waits`: mean waits by class and replication; `all`: mean waits over both classes. */
 static void simulate(const struct queue *queue, double waits[CLASSES][REPLICATIONS], double all[REPLICATIONS]) {
   for (uint32_t r = 0; r < REPLICATIONS; r++) {
     double one[CLASSES];
@@ -161,7 +166,7 @@ static void simulate(const struct queue *queue, double waits[CLASSES][REPLICATIO
   }
 }
 
-static void mmc_waits_follow_erlang(void) {
+static void mmc_waits_agree_with_erlang_c(void) {
   static const struct queue queues[] = {{1, 0.5, EXPONENTIAL, "fifo"},  {1, 0.8, EXPONENTIAL, "fifo"},
                                         {1, 0.9, EXPONENTIAL, "fifo"},  {4, 0.6, EXPONENTIAL, "fifo"},
                                         {4, 0.85, EXPONENTIAL, "fifo"}, {16, 0.8, EXPONENTIAL, "fifo"},
@@ -171,11 +176,11 @@ static void mmc_waits_follow_erlang(void) {
     char what[64];
     snprintf(what, sizeof what, "M/M/%u at load %.2f", queues[i].servers, queues[i].load);
     simulate(&queues[i], waits, all);
-    judge(what, all, wait_mmc(&queues[i], 1), wait_mmc(&queues[i], 1.05));
+    check_mean_wait(what, all, wait_mmc(&queues[i], 1), wait_mmc(&queues[i], 1.05));
   }
 }
 
-static void mg1_waits_follow_pollaczek_and_khinchine(void) {
+static void mg1_waits_agree_with_pollaczek_khinchine(void) {
   static const char *const names[] = {"M/M/1", "M/D/1", "M/LogNormal/1"};
   static const struct queue queues[] = {{1, 0.6, DETERMINISTIC, "fifo"},
                                         {1, 0.85, DETERMINISTIC, "fifo"},
@@ -186,24 +191,25 @@ static void mg1_waits_follow_pollaczek_and_khinchine(void) {
     char what[64];
     snprintf(what, sizeof what, "%s at load %.2f", names[queues[i].run_time], queues[i].load);
     simulate(&queues[i], waits, all);
-    judge(what, all, wait_mg1(&queues[i], 1), wait_mg1(&queues[i], 1.05));
+    check_mean_wait(what, all, wait_mg1(&queues[i], 1), wait_mg1(&queues[i], 1.05));
   }
 }
 
-static void priority_waits_follow_cobham(void) {
+static void priority_waits_agree_with_cobham(void) {
   static const struct queue queue = {1, 0.8, EXPONENTIAL, "priority"};
   double waits[CLASSES][REPLICATIONS], all[REPLICATIONS];
   simulate(&queue, waits, all);
-  judge("M/M/1 at 0.80, goes first", waits[0], wait_cobham(&queue, 1, 0), wait_cobham(&queue, 1.05, 0));
-  judge("M/M/1 at 0.80, goes second", waits[1], wait_cobham(&queue, 1, 1), wait_cobham(&queue, 1.05, 1));
+  check_mean_wait("M/M/1 at 0.80, high priority", waits[0], wait_cobham(&queue, 1, 0), wait_cobham(&queue, 1.05, 0));
+  check_mean_wait("M/M/1 at 0.80, low priority", waits[1], wait_cobham(&queue, 1, 1), wait_cobham(&queue, 1.05, 1));
 }
 
-/* Known values: C(1, rho) = rho; C(2, 1) = 1/3; C(10, 8) = 0.4092 in the usual tables. */
-static void the_formula_gives_the_tables_values(void) {
+/* C(c, a): c servers, offered load a. C(1, rho) = rho and C(2, 1) = 1/3 are exact; C(10, 8) = 0.4092 is from published
+   tables. */
+static void erlang_c_agrees_with_tables(void) {
   CU_ASSERT_DOUBLE_EQUAL(erlang_c(1, 0.7), 0.7, 1e-12);
   CU_ASSERT_DOUBLE_EQUAL(erlang_c(2, 1), 1.0 / 3, 1e-12);
   CU_ASSERT_DOUBLE_EQUAL(erlang_c(10, 8), 0.4092, 5e-5);
 }
 
-TEST_MAIN("oracle queueing", TEST(the_formula_gives_the_tables_values), TEST(mmc_waits_follow_erlang),
-          TEST(mg1_waits_follow_pollaczek_and_khinchine), TEST(priority_waits_follow_cobham))
+TEST_MAIN("oracle queueing", TEST(erlang_c_agrees_with_tables), TEST(mmc_waits_agree_with_erlang_c),
+          TEST(mg1_waits_agree_with_pollaczek_khinchine), TEST(priority_waits_agree_with_cobham))

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Converts a workload to a trace, a cluster and a policy for Headroom, and to the input of the naive scheduler. Runs
+   both and compares their starts and placements. */
+
 #include "replay.h"
 #include "headroom/trace_files.h"
-#include "sound.h"
+#include "or_abort.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,9 +16,9 @@ static const struct order_name { const char *order, *fair_share; } order_names[]
 static const char *const backfill_names[] = {"strict", "skip", "easy", "conservative"};
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit"};
 
-struct replay_rules replay_rules_numbered(uint32_t number) {
+struct replay_rules replay_rules_at(uint32_t number) {
   return (struct replay_rules){
-      .placement = (enum naive_placement)(number % NAIVE_PLACEMENTS),
+      .placement = (enum naive_placement_rule)(number % NAIVE_PLACEMENTS),
       .backfill = (enum naive_backfill)(number / NAIVE_PLACEMENTS % NAIVE_BACKFILLS),
       .order = (enum naive_order)(number / NAIVE_PLACEMENTS / NAIVE_BACKFILLS),
   };
@@ -34,7 +37,7 @@ bool replay_has_order(const char *order) {
   return false;
 }
 
-bool replay_looks_back(struct replay_rules rules) {
+bool replay_uses_history(struct replay_rules rules) {
   return rules.order >= NAIVE_FAIR_TREE;
 }
 
@@ -42,10 +45,10 @@ void replay_outcome_finish(struct replay_outcome *outcome) {
   naive_result_finish(&outcome->result, outcome->n_jobs);
 }
 
-/* ---- The product's side --------------------------------------------------------------------------------- */
+/* ---- Headroom ------------------------------------------------------------------------------------------- */
 
-/* "G0|G2" */
-static struct hr_text list_of(char letter, uint32_t set, char *buffer) {
+/* Formats the members of a set of types or regions, such as "G0|G2". */
+static struct hr_text format_set(char letter, uint32_t set, char *buffer) {
   size_t length = 0;
   for (uint32_t i = 0; set >> i; i++)
     if (set >> i & 1) length += (size_t)sprintf(buffer + length, "%s%c%" PRIu32, length ? "|" : "", letter, i);
@@ -74,18 +77,18 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
     if (job->deadline) record.deadline_us = job->deadline;
     if (job->limit >= 0) record.limit_us = job->limit;
     if (job->estimate >= 0) record.estimate_us = job->estimate;
-    if (job->types) record.gpu_types = list_of('G', job->types, types);
-    if (job->regions) record.regions = list_of('R', job->regions, regions);
-    must(hr_trace_builder_add(builder, &record, i + 2, &error), &error);
+    if (job->types) record.gpu_types = format_set('G', job->types, types);
+    if (job->regions) record.regions = format_set('R', job->regions, regions);
+    ok_or_abort(hr_trace_builder_add(builder, &record, i + 2, &error), &error);
   }
   struct hr_trace *trace = NULL;
-  must(hr_trace_builder_finish(builder, false, false, &trace, &error), &error);
+  ok_or_abort(hr_trace_builder_finish(builder, false, false, &trace, &error), &error);
   hr_trace_builder_destroy(builder);
   return trace;
 }
 
 struct replay_job *replay_jobs_of(const struct hr_trace *trace) {
-  struct replay_job *jobs = grab(trace->n_jobs, sizeof *jobs);
+  struct replay_job *jobs = calloc_or_abort(trace->n_jobs, sizeof *jobs);
   for (uint32_t i = 0; i < trace->n_jobs; i++)
     jobs[i] = (struct replay_job){
         .submit = trace->submit_us[i],
@@ -100,7 +103,7 @@ struct replay_job *replay_jobs_of(const struct hr_trace *trace) {
   return jobs;
 }
 
-static struct hr_cluster_spec cluster_of(const struct replay_case *workload) {
+static struct hr_cluster_spec make_cluster(const struct replay_case *workload) {
   struct hr_cluster_spec spec = {0};
   struct hr_error error;
   for (uint32_t p = 0; p < workload->n_pools; p++) {
@@ -115,47 +118,48 @@ static struct hr_cluster_spec cluster_of(const struct replay_case *workload) {
                                 .gpus_per_node = workload->shares ? 1 : workload->pools[p].shape.gpus_per_node,
                                 .sharing = workload->shares ? HR_SHARING_FRACTION : HR_SHARING_WHOLE,
                                 .classes = workload->pools[p].classes};
-    must(hr_cluster_spec_add(&spec, &pool, &error), &error);
+    ok_or_abort(hr_cluster_spec_add(&spec, &pool, &error), &error);
   }
   return spec;
 }
 
-static int by_unit(const void *a, const void *b) {
-  const struct naive_part *x = a, *y = b;
+static int compare_units(const void *a, const void *b) {
+  const struct naive_slot *x = a, *y = b;
   return (x->unit > y->unit) - (x->unit < y->unit);
 }
 
-/* A fold that remembers where each job was started. */
-static void remember_seat(void *self, const struct hr_view *view, const struct hr_event *event) {
+/* An observer that records the placement of each job at its start. */
+static void record_placement(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
   if (event->kind != HR_EVENT_START) return;
-  struct naive_seat *seat = &((struct naive_seat *)self)[event->job.id];
-  const struct hr_placement *placement = event->placement;
+  struct naive_placement *placement = &((struct naive_placement *)self)[event->job.id];
+  const struct hr_placement *granted = event->placement;
   uint32_t unit_milli = hr_cluster_gpu_inventory(view->cluster) ? 1 : 1000;
-  bool by_count = placement->n_slices == 0 && view->jobs->gpus[event->job.id] > 0;
-  free(seat->part);
-  seat->count = by_count ? 1 : placement->n_slices;
-  seat->part = grab(seat->count, sizeof *seat->part);
-  if (by_count) seat->part[0] = (struct naive_part){placement->pool.id, view->jobs->gpus[event->job.id]};
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    seat->part[i] = (struct naive_part){placement->slices[i].node.id, placement->slices[i].gpu_milli / unit_milli};
-  qsort(seat->part, seat->count, sizeof *seat->part, by_unit);
+  bool counted = granted->n_slices == 0 && view->jobs->gpus[event->job.id] > 0;
+  free(placement->slot);
+  placement->count = counted ? 1 : granted->n_slices;
+  placement->slot = calloc_or_abort(placement->count, sizeof *placement->slot);
+  if (counted) placement->slot[0] = (struct naive_slot){granted->pool.id, view->jobs->gpus[event->job.id]};
+  for (uint32_t i = 0; i < granted->n_slices; i++)
+    placement->slot[i] = (struct naive_slot){granted->slices[i].node.id, granted->slices[i].gpu_milli / unit_milli};
+  qsort(placement->slot, placement->count, sizeof *placement->slot, compare_units);
 }
 
-/* Tenants without limits, one of them of those who have none. */
-struct weights {
+/* Quotas that give tenants weights but no limits. Tenant 0 has the jobs without a tenant. */
+struct tenant_weights {
   struct hr_quota_spec spec;
   struct hr_quota_node node[REPLAY_TENANTS];
   char name[REPLAY_TENANTS][16];
 };
 
-/* Weights come with quotas, and a job that requests more than is left of all GPUs is held back by its quota, which
-   holds back no other job. That makes no difference only if no job is held back otherwise. */
-static bool has_weights(const struct replay_case *workload, struct replay_rules rules) {
-  return replay_looks_back(rules) && rules.backfill == NAIVE_SKIP && workload->terms.tenant_weight[0] > 0;
+/* Returns whether tenants have weights. In Headroom, weights need quotas. A job that requests more GPUs than are free
+   in the whole cluster then waits for its quota, and such a job does not block later jobs. The naive scheduler has no
+   quotas. Both agree only under backfill `skip`, where no waiting job blocks later jobs. */
+static bool has_tenant_weights(const struct replay_case *workload, struct replay_rules rules) {
+  return replay_uses_history(rules) && rules.backfill == NAIVE_SKIP && workload->params.tenant_weight[0] > 0;
 }
 
-static void weights_of(const struct naive_terms *terms, struct weights *weights) {
+static void set_tenant_weights(const struct naive_params *params, struct tenant_weights *weights) {
   weights->spec = (struct hr_quota_spec){.nodes = weights->node, .n_nodes = REPLAY_TENANTS - 1};
   for (uint32_t t = 0; t < REPLAY_TENANTS; t++) {
     struct hr_quota_node *node = t ? &weights->node[t - 1] : &weights->spec.fallback;
@@ -166,30 +170,30 @@ static void weights_of(const struct naive_terms *terms, struct weights *weights)
                                    .borrow_milli = HR_NO_LIMIT,
                                    .lend_milli = HR_NO_LIMIT,
                                    .max_milli = HR_NO_LIMIT,
-                                   .weight = terms->tenant_weight[t]};
+                                   .weight = params->tenant_weight[t]};
   }
 }
 
-static struct hr_policy_choice policy_of(const struct replay_case *workload, struct replay_rules rules) {
+static struct hr_policy_choice make_policy(const struct replay_case *workload, struct replay_rules rules) {
   struct hr_policy_choice choice;
   struct hr_error error;
-  must(hr_policy_choice_init(&choice, "queue", &error), &error);
-  must(hr_policy_choice_set(&choice, "order", order_names[rules.order].order, &error), &error);
-  must(hr_policy_choice_set(&choice, "backfill", backfill_names[rules.backfill], &error), &error);
-  must(hr_policy_choice_set(&choice, "placement", placement_names[rules.placement], &error), &error);
-  if (rules.order == NAIVE_GITTINS) must(hr_policy_choice_set(&choice, "preemption", "none", &error), &error);
-  if (replay_looks_back(rules)) replay_set_terms(&choice, &workload->terms, order_names[rules.order].fair_share);
+  ok_or_abort(hr_policy_choice_init(&choice, "queue", &error), &error);
+  ok_or_abort(hr_policy_choice_set(&choice, "order", order_names[rules.order].order, &error), &error);
+  ok_or_abort(hr_policy_choice_set(&choice, "backfill", backfill_names[rules.backfill], &error), &error);
+  ok_or_abort(hr_policy_choice_set(&choice, "placement", placement_names[rules.placement], &error), &error);
+  if (rules.order == NAIVE_GITTINS) ok_or_abort(hr_policy_choice_set(&choice, "preemption", "none", &error), &error);
+  if (replay_uses_history(rules)) replay_set_params(&choice, &workload->params, order_names[rules.order].fair_share);
   return choice;
 }
 
-struct replay_outcome replay_product(const struct hr_trace *trace, const struct replay_case *workload,
-                                     struct replay_rules rules, bool check) {
+struct replay_outcome replay_headroom(const struct hr_trace *trace, const struct replay_case *workload,
+                                      struct replay_rules rules, bool check) {
   struct replay_outcome outcome = {.n_jobs = trace->n_jobs};
-  outcome.result.start = grab(trace->n_jobs, sizeof *outcome.result.start);
-  outcome.result.seat = grab(trace->n_jobs, sizeof *outcome.result.seat);
-  struct hr_cluster_spec cluster = cluster_of(workload);
-  struct hr_policy_choice policy = policy_of(workload, rules);
-  struct hr_observer observer = {.self = outcome.result.seat, .on_event = remember_seat};
+  outcome.result.start = calloc_or_abort(trace->n_jobs, sizeof *outcome.result.start);
+  outcome.result.placement = calloc_or_abort(trace->n_jobs, sizeof *outcome.result.placement);
+  struct hr_cluster_spec cluster = make_cluster(workload);
+  struct hr_policy_choice policy = make_policy(workload, rules);
+  struct hr_observer observer = {.self = outcome.result.placement, .on_event = record_placement};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = &cluster,
                                  .policy = policy.ops,
@@ -198,9 +202,9 @@ struct replay_outcome replay_product(const struct hr_trace *trace, const struct 
                                  .check = check,
                                  .observers = &observer,
                                  .n_observers = 1};
-  struct weights weights;
-  weights_of(&workload->terms, &weights);
-  if (has_weights(workload, rules)) config.quotas = &weights.spec;
+  struct tenant_weights weights;
+  set_tenant_weights(&workload->params, &weights);
+  if (has_tenant_weights(workload, rules)) config.quotas = &weights.spec;
   struct hr_result *result = NULL;
   outcome.failed = hr_sim_run(&config, &result, &outcome.error) != HR_OK;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -214,21 +218,21 @@ struct replay_outcome replay_product(const struct hr_trace *trace, const struct 
   return outcome;
 }
 
-/* ---- The naive side ------------------------------------------------------------------------------------- */
+/* ---- The naive scheduler -------------------------------------------------------------------------------- */
 
 static uint32_t accepted_pools(const struct replay_case *workload, const struct replay_job *job) {
   uint32_t accepted = 0;
   for (uint32_t p = 0; p < workload->n_pools; p++) {
     const struct replay_pool *pool = &workload->pools[p];
-    bool type_will_do = !job->types || job->types >> pool->type & 1;
-    bool region_will_do = !job->regions || (pool->region && job->regions >> (pool->region - 1) & 1);
-    bool class_will_do = !pool->classes || pool->classes >> job->class_ & 1;
-    if (type_will_do && region_will_do && class_will_do) accepted |= 1u << p;
+    bool type_matches = !job->types || job->types >> pool->type & 1;
+    bool region_matches = !job->regions || (pool->region && job->regions >> (pool->region - 1) & 1);
+    bool class_matches = !pool->classes || pool->classes >> job->class_ & 1;
+    if (type_matches && region_matches && class_matches) accepted |= 1u << p;
   }
   return accepted;
 }
 
-/* One column for each fact of a job, as the naive scheduler wants them. */
+/* The arrays of struct naive_input, one element per job. */
 struct columns {
   int64_t *submit, *work, *limit, *estimate, *deadline;
   int32_t *priority;
@@ -236,20 +240,20 @@ struct columns {
   const char **name;
 };
 
-static struct columns columns_of(const struct replay_case *workload) {
+static struct columns make_columns(const struct replay_case *workload) {
   uint32_t n = workload->n_jobs;
   struct columns c = {
-      .submit = grab(n, sizeof *c.submit),
-      .work = grab(n, sizeof *c.work),
-      .limit = grab(n, sizeof *c.limit),
-      .estimate = grab(n, sizeof *c.estimate),
-      .deadline = grab(n, sizeof *c.deadline),
-      .priority = grab(n, sizeof *c.priority),
-      .gpus = grab(n, sizeof *c.gpus),
-      .accepts = grab(n, sizeof *c.accepts),
-      .tenant = grab(n, sizeof *c.tenant),
-      .user = grab(n, sizeof *c.user),
-      .name = grab(n, sizeof *c.name),
+      .submit = calloc_or_abort(n, sizeof *c.submit),
+      .work = calloc_or_abort(n, sizeof *c.work),
+      .limit = calloc_or_abort(n, sizeof *c.limit),
+      .estimate = calloc_or_abort(n, sizeof *c.estimate),
+      .deadline = calloc_or_abort(n, sizeof *c.deadline),
+      .priority = calloc_or_abort(n, sizeof *c.priority),
+      .gpus = calloc_or_abort(n, sizeof *c.gpus),
+      .accepts = calloc_or_abort(n, sizeof *c.accepts),
+      .tenant = calloc_or_abort(n, sizeof *c.tenant),
+      .user = calloc_or_abort(n, sizeof *c.user),
+      .name = calloc_or_abort(n, sizeof *c.name),
   };
   for (uint32_t i = 0; i < n; i++) {
     const struct replay_job *job = &workload->jobs[i];
@@ -275,7 +279,7 @@ static void columns_finish(struct columns *c) {
 }
 
 struct replay_outcome replay_naive(const struct replay_case *workload, struct replay_rules rules) {
-  struct columns c = columns_of(workload);
+  struct columns c = make_columns(workload);
   struct naive_input input = {
       .n_jobs = workload->n_jobs,
       .submit = c.submit,
@@ -290,55 +294,57 @@ struct replay_outcome replay_naive(const struct replay_case *workload, struct re
       .tenant = c.tenant,
       .user = c.user,
       .name = c.name,
-      .terms = workload->terms,
+      .params = workload->params,
       .n_pools = workload->n_pools,
       .order = rules.order,
       .backfill = rules.backfill,
       .placement = rules.placement,
   };
-  for (uint32_t t = 0; t < NAIVE_MAX_TENANTS && !has_weights(workload, rules); t++) input.terms.tenant_weight[t] = 1;
+  for (uint32_t t = 0; t < NAIVE_MAX_TENANTS && !has_tenant_weights(workload, rules); t++)
+    input.params.tenant_weight[t] = 1;
   for (uint32_t p = 0; p < workload->n_pools; p++) {
     input.pools[p] = workload->pools[p].shape;
     input.gpu_type[p] = workload->pools[p].type;
   }
   struct replay_outcome outcome = {.n_jobs = workload->n_jobs, .result = naive_run(&input)};
   for (uint32_t i = 0; i < outcome.n_jobs; i++) {
-    struct naive_seat *seat = &outcome.result.seat[i];
-    if (seat->count) qsort(seat->part, seat->count, sizeof *seat->part, by_unit);
+    struct naive_placement *placement = &outcome.result.placement[i];
+    if (placement->count) qsort(placement->slot, placement->count, sizeof *placement->slot, compare_units);
   }
   columns_finish(&c);
   return outcome;
 }
 
-/* ---- Side by side --------------------------------------------------------------------------------------- */
+/* ---- Comparison ----------------------------------------------------------------------------------------- */
 
-static bool same_seat(const struct naive_seat *a, const struct naive_seat *b) {
+static bool same_placement(const struct naive_placement *a, const struct naive_placement *b) {
   if (a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++)
-    if (a->part[i].unit != b->part[i].unit || a->part[i].gpus != b->part[i].gpus) return false;
+    if (a->slot[i].unit != b->slot[i].unit || a->slot[i].gpus != b->slot[i].gpus) return false;
   return true;
 }
 
 uint32_t replay_first_difference(const struct replay_outcome *a, const struct replay_outcome *b) {
   for (uint32_t i = 0; i < a->n_jobs; i++) {
     if (a->failed || b->failed || a->result.start[i] != b->result.start[i]) return i;
-    if (a->result.start[i] >= 0 && !same_seat(&a->result.seat[i], &b->result.seat[i])) return i;
+    if (a->result.start[i] >= 0 && !same_placement(&a->result.placement[i], &b->result.placement[i])) return i;
   }
   return HR_NONE;
 }
 
-static void print_fate(const struct replay_outcome *outcome, uint32_t job) {
+static void print_outcome(const struct replay_outcome *outcome, uint32_t job) {
   if (outcome->result.start[job] < 0) {
     printf(" never");
     return;
   }
   printf(" %" PRId64 " on", outcome->result.start[job]);
-  const struct naive_seat *seat = &outcome->result.seat[job];
-  for (uint32_t i = 0; i < seat->count; i++) printf(" %" PRIu32 ":%" PRIu32, seat->part[i].unit, seat->part[i].gpus);
+  const struct naive_placement *placement = &outcome->result.placement[job];
+  for (uint32_t i = 0; i < placement->count; i++)
+    printf(" %" PRIu32 ":%" PRIu32, placement->slot[i].unit, placement->slot[i].gpus);
 }
 
 void replay_print(const struct replay_case *workload, struct replay_rules rules, const struct replay_outcome *naive,
-                  const struct replay_outcome *product) {
+                  const struct replay_outcome *headroom) {
   char text[64];
   printf("\n%s\n", replay_rules_text(rules, text));
   for (uint32_t p = 0; p < workload->n_pools; p++)
@@ -346,11 +352,11 @@ void replay_print(const struct replay_case *workload, struct replay_rules rules,
            " - 1, classes %" PRIx32 "\n",
            p, workload->pools[p].shape.nodes, workload->pools[p].shape.gpus_per_node, workload->pools[p].type,
            workload->pools[p].region, workload->pools[p].classes);
-  if (replay_looks_back(rules)) replay_print_terms(&workload->terms);
-  if (product->failed) printf("the product failed: %s\n", product->error.text);
+  if (replay_uses_history(rules)) replay_print_params(&workload->params);
+  if (headroom->failed) printf("Headroom failed: %s\n", headroom->error.text);
   printf("job: submit work limit estimate priority gpus types regions class tenant deadline user name | naive start, "
          "units | "
-         "product's\n");
+         "Headroom\n");
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     const struct replay_job *j = &workload->jobs[i];
     printf("%" PRIu32 ": %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRIu32 " %" PRIx32 " %" PRIx32
@@ -358,9 +364,9 @@ void replay_print(const struct replay_case *workload, struct replay_rules rules,
            i, j->submit - workload->jobs[0].submit, j->work, j->limit, j->estimate, j->priority, j->gpus, j->types,
            j->regions, (unsigned)j->class_, j->tenant, j->deadline ? j->deadline - workload->jobs[0].submit : -1,
            j->user, j->name);
-    print_fate(naive, i);
+    print_outcome(naive, i);
     printf(" |");
-    print_fate(product, i);
+    print_outcome(headroom, i);
     printf("\n");
   }
 }

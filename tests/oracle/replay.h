@@ -2,38 +2,39 @@
 #ifndef HR_TESTS_ORACLE_REPLAY_H
 #define HR_TESTS_ORACLE_REPLAY_H
 
-/* A workload on a cluster, replayed by the product or by the naive scheduler, with outcomes of one form. Errors that
-   cannot occur in a sound test (memory, a parameter's name) end the program. */
+/* Runs a workload on a cluster by Headroom or by the naive scheduler of naive.h. Outcomes have the same form, so that
+   they can be compared. The functions abort on errors of the test itself, such as a lack of memory or an unknown
+   parameter. */
 
 #include "naive.h"
 
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 
-/* Times in microseconds, -1 if unknown. `types`, `regions`: bit i is set if GPU type or region i is accepted; 0:
-   any. */
+/* Times are in microseconds; a limit or an estimate of -1 is unknown. `types`, `regions`: bit i is set if GPU type or
+   region i is accepted; 0: all are accepted. */
 struct replay_job {
   int64_t submit, work, limit, estimate;
   int32_t priority;
   uint32_t gpus, types, regions;
   uint8_t class_;   /* enum hr_job_class */
-  uint32_t tenant;  /* below REPLAY_TENANTS; 0: none */
-  int64_t deadline; /* on the clock of `submit`; 0: none */
-  uint32_t user;    /* below NAIVE_MAX_USERS; 0: none */
-  uint32_t name;    /* of replay_name; 0: none */
+  uint32_t tenant;  /* below REPLAY_TENANTS; 0: no tenant */
+  int64_t deadline; /* absolute, as `submit`; 0: no deadline */
+  uint32_t user;    /* below NAIVE_MAX_USERS; 0: no user */
+  uint32_t name;    /* argument of replay_name; 0: no name */
 };
 
-/* GPU types and regions are numbered; the highest number is one that no pool has. */
+/* Numbers of GPU types, regions and tenants. No pool has the GPU type or the region with the highest number. */
 enum { REPLAY_TYPES = 4, REPLAY_REGIONS = 3, REPLAY_TENANTS = 4 };
 struct replay_pool {
   struct naive_pool shape;
   uint32_t type;
-  uint32_t region;  /* 0: in none; else its number and 1 */
-  uint32_t classes; /* as struct hr_pool_spec has them */
+  uint32_t region;  /* number of the region + 1; 0: no region */
+  uint32_t classes; /* as in struct hr_pool_spec */
 };
 
 enum { REPLAY_NAMES = 48 };
-/* NULL for 0. Names are more or less alike, some in all but what comes after 64 characters. */
+/* Returns a name; NULL for 0. Names differ in similarity; some differ only after the first 64 characters. */
 const char *replay_name(uint32_t name);
 
 /* Jobs sorted by submit. */
@@ -42,54 +43,59 @@ struct replay_case {
   uint32_t n_jobs;
   struct replay_pool pools[NAIVE_MAX_POOLS];
   uint32_t n_pools;
-  bool shares; /* nodes of one GPU that is shared; jobs ask for thousandths of one: `gpus` of jobs and pools */
-  struct naive_terms terms; /* times in microseconds; tenants have weights only under `skip`, and none when all are 0 */
+  bool shares;                /* each node has one shared GPU; `gpus` of jobs and pools counts thousandths of a GPU */
+  struct naive_params params; /* times in microseconds; tenant weights apply only under backfill `skip`; weight 0 of
+                                 tenant 0: no weights */
 };
-/* The documented ones. */
-struct naive_terms replay_default_terms(void);
-/* `fair_share`: "tree", "classic" or NULL. */
-void replay_set_terms(struct hr_policy_choice *choice, const struct naive_terms *terms, const char *fair_share);
-void replay_print_terms(const struct naive_terms *terms);
+/* Returns the documented defaults of the queue policy. */
+struct naive_params replay_default_params(void);
+/* Sets the parameters of the queue policy. `fair_share`: "tree", "classic" or NULL. */
+void replay_set_params(struct hr_policy_choice *choice, const struct naive_params *params, const char *fair_share);
+void replay_print_params(const struct naive_params *params);
 
 struct replay_rules {
   enum naive_order order;
   enum naive_backfill backfill;
-  enum naive_placement placement;
+  enum naive_placement_rule placement;
 };
-/* All rules are numbered 0..REPLAY_RULES - 1, the placement changing fastest, the order slowest. */
+/* All combinations are numbered from 0 to REPLAY_RULES - 1. The placement changes fastest, the order slowest. */
 enum { REPLAY_RULES = NAIVE_ORDERS * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
-/* The first so many: orders by what a job asks for alone. */
+/* The first REPLAY_PLAIN_RULES combinations have the orders before EDF in NAIVE_ORDER_TABLE. */
 enum { REPLAY_PLAIN_RULES = NAIVE_EDF * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
-struct replay_rules replay_rules_numbered(uint32_t number);
-/* Whether the order goes by terms: by what has been used, or has finished. */
-bool replay_looks_back(struct replay_rules rules);
-/* Whether the naive scheduler implements this order of the queue policy. */
+struct replay_rules replay_rules_at(uint32_t number);
+/* Returns whether the order depends on past usage or on finished jobs. */
+bool replay_uses_history(struct replay_rules rules);
+/* Returns whether the naive scheduler implements a value of the queue policy's parameter `order`. */
 bool replay_has_order(const char *order);
-/* "fifo, easy, best-fit"; `buffer` of at least 64 bytes. */
+/* Formats a combination, such as "fifo, easy, best-fit". Returns `buffer`, which must have at least 64 bytes. */
 const char *replay_rules_text(struct replay_rules rules, char *buffer);
 
-/* Starts are counted from the first submit; a seat's parts are sorted by unit. */
+/* Starts are in microseconds since the first submit. The slots of a placement are sorted by unit. */
 struct replay_outcome {
   struct naive_result result;
   uint32_t n_jobs;
-  uint64_t digest; /* of the product's event log */
-  bool failed;     /* the product ended with `error` */
+  uint64_t digest; /* of Headroom's event log; 0 for the naive scheduler */
+  bool failed;     /* Headroom's run failed with `error` */
   struct hr_error error;
 };
 void replay_outcome_finish(struct replay_outcome *outcome);
 
+/* Returns the workload as a trace, to be destroyed by the caller. */
 struct hr_trace *replay_trace(const struct replay_case *workload);
-/* The way back: one workload from a trace's columns, on pools that all jobs accept; the caller frees `jobs`. */
+/* Returns the jobs of a trace, to be freed by the caller. They accept all pools. Classes, deadlines and names are not
+   copied. */
 struct replay_job *replay_jobs_of(const struct hr_trace *trace);
 
-struct replay_outcome replay_product(const struct hr_trace *trace, const struct replay_case *workload,
-                                     struct replay_rules rules, bool check);
+/* Run a workload by Headroom and by the naive scheduler. `trace`: the same workload as a trace. `check`: enables
+   Headroom's checked mode. Free the outcome with replay_outcome_finish. */
+struct replay_outcome replay_headroom(const struct hr_trace *trace, const struct replay_case *workload,
+                                      struct replay_rules rules, bool check);
 struct replay_outcome replay_naive(const struct replay_case *workload, struct replay_rules rules);
 
-/* The first job whose start or seat differs, HR_NONE when there is none. */
+/* Returns the first job whose start or placement differs; HR_NONE: none. If a run failed, returns job 0. */
 uint32_t replay_first_difference(const struct replay_outcome *a, const struct replay_outcome *b);
 /* Prints the workload, the rules and both outcomes. */
 void replay_print(const struct replay_case *workload, struct replay_rules rules, const struct replay_outcome *naive,
-                  const struct replay_outcome *product);
+                  const struct replay_outcome *headroom);
 
 #endif

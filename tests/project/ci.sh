@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The workflows of docs/ci/workflows.md: they are YAML, and their commands do what the page says, with stand-ins for what needs a
-# network.
+# Verifies the two workflows (GitHub, GitLab) of docs/ci/workflows.md. They must be valid YAML, and their commands must
+# do what the page says. Commands that need a network are replaced by stubs.
 #
 #   ci.sh SOURCE BUILD
+#
+# SOURCE: root of the source tree. BUILD: folder with the program.
 set -euo pipefail
 
 source_dir=$1
@@ -20,16 +22,16 @@ fail() {
 
 awk '/^```yaml$/ { inside = 1; file = sprintf("%d.yml", ++count); next } /^```/ { inside = 0 } inside { print > file }' \
   "$source_dir/docs/ci/workflows.md"
-if ! [ -s 1.yml ] || ! [ -s 2.yml ]; then fail "the page has not two workflows"; fi
+if ! [ -s 1.yml ] || ! [ -s 2.yml ]; then fail "the page does not have two workflows"; fi
 for file in 1.yml 2.yml; do
   if python3 -c 'import yaml' 2>errors; then
-    python3 -c 'import sys, yaml; yaml.safe_load(open(sys.argv[1]))' $file 2>errors || fail "$file is no YAML"
+    python3 -c 'import sys, yaml; yaml.safe_load(open(sys.argv[1]))' $file 2>errors || fail "$file is not valid YAML"
   else
-    echo "*** SKIPPED: python3-yaml is not there to read $file ***"
+    echo "*** SKIPPED: python3-yaml, which is needed to read $file, is missing ***"
   fi
 done
 
-# block FILE HEAD: the lines of the block "|" that follows the first line with HEAD, as a script.
+# block FILE HEAD: prints the first "|" block after the first line that contains HEAD, without its indentation.
 block() {
   awk -v head="$2" '
     index($0, head) { found = 1 }
@@ -37,7 +39,7 @@ block() {
     inside { match($0, /^ */); if (!indent) indent = RLENGTH; if (RLENGTH < indent) exit; print substr($0, indent + 1) }' "$1"
 }
 
-# line FILE HEAD: the item "- HEAD..." of a list.
+# line FILE HEAD: prints the list item that begins with HEAD.
 line() {
   sed -n "s/^ *- \($2.*\)/\1/p" "$1"
 }
@@ -50,7 +52,7 @@ line 2.yml 'headroom check' >check2
 block 2.yml 'after_script' >comment2
 for file in install check summary comment check2 comment2; do [ -s $file ] || fail "no commands: $file"; done
 
-# ---- Stand-ins -----------------------------------------------------------------------------------------------------
+# ---- Stubs ---------------------------------------------------------------------------------------------------------
 
 mkdir -p bin headroom-source ci
 cat >bin/gh <<'SH'
@@ -68,11 +70,11 @@ cat >headroom-source/setup.sh <<'SH'
 SH
 chmod +x bin/* headroom-source/setup.sh
 PATH=$area/bin:$PATH
-sed -n '/^  demo \|^  install /p' "$source_dir/setup.sh" | grep -q '^  install \[PREFIX\]' || fail "setup.sh installs otherwise"
+sed -n '/^  demo \|^  install /p' "$source_dir/setup.sh" | grep -q '^  install \[PREFIX\]' || fail "'setup.sh install' does not accept PREFIX"
 cp "$source_dir/traces/reference/gang-heavy.json" ci/
 head -n 200 "$source_dir/traces/reference/gang-heavy.csv" >ci/gang-heavy.csv
 echo '{ "runs": [{ "name": "gangs", "scenario": "gang-heavy.json" }] }' >ci/suite.json
-# The command that the page tells for the beginning.
+# The page has one command that writes the first baseline.
 sed -n 's/^    \(headroom check .*--update\)$/\1/p' "$source_dir/docs/ci/workflows.md" >update
 sh -eu update >out 2>errors || fail "the baseline is not written"
 
@@ -81,9 +83,10 @@ sh -eu update >out 2>errors || fail "the baseline is not written"
 export RUNNER_TEMP=$area/temp GITHUB_PATH=$area/path GITHUB_STEP_SUMMARY=$area/step PULL_REQUEST=7 GITHUB_ACTIONS=true
 export CI_MERGE_REQUEST_IID=3 HEADROOM_TOKEN=t CI_API_V4_URL=https://x/api/v4 CI_PROJECT_ID=5
 sh -eu install >out 2>errors || fail "install"
-[ "$(cat path)" = "$area/temp/headroom/bin" ] || fail "the program's folder is not told"
+[ "$(cat path)" = "$area/temp/headroom/bin" ] || fail "the program's folder is not added to PATH"
 
-# expect CODE: what both checks end with, and that all is posted.
+# expect CODE: runs both checks, which must exit with CODE and write their files. Then runs the other commands, which
+# must write the summary and post three times.
 expect() {
   for script in check check2; do
     code=0
@@ -95,7 +98,7 @@ expect() {
   : >posted
   : >step
   for script in summary comment comment2; do sh -eu $script >out 2>errors || fail $script; done
-  cmp -s step check.md || fail "the summary is another"
+  cmp -s step check.md || fail "the step summary differs from check.md"
   [ "$(grep -c . posted)" -eq 3 ] || fail "not posted: $(cat posted)"
 }
 
@@ -103,11 +106,11 @@ expect 0
 sed -i 's/"usd_per_gpu_hour": 1.6/"usd_per_gpu_hour": 1.7/' ci/gang-heavy.json
 expect 1
 sh -eu check >out 2>errors || grep -q '^::error file=ci/gang-heavy.json' out || fail "no annotation"
-grep -q 'merge_requests/3/notes' posted || fail "posted elsewhere"
+grep -q 'merge_requests/3/notes' posted || fail "posted to another address"
 
-# What is no result posts nothing.
+# Without a result, nothing is posted.
 rm check.md
 : >posted
 for script in summary comment comment2; do sh -eu $script >out 2>errors || fail "$script without a result"; done
-[ ! -s posted ] || fail "posted nothing's result"
+[ ! -s posted ] || fail "posted without a result: $(cat posted)"
 echo "docs/ci/workflows.md: two workflows, their commands run"

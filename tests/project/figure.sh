@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The picture in the README is what the script draws today.
+# Verifies that the figure in the README is up to date: the script that draws it must give the same file.
 #
 #   figure.sh SOURCE BUILD
+#
+# SOURCE: root of the source tree. BUILD: folder with the program.
 set -eu
 
 area=$(mktemp -d)

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What is installed works where it was put: the program finds its data; programs of others build against the library
-# through pkg-config (shared and static) and through CMake; the shared library shows nothing but hr_ symbols.
+# Tests an installation in another folder. The program must find its data. Other programs must build with the library,
+# through pkg-config (shared and static) and through CMake. The shared library must export only symbols with prefix hr_.
 #
 #   install.sh SOURCE BUILD
+#
+# SOURCE: root of the source tree. BUILD: build folder.
 set -eu
 
 source_dir=$1
@@ -18,7 +20,7 @@ fail() {
 }
 
 cmake --install "$build_dir" --prefix "$prefix" >"$area/log" || fail "install: $(cat "$area/log")"
-# Moved once: nothing may depend on where it was installed first.
+# Moves the installation, because no file may depend on the prefix.
 mv "$prefix" "$area/moved"
 prefix=$area/moved
 libdir=$(dirname "$(find "$prefix" -name libheadroom.so)")
@@ -38,8 +40,8 @@ done
 
 echo "symbols"
 others=$(nm -D --defined-only "$libdir/libheadroom.so" | awk '$3 !~ /^hr_[^_]/ { print $3 }')
-[ -z "$others" ] || fail "the shared library also shows: $others"
-# Declarations without a definition would only be found by the first user of a function.
+[ -z "$others" ] || fail "the shared library also exports: $others"
+# Every declared function must be defined. Without this check, only the first program that calls it would fail to link.
 declared=$(cat "$prefix"/include/headroom/*.h | tr '\n' ' ' | grep -o 'HR_API [^;{]*' |
   sed -E 's/\).*//; s/\(.*//; s/\[.*//; s/.*[ *]//' | grep '^hr_' | sort -u)
 nm -D --defined-only "$libdir/libheadroom.so" | awk '{ print $3 }' | sort -u >"$area/defined"
@@ -50,22 +52,22 @@ consumer=$source_dir/tests/project/consumer
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 version=$(pkg-config --modversion headroom)
 
-# runs PROGRAM: it prints the version that pkg-config tells.
-runs() {
+# expect_version PROGRAM: runs the program, which must print the version that pkg-config reports.
+expect_version() {
   [ "$("$1")" = "headroom $version" ] || fail "$1 does not print 'headroom $version'"
 }
 
 echo "pkg-config, shared"
-# shellcheck disable=SC2046 # words
+# shellcheck disable=SC2046 # split into words
 gcc -std=c17 -Wall -Werror "$consumer/main.c" -o "$area/shared" $(pkg-config --cflags --libs headroom) \
   "-Wl,-rpath,$libdir"
-runs "$area/shared"
+expect_version "$area/shared"
 
 echo "pkg-config, static"
-# shellcheck disable=SC2046 # words
+# shellcheck disable=SC2046 # split into words
 gcc -std=c17 -Wall -Werror "$consumer/main.c" -o "$area/static" $(pkg-config --cflags headroom) \
   "$libdir/libheadroom.a" $(pkg-config --static --libs-only-l headroom | sed 's/-lheadroom//')
-runs "$area/static"
+expect_version "$area/static"
 
 echo "find_package"
 { cmake -S "$consumer" -B "$area/consumer" "-DCMAKE_PREFIX_PATH=$prefix" &&
@@ -73,5 +75,5 @@ echo "find_package"
   cat "$area/log"
   fail "find_package"
 }
-runs "$area/consumer/consumer"
-echo "installed and used"
+expect_version "$area/consumer/consumer"
+echo "install: passed"

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every link from one document to a file of the tree leads somewhere.
+# Verifies that every relative link in a Markdown file points to an existing file.
 #
 #   links.sh SOURCE
+#
+# SOURCE: root of the source tree.
 set -eu
 
 cd "$1"
@@ -15,4 +17,4 @@ if [ -n "$broken" ]; then
   echo "$broken"
   exit 1
 fi
-echo "links: none is broken"
+echo "links: no broken links"

@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Runs every block of a page that is fenced as ```sh run; a block that names a real trace is skipped, loudly, where
-# the trace is not there. A block fenced as ```text COMMAND must be what the command prints, down to the digest (the
-# lines after it tell of the wall clock).
+# Verifies the commands and outputs of a page. A block that begins with ```sh run is run as a script and must succeed.
+# It is skipped with a message if it uses a real trace that is missing. A block that begins with ```text COMMAND must be
+# the output of the command. The comparison ends at the digest, because the lines after it contain wall-clock times.
 #
 #   page.sh SOURCE BUILD PAGE
+#
+# SOURCE: root of the source tree. BUILD: folder with the program. PAGE: path in SOURCE. Exit code 77: all blocks were
+# skipped.
 set -eu
 
 source_dir=$1
@@ -15,7 +18,7 @@ page=$3
 area=$(mktemp -d)
 trap 'rm -rf "$area"' EXIT
 
-# Blocks run in a folder that looks like the checkout, so that what they write does not land in it.
+# Blocks run in a copy of the folders that they use, so that they do not write into the source tree.
 mkdir "$area/blocks" "$area/checkout"
 [ ! -d "$source_dir/../shared" ] || ln -s "$source_dir/../shared" "$area/shared"
 for entry in scenarios traces docs; do cp -R "$source_dir/$entry" "$area/checkout/$entry"; done
@@ -32,7 +35,7 @@ awk -v folder="$area/blocks" '
   /^```/ { inside = 0 }
   inside { print > file }' "$source_dir/$page"
 
-# missing_trace BLOCK: the first real trace that the block names and that is not there.
+# missing_trace BLOCK: prints the first missing real trace that the block uses.
 missing_trace() {
   grep -o '\.\./shared/traces/[^ ]*' "$1" | while read -r path; do
     [ -e "$area/checkout/$path" ] || {
@@ -50,7 +53,7 @@ for block in "$area"/blocks/*.sh; do
   [ -e "$block" ] || break
   missing=$(missing_trace "$block")
   if [ -n "$missing" ]; then
-    echo "*** SKIPPED: real trace $missing is not there ***"
+    echo "*** SKIPPED: real trace $missing is missing ***"
     skipped=$((skipped + 1))
     continue
   fi
@@ -66,10 +69,10 @@ for command in "$area"/blocks/*.command; do
   sh -eu "$command" 2>"$area/errors" </dev/null | sed '/^ *digest/q' >"$area/out"
   sed '/^ *digest/q' "${command%.command}.expected" | diff - "$area/out" && continue
   failures=$((failures + 1))
-  echo "FAILED: $page shows something else than this prints (<: $page): $(cat "$command" "$area/errors")"
+  echo "FAILED: the output of a command differs from $page (lines with <): $(cat "$command" "$area/errors")"
 done
 
 echo "$page: $count blocks run, $failures failed"
-# A page of nothing but real traces that are not there has shown nothing.
+# If all blocks were skipped, the test has checked nothing.
 [ "$count" -gt 0 ] || [ "$skipped" -eq 0 ] || exit 77
 [ "$count" -gt 0 ] && [ "$failures" -eq 0 ]

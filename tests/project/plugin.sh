@@ -1,9 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Policies of others: the example of docs/researcher/policies.md, copied from the page, is built outside the tree against what is
-# installed, loaded and run; built into another program it does the same; what is wrong with a file is told by its name.
+# Tests policies from shared objects. The example of docs/researcher/policies.md is copied from the page, built with the
+# installed library, and run. It must give the same digest if a scenario names it, if it is built into another program,
+# and in a comparison. Faulty files must be rejected with a message.
 #
 #   plugin.sh SOURCE BUILD
+#
+# SOURCE: root of the source tree. BUILD: build folder.
 set -eu
 
 source_dir=$1
@@ -26,26 +29,26 @@ headroom=$area/prefix/bin/headroom
 demo=$area/prefix/share/headroom/scenarios/demo.json
 abi=$(sed -n "s/^#define HR_POLICY_ABI \([0-9]*\)u.*/\1/p" prefix/include/headroom/policy.h)
 
-# builds NAME: NAME.c as NAME.so.
-builds() {
-  # shellcheck disable=SC2046 # words
+# compile NAME: compiles NAME.c to NAME.so.
+compile() {
+  # shellcheck disable=SC2046 # split into words
   gcc -std=c17 -Wall -Wextra -Werror -O2 -fPIC -shared $(pkg-config --cflags headroom) "$1.c" -o "$1.so" || fail "$1.c"
 }
 
-# refused CODE TEXT ARGUMENT...: the run ends with the code and says the text.
-refused() {
+# expect_error CODE TEXT ARGUMENT...: runs the demo, which must exit with CODE and print TEXT.
+expect_error() {
   expected=$1 text=$2 code=0
   shift 2
   "$headroom" run "$demo" --quiet "$@" >out 2>&1 || code=$?
   [ "$code" -eq "$expected" ] || fail "exit code $code, not $expected: $*"
-  grep -qF -- "$text" out || fail "it does not say: $text"
+  grep -qF -- "$text" out || fail "the output does not contain: $text"
 }
 
 echo "from the page"
 awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/docs/researcher/policies.md" >patience.c
-cmp patience.c "$source_dir/docs/researcher/examples/patience.c" || fail "the page shows another example than docs/examples"
+cmp patience.c "$source_dir/docs/researcher/examples/patience.c" || fail "the example on the page differs from docs/researcher/examples"
 [ "$(wc -l <patience.c)" -lt 60 ] || fail "the example is no longer short"
-builds patience
+compile patience
 "$headroom" run "$demo" --policy ./patience.so:patience_s=7200 --check --quiet --json summary.json || fail "the run"
 grep -q '"name": "patience"' summary.json || fail "the summary does not name the policy"
 digest=$(sed -n 's/^  "digest": "\(.*\)".*/\1/p' summary.json)
@@ -54,48 +57,48 @@ echo "named by a scenario"
 sed 's/"policy": {.*}/"policy": { "name": ".\/patience.so", "patience_s": 7200 }/; s/"\.\.\/traces/"prefix\/share\/headroom\/traces/' \
   "$demo" >own.json
 "$headroom" run own.json --quiet --json own_summary.json || fail "a scenario that names a policy's file"
-grep -q "\"digest\": \"$digest\"" own_summary.json || fail "named by the scenario it does something else"
+grep -q "\"digest\": \"$digest\"" own_summary.json || fail "the digest differs if the scenario names the policy"
 
 echo "built in"
-# shellcheck disable=SC2046 # words
+# shellcheck disable=SC2046 # split into words
 gcc -std=c17 -Wall -Wextra -Werror -O2 -DHR_POLICY_BUILT_IN patience.c "$source_dir/tests/project/consumer/built_in.c" \
   -o built_in $(pkg-config --cflags --libs headroom) "-Wl,-rpath,$area/$libdir" || fail "built in"
-[ "$(./built_in "$demo")" = "$digest" ] || fail "built in it does something else: $(./built_in "$demo"), not $digest"
+[ "$(./built_in "$demo")" = "$digest" ] || fail "the built-in policy has digest $(./built_in "$demo"), not $digest"
 
-echo "refusals"
-refused 2 "policy 'patience' has no parameter 'patiens_s'; did you mean 'patience_s'?" --policy ./patience.so:patiens_s=1
-refused 2 "parameter 'patience_s': '-1' is not a number from 0 to 1e+09" --policy ./patience.so:patience_s=-1
-refused 2 'cannot open shared object file' --policy ./nowhere.so
+echo "faulty files"
+expect_error 2 "policy 'patience' has no parameter 'patiens_s'; did you mean 'patience_s'?" --policy ./patience.so:patiens_s=1
+expect_error 2 "parameter 'patience_s': '-1' is not a number from 0 to 1e+09" --policy ./patience.so:patience_s=-1
+expect_error 2 'cannot open shared object file' --policy ./nowhere.so
 echo 'int nothing;' >none.c
-builds none
-refused 2 "no symbol 'headroom_policy'" --policy ./none.so
+compile none
+expect_error 2 "no symbol 'headroom_policy'" --policy ./none.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI + 1, .size = sizeof(struct hr_policy_ops)/' patience.c >abi.c
-builds abi
-refused 2 "built for policy interface $((abi + 1)), expected $abi" --policy ./abi.so
+compile abi
+expect_error 2 "built for policy interface $((abi + 1)), expected $abi" --policy ./abi.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = 4096/' patience.c >later.c
-builds later
-refused 2 'from a newer Headroom' --policy ./later.so
+compile later
+expect_error 2 'from a newer Headroom' --policy ./later.so
 sed 's/\.decide = decide/.decide = NULL/' patience.c >idle.c
-gcc -std=c17 -O2 -fPIC -shared "-I$area/prefix/include" idle.c -o idle.so # without -Werror: a function is unused
-refused 2 "missing 'decide'" --policy ./idle.so
-# As a policy that was built before `abilities` was there.
+gcc -std=c17 -O2 -fPIC -shared "-I$area/prefix/include" idle.c -o idle.so # without -Werror, because a function is unused
+expect_error 2 "missing 'decide'" --policy ./idle.so
+# A policy built for an interface version without `abilities`.
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = offsetof(struct hr_policy_ops, abilities)/' patience.c >early.c
-builds early
+compile early
 "$headroom" run "$demo" --policy ./early.so:patience_s=7200 --quiet --json early.json || fail "a policy with fewer functions"
-grep -q "\"digest\": \"$digest\"" early.json || fail "with fewer functions it does something else"
-# One that starts the same job twice.
+grep -q "\"digest\": \"$digest\"" early.json || fail "the digest of a policy with fewer functions differs"
+# A policy that starts the same job twice.
 sed 's/    p->waiting\[first\] = .*/    status = hr_moves_start(moves, job, \&placement, HR_REASON_IN_ORDER);/' patience.c >twice.c
-builds twice
-refused 3 "policy 'patience' at 0.000000 s, start of job 1: the job is not waiting" --policy ./twice.so
+compile twice
+expect_error 3 "policy 'patience' at 0.000000 s, start of job 1: the job is not waiting" --policy ./twice.so
 
 echo "compared"
 "$headroom" compare "$demo" --policies ./patience.so:patience_s=7200,fifo,./patience.so --threads 2 --quiet --json compared.json ||
   fail "the comparison"
-grep -q "\"digest\": \"$digest\"" compared.json || fail "in a comparison it does something else"
-grep -q '"name": "./patience.so"' compared.json || fail "the comparison calls it otherwise"
+grep -q "\"digest\": \"$digest\"" compared.json || fail "the digest differs in a comparison"
+grep -q '"name": "./patience.so"' compared.json || fail "the comparison reports another name"
 code=0
 "$headroom" compare "$demo" --policies fifo,./twice.so,sjf --json compared_not.json >out 2>&1 || code=$?
 [ "$code" -eq 3 ] || fail "exit code $code, not 3"
-grep -qF "policy ./twice.so: policy 'patience' at 0.000000 s" out || fail "it does not name the policy: $(cat out)"
-[ ! -e compared_not.json ] || fail "a comparison that failed left a file"
-echo "policies of others: loaded, built in, refused"
+grep -qF "policy ./twice.so: policy 'patience' at 0.000000 s" out || fail "the message does not name the policy: $(cat out)"
+[ ! -e compared_not.json ] || fail "a failed comparison wrote a file"
+echo "plugin: passed"

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The set-up script answers from any folder and refuses what it does not know, without building anything.
+# Tests the help and the error messages of the set-up script, which must work from any folder. Builds nothing.
 #
 #   setup.sh SOURCE
+#
+# SOURCE: root of the source tree.
 set -eu
 
 setup=$1/setup.sh
@@ -11,12 +13,12 @@ trap 'rm -rf "$away"' EXIT
 cd "$away"
 
 "$setup" help | grep -q '^usage: ./setup.sh VERB' || {
-  echo "FAILED: help does not say how it is used"
+  echo "FAILED: help does not print the usage"
   exit 1
 }
 for verb in demo test build install packages help; do
   "$setup" --help | grep -q "^  $verb" || {
-    echo "FAILED: help does not name $verb"
+    echo "FAILED: help does not list $verb"
     exit 1
   }
 done
@@ -24,12 +26,12 @@ done
 code=0
 "$setup" no-such-verb >out 2>err || code=$?
 if [ "$code" -ne 2 ] || ! grep -q "unknown verb 'no-such-verb'" err || [ -s out ]; then
-  echo "FAILED: an unknown verb: exit $code"
+  echo "FAILED: unknown verb: exit code $code, not 2"
   cat out err
   exit 1
 fi
 rm out err
 [ -z "$(ls -A)" ] || {
-  echo "FAILED: it left files in the caller's folder"
+  echo "FAILED: files were left in the current folder"
   exit 1
 }

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The tag check finds two definitions of one tag, and nothing else.
+# Tests .ci/check_tags, which must report different definitions of one C tag and must accept equal definitions.
 #
 #   tags_caught.sh SOURCE
+#
+# SOURCE: root of the source tree.
 set -eu
 
 check=$1/.ci/check_tags
@@ -35,4 +37,4 @@ for definition in 'struct pool { int nodes; };' 'struct kind { int x; };' 'enum 
   echo "$definition" >"$tree/plan/c.h"
   if "$check" "$tree" >"$tree/log" || ! grep -q 'plan/c.h' "$tree/log"; then fail "not found: $definition"; fi
 done
-echo "tags: found"
+echo "tags: passed"

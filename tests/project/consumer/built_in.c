@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A program of somebody else with a policy of its own (docs/researcher/examples/patience.c) built in: replays a
-   scenario with it and prints the digest. */
+/* A program outside the project with its own built-in policy (docs/researcher/examples/patience.c). It runs a scenario
+   with the policy and prints the digest. */
 
 #include "headroom/headroom.h"
 #include <inttypes.h>

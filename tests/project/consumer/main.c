@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A program of somebody else: uses the installed library, and proves that it is the one it was compiled for. */
+/* A program outside the project that uses the installed library. It calls functions of the library and prints the
+   version of the library, which install.sh compares with the version in pkg-config. */
 
 #include "headroom/headroom.h"
 #include <stdio.h>
