@@ -321,7 +321,7 @@ static enum hr_status run_replicated(const struct hr_check *check, struct hr__ch
   struct hr_replicates *replicates = NULL;
   enum hr_status status = hr_replicate(&config, &replicates, error);
   if (status != HR_OK) return status;
-  item->now.replications = hr_replicates_count(replicates);
+  item->now.replications = replicates->count;
   item->now.digest = replicates->first.summary->digest;
   item->now.spacing = 1;
   item->now.chain = strdup("");
@@ -462,8 +462,4 @@ size_t hr_check_failures(const struct hr_check *check) {
 
 size_t hr_check_runs(const struct hr_check *check) {
   return check->n_cases;
-}
-
-bool hr_check_passed(const struct hr_check *check) {
-  return hr_check_failures(check) == 0;
 }

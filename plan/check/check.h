@@ -12,6 +12,8 @@
 #include "plan/check/decisions.h"
 #include "plan/runner/runner.h"
 
+#include <stdio.h>
+
 /* ---- Tolerances ------------------------------------------------------------------------------------- */
 
 /* The tolerances that apply to a run: its own, and those of its suite. */
@@ -43,7 +45,15 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
 
 enum { HR__LABEL_BYTES = 320 };
 /* Writes "wait_s.p95 of class inference" to `buffer`, of HR__LABEL_BYTES, and returns it. */
-const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer);
+static inline const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer) {
+  static const char *const kinds[HR_N_FIGURE_OF] = {
+      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
+  if (figure->of == HR_FIGURE_OF_RUN)
+    snprintf(buffer, HR__LABEL_BYTES, "%.100s", figure->path);
+  else
+    snprintf(buffer, HR__LABEL_BYTES, "%.100s of %s %.200s", figure->path, kinds[figure->of], figure->group);
+  return buffer;
+}
 
 /* ---- Cases ------------------------------------------------------------------------------------------ */
 
@@ -130,8 +140,5 @@ enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_
    HR_NO_MEMORY is the only failure. */
 enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr_result *result, const struct hr__decisions *decisions);
-
-/* "-3.2 %", "up" or "new": how a figure changed. Writes to `buffer`, of HR__FIGURE_BYTES, and returns it. */
-const char *hr__check_change_text(const struct hr__check_change *change, char *buffer);
 
 #endif

@@ -12,16 +12,6 @@
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
-const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer) {
-  static const char *const kinds[HR_N_FIGURE_OF] = {
-      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
-  if (figure->of == HR_FIGURE_OF_RUN)
-    snprintf(buffer, HR__LABEL_BYTES, "%.100s", figure->path);
-  else
-    snprintf(buffer, HR__LABEL_BYTES, "%.100s of %s %.200s", figure->path, kinds[figure->of], figure->group);
-  return buffer;
-}
-
 static const char *group_in(const char *name) {
   const char *of = strstr(name, " of ");
   return of ? of + 4 : NULL;

@@ -29,26 +29,12 @@ static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-size_t hr__compare_find_group(const struct hr__group_table *table, const char *name) {
-  if (table->count == 0) return SIZE_MAX;
-  const char **found = bsearch(&name, table->names, table->count, sizeof *table->names, by_text);
-  return found ? (size_t)(found - table->names) : SIZE_MAX;
-}
-
-const char *hr_comparison_metric(uint32_t number) {
-  return number < HR__N_COMPARE_METRICS ? hr__compare_metric_name(&hr__compare_metrics[number]) : NULL;
-}
-
 struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                           const char *metric) {
   for (uint32_t i = 0; i < HR__N_COMPARE_METRICS; i++)
-    if (strcmp(hr_comparison_metric(i), metric) == 0)
+    if (strcmp(hr__compare_metric_name(&hr__compare_metrics[i]), metric) == 0)
       return hr__compare_estimate(comparison, contender, (enum hr__compare_metric)i);
   return unknown;
-}
-
-uint32_t hr_comparison_replications(const struct hr_comparison *comparison) {
-  return comparison->n_replications;
 }
 
 const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender) {

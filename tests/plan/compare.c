@@ -2,7 +2,7 @@
 /* Whole comparisons: the runs equal those of each policy alone, for any number of threads, and the files contain them.
  */
 
-#include "headroom/unstable/compare.h"
+#include "plan/compare/compare.h"
 #include "harness.h"
 #include "output_files.h"
 #include "schema_check.h"
@@ -32,7 +32,7 @@ static void differences_are_exact_where_nothing_is_random(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 50);
   struct hr_comparison *comparison = compare(&setup);
-  CU_ASSERT_EQUAL(hr_comparison_replications(comparison), 1);
+  CU_ASSERT_EQUAL(comparison->n_replications, 1);
   struct hr_estimate wait = hr_comparison_estimate(comparison, 1, "wait_mean_s");
   expect(wait.value, (109 + 98) / 4.0);
   expect(wait.difference, (109 + 98 - 99 - 148) / 4.0);
@@ -71,7 +71,7 @@ static void replication_0_is_the_run_alone(void) {
   struct setup setup;
   setup_make(&setup, SPOT, "", two, 3);
   struct hr_comparison *comparison = compare(&setup);
-  CU_ASSERT_EQUAL(hr_comparison_replications(comparison), 3);
+  CU_ASSERT_EQUAL(comparison->n_replications, 3);
   for (uint32_t i = 0; i < 2; i++)
     CU_ASSERT_EQUAL(hr_comparison_summary(comparison, i)->digest, digest_alone(&setup, i, setup.scenario->seed));
   CU_ASSERT_NOT_EQUAL(digest_alone(&setup, 0, hr_replication_seed(5, 1)), digest_alone(&setup, 0, 5));
@@ -96,8 +96,8 @@ static void expect_common_events(const char *pool, bool shares) {
   setup_make(&setup, pool, DRAWN, twins, 6);
   struct hr_comparison *comparison = compare(&setup);
   bool varied = false;
-  for (uint32_t m = 0; hr_comparison_metric(m); m++) {
-    const char *metric = hr_comparison_metric(m);
+  for (size_t m = 0; m < HR__N_COMPARE_METRICS; m++) {
+    const char *metric = hr__compare_metric_name(&hr__compare_metrics[m]);
     struct hr_estimate estimate = hr_comparison_estimate(comparison, 1, metric);
     bool is_of_fragments = strstr(metric, "fragmentation") || strstr(metric, "gang") || !strcmp(metric, "stranded");
     CU_ASSERT_EQUAL(isnan(estimate.value), is_of_fragments && !shares);

@@ -77,9 +77,8 @@ HR_API enum hr_status hr_advise(const struct hr_advise_config *config, struct hr
 HR_API void hr_advice_destroy(struct hr_advice *advice);
 
 /* Advised changes by savings, highest first, then changes that were evaluated and are not advised. Strings belong to
-   the advice. */
-HR_API size_t hr_advice_count(const struct hr_advice *advice);
-HR_API void hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
+   the advice. `place` counts from 0; returns false behind the last item, and leaves `*item` unchanged. */
+HR_API bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
 HR_API const struct hr_notes *hr_advice_notes(const struct hr_advice *advice);
 
 /* Prints the table, 80 columns wide; writes it as JSON (docs/reference/schemas/advise.schema.json). `path` "-" is

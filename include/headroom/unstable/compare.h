@@ -60,12 +60,10 @@ struct hr_estimate {
   bool significant;             /* the interval excludes 0; false without an interval */
 };
 
-/* The names of all metrics ("wait_mean_s"), by number from 0; NULL after the last. */
-HR_API const char *hr_comparison_metric(uint32_t number);
-/* NAN in all members for a metric that no run has, and for unknown names. */
+/* `metric`: the name of a CSV column ("wait_mean_s"). NAN in all members for a metric that no run has, and for unknown
+   names. */
 HR_API struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                                  const char *metric);
-HR_API uint32_t hr_comparison_replications(const struct hr_comparison *comparison);
 /* The summary of a policy's replication 0. */
 HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender);
 /* Notes on the runs and on the comparison. */

@@ -22,7 +22,7 @@ extern "C" {
 
 /* Borrowed, and must outlive the result. */
 struct hr_fill_config {
-  const struct hr_scenario *scenario; /* its policy is not used; its seed is the first seed */
+  const struct hr_scenario *scenario; /* its policy is not used; its seed is the first seed, and the others follow */
   const struct hr_trace *trace;
   const struct hr_packing_rule *const *rules;
   uint32_t n_rules, n_seeds;
@@ -43,9 +43,8 @@ struct hr_fill;
 HR_API enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fill, struct hr_error *error);
 HR_API void hr_fill_destroy(struct hr_fill *fill);
 
-/* Per cents requested: 1 .. hr_fill_last. */
-HR_API uint32_t hr_fill_last(const struct hr_fill *fill);
-HR_API uint64_t hr_fill_seed(const struct hr_fill *fill, uint32_t index);
+/* The state of a run. `pct`: per cents requested, 1 to 100 * config.to, rounded down. `seed_index`: 0 to n_seeds - 1.
+ */
 HR_API struct hr_fill_row hr_fill_at(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index, uint32_t pct);
 
 /* Means over seeds, and half widths of their 95 % confidence intervals (Student's t), which are NAN for one seed. */

@@ -65,6 +65,13 @@ struct hr_forecast_band {
   double mean, low, high;
 };
 
+/* Concurrent GPUs in a month. */
+struct hr_forecast_month {
+  struct hr_forecast_band mean; /* their mean over the month */
+  /* the demand of the week's busiest hour, exceeded by 5 % of such hours, if all jobs start when they are submitted */
+  double peak;
+};
+
 /* Accuracy on held-out weeks, over all origins and horizons. NAN without data. */
 struct hr_forecast_score {
   double wape;       /* sum of |forecast - actual| / sum of actual */
@@ -102,10 +109,8 @@ HR_API struct hr_forecast_item hr_forecast_item(const struct hr_forecast *foreca
 HR_API double hr_forecast_actual(const struct hr_forecast *forecast, uint32_t series, uint32_t week);
 /* GPU hours of a future week. */
 HR_API struct hr_forecast_band hr_forecast_week(const struct hr_forecast *forecast, uint32_t series, uint32_t week);
-/* Concurrent GPUs in a month: their mean; and the demand of the week's busiest hour, exceeded by 5 % of such hours,
-   if all jobs start when they are submitted. */
-HR_API struct hr_forecast_band hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month);
-HR_API double hr_forecast_peak(const struct hr_forecast *forecast, uint32_t series, uint32_t month);
+/* Concurrent GPUs in a month, from 0. */
+HR_API struct hr_forecast_month hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month);
 /* GPUs by hour of the week, relative to their mean, [168]. It begins with Monday's first hour if the trace has
    dates, otherwise with the first hour of the trace. */
 HR_API const double *hr_forecast_profile(const struct hr_forecast *forecast, uint32_t series);
