@@ -133,12 +133,18 @@ struct hr_check {
   struct hr_notes notes;
 };
 
-/* Fills the figures of `now` from one run or from replications; the other is NULL. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_replicates *replicates,
-                                 const struct hr_trace *trace, struct hr_baseline_run *now);
-/* Compares item->now with item->before and sets the verdict. `result` and `decisions` are NULL for replicated runs.
-   HR_NO_MEMORY is the only failure. */
+/* What was run for a case: one run or replications of it. Borrowed. */
+struct hr__check_results {
+  const struct hr_trace *trace;
+  const struct hr_replicates *replicates; /* NULL: one run, of which the following are known */
+  const struct hr__one_run *run;
+  const struct hr_result *result;
+  const struct hr__decisions *decisions;
+};
+
+/* Fills the figures of item->now, compares it with item->before and sets the verdict. HR_NO_MEMORY is the only failure.
+ */
 enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
-                                 const struct hr_result *result, const struct hr__decisions *decisions);
+                                 const struct hr__check_results *results);
 
 #endif

@@ -128,13 +128,3 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
   }
   return evaluation;
 }
-
-bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications) {
-  for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
-    const struct hr__goal *goal = &evaluator->goals->goals[i];
-    if (!goal->wants_capacity) continue;
-    if (hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, replications, goal->figure)) > 0)
-      return true;
-  }
-  return false;
-}

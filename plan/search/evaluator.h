@@ -184,7 +184,16 @@ static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator,
 
 /* Whether the candidate misses a goal that more capacity would bring nearer. Then so does every candidate that it
    covers. */
-bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications);
+static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                          uint32_t replications) {
+  for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
+    const struct hr__goal *goal = &evaluator->goals->goals[i];
+    if (!goal->wants_capacity) continue;
+    if (hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, replications, goal->figure)) > 0)
+      return true;
+  }
+  return false;
+}
 
 /* Whether candidate `a` is better than `b`. Compares violations first, then objectives, costs, GPUs and numbers. */
 static inline bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a,

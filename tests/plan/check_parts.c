@@ -93,8 +93,8 @@ static void damaged_starts(void) {
 
 /* Records events, of which one in three is a decision; decision number `other` differs. */
 static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
-  CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions));
-  const struct hr_observer observer = hr__decisions_observer(decisions);
+  struct hr_observer observer;
+  CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions, &observer));
   for (uint32_t move = 0; move < moves; move++) {
     struct hr_slice slice = {.node = {move % 7 + (by_node && move == other)}, .gpu_milli = 1000};
     struct hr_placement placement = {.n_slices = 1, .slices = &slice};
