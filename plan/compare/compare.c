@@ -274,8 +274,19 @@ static enum hr_status note_replications(struct hr_comparison *comparison) {
   return HR_OK;
 }
 
+/* Redrawn workloads apply to `headroom run --replications` and to plans only. */
+static enum hr_status note_workload(struct hr_comparison *comparison) {
+  const struct hr_workload_spec *workload = &comparison->config.scenario->replications.workload;
+  if (workload->blocks == HR_BLOCKS_NONE && workload->growth == 1) return HR_OK;
+  return hr_notes_add(&comparison->notes,
+                      "the scenario's 'replications.workload' (resample %s, growth %.6g) is ignored: all policies "
+                      "replay the trace as it is",
+                      hr_blocks_name(workload->blocks), workload->growth);
+}
+
 static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error *error) {
-  enum hr_status status = note_replications(comparison);
+  enum hr_status status = note_workload(comparison);
+  if (status == HR_OK) status = note_replications(comparison);
   if (status == HR_OK) status = note_duplicates(comparison);
   if (status == HR_OK) status = note_completed(comparison);
   if (status == HR_OK) status = note_runs(comparison);

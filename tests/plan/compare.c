@@ -51,6 +51,35 @@ static void differences_are_exact_where_nothing_is_random(void) {
   setup_finish(&setup);
 }
 
+static bool has_note(const struct hr_comparison *comparison, const char *text) {
+  const struct hr_notes *notes = hr_comparison_notes(comparison);
+  for (size_t i = 0; i < notes->count; i++)
+    if (strstr(notes->text[i], text)) return true;
+  return false;
+}
+
+/* A scenario with redrawn workloads gives the results of the trace itself, and a note. */
+static void redrawn_workloads_are_noted(void) {
+  struct setup setup;
+  setup_make(&setup, POOL, "", two, 1);
+  struct hr_comparison *plain = compare(&setup);
+  CU_ASSERT_FALSE(has_note(plain, "replications.workload"));
+  setup.scenario->replications.workload.growth = 1.5;
+  struct hr_comparison *grown = compare(&setup);
+  CU_ASSERT_TRUE(has_note(grown, "'replications.workload' (resample none, growth 1.5) is ignored"));
+  setup.scenario->replications.workload = (struct hr_workload_spec){.blocks = HR_BLOCKS_WEEKS, .growth = 1};
+  struct hr_comparison *redrawn = compare(&setup);
+  CU_ASSERT_TRUE(has_note(redrawn, "'replications.workload' (resample weeks, growth 1) is ignored"));
+  for (uint32_t i = 0; i < 2; i++) {
+    CU_ASSERT_EQUAL(hr_comparison_summary(grown, i)->digest, hr_comparison_summary(plain, i)->digest);
+    CU_ASSERT_EQUAL(hr_comparison_summary(redrawn, i)->digest, hr_comparison_summary(plain, i)->digest);
+  }
+  hr_comparison_destroy(plain);
+  hr_comparison_destroy(grown);
+  hr_comparison_destroy(redrawn);
+  setup_finish(&setup);
+}
+
 /* The result of hr_sim_run for a policy and a seed. */
 static uint64_t digest_alone(const struct setup *setup, uint32_t contender, uint64_t seed) {
   struct hr_run_config config = {.trace = setup->trace,
@@ -228,7 +257,7 @@ static void what_cannot_be_written_is_told(void) {
   setup_finish(&setup);
 }
 
-TEST_MAIN("plan: compare", TEST(differences_are_exact_where_nothing_is_random), TEST(replication_0_is_the_run_alone),
-          TEST(seeds_are_drawn_from_the_scenario_s), TEST(random_events_are_common),
-          TEST(one_random_run_has_no_interval), TEST(threads_change_nothing), TEST(every_key_is_in_the_schema),
-          TEST(csv_has_a_row_for_each_figure), TEST(what_cannot_be_written_is_told))
+TEST_MAIN("plan: compare", TEST(differences_are_exact_where_nothing_is_random), TEST(redrawn_workloads_are_noted),
+          TEST(replication_0_is_the_run_alone), TEST(seeds_are_drawn_from_the_scenario_s),
+          TEST(random_events_are_common), TEST(one_random_run_has_no_interval), TEST(threads_change_nothing),
+          TEST(every_key_is_in_the_schema), TEST(csv_has_a_row_for_each_figure), TEST(what_cannot_be_written_is_told))
