@@ -312,12 +312,6 @@ static void metrics_print_note(FILE *out, const struct metrics *metrics, const s
           metrics->size.steps, metrics->size.samples);
 }
 
-bool run_files_to_stdout(const struct run_file_args *args) {
-  return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->costs) ||
-         is_stdout(args->md) || is_stdout(args->perfetto) || is_stdout(args->openmetrics.file) ||
-         is_stdout(args->page.report);
-}
-
 /* ---- Observers -------------------------------------------------------------------------------------- */
 
 static enum hr_status follow_placements(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {

@@ -96,7 +96,11 @@ static inline bool run_files_wanted(const struct run_file_args *args) {
   return args->json || args->jobs || args->timeline || args->costs || args->md || args->perfetto ||
          args->openmetrics.file || args->page.report;
 }
-bool run_files_to_stdout(const struct run_file_args *args);
+static inline bool run_files_to_stdout(const struct run_file_args *args) {
+  return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->costs) ||
+         is_stdout(args->md) || is_stdout(args->perfetto) || is_stdout(args->openmetrics.file) ||
+         is_stdout(args->page.report);
+}
 /* Whether a file contains the cost of each job. */
 static inline bool run_files_need_job_costs(const struct run_file_args *args) {
   return args->jobs || args->perfetto || args->page.report;

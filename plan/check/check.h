@@ -36,8 +36,20 @@ enum hr__tolerance_verdict {
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
                                                   const struct hr_baseline_figure *before,
                                                   const struct hr_baseline_figure *now, double *p_value);
+/* Whether improvements never fail. */
+static inline bool hr__tolerance_only_worse(const struct hr__allowance *allowance) {
+  return allowance->own->said_only_worse ? allowance->own->only_worse : allowance->common->only_worse;
+}
+
 /* Whether the digests of the run and of its trace must equal those of the baseline. */
-bool hr__tolerance_wants_digest(const struct hr__allowance *allowance);
+static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowance) {
+  const struct hr_tolerances *own = allowance->own, *common = allowance->common;
+  if (own->exact_digest || own->loose_digest) return own->exact_digest;
+  if (common->exact_digest || common->loose_digest) return common->exact_digest;
+  bool tolerant = own->count || common->count || hr__tolerance_only_worse(allowance);
+  return !tolerant && !allowance->replicated;
+}
+
 /* Whether a tolerance applies to the figure: by its full name or, if `broadly`, also by its path or "*". */
 bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly);
 /* HR_BAD_INPUT with a location if a tolerance names an unknown metric. Classes and tenants are not checked. */

@@ -295,7 +295,8 @@ static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error
 
 /* ---- Comparison ------------------------------------------------------------------------------------- */
 
-bool hr_compare_is_random(const struct hr_compare_config *config) {
+/* Whether anything is random: in the scenario, or in a policy. */
+static bool is_random(const struct hr_compare_config *config) {
   bool random = hr_scenario_is_random(config->scenario);
   for (uint32_t i = 0; i < config->n_contenders; i++)
     random = random || hr_policy_choice_draws(config->contenders[i].policy);
@@ -304,8 +305,9 @@ bool hr_compare_is_random(const struct hr_compare_config *config) {
 
 /* A policy from a shared object may use random numbers without declaring it, so it is replicated if asked for. */
 static void choose_replications(struct hr_comparison *comparison) {
-  const struct hr_compare_config *config = &comparison->config;
-  bool random = hr_compare_is_random(config), plugin = false;
+  struct hr_compare_config *config = &comparison->config;
+  bool random = is_random(config), plugin = false;
+  if (config->n_replications == 0) config->n_replications = random ? HR_DEFAULT_MIN_REPLICATIONS : 1;
   for (uint32_t i = 0; i < config->n_contenders; i++) plugin = plugin || config->contenders[i].policy->library;
   bool more = config->n_replications > 1 && (random || plugin);
   comparison->exact = !random && !more;
@@ -315,8 +317,8 @@ static void choose_replications(struct hr_comparison *comparison) {
 enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comparison **comparison,
                           struct hr_error *error) {
   *comparison = NULL;
-  if (config->n_contenders == 0 || config->n_replications == 0 || config->n_threads == 0)
-    return hr_fail(error, HR_BAD_INPUT, "a comparison needs at least one policy, one replication and one thread");
+  if (config->n_contenders == 0 || config->n_threads == 0)
+    return hr_fail(error, HR_BAD_INPUT, "a comparison needs at least one policy and one thread");
   struct hr_comparison *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->config = *config;

@@ -146,6 +146,22 @@ static void random_events_are_common(void) {
   expect_common_events(SHARED_SPOT, true);
 }
 
+/* Without a number of replications: one if nothing is random, else ten. */
+static void the_default_number_of_replications(void) {
+  static const char *const pools[] = {POOL, SPOT};
+  static const uint32_t expected[] = {1, HR_DEFAULT_MIN_REPLICATIONS};
+  for (size_t i = 0; i < 2; i++) {
+    struct setup setup;
+    setup_make(&setup, pools[i], "", two, 0);
+    struct hr_comparison *comparison = compare(&setup);
+    CU_ASSERT_EQUAL(comparison->n_replications, expected[i]);
+    CU_ASSERT_EQUAL(comparison->exact, i == 0);
+    CU_ASSERT_FALSE(has_note(comparison, "replications were skipped"));
+    hr_comparison_destroy(comparison);
+    setup_finish(&setup);
+  }
+}
+
 static void one_random_run_has_no_interval(void) {
   struct setup setup;
   setup_make(&setup, SPOT, "", two, 1);
@@ -259,5 +275,6 @@ static void what_cannot_be_written_is_told(void) {
 
 TEST_MAIN("plan: compare", TEST(differences_are_exact_where_nothing_is_random), TEST(redrawn_workloads_are_noted),
           TEST(replication_0_is_the_run_alone), TEST(seeds_are_drawn_from_the_scenario_s),
-          TEST(random_events_are_common), TEST(one_random_run_has_no_interval), TEST(threads_change_nothing),
-          TEST(every_key_is_in_the_schema), TEST(csv_has_a_row_for_each_figure), TEST(what_cannot_be_written_is_told))
+          TEST(random_events_are_common), TEST(the_default_number_of_replications),
+          TEST(one_random_run_has_no_interval), TEST(threads_change_nothing), TEST(every_key_is_in_the_schema),
+          TEST(csv_has_a_row_for_each_figure), TEST(what_cannot_be_written_is_told))

@@ -38,13 +38,12 @@ struct hr_compare_config {
   const struct hr_trace *trace;
   const struct hr_contender *contenders; /* the first one is the reference of the differences */
   uint32_t n_contenders;
-  uint32_t n_replications; /* 1 suffices, and is all that is run, if nothing is random */
+  /* 0: HR_DEFAULT_MIN_REPLICATIONS, or 1 if neither the scenario nor a policy is random. One suffices, and is all that
+     is run, if nothing is random. */
+  uint32_t n_replications;
   uint32_t n_threads;
   struct hr_progress progress; /* jobs of all runs; called from any thread, one at a time */
 };
-
-/* Whether anything is random: in the scenario, or in a policy. */
-HR_API bool hr_compare_is_random(const struct hr_compare_config *config);
 
 /* Runs all policies and replications on threads; results do not depend on their number. A failing run ends the
    comparison with an error that names the policy. The caller destroys `*comparison`. */
