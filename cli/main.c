@@ -60,7 +60,8 @@ static void print_overview(FILE *out) {
     fprintf(out, "  %-10s", verbs[i]->name);
     print_wrapped(out, verbs[i]->summary, 12, 12);
   }
-  fputs("\n'headroom help VERB' shows the options of a verb, 'headroom --version' the version.\n"
+  fputs("\n'headroom help VERB' shows the options of a verb.\n"
+        "'headroom --version' prints the version.\n"
         "To begin: headroom list scenarios\n",
         out);
 }

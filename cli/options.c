@@ -9,41 +9,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-
-/* Within single quotes only the quote itself needs escaping: the text is closed, escaped and opened again. */
-static char *put_quoted(char *at, const char *word) {
-  *at++ = '\'';
-  for (; *word; word++) {
-    if (*word == '\'')
-      at = stpcpy(at, "'\\''");
-    else
-      *at++ = *word;
-  }
-  *at++ = '\'';
-  return at;
-}
-
-char *command_text(const struct command *command) {
-  enum { QUOTED = 4 };
-  size_t bytes = sizeof "headroom";
-  for (int i = 1; i < command->count; i++) bytes += QUOTED * strlen(command->words[i]) + 3;
-  char *text = malloc(bytes), *at = text;
-  if (!text) return NULL;
-  at = stpcpy(at, "headroom");
-  for (int i = 1; i < command->count; i++) {
-    const char *word = command->words[i];
-    *at++ = ' ';
-    at = word[0] && word[strspn(word, plain)] == '\0' ? stpcpy(at, word) : put_quoted(at, word);
-  }
-  *at = '\0';
-  return text;
-}
 
 enum { LINE_WIDTH = 80, HELP_COLUMN = 28 };
 
@@ -68,12 +36,6 @@ bool parse_whole(const char *text, uint64_t *value) {
   errno = 0;
   *value = strtoull(text, NULL, 10);
   return errno == 0;
-}
-
-bool parse_real(const char *text, double *value) {
-  char *end;
-  *value = strtod(text, &end);
-  return end != text && *end == '\0' && isfinite(*value);
 }
 
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error) {

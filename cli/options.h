@@ -5,16 +5,15 @@
 #include "headroom/base.h"
 #include "headroom/scenario.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* The command line of the program, borrowed. */
 struct command {
   int count;
   char **words;
 };
-
-/* The command as it can be typed into a shell. The caller frees it; NULL if memory is exhausted. */
-char *command_text(const struct command *command);
 
 /* One table per verb lists its options. Parsing, bounds and help are generated from it. */
 
@@ -61,7 +60,11 @@ void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t 
 
 /* Parses all of `text` as a whole number, or as a finite real number; false if it is not one. */
 bool parse_whole(const char *text, uint64_t *value);
-bool parse_real(const char *text, double *value);
+static inline bool parse_real(const char *text, double *value) {
+  char *end;
+  *value = strtod(text, &end);
+  return end != text && *end == '\0' && isfinite(*value);
+}
 
 /* Fails with "unknown LABEL 'word'; did you mean ...?" and the known words, a NULL-terminated list. */
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error);

@@ -10,10 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool is_stdout(const char *path) {
-  return path && strcmp(path, "-") == 0;
-}
-
 static enum hr_status cannot_write(const char *option, const char *path, const char *why, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: %s", option, path, why);
 }

@@ -4,6 +4,8 @@
 
 #include "headroom/base.h"
 
+#include <string.h>
+
 /* Output files that options name. */
 
 /* The path of an option; NULL: not set, "-": standard output. */
@@ -11,7 +13,9 @@ struct output {
   const char *option, *path;
 };
 
-bool is_stdout(const char *path);
+static inline bool is_stdout(const char *path) {
+  return path && strcmp(path, "-") == 0;
+}
 
 /* Checks before a run that each output is writable, that no two are the same file, and that none is an input. */
 enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,

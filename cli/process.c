@@ -32,11 +32,6 @@ void signals_discard_unfinished(void) {
     if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(numbers[i], &action, NULL);
 }
 
-void signals_report_closed_pipes(void) {
-  const struct sigaction action = {.sa_handler = SIG_IGN};
-  sigaction(SIGPIPE, &action, NULL);
-}
-
 /* ---- Machine and terminal --------------------------------------------------------------------------- */
 
 uint32_t count_threads(uint64_t asked) {
@@ -114,8 +109,4 @@ struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted) {
   /* A run shorter than the first interval shows no bar. */
   *bar = (struct progress_bar){.next_s = clock_s() + interval_s};
   return (struct hr_progress){.self = bar, .report = wanted && isatty(STDERR_FILENO) ? draw : NULL};
-}
-
-void progress_bar_stop(struct progress_bar *bar) {
-  if (bar->drawn) fputs("\r\033[K", stderr);
 }

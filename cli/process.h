@@ -6,6 +6,8 @@
 
 #include "headroom/sim.h"
 
+#include <stdio.h>
+
 /* The number of threads to use: `asked`, or the number of processors if `asked` is 0. */
 uint32_t count_threads(uint64_t asked);
 /* Seconds of the monotonic clock. */
@@ -20,9 +22,6 @@ unsigned terminal_style(void);
 /* From now on a signal that ends the program also removes unfinished output files. Ignored signals stay ignored. */
 void signals_discard_unfinished(void);
 
-/* From now on a closed pipe does not end the program: the write fails and is reported. */
-void signals_report_closed_pipes(void);
-
 /* A progress bar on a terminal's standard error; nothing elsewhere. */
 
 struct progress_bar {
@@ -34,6 +33,8 @@ struct progress_bar {
    terminal. */
 struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted);
 /* Erases the bar. */
-void progress_bar_stop(struct progress_bar *bar);
+static inline void progress_bar_stop(struct progress_bar *bar) {
+  if (bar->drawn) fputs("\r\033[K", stderr);
+}
 
 #endif

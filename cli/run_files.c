@@ -145,6 +145,39 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   return status;
 }
 
+/* Characters that a shell passes on unchanged. */
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+
+/* Within single quotes only the quote itself needs escaping: the text is closed, escaped and opened again. */
+static char *put_quoted(char *at, const char *word) {
+  *at++ = '\'';
+  for (; *word; word++) {
+    if (*word == '\'')
+      at = stpcpy(at, "'\\''");
+    else
+      *at++ = *word;
+  }
+  *at++ = '\'';
+  return at;
+}
+
+/* The command as it can be typed into a shell. The caller frees it; NULL when out of memory. */
+static char *command_text(const struct command *command) {
+  enum { QUOTED = 4 };
+  size_t bytes = sizeof "headroom";
+  for (int i = 1; i < command->count; i++) bytes += QUOTED * strlen(command->words[i]) + 3;
+  char *text = malloc(bytes), *at = text;
+  if (!text) return NULL;
+  at = stpcpy(at, "headroom");
+  for (int i = 1; i < command->count; i++) {
+    const char *word = command->words[i];
+    *at++ = ' ';
+    at = word[0] && word[strspn(word, plain)] == '\0' ? stpcpy(at, word) : put_quoted(at, word);
+  }
+  *at = '\0';
+  return text;
+}
+
 enum hr_status page_write(struct page *page, const struct page_subject *subject, const struct hr_replay *replay,
                           const struct hr_perf *perf, struct hr_error *error) {
   char *command = command_text(&page->args->command);
@@ -277,21 +310,6 @@ static void metrics_print_note(FILE *out, const struct metrics *metrics, const s
   print_step(out, metrics->size.step_us);
   fprintf(out, ", %" PRIu64 " points in time, %" PRIu64 " samples; --openmetrics-step changes it\n",
           metrics->size.steps, metrics->size.samples);
-}
-
-bool run_files_wanted(const struct run_file_args *args) {
-  return args->json || args->jobs || args->timeline || args->costs || args->md || args->perfetto ||
-         args->openmetrics.file || args->page.report;
-}
-
-bool run_files_to_stdout(const struct run_file_args *args) {
-  return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->costs) ||
-         is_stdout(args->md) || is_stdout(args->perfetto) || is_stdout(args->openmetrics.file) ||
-         is_stdout(args->page.report);
-}
-
-bool run_files_need_job_costs(const struct run_file_args *args) {
-  return args->jobs || args->perfetto || args->page.report;
 }
 
 /* ---- Observers -------------------------------------------------------------------------------------- */

@@ -92,10 +92,19 @@ struct run_files {
 };
 
 /* Whether any file is written, and whether one goes to standard output. */
-bool run_files_wanted(const struct run_file_args *args);
-bool run_files_to_stdout(const struct run_file_args *args);
+static inline bool run_files_wanted(const struct run_file_args *args) {
+  return args->json || args->jobs || args->timeline || args->costs || args->md || args->perfetto ||
+         args->openmetrics.file || args->page.report;
+}
+static inline bool run_files_to_stdout(const struct run_file_args *args) {
+  return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->costs) ||
+         is_stdout(args->md) || is_stdout(args->perfetto) || is_stdout(args->openmetrics.file) ||
+         is_stdout(args->page.report);
+}
 /* Whether a file contains the cost of each job. */
-bool run_files_need_job_costs(const struct run_file_args *args);
+static inline bool run_files_need_job_costs(const struct run_file_args *args) {
+  return args->jobs || args->perfetto || args->page.report;
+}
 /* Validates the options after the scenario was loaded. */
 enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,
                               struct hr_error *error);

@@ -35,9 +35,9 @@ static const struct option options[] = {
      .kind = OPTION_LIST,
      .offset = AT(tolerances),
      .value = "METRIC=BY",
-     .help =
-         "let a metric move by a share (wait_s.p95=2%) or by an amount in its unit (monthly_usd=100); '*': any metric; "
-         "may be repeated"},
+     .help = "allow a metric to change by a share (wait_s.p95=2%) or by an amount in its unit (monthly_usd=100); '*': "
+             "any metric; "
+             "may be repeated"},
     FLAG_OPTION("only-worse", only_worse, "fail on regressions only"),
     FILE_OPTION("json", json, "write all differences as JSON ('-': standard output, without the table)"),
     FILE_OPTION("junit", junit, "write JUnit XML with one test case per run ('-': standard output)"),
@@ -53,9 +53,9 @@ static const char details[] = "SUITE is a JSON file that lists runs of scenarios
                               "scenario are accepted only then.\n"
                               "Without a tolerance, all metrics and the event digest must be equal to the\n"
                               "baseline. Replicated runs are compared by confidence intervals.\n"
-                              "Exit code: 0 all metrics within tolerance, 1 a metric moved too far, or the runs\n"
-                              "of the suite and the baseline differ, 2 bad input or usage, 3 a policy broke its\n"
-                              "contract, 4 system failure.\n\n"
+                              "Exit code: 0 all metrics within tolerance, 1 a metric is out of tolerance, or\n"
+                              "suite and baseline have different runs, 2 bad input or usage, 3 a policy broke\n"
+                              "its contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom check scenarios/demo.json --baseline demo.base.json --update\n"
                               "  headroom check scenarios/demo.json --baseline demo.base.json\n"

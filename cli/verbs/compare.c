@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_REPLICATIONS = 10 };
-
 struct compare_args {
   struct input_args input;
   const char *policies, *json, *csv, *markdown;
@@ -177,23 +175,17 @@ static enum hr_status load_items(struct compare *compare, struct hr_error *error
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
 
-/* Replications of a deterministic scenario are all equal, so by default there is only one. */
-static uint32_t count_replications(const struct compare *compare, const struct hr_compare_config *config) {
-  if (compare->args->replications) return (uint32_t)compare->args->replications;
-  return hr_compare_is_random(config) ? DEFAULT_REPLICATIONS : 1;
-}
-
 static enum hr_status replay(struct compare *compare, struct hr_error *error) {
   struct progress_bar bar;
-  struct hr_compare_config config = {.scenario = compare->input.scenario,
-                                     .overrides = compare->input.overrides.words.at,
-                                     .n_overrides = compare->input.overrides.words.count,
-                                     .trace = compare->input.trace,
-                                     .contenders = compare->contenders,
-                                     .n_contenders = compare->n_items,
-                                     .n_threads = count_threads(compare->args->threads),
-                                     .progress = progress_bar_start(&bar, !compare->args->quiet)};
-  config.n_replications = count_replications(compare, &config);
+  const struct hr_compare_config config = {.scenario = compare->input.scenario,
+                                           .overrides = compare->input.overrides.words.at,
+                                           .n_overrides = compare->input.overrides.words.count,
+                                           .trace = compare->input.trace,
+                                           .contenders = compare->contenders,
+                                           .n_contenders = compare->n_items,
+                                           .n_replications = (uint32_t)compare->args->replications,
+                                           .n_threads = count_threads(compare->args->threads),
+                                           .progress = progress_bar_start(&bar, !compare->args->quiet)};
   double begin_s = clock_s();
   enum hr_status status = hr_compare(&config, &compare->comparison, error);
   compare->perf =

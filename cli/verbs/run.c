@@ -14,6 +14,7 @@
 #include "headroom/unstable/streamed.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 struct run_args {
@@ -465,10 +466,16 @@ static enum hr_status run_or_replicate(struct run_state *run, struct hr_error *e
   return status == HR_OK ? print_results(run, error) : status;
 }
 
+/* From now on a closed pipe does not end the program: the write fails and is reported. */
+static void report_closed_pipes(void) {
+  const struct sigaction action = {.sa_handler = SIG_IGN};
+  sigaction(SIGPIPE, &action, NULL);
+}
+
 static enum hr_status run_all(struct run_state *run, const char *path, struct hr_error *error) {
   const struct run_args *args = run->args;
   const struct run_file_args *files = &args->files;
-  if (run_files_wanted(files)) signals_report_closed_pipes();
+  if (run_files_wanted(files)) report_closed_pipes();
   const struct output outputs[] = {{"jobs", files->jobs},
                                    {"timeline", files->timeline},
                                    {"costs", files->costs},

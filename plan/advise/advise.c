@@ -455,10 +455,6 @@ void hr_advice_destroy(struct hr_advice *advice) {
 
 /* ---- Results --------------------------------------------------------------------------------------- */
 
-size_t hr_advice_count(const struct hr_advice *advice) {
-  return advice->n_proposals;
-}
-
 const struct hr_notes *hr_advice_notes(const struct hr_advice *advice) {
   return &advice->notes;
 }
@@ -480,7 +476,8 @@ static const char *tenant_of(const struct hr_advice *advice, const struct hr__pr
   return tenant == HR_NONE ? NULL : advice->config.trace->tenants.text[tenant];
 }
 
-void hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item) {
+bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item) {
+  if (place >= advice->n_proposals) return false;
   const struct hr__proposal *proposal = &advice->proposals[place];
   const struct hr__interval *usd = &proposal->monthly_usd;
   size_t wait = hr__advice_group_figure(advice, proposal->class_, HR__A_WAIT);
@@ -501,4 +498,5 @@ void hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
       .monthly_usd = {usd->count, usd->mean, usd->median, usd->sd, usd->low, usd->high, usd->of_median},
       .wait_p95_s = hr__advice_figure(advice, proposal->candidate, wait, advice->n_replications),
       .completed = hr__advice_figure(advice, proposal->candidate, completed, advice->n_replications)};
+  return true;
 }

@@ -97,7 +97,7 @@ enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_FIGURES };
 /* A list of texts, owned. */
 struct hr__texts {
   char **at;
-  size_t count;
+  uint32_t count, capacity;
 };
 
 /* A change that may be advised: overrides that a user can repeat with --set, the assumptions behind them, and results.
@@ -135,7 +135,7 @@ struct hr_advice {
   cJSON *pools;         /* `cluster.pools` of the scenario; NULL: the pools come from a list of nodes */
   cJSON *classes;       /* `classes` of the scenario; NULL: there are none */
   struct hr__proposal *proposals;
-  size_t n_proposals;
+  uint32_t n_proposals, proposal_capacity;
   struct hr_notes notes;
 };
 

@@ -7,6 +7,7 @@
 
 #include "plan/advise/advise.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "plan/search/evaluator.h"
 
@@ -33,13 +34,11 @@ const char *hr_advice_kind_name(enum hr_advice_kind kind) {
 
 /* Takes ownership of the text. */
 static enum hr_status add_text(struct hr__texts *texts, char *text, struct hr_error *error) {
-  char **grown = text ? realloc(texts->at, (texts->count + 1) * sizeof *grown) : NULL;
-  if (!grown) {
+  if (!text || !HR__ARRAY_HAS_ROOM(texts->at, texts->count, texts->capacity)) {
     free(text);
     return no_memory(error);
   }
-  texts->at = grown;
-  grown[texts->count++] = text;
+  texts->at[texts->count++] = text;
   return HR_OK;
 }
 
@@ -97,18 +96,13 @@ enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *
 
 enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
   enum hr_status status = proposal->candidate == HR_NONE ? hr__proposal_load(advice, proposal, error) : HR_OK;
-  struct hr__proposal *grown = NULL;
-  if (status == HR_OK && proposal->candidate != HR_NONE) {
-    grown = realloc(advice->proposals, (advice->n_proposals + 1) * sizeof *grown);
-    if (!grown) status = no_memory(error);
-  }
-  if (!grown) {
+  if (status == HR_OK && !HR__ARRAY_HAS_ROOM(advice->proposals, advice->n_proposals, advice->proposal_capacity))
+    status = no_memory(error);
+  if (status == HR_OK && proposal->candidate != HR_NONE)
+    advice->proposals[advice->n_proposals++] = *proposal;
+  else
     hr__proposal_finish(proposal);
-    return status;
-  }
-  advice->proposals = grown;
-  grown[advice->n_proposals++] = *proposal;
-  return HR_OK;
+  return status;
 }
 
 /* ---- Entries of pools ------------------------------------------------------------------------------ */

@@ -272,18 +272,21 @@ static bool describe(const struct hr_check *check, struct hr__check_case *item) 
   return now->name && now->policy && now->trace;
 }
 
-/* Stores what a baseline keeps of a run. */
-static enum hr_status store(const struct hr_replay *replay, const struct hr__decisions *decisions,
-                            struct hr_baseline_run *now) {
+/* Stores what a baseline keeps of a run, and compares it. HR_NO_MEMORY is the only failure. */
+static enum hr_status store(const struct hr_check *check, const struct hr_replay *replay,
+                            const struct hr__decisions *decisions, struct hr__check_case *item) {
   const struct hr__one_run run = {
       .summary = replay->summary, .preemptions = replay->preemptions, .restarts = replay->restarts};
+  const struct hr__check_results results = {
+      .trace = replay->config.trace, .run = &run, .result = replay->result, .decisions = decisions};
+  struct hr_baseline_run *now = &item->now;
   now->digest = replay->summary->digest;
   now->decisions = decisions->count;
   now->spacing = decisions->spacing;
   now->chain = hr__decisions_chain(decisions);
   now->starts = hr__job_starts_encode(replay->result);
   if (!now->chain || !now->starts) return HR_NO_MEMORY;
-  return hr__check_figures(&run, NULL, replay->config.trace, now);
+  return hr__check_compare(&check->config, item, &results);
 }
 
 static enum hr_status run_once(const struct hr_check *check, struct hr__check_case *item, struct hr_progress progress,
@@ -293,15 +296,14 @@ static enum hr_status run_once(const struct hr_check *check, struct hr__check_ca
                                           .seed = item->scenario->seed,
                                           .progress = progress};
   struct hr__decisions decisions;
+  struct hr_observer observer;
   struct hr_replay replay;
   enum hr_status status = hr_replay_init(&replay, &config, error);
-  bool allocated = hr__decisions_init(&decisions);
+  bool allocated = hr__decisions_init(&decisions, &observer);
   if (status == HR_OK && !allocated) status = no_memory(error);
-  if (status == HR_OK) status = hr_replay_add(&replay, hr__decisions_observer(&decisions), error);
+  if (status == HR_OK) status = hr_replay_add(&replay, observer, error);
   if (status == HR_OK) status = hr_replay_run(&replay, error);
-  if (status == HR_OK && (store(&replay, &decisions, &item->now) != HR_OK ||
-                          hr__check_compare(&check->config, item, replay.result, &decisions) != HR_OK))
-    status = no_memory(error);
+  if (status == HR_OK && store(check, &replay, &decisions, item) != HR_OK) status = no_memory(error);
   hr__decisions_finish(&decisions);
   hr_replay_finish(&replay);
   bool later = item->start.found && item->start.now_s > item->start.before_s;
@@ -321,13 +323,12 @@ static enum hr_status run_replicated(const struct hr_check *check, struct hr__ch
   struct hr_replicates *replicates = NULL;
   enum hr_status status = hr_replicate(&config, &replicates, error);
   if (status != HR_OK) return status;
-  item->now.replications = hr_replicates_count(replicates);
+  item->now.replications = replicates->count;
   item->now.digest = replicates->first.summary->digest;
   item->now.spacing = 1;
   item->now.chain = strdup("");
-  if (!item->now.chain || hr__check_figures(NULL, replicates, config.trace, &item->now) != HR_OK ||
-      hr__check_compare(&check->config, item, NULL, NULL) != HR_OK)
-    status = no_memory(error);
+  const struct hr__check_results results = {.trace = config.trace, .replicates = replicates};
+  if (!item->now.chain || hr__check_compare(&check->config, item, &results) != HR_OK) status = no_memory(error);
   hr_replicates_destroy(replicates);
   return status;
 }
@@ -462,8 +463,4 @@ size_t hr_check_failures(const struct hr_check *check) {
 
 size_t hr_check_runs(const struct hr_check *check) {
   return check->n_cases;
-}
-
-bool hr_check_passed(const struct hr_check *check) {
-  return hr_check_failures(check) == 0;
 }

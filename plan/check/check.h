@@ -12,6 +12,8 @@
 #include "plan/check/decisions.h"
 #include "plan/runner/runner.h"
 
+#include <stdio.h>
+
 /* ---- Tolerances ------------------------------------------------------------------------------------- */
 
 /* The tolerances that apply to a run: its own, and those of its suite. */
@@ -34,8 +36,20 @@ enum hr__tolerance_verdict {
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
                                                   const struct hr_baseline_figure *before,
                                                   const struct hr_baseline_figure *now, double *p_value);
+/* Whether improvements never fail. */
+static inline bool hr__tolerance_only_worse(const struct hr__allowance *allowance) {
+  return allowance->own->said_only_worse ? allowance->own->only_worse : allowance->common->only_worse;
+}
+
 /* Whether the digests of the run and of its trace must equal those of the baseline. */
-bool hr__tolerance_wants_digest(const struct hr__allowance *allowance);
+static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowance) {
+  const struct hr_tolerances *own = allowance->own, *common = allowance->common;
+  if (own->exact_digest || own->loose_digest) return own->exact_digest;
+  if (common->exact_digest || common->loose_digest) return common->exact_digest;
+  bool tolerant = own->count || common->count || hr__tolerance_only_worse(allowance);
+  return !tolerant && !allowance->replicated;
+}
+
 /* Whether a tolerance applies to the figure: by its full name or, if `broadly`, also by its path or "*". */
 bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly);
 /* HR_BAD_INPUT with a location if a tolerance names an unknown metric. Classes and tenants are not checked. */
@@ -43,7 +57,15 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
 
 enum { HR__LABEL_BYTES = 320 };
 /* Writes "wait_s.p95 of class inference" to `buffer`, of HR__LABEL_BYTES, and returns it. */
-const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer);
+static inline const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer) {
+  static const char *const kinds[HR_N_FIGURE_OF] = {
+      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
+  if (figure->of == HR_FIGURE_OF_RUN)
+    snprintf(buffer, HR__LABEL_BYTES, "%.100s", figure->path);
+  else
+    snprintf(buffer, HR__LABEL_BYTES, "%.100s of %s %.200s", figure->path, kinds[figure->of], figure->group);
+  return buffer;
+}
 
 /* ---- Cases ------------------------------------------------------------------------------------------ */
 
@@ -123,15 +145,18 @@ struct hr_check {
   struct hr_notes notes;
 };
 
-/* Fills the figures of `now` from one run or from replications; the other is NULL. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_replicates *replicates,
-                                 const struct hr_trace *trace, struct hr_baseline_run *now);
-/* Compares item->now with item->before and sets the verdict. `result` and `decisions` are NULL for replicated runs.
-   HR_NO_MEMORY is the only failure. */
-enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
-                                 const struct hr_result *result, const struct hr__decisions *decisions);
+/* What was run for a case: one run or replications of it. Borrowed. */
+struct hr__check_results {
+  const struct hr_trace *trace;
+  const struct hr_replicates *replicates; /* NULL: one run, of which the following are known */
+  const struct hr__one_run *run;
+  const struct hr_result *result;
+  const struct hr__decisions *decisions;
+};
 
-/* "-3.2 %", "up" or "new": how a figure changed. Writes to `buffer`, of HR__FIGURE_BYTES, and returns it. */
-const char *hr__check_change_text(const struct hr__check_change *change, char *buffer);
+/* Fills the figures of item->now, compares it with item->before and sets the verdict. HR_NO_MEMORY is the only failure.
+ */
+enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
+                                 const struct hr__check_results *results);
 
 #endif

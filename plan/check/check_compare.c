@@ -142,11 +142,6 @@ static enum hr_status figures_of_replicates(const struct hr_replicates *replicat
   return status;
 }
 
-enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_replicates *replicates,
-                                 const struct hr_trace *trace, struct hr_baseline_run *now) {
-  return replicates ? figures_of_replicates(replicates, trace, now) : figures_of_run(run, trace, now);
-}
-
 /* ---- Differences of figures ------------------------------------------------------------------------- */
 
 #define FALSE_DISCOVERY_RATE 0.05
@@ -391,8 +386,9 @@ static void set_verdict(struct hr__check_case *item) {
     item->verdict = same ? HR__CASE_SAME : HR__CASE_CHANGED;
 }
 
-enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
-                                 const struct hr_result *result, const struct hr__decisions *decisions) {
+/* Compares item->now with item->before and sets the verdict. */
+static enum hr_status compare(const struct hr_check_config *config, struct hr__check_case *item,
+                              const struct hr__check_results *results) {
   if (!item->before) {
     item->verdict = HR__CASE_NEW;
     return HR_OK;
@@ -402,15 +398,23 @@ enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr
                                           item->now.seed == item->before->seed};
   /* Another version of the program may add or remove metrics. */
   bool same_program = strcmp(config->baseline->version, hr_version()) == 0;
-  bool both_single = result && !item->before->replications;
+  bool both_single = results->run && !item->before->replications;
   item->wants_digest = hr__tolerance_wants_digest(&allowance);
   item->other_digest = item->before->digest != item->now.digest;
   item->other_trace = item->before->trace_digest != item->now.trace_digest;
   enum hr_status status =
       compare_figures(item, &allowance, same_program ? HR__WORSE : HR__ALLOWED) ? HR_OK : HR_NO_MEMORY;
-  if (status == HR_OK && both_single && !item->other_trace) status = compare_starts(item, result);
-  if (status == HR_OK && both_single && item->other_digest) status = compare_decisions(item, result->trace, decisions);
+  if (status == HR_OK && both_single && !item->other_trace) status = compare_starts(item, results->result);
+  if (status == HR_OK && both_single && item->other_digest)
+    status = compare_decisions(item, results->trace, results->decisions);
   if (status == HR_OK) status = note_settings(item);
   set_verdict(item);
   return status;
+}
+
+enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
+                                 const struct hr__check_results *results) {
+  enum hr_status status = results->replicates ? figures_of_replicates(results->replicates, results->trace, &item->now)
+                                              : figures_of_run(results->run, results->trace, &item->now);
+  return status == HR_OK ? compare(config, item, results) : status;
 }

@@ -31,7 +31,8 @@ static const char *verdict_word(enum hr__tolerance_verdict verdict) {
   return words[verdict];
 }
 
-const char *hr__check_change_text(const struct hr__check_change *change, char *buffer) {
+/* "-3.2 %", "up" or "new": how a figure changed. Writes to `buffer`, of HR__FIGURE_BYTES, and returns it. */
+static const char *change_text(const struct hr__check_change *change, char *buffer) {
   char text[HR__NUMBER_BYTES];
   double difference = change->now - change->before;
   if (isnan(change->before)) return strcpy(buffer, "new");
@@ -209,7 +210,7 @@ static void put_change(struct hr__console *console, const struct hr__check_chang
   value_texts(change, before, now);
   put_right(console->out, before, VALUE);
   put_right(console->out, now, VALUE);
-  put_right(console->out, hr__check_change_text(change, text), CHANGE);
+  put_right(console->out, change_text(change, text), CHANGE);
   fprintf(console->out, " %s%s%s\n", failed ? hr__bold(console) : hr__dim(console), verdict_word(change->verdict),
           hr__plain(console));
 }
@@ -383,8 +384,7 @@ static void junit_put_change(struct check_junit *page, const struct hr__check_ch
   char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
   junit_put_text(page, change->label);
   value_texts(change, before, now);
-  fprintf(page->out, ": %s, was %s (%s) %s\n", now, before, hr__check_change_text(change, text),
-          verdict_word(change->verdict));
+  fprintf(page->out, ": %s, was %s (%s) %s\n", now, before, change_text(change, text), verdict_word(change->verdict));
 }
 
 static void junit_put_case(struct check_junit *page, const struct hr__check_case *item) {
@@ -454,7 +454,7 @@ static void markdown_put_change(struct hr__console *console, const struct hr__ch
   fputs("| ", console->out);
   markdown_put_text(console, change->label);
   value_texts(change, before, now);
-  fprintf(console->out, " | %s | %s%s%s | %s", before, strong, now, strong, hr__check_change_text(change, text));
+  fprintf(console->out, " | %s | %s%s%s | %s", before, strong, now, strong, change_text(change, text));
   fprintf(console->out, " | %s |\n", change->verdict == HR__WORSE ? ":x: failed" : verdict_word(change->verdict));
 }
 

@@ -144,12 +144,6 @@ enum hr_status hr__job_starts_decode(const char *text, uint32_t n_jobs, struct h
 
 enum { FIRST_SPACING = 16, MAX_BLOCKS = 1 << 10, MARK_LETTERS = 2, MARK_BITS = 12, HALF_BITS = 6 };
 
-bool hr__decisions_init(struct hr__decisions *decisions) {
-  *decisions = (struct hr__decisions){
-      .digest = HR__DIGEST_SEED, .spacing = FIRST_SPACING, .blocks = calloc(MAX_BLOCKS, sizeof *decisions->blocks)};
-  return decisions->blocks != NULL;
-}
-
 /* Merges pairs of blocks. */
 static void merge_blocks(struct hr__decisions *decisions) {
   for (size_t i = 0; i < MAX_BLOCKS / 2; i++) {
@@ -194,8 +188,11 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     decisions->blocks[decisions->n_blocks - 1].mark = decisions->digest & ((1u << MARK_BITS) - 1);
 }
 
-struct hr_observer hr__decisions_observer(struct hr__decisions *decisions) {
-  return (struct hr_observer){.self = decisions, .on_event = on_event};
+bool hr__decisions_init(struct hr__decisions *decisions, struct hr_observer *observer) {
+  *observer = (struct hr_observer){.self = decisions, .on_event = on_event};
+  *decisions = (struct hr__decisions){
+      .digest = HR__DIGEST_SEED, .spacing = FIRST_SPACING, .blocks = calloc(MAX_BLOCKS, sizeof *decisions->blocks)};
+  return decisions->blocks != NULL;
 }
 
 /* ---- Marks ------------------------------------------------------------------------------------------ */

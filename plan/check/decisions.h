@@ -54,15 +54,13 @@ struct hr__decisions {
   size_t n_blocks;
 };
 
-/* Returns false when out of memory; hr__decisions_finish may be called all the same. */
-bool hr__decisions_init(struct hr__decisions *decisions);
+/* Sets `*observer` to the observer that records the events of a run in `decisions`. Returns false when out of memory;
+   hr__decisions_finish may be called all the same. */
+bool hr__decisions_init(struct hr__decisions *decisions, struct hr_observer *observer);
 static inline void hr__decisions_finish(struct hr__decisions *decisions) {
   free(decisions->blocks);
   *decisions = (struct hr__decisions){0};
 }
-
-/* Records the events of a run in `decisions`. */
-struct hr_observer hr__decisions_observer(struct hr__decisions *decisions);
 
 /* The marks as text, two characters each. The caller frees it; NULL when out of memory. */
 char *hr__decisions_chain(const struct hr__decisions *decisions);

@@ -12,16 +12,6 @@
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
-const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer) {
-  static const char *const kinds[HR_N_FIGURE_OF] = {
-      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
-  if (figure->of == HR_FIGURE_OF_RUN)
-    snprintf(buffer, HR__LABEL_BYTES, "%.100s", figure->path);
-  else
-    snprintf(buffer, HR__LABEL_BYTES, "%.100s of %s %.200s", figure->path, kinds[figure->of], figure->group);
-  return buffer;
-}
-
 static const char *group_in(const char *name) {
   const char *of = strstr(name, " of ");
   return of ? of + 4 : NULL;
@@ -122,22 +112,10 @@ static const struct hr_tolerance *find(const struct hr__allowance *allowance, co
   return best;
 }
 
-static bool only_worse(const struct hr__allowance *allowance) {
-  return allowance->own->said_only_worse ? allowance->own->only_worse : allowance->common->only_worse;
-}
-
-bool hr__tolerance_wants_digest(const struct hr__allowance *allowance) {
-  const struct hr_tolerances *own = allowance->own, *common = allowance->common;
-  if (own->exact_digest || own->loose_digest) return own->exact_digest;
-  if (common->exact_digest || common->loose_digest) return common->exact_digest;
-  bool tolerant = own->count || common->count || only_worse(allowance);
-  return !tolerant && !allowance->replicated;
-}
-
 static enum hr_worse direction(const struct hr__allowance *allowance, const struct hr_tolerance *tolerance,
                                const struct hr_baseline_figure *figure) {
   if (tolerance && tolerance->worse != HR_WORSE_UNSAID) return tolerance->worse;
-  if (!only_worse(allowance)) return HR_WORSE_EITHER;
+  if (!hr__tolerance_only_worse(allowance)) return HR_WORSE_EITHER;
   return worse_direction(hr__measure_find(figure->path, strlen(figure->path)));
 }
 

@@ -29,26 +29,12 @@ static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-size_t hr__compare_find_group(const struct hr__group_table *table, const char *name) {
-  if (table->count == 0) return SIZE_MAX;
-  const char **found = bsearch(&name, table->names, table->count, sizeof *table->names, by_text);
-  return found ? (size_t)(found - table->names) : SIZE_MAX;
-}
-
-const char *hr_comparison_metric(uint32_t number) {
-  return number < HR__N_COMPARE_METRICS ? hr__compare_metric_name(&hr__compare_metrics[number]) : NULL;
-}
-
 struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                           const char *metric) {
   for (uint32_t i = 0; i < HR__N_COMPARE_METRICS; i++)
-    if (strcmp(hr_comparison_metric(i), metric) == 0)
+    if (strcmp(hr__compare_metric_name(&hr__compare_metrics[i]), metric) == 0)
       return hr__compare_estimate(comparison, contender, (enum hr__compare_metric)i);
   return unknown;
-}
-
-uint32_t hr_comparison_replications(const struct hr_comparison *comparison) {
-  return comparison->n_replications;
 }
 
 const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender) {
@@ -288,8 +274,19 @@ static enum hr_status note_replications(struct hr_comparison *comparison) {
   return HR_OK;
 }
 
+/* Redrawn workloads apply to `headroom run --replications` and to plans only. */
+static enum hr_status note_workload(struct hr_comparison *comparison) {
+  const struct hr_workload_spec *workload = &comparison->config.scenario->replications.workload;
+  if (workload->blocks == HR_BLOCKS_NONE && workload->growth == 1) return HR_OK;
+  return hr_notes_add(&comparison->notes,
+                      "the scenario's 'replications.workload' (resample %s, growth %.6g) is ignored: all policies "
+                      "replay the trace as it is",
+                      hr_blocks_name(workload->blocks), workload->growth);
+}
+
 static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error *error) {
-  enum hr_status status = note_replications(comparison);
+  enum hr_status status = note_workload(comparison);
+  if (status == HR_OK) status = note_replications(comparison);
   if (status == HR_OK) status = note_duplicates(comparison);
   if (status == HR_OK) status = note_completed(comparison);
   if (status == HR_OK) status = note_runs(comparison);
@@ -298,7 +295,8 @@ static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error
 
 /* ---- Comparison ------------------------------------------------------------------------------------- */
 
-bool hr_compare_is_random(const struct hr_compare_config *config) {
+/* Whether anything is random: in the scenario, or in a policy. */
+static bool is_random(const struct hr_compare_config *config) {
   bool random = hr_scenario_is_random(config->scenario);
   for (uint32_t i = 0; i < config->n_contenders; i++)
     random = random || hr_policy_choice_draws(config->contenders[i].policy);
@@ -307,8 +305,9 @@ bool hr_compare_is_random(const struct hr_compare_config *config) {
 
 /* A policy from a shared object may use random numbers without declaring it, so it is replicated if asked for. */
 static void choose_replications(struct hr_comparison *comparison) {
-  const struct hr_compare_config *config = &comparison->config;
-  bool random = hr_compare_is_random(config), plugin = false;
+  struct hr_compare_config *config = &comparison->config;
+  bool random = is_random(config), plugin = false;
+  if (config->n_replications == 0) config->n_replications = random ? HR_DEFAULT_MIN_REPLICATIONS : 1;
   for (uint32_t i = 0; i < config->n_contenders; i++) plugin = plugin || config->contenders[i].policy->library;
   bool more = config->n_replications > 1 && (random || plugin);
   comparison->exact = !random && !more;
@@ -318,8 +317,8 @@ static void choose_replications(struct hr_comparison *comparison) {
 enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comparison **comparison,
                           struct hr_error *error) {
   *comparison = NULL;
-  if (config->n_contenders == 0 || config->n_replications == 0 || config->n_threads == 0)
-    return hr_fail(error, HR_BAD_INPUT, "a comparison needs at least one policy, one replication and one thread");
+  if (config->n_contenders == 0 || config->n_threads == 0)
+    return hr_fail(error, HR_BAD_INPUT, "a comparison needs at least one policy and one thread");
   struct hr_comparison *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->config = *config;

@@ -146,6 +146,15 @@ static inline bool hr__compare_has_metric(const struct hr_comparison *comparison
 }
 
 /* The index of the group in `table`; SIZE_MAX if it is not there. O(log groups). */
-size_t hr__compare_find_group(const struct hr__group_table *table, const char *name);
+static inline size_t hr__compare_find_group(const struct hr__group_table *table, const char *name) {
+  size_t low = 0, high = table->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    int order = strcmp(name, table->names[middle]);
+    if (order == 0) return middle;
+    *(order < 0 ? &high : &low) = middle + (order > 0);
+  }
+  return SIZE_MAX;
+}
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "plan/fill/fill.h"
 
+#include "base/array.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "plan/runner/intervals.h"
@@ -115,7 +116,8 @@ static void shuffle(uint32_t *pods, uint32_t count, uint64_t seed) {
   }
 }
 
-uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count) {
+/* Draws the requests of the pods in order of arrival. The caller frees them; NULL when out of memory. */
+static uint32_t *draw_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count) {
   const struct hr_requests *requests = input->requests;
   struct hr__stream stream;
   uint32_t *pods = NULL, capacity = 0;
@@ -123,14 +125,9 @@ uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint3
   *count = 0;
   hr__stream_init(&stream, seed, HR__PURPOSE_SAMPLE, 0, 0);
   while (milli < input->target_milli) {
-    if (*count == capacity) {
-      capacity = capacity ? 2 * capacity : 4096;
-      uint32_t *grown = realloc(pods, capacity * sizeof *grown);
-      if (!grown) {
-        free(pods);
-        return NULL;
-      }
-      pods = grown;
+    if (!HR__ARRAY_HAS_ROOM(pods, *count, capacity)) {
+      free(pods);
+      return NULL;
     }
     pods[*count] = requests->of_job[below(&stream, input->trace->n_jobs)];
     milli += requested_milli(&requests->request[pods[(*count)++]]);
@@ -249,7 +246,7 @@ static enum hr_status make_run(const struct hr__fill_input *input, const struct 
                                struct hr_fill_row *rows) {
   struct fill_run run = {.input = input};
   uint32_t count;
-  uint32_t *pods = hr__fill_pods(input, seed, &count);
+  uint32_t *pods = draw_pods(input, seed, &count);
   bool made = pods && run_make(&run, rule, seed);
   if (made) place_pods(&run, pods, count, rows);
   hr__arena_finish(&run.arena);
@@ -292,7 +289,7 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   uint32_t rule = (uint32_t)(task % fill->config.n_rules), index = (uint32_t)(task / fill->config.n_rules);
   double begin_s = clock_s();
   enum hr_status status =
-      make_run(&fill->input, fill->config.rules[rule], hr_fill_seed(fill, index), rows_of(fill, rule, index));
+      make_run(&fill->input, fill->config.rules[rule], hr__fill_seed(fill, index), rows_of(fill, rule, index));
   report_progress(work, rule, clock_s() - begin_s);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
@@ -344,14 +341,6 @@ void hr_fill_destroy(struct hr_fill *fill) {
 }
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
-
-uint32_t hr_fill_last(const struct hr_fill *fill) {
-  return fill->input.last;
-}
-
-uint64_t hr_fill_seed(const struct hr_fill *fill, uint32_t index) {
-  return fill->config.scenario->seed + index;
-}
 
 struct hr_fill_row hr_fill_at(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index, uint32_t pct) {
   return rows_of(fill, rule, seed_index)[pct - 1];

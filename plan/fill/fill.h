@@ -8,6 +8,7 @@
  */
 
 #include "base/arena.h"
+#include "headroom/scenario.h"
 #include "headroom/unstable/fill.h"
 
 /* Shared by all runs, and immutable. */
@@ -22,14 +23,16 @@ struct hr__fill_input {
   uint32_t last;                         /* rows of a run: one per whole per cent of the capacity that was requested */
 };
 
-/* Draws the requests of the pods in order of arrival. The caller frees them; NULL when out of memory. */
-uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count);
-
 struct hr_fill {
   struct hr_fill_config config;
   struct hr__fill_input input;
   struct hr_fill_row *rows; /* [n_rules][n_seeds][last] */
   double *seconds;          /* [n_rules], wall clock time of all runs of a rule */
 };
+
+/* The seed of a run: that of the scenario and the following. */
+static inline uint64_t hr__fill_seed(const struct hr_fill *fill, uint32_t index) {
+  return fill->config.scenario->seed + index;
+}
 
 #endif

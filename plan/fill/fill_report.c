@@ -22,7 +22,7 @@ static void put_row(struct hr__csv_out *out, const struct hr_fill *fill, uint32_
   char buffer[HR__NUMBER_BYTES];
   struct hr_fill_row row = hr_fill_at(fill, rule, index, pct);
   hr__csv_text(out, fill->config.rules[rule]->name);
-  hr__csv_u64(out, hr_fill_seed(fill, index));
+  hr__csv_u64(out, hr__fill_seed(fill, index));
   hr__csv_u64(out, pct);
   hr__csv_text(out, hr__decimal_text(row.alloc_pct, buffer));
   hr__csv_text(out, hr__decimal_text(row.frag_pct, buffer));
@@ -73,7 +73,7 @@ static void put_head(struct hr__json *json, cJSON *root, const struct hr_fill *f
   hr__json_number(json, root, "to", config->to);
   hr__json_number(json, root, "confidence", 0.95);
   cJSON *seeds = hr__json_array(json, root, "seeds");
-  for (uint32_t i = 0; i < config->n_seeds; i++) hr__json_append_seed(json, seeds, hr_fill_seed(fill, i));
+  for (uint32_t i = 0; i < config->n_seeds; i++) hr__json_append_seed(json, seeds, hr__fill_seed(fill, i));
 }
 
 static void put_perf(struct hr__json *json, cJSON *root, const struct hr_fill *fill, const struct hr_perf *perf) {
@@ -155,10 +155,10 @@ static void table_put_head(struct fill_terminal *page) {
                 hr__count_text(n_nodes, nodes), n_nodes == 1 ? "" : "s");
   hr__put_field(console, "pods", "drawn from the trace until they request %g times the GPUs; none ends", config->to);
   if (config->n_seeds == 1)
-    hr__put_field(console, "seed", "%" PRIu64, hr_fill_seed(page->fill, 0));
+    hr__put_field(console, "seed", "%" PRIu64, hr__fill_seed(page->fill, 0));
   else
     hr__put_field(console, "seeds", "%" PRIu32 ", starting at %" PRIu64 "; the same pods for all rules",
-                  config->n_seeds, hr_fill_seed(page->fill, 0));
+                  config->n_seeds, hr__fill_seed(page->fill, 0));
 }
 
 static void put_titles(struct fill_terminal *page) {

@@ -127,12 +127,9 @@ struct hr_forecast_band hr_forecast_week(const struct hr_forecast *forecast, uin
   return forecast->week[(size_t)series * forecast->n_weeks + week];
 }
 
-struct hr_forecast_band hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month) {
-  return forecast->month[(size_t)series * forecast->config.months + month];
-}
-
-double hr_forecast_peak(const struct hr_forecast *forecast, uint32_t series, uint32_t month) {
-  return forecast->peak[(size_t)series * forecast->config.months + month];
+struct hr_forecast_month hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month) {
+  size_t at = (size_t)series * forecast->config.months + month;
+  return (struct hr_forecast_month){forecast->month[at], forecast->peak[at]};
 }
 
 const double *hr_forecast_profile(const struct hr_forecast *forecast, uint32_t series) {
@@ -208,8 +205,9 @@ static struct hr_forecast_score score_of(const struct hr__demand_history *demand
                                     .coverage = sums->inside / count};
 }
 
-enum hr_status hr__forecast_backtest(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
-                                     struct hr_forecast_score *scores) {
+/* Scores of all series and of the total, [n_series + 1]. HR_NO_MEMORY is the only failure. */
+static enum hr_status make_scores(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
+                                  struct hr_forecast_score *scores) {
   uint32_t first_origin = demand->n_weeks - holdout_weeks;
   struct backtest backtest = {.demand = demand, .confidence = confidence};
   backtest.fits = calloc(demand->n_series + 1, sizeof *backtest.fits);
@@ -453,8 +451,8 @@ static enum hr_status make(struct hr_forecast *forecast, struct hr_error *error)
   if (status == HR_OK) status = fit_series(forecast);
   if (status == HR_OK) status = fill_figures(forecast);
   if (status == HR_OK && forecast->config.holdout_weeks > 0)
-    status = hr__forecast_backtest(&forecast->demand, forecast->config.holdout_weeks, forecast->config.confidence,
-                                   forecast->score);
+    status =
+        make_scores(&forecast->demand, forecast->config.holdout_weeks, forecast->config.confidence, forecast->score);
   if (status == HR_OK) status = note_all(forecast);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "%s: out of memory", forecast->trace->source);
 }

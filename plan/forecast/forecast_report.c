@@ -110,14 +110,14 @@ static void put_months(struct forecast_page *page) {
   put_gpus(page, total.now_peak);
   fputc('\n', page->console.out);
   for (uint32_t month = 0; month < page->span.months; month++) {
-    struct hr_forecast_band band = hr_forecast_month(forecast, page->n_series, month);
+    struct hr_forecast_month gpus = hr_forecast_month(forecast, page->n_series, month);
     char name[32];
     snprintf(name, sizeof name, "month %" PRIu32, month + 1);
     put_left(page, name, NAME_WIDTH);
-    put_gpus(page, band.mean);
-    put_gpus(page, band.low);
-    put_gpus(page, band.high);
-    put_gpus(page, hr_forecast_peak(forecast, page->n_series, month));
+    put_gpus(page, gpus.mean.mean);
+    put_gpus(page, gpus.mean.low);
+    put_gpus(page, gpus.mean.high);
+    put_gpus(page, gpus.peak);
     fputc('\n', page->console.out);
   }
 }
@@ -175,13 +175,13 @@ static void put_series(struct forecast_page *page) {
   put_titles(page, "tenant", NAME_WIDTH, "class", titles);
   for (uint32_t i = 0; i < page->n_series && i < MAX_SERIES; i++) {
     struct hr_forecast_item item = hr_forecast_item(page->forecast, i);
-    struct hr_forecast_band band = hr_forecast_month(page->forecast, i, page->span.months - 1);
+    struct hr_forecast_month gpus = hr_forecast_month(page->forecast, i, page->span.months - 1);
     put_names(page, &item);
     put_gpus(page, item.now_gpus);
-    put_gpus(page, band.mean);
-    put_gpus(page, band.low);
-    put_gpus(page, band.high);
-    put_gpus(page, hr_forecast_peak(page->forecast, i, page->span.months - 1));
+    put_gpus(page, gpus.mean.mean);
+    put_gpus(page, gpus.mean.low);
+    put_gpus(page, gpus.mean.high);
+    put_gpus(page, gpus.peak);
     fputc('\n', page->console.out);
   }
   put_more(page);
@@ -258,10 +258,10 @@ static void put_future(struct hr__json *json, cJSON *object, const struct hr_for
   cJSON *months = hr__json_array(json, object, "months");
   for (uint32_t i = 0; i < forecast->config.months; i++) {
     cJSON *month = hr__json_append(json, months, cJSON_CreateObject());
-    struct hr_forecast_band gpus = hr_forecast_month(forecast, series, i);
+    struct hr_forecast_month gpus = hr_forecast_month(forecast, series, i);
     hr__json_count(json, month, "month", i + 1);
-    put_band(json, hr__json_object(json, month, "gpus"), &gpus);
-    hr__json_number(json, month, "peak_gpus", hr_forecast_peak(forecast, series, i));
+    put_band(json, hr__json_object(json, month, "gpus"), &gpus.mean);
+    hr__json_number(json, month, "peak_gpus", gpus.peak);
   }
   cJSON *weeks = hr__json_array(json, object, "weeks");
   for (uint32_t i = 0; i < forecast->n_weeks; i++) {

@@ -3,8 +3,7 @@
 #define HR_PLAN_FORECAST_FORECASTING_H
 
 /*
- * The parts of a forecast: the history of demand by series, the fit of one series, paths drawn from fits, the
- * back-test.
+ * The parts of a forecast: the history of demand by series, the fit of one series, and paths drawn from fits.
  *
  * A series is the jobs of one tenant and class, or of a group that is pooled. Rows of arrays are series; the row after
  * the last series is the total.
@@ -128,12 +127,6 @@ typedef void hr__forecast_paths_receiver(void *self, uint32_t series, const doub
    failure. */
 enum hr_status hr__forecast_draw_paths(const struct hr__forecast_model *model, uint32_t n_weeks, double *share,
                                        hr__forecast_paths_receiver *receive, void *self);
-
-/* ---- The back-test (forecast.c) --------------------------------------------------------------------- */
-
-/* Scores of all series and of the total, [n_series + 1]. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__forecast_backtest(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
-                                     struct hr_forecast_score *scores);
 
 /* ---- The forecast ----------------------------------------------------------------------------------- */
 

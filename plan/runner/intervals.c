@@ -27,7 +27,8 @@ static double coverage_of(uint32_t k, uint32_t count) {
   return 1 - 2 * gsl_cdf_binomial_P(k - 1, 0.5, count);
 }
 
-void hr__interval_of_median(const double *sorted, uint32_t count, double confidence, double *low, double *high) {
+/* The interval of the median of sorted values; unchanged (NaN) if there are too few for the confidence. */
+static void median_interval(const double *sorted, uint32_t count, double confidence, double *low, double *high) {
   *low = *high = HR__UNKNOWN;
   if (count < 2 || coverage_of(1, count) < confidence) return;
   uint32_t k = 1;
@@ -56,7 +57,7 @@ static void fill_interval(const double *sorted, enum hr__measure_kind kind, doub
   interval->median = gsl_stats_median_from_sorted_data(sorted, 1, count);
   interval->sd = count > 1 ? gsl_stats_sd_m(sorted, 1, count, interval->mean) : 0;
   if (kind == HR__QUANTILE)
-    hr__interval_of_median(sorted, count, confidence, &interval->low, &interval->high);
+    median_interval(sorted, count, confidence, &interval->low, &interval->high);
   else
     student_interval(interval, confidence);
   /* Two or more equal values have an interval of width 0, even if there are too few for the confidence. */

@@ -39,9 +39,6 @@ static inline double hr__interval_relative(const struct hr__interval *interval) 
   return half == 0 ? 0 : half / centre;
 }
 
-/* The interval of the median of sorted values (Hettmansperger and Sheather 1986); NaN if there are too few values. */
-void hr__interval_of_median(const double *sorted, uint32_t count, double confidence, double *low, double *high);
-
 /* Adds mean, low, high, median, sd and interval to `object`; unknown values are null. */
 void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__interval *interval);
 

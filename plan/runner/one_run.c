@@ -64,23 +64,6 @@ enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct 
   return status;
 }
 
-/* ---- Progress --------------------------------------------------------------------------------------- */
-
-static void add_progress(void *self, uint64_t done, uint64_t total, int64_t now_us) {
-  struct hr__progress_reporter *reporter = self;
-  struct hr__progress_sum *sum = reporter->sum;
-  (void)total;
-  pthread_mutex_lock(&sum->lock);
-  sum->done += done - reporter->reported;
-  reporter->reported = done;
-  sum->to.report(sum->to.self, sum->done, sum->total, now_us);
-  pthread_mutex_unlock(&sum->lock);
-}
-
-struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter) {
-  return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? add_progress : NULL};
-}
-
 /* ---- One run of many -------------------------------------------------------------------------------- */
 
 uint64_t hr_replication_seed(uint64_t seed, uint32_t replication) {

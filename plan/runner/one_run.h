@@ -91,7 +91,21 @@ struct hr__progress_reporter {
   uint64_t reported; /* jobs of this run that are in sum->done */
 };
 
+/* Reports the jobs that the run has done since its last report. A callback of struct hr_progress. */
+static inline void hr__progress_add(void *self, uint64_t done, uint64_t total, int64_t now_us) {
+  struct hr__progress_reporter *reporter = self;
+  struct hr__progress_sum *sum = reporter->sum;
+  (void)total;
+  pthread_mutex_lock(&sum->lock);
+  sum->done += done - reporter->reported;
+  reporter->reported = done;
+  sum->to.report(sum->to.self, sum->done, sum->total, now_us);
+  pthread_mutex_unlock(&sum->lock);
+}
+
 /* The callback to pass to the run. `reporter` must outlive the run. */
-struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter);
+static inline struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter) {
+  return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? hr__progress_add : NULL};
+}
 
 #endif

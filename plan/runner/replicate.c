@@ -185,10 +185,6 @@ void hr_replicates_destroy(struct hr_replicates *replicates) {
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
-uint32_t hr_replicates_count(const struct hr_replicates *replicates) {
-  return replicates->count;
-}
-
 const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicates) {
   return &replicates->notes;
 }

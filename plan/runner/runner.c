@@ -7,6 +7,7 @@
 
 #include "plan/runner/runner.h"
 
+#include "base/array.h"
 #include "base/threads.h"
 #include "headroom/unstable/compare.h"
 
@@ -76,11 +77,10 @@ static void use_forecast_weeks(struct hr__environment *environment) {
 
 enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struct hr__environment *environment,
                                           uint32_t *number, struct hr_error *error) {
-  struct hr__runner_environment *grown = realloc(runner->environments, (runner->n_environments + 1) * sizeof *grown);
-  if (!grown) return no_memory(error);
-  runner->environments = grown;
+  if (!HR__ARRAY_HAS_ROOM(runner->environments, runner->n_environments, runner->environment_capacity))
+    return no_memory(error);
   bool redrawn = environment->workload.blocks != HR_BLOCKS_NONE || environment->workload.growth != 1;
-  struct hr__runner_environment *added = &grown[runner->n_environments];
+  struct hr__runner_environment *added = &runner->environments[runner->n_environments];
   *added = (struct hr__runner_environment){.spec = *environment, .redrawn = redrawn || environment->forecast};
   if (environment->forecast) use_forecast_weeks(&added->spec);
   enum hr_status status =
@@ -128,9 +128,8 @@ static bool copy_overrides(const struct hr__runner *runner, const char *const *o
 enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *const *overrides, size_t n_overrides,
                                         uint32_t environment, uint32_t *number, struct hr_error *error) {
   struct hr__runner_candidate candidate = {.environment = environment};
-  struct hr__runner_candidate *grown = realloc(runner->candidates, (runner->n_candidates + 1) * sizeof *grown);
-  if (!grown) return no_memory(error);
-  runner->candidates = grown;
+  if (!HR__ARRAY_HAS_ROOM(runner->candidates, runner->n_candidates, runner->candidate_capacity))
+    return no_memory(error);
   enum hr_status status = copy_overrides(runner, overrides, n_overrides, &candidate) ? HR_OK : no_memory(error);
   if (status == HR_OK) status = load(runner, &candidate, NULL, &candidate.scenario, error);
   if (status != HR_OK) {

@@ -73,7 +73,7 @@ struct hr__runner {
   struct hr__figure *figures;
   struct hr__runner_candidate *candidates;
   struct hr__runner_environment *environments;
-  uint32_t n_candidates, n_environments;
+  uint32_t n_candidates, candidate_capacity, n_environments, environment_capacity;
   uint64_t n_runs;
   struct hr__progress_sum progress;
 };

@@ -230,7 +230,7 @@ enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const stru
   *bounds = (struct hr__bounds){.space = evaluator->space,
                                 .demand = demand,
                                 .weight = weight_of_cost(evaluator->goals),
-                                .work_counts = !redrawn && hr__goals_bound_waits(evaluator->goals),
+                                .work_counts = !redrawn && evaluator->goals->bound_waits,
                                 .slices = calloc((size_t)evaluator->space->n_slices + 1, sizeof *bounds->slices)};
   if (!bounds->slices) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
   return price_all(evaluator, config, bounds, error);

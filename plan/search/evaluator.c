@@ -42,29 +42,6 @@ enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_s
   return HR_OK;
 }
 
-struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool max) {
-  struct hr__point point = {{0}};
-  for (uint32_t i = space->n_axes; i-- > 0;) {
-    uint32_t levels = hr__space_levels(space, i);
-    if (hr__space_is_capacity(space, i)) {
-      point.level[i] = max ? levels - 1 : 0;
-      continue;
-    }
-    point.level[i] = slice % levels;
-    slice /= levels;
-  }
-  return point;
-}
-
-bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b) {
-  struct hr__point first = hr__space_point(space, a), second = hr__space_point(space, b);
-  for (uint32_t i = 0; i < space->n_axes; i++) {
-    bool more_will_do = hr__space_is_capacity(space, i) && !space->non_monotone[i];
-    if (more_will_do ? first.level[i] < second.level[i] : first.level[i] != second.level[i]) return false;
-  }
-  return true;
-}
-
 const char **hr__space_overrides(const struct hr__space *space, uint32_t candidate, size_t *count) {
   struct hr__point point = hr__space_point(space, candidate);
   size_t max = 0;
@@ -135,15 +112,6 @@ double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind k
   return kind == HR__QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
 }
 
-double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
-                            size_t figure) {
-  enum { MAX = 1024 };
-  double values[MAX];
-  uint32_t count = replications < MAX ? replications : MAX;
-  hr__evaluator_values(evaluator, candidate, count, figure, values);
-  return hr__metric_centre(values, count, hr__measure_infos[evaluator->goals->figures[figure].measure].kind);
-}
-
 struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
                                              uint32_t replications) {
   enum { MAX = 1024 };
@@ -159,23 +127,4 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
     evaluation.violation += hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->figure));
   }
   return evaluation;
-}
-
-bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications) {
-  for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
-    const struct hr__goal *goal = &evaluator->goals->goals[i];
-    if (!hr__goal_wants_capacity(evaluator->goals, goal)) continue;
-    if (hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, replications, goal->figure)) > 0)
-      return true;
-  }
-  return false;
-}
-
-bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a, const struct hr__evaluation *a_evaluation,
-                              uint32_t b, const struct hr__evaluation *b_evaluation) {
-  if (a_evaluation->violation != b_evaluation->violation) return a_evaluation->violation < b_evaluation->violation;
-  if (a_evaluation->objective != b_evaluation->objective) return a_evaluation->objective < b_evaluation->objective;
-  if (a_evaluation->cost != b_evaluation->cost) return a_evaluation->cost < b_evaluation->cost;
-  double gpus_a = hr__space_gpus(space, a), gpus_b = hr__space_gpus(space, b);
-  return gpus_a != gpus_b ? gpus_a < gpus_b : a < b;
 }

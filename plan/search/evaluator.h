@@ -68,8 +68,20 @@ static inline uint32_t hr__space_candidate(const struct hr__space *space, const 
   return candidate;
 }
 
-/* The slice's point with the minimum, or the maximum (`largest`), of every capacity. */
-struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool max);
+/* The slice's point with the minimum, or the maximum (`max`), of every capacity. */
+static inline struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool max) {
+  struct hr__point point = {{0}};
+  for (uint32_t i = space->n_axes; i-- > 0;) {
+    uint32_t levels = hr__space_levels(space, i);
+    if (hr__space_is_capacity(space, i)) {
+      point.level[i] = max ? levels - 1 : 0;
+      continue;
+    }
+    point.level[i] = slice % levels;
+    slice /= levels;
+  }
+  return point;
+}
 
 static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = hr__space_point(space, candidate);
@@ -81,7 +93,14 @@ static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t c
 
 /* Whether `a` is in the slice of `b`, has at least as much of every monotone capacity and as much of every other one.
    Then `a` serves jobs no worse than `b`. */
-bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b);
+static inline bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b) {
+  struct hr__point first = hr__space_point(space, a), second = hr__space_point(space, b);
+  for (uint32_t i = 0; i < space->n_axes; i++) {
+    bool more_will_do = hr__space_is_capacity(space, i) && !space->non_monotone[i];
+    if (more_will_do ? first.level[i] < second.level[i] : first.level[i] != second.level[i]) return false;
+  }
+  return true;
+}
 
 /* GPUs of all capacity axes together. */
 static inline double hr__space_gpus(const struct hr__space *space, uint32_t candidate) {
@@ -131,10 +150,6 @@ enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t
 /* The evaluation of a candidate by its first `replications`, which must have been run. */
 struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
                                              uint32_t replications);
-/* Estimate of a metric (an index into the goals' list) by the first `replications`: a mean, or of a quantile the
-   median. NaN if unknown. */
-double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
-                            size_t figure);
 
 /* The objective by replication, into `values`; infinite if unknown. */
 static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate,
@@ -156,12 +171,39 @@ static inline void hr__evaluator_values(const struct hr__evaluator *evaluator, u
     values[r] = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r)[figure];
 }
 
+/* Estimate of a metric (an index into the goals' list) by the first `replications`: a mean, or of a quantile the
+   median. NaN if unknown. */
+static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                          uint32_t replications, size_t figure) {
+  enum { MAX = 1024 };
+  double values[MAX];
+  uint32_t count = replications < MAX ? replications : MAX;
+  hr__evaluator_values(evaluator, candidate, count, figure, values);
+  return hr__metric_centre(values, count, hr__measure_infos[evaluator->goals->figures[figure].measure].kind);
+}
+
 /* Whether the candidate misses a goal that more capacity would bring nearer. Then so does every candidate that it
    covers. */
-bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications);
+static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                          uint32_t replications) {
+  for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
+    const struct hr__goal *goal = &evaluator->goals->goals[i];
+    if (!goal->wants_capacity) continue;
+    if (hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, replications, goal->figure)) > 0)
+      return true;
+  }
+  return false;
+}
 
 /* Whether candidate `a` is better than `b`. Compares violations first, then objectives, costs, GPUs and numbers. */
-bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a, const struct hr__evaluation *a_evaluation,
-                              uint32_t b, const struct hr__evaluation *b_evaluation);
+static inline bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a,
+                                            const struct hr__evaluation *a_evaluation, uint32_t b,
+                                            const struct hr__evaluation *b_evaluation) {
+  if (a_evaluation->violation != b_evaluation->violation) return a_evaluation->violation < b_evaluation->violation;
+  if (a_evaluation->objective != b_evaluation->objective) return a_evaluation->objective < b_evaluation->objective;
+  if (a_evaluation->cost != b_evaluation->cost) return a_evaluation->cost < b_evaluation->cost;
+  double gpus_a = hr__space_gpus(space, a), gpus_b = hr__space_gpus(space, b);
+  return gpus_a != gpus_b ? gpus_a < gpus_b : a < b;
+}
 
 #endif

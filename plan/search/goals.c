@@ -77,6 +77,19 @@ static bool is_service_time(enum hr__measure measure) {
   return measure >= HR__M_WAIT_MEAN && measure <= HR__M_SLOWDOWN_MAX;
 }
 
+/* Whether a metric is about the service of jobs, not about money or capacity. */
+static bool measures_service(enum hr__measure measure) {
+  enum hr__measure_kind kind = hr__measure_infos[measure].kind;
+  enum hr__unit unit = hr__measure_infos[measure].unit;
+  bool of_jobs = measure <= HR__M_SLOWDOWN_MAX || measure == HR__M_MAKESPAN || measure == HR__M_QUEUE_MEAN;
+  return of_jobs || kind == HR__QUANTILE || unit == HR__SECONDS || measure == HR__M_USEFUL;
+}
+
+static bool wants_capacity(enum hr__measure measure, bool at_most) {
+  bool more_is_better = measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_USEFUL;
+  return measures_service(measure) && at_most != more_is_better;
+}
+
 static enum hr_status add_goal(struct hr__goals *goals, const struct hr__figure *figure, bool at_most, double bound,
                                const char *text, struct hr_error *error) {
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
@@ -84,7 +97,10 @@ static enum hr_status add_goal(struct hr__goals *goals, const struct hr__figure 
                             .at_most = at_most,
                             .bound = bound,
                             .text = strdup(text),
+                            .wants_capacity = wants_capacity(figure->measure, at_most),
                             .unknown_misses = !at_most || is_service_time(figure->measure)};
+  bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_service_time(figure->measure);
+  goals->bound_waits = goals->bound_waits || (is_time && at_most && figure->of == HR__OF_ALL);
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
@@ -119,14 +135,6 @@ static enum hr_status check_contradictions(const struct hr__goals *goals, const 
                      spec->constraints[i > k ? i : k].place, max->text, min->text);
     }
   return HR_OK;
-}
-
-/* Whether a metric is about the service of jobs, not about money or capacity. */
-static bool measures_service(enum hr__measure measure) {
-  enum hr__measure_kind kind = hr__measure_infos[measure].kind;
-  enum hr__unit unit = hr__measure_infos[measure].unit;
-  bool of_jobs = measure <= HR__M_SLOWDOWN_MAX || measure == HR__M_MAKESPAN || measure == HR__M_QUEUE_MEAN;
-  return of_jobs || kind == HR__QUANTILE || unit == HR__SECONDS || measure == HR__M_USEFUL;
 }
 
 static bool measures_completion(enum hr__measure measure) {
@@ -226,29 +234,4 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
     find_or_add(goals, &(struct hr__figure){.measure = always_reported[i]});
   goals->cost = hr__goals_find(goals, &(struct hr__figure){.measure = HR__M_MONTHLY});
   return status;
-}
-
-/* The relative excess over the bound is unlimited. It is mapped to [0, 1) so that one goal that is far off does not
- * outweigh another that is missed entirely. */
-double hr__goal_violation(const struct hr__goal *goal, double value) {
-  if (isnan(value)) return goal->unknown_misses ? 1 : 0;
-  double beyond = goal->at_most ? value - goal->bound : goal->bound - value;
-  if (beyond <= 0) return 0;
-  double share = goal->bound != 0 ? beyond / fabs(goal->bound) : beyond;
-  return share / (1 + share);
-}
-
-bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal) {
-  enum hr__measure measure = goals->figures[goal->figure].measure;
-  bool more_is_better = measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_USEFUL;
-  return measures_service(measure) && goal->at_most != more_is_better;
-}
-
-bool hr__goals_bound_waits(const struct hr__goals *goals) {
-  for (size_t i = 0; i < goals->n_goals; i++) {
-    const struct hr__figure *figure = &goals->figures[goals->goals[i].figure];
-    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_service_time(figure->measure);
-    if (is_time && goals->goals[i].at_most && figure->of == HR__OF_ALL) return true;
-  }
-  return false;
 }

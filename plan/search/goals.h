@@ -21,6 +21,7 @@ struct hr__goal {
   double bound;        /* in the metric's unit */
   char *text;          /* as written in the scenario; owned */
   bool assumed;        /* added by default, not written by the user */
+  bool wants_capacity; /* on the service of jobs, so that more capacity never moves the metric away from it */
   bool unknown_misses; /* a run in which the metric is unknown violates the goal fully, since no job reached that state
                         */
 };
@@ -31,6 +32,9 @@ struct hr__goals {
   size_t cost; /* index of the monthly cost */
   struct hr__goal *goals;
   size_t n_goals;
+  /* a goal limits the wait, completion time or slowdown of all jobs; otherwise the cheapest way to do all work is to
+     take forever */
+  bool bound_waits;
   uint32_t *terms; /* [n_terms] metrics of the objective */
   double *weights; /* [n_terms] */
   size_t n_terms;
@@ -53,13 +57,16 @@ static inline void hr__goals_finish(struct hr__goals *goals) {
 }
 
 /* Distance of `value` (NaN: unknown) from the goal: 0 if met; v / (1 + v) if `value` exceeds the bound by v times the
-   bound; 1 if the value is unknown because no job reached that state. */
-double hr__goal_violation(const struct hr__goal *goal, double value);
-/* Whether the goal is on the service of jobs, so that more capacity never moves the metric away from it. */
-bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal);
-/* Whether a goal limits the wait, completion time or slowdown of all jobs. Without such a goal the cheapest way to do
-   all work is to take forever. */
-bool hr__goals_bound_waits(const struct hr__goals *goals);
+   bound; 1 if the value is unknown because no job reached that state. The excess v is unlimited; it is mapped to [0, 1)
+   so that one goal that is far off does not outweigh another that is missed entirely. */
+static inline double hr__goal_violation(const struct hr__goal *goal, double value) {
+  if (isnan(value)) return goal->unknown_misses ? 1 : 0;
+  double beyond = goal->at_most ? value - goal->bound : goal->bound - value;
+  if (beyond <= 0) return 0;
+  double share = goal->bound != 0 ? beyond / fabs(goal->bound) : beyond;
+  return share / (1 + share);
+}
+
 /* A tighter bound of the goal: `share` of a maximum, a minimum divided by `share`; of a minimum share, the distance to
    1 shrinks. */
 static inline double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {

@@ -199,7 +199,7 @@ static enum hr_status note_ends(struct hr_plan *plan) {
 static enum hr_status note_goals(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
   enum hr_status status = HR_OK;
-  if (!hr__goals_bound_waits(goals) && !hr__goals_have(goals, HR__M_DEADLINE_MISS) && goals->n_terms == 1 &&
+  if (!goals->bound_waits && !hr__goals_have(goals, HR__M_DEADLINE_MISS) && goals->n_terms == 1 &&
       hr__measure_infos[goals->figures[goals->terms[0]].measure].unit == HR__DOLLARS)
     status = hr_notes_add(
         &plan->notes, "no goal limits the waits of all jobs, so the cheapest candidate may fall further and further "

@@ -13,6 +13,7 @@
 
 #include "plan/sweep/sweep.h"
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
@@ -46,9 +47,8 @@ static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scena
     free(key);
     return HR_OK;
   }
-  struct hr__sweep_trace *grown = key ? realloc(sweep->traces, (found + 1) * sizeof *grown) : NULL;
-  if (grown) sweep->traces = grown;
-  char *file = grown ? strdup(scenario->trace_file) : NULL;
+  bool room = key && HR__ARRAY_HAS_ROOM(sweep->traces, sweep->n_traces, sweep->trace_capacity);
+  char *file = room ? strdup(scenario->trace_file) : NULL;
   if (!file) {
     free(key);
     return hr_fail(error, HR_NO_MEMORY, "out of memory");

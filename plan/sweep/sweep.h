@@ -15,6 +15,11 @@
 
 #include <stdlib.h>
 
+/* Set by the build: whether sweeps can run on the ranks of an MPI job. */
+#ifndef HEADROOM_WITH_MPI
+#define HEADROOM_WITH_MPI 0
+#endif
+
 /* ---- Design ----------------------------------------------------------------------------------------- */
 
 /* Distinct points of a grid. */
@@ -61,7 +66,7 @@ struct hr__sweep {
   struct hr__sweep_point *points; /* [design.n_points] */
   uint64_t n_runs;
   struct hr__sweep_trace *traces; /* sorted by key */
-  size_t n_traces;
+  uint32_t n_traces, trace_capacity;
   struct hr_notes files; /* the scenario and all files that scenarios name, once each */
   struct hr_notes notes; /* of the first point's scenario, of traces, and of skipped replications */
   char *scenario_text;
@@ -70,16 +75,23 @@ struct hr__sweep {
 };
 
 /* The point of a run. O(log points). */
-size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run);
+static inline size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run) {
+  size_t low = 0, high = sweep->design.n_points;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    *(sweep->points[middle].first_run <= run ? &low : &high) = middle;
+  }
+  return low;
+}
+
 /* "nodes=4, policy=sjf". The caller frees it; NULL when out of memory. */
 char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point);
 
 /* Overrides of one run. */
 struct hr__sweep_overrides {
   const char **at;
-  size_t count, capacity;
   char **owned; /* those of `at` that hr__sweep_overrides_finish frees; the others are borrowed from the grid */
-  size_t n_owned;
+  uint32_t count, capacity, n_owned, owned_capacity;
 };
 /* Replication 0 has the scenario's seed, the others get their own. Returns false when out of memory; call
    hr__sweep_overrides_finish in any case. */
@@ -146,6 +158,9 @@ struct hr__sweep_ranks {
 
 /* Initializes MPI if this process is one of several. Call hr__sweep_ranks_leave in any case. */
 enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_error *error);
+
+#if HEADROOM_WITH_MPI
+
 void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks);
 
 /* Called by all ranks, each with its own `status` and `error`. Returns the status of the first rank that failed on all
@@ -160,5 +175,34 @@ enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_
    used. */
 enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
                                    struct hr_error *error);
+
+#else /* the same for one rank */
+
+static inline void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks) {
+  *ranks = (struct hr__sweep_ranks){.size = 1};
+}
+
+static inline enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
+                                                   struct hr_error *error) {
+  (void)ranks;
+  (void)error;
+  return status;
+}
+
+static inline enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number,
+                                                  struct hr_error *error) {
+  (void)ranks;
+  (void)number;
+  (void)error;
+  return HR_OK;
+}
+
+static inline enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks,
+                                                 const struct hr__sweep_batch *batch, struct hr_error *error) {
+  (void)ranks;
+  return hr__sweep_run_on_threads(batch, error);
+}
+
+#endif
 
 #endif

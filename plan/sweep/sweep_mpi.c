@@ -6,7 +6,8 @@
  * keep a processor busy, which a computing rank can use.
  *
  * MPI is initialized only in jobs of several ranks, as launchers report in the environment: a single process neither
- * pays for it nor needs a daemon. Only the thread that initialized MPI calls it (MPI_THREAD_FUNNELED).
+ * pays for it nor needs a daemon. Only the thread that initialized MPI calls it (MPI_THREAD_FUNNELED). A build without
+ * MPI refuses such jobs, and sweep.h defines the rest for one rank.
  */
 
 #include "plan/sweep/sweep.h"
@@ -15,10 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#ifndef HEADROOM_WITH_MPI
-#define HEADROOM_WITH_MPI 0
-#endif
 
 /* ---- The environment -------------------------------------------------------------------------------- */
 
@@ -40,7 +37,7 @@ bool hr_sweep_leads(void) {
 static long job_size(void) {
   static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
   const char *rank = getenv("PMIX_RANK");
-  return first_number(sizes, rank && rank[0] ? 2 : 1);
+  return first_number(sizes, HEADROOM_WITH_MPI && rank && rank[0] ? 2 : 1);
 }
 
 #if HEADROOM_WITH_MPI
@@ -54,10 +51,8 @@ static enum hr_status mpi_failed(struct hr_error *error) {
 
 /* ---- Joining ---------------------------------------------------------------------------------------- */
 
-enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_error *error) {
+static enum hr_status initialize(struct hr__sweep_ranks *ranks, struct hr_error *error) {
   int provided, initialized = 0;
-  *ranks = (struct hr__sweep_ranks){.size = 1};
-  if (job_size() <= 1) return HR_OK;
   MPI_Initialized(&initialized);
   if (!initialized && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
     return hr_fail(error, HR_IO_ERROR, "MPI cannot be initialized");
@@ -289,40 +284,19 @@ enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const st
   return ranks->rank == 0 ? distribute(ranks, batch, error) : work(batch->sweep, batch->n_threads, error);
 }
 
-#else /* ---- Without MPI: one rank --------------------------------------------------------------------- */
+#else
 
-enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_error *error) {
-  static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
-  *ranks = (struct hr__sweep_ranks){.size = 1};
-  if (first_number(sizes, 1) <= 1) return HR_OK;
+static enum hr_status initialize(struct hr__sweep_ranks *ranks, struct hr_error *error) {
+  (void)ranks;
   return hr_fail(error, HR_BAD_INPUT,
                  "this is one rank of %ld, but Headroom was built without MPI; build it with MPI, or use "
                  "--shard on each machine and 'headroom merge'",
                  job_size());
 }
 
-void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks) {
-  *ranks = (struct hr__sweep_ranks){.size = 1};
-}
-
-enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
-                                     struct hr_error *error) {
-  (void)ranks;
-  (void)error;
-  return status;
-}
-
-enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number, struct hr_error *error) {
-  (void)ranks;
-  (void)number;
-  (void)error;
-  return HR_OK;
-}
-
-enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
-                                   struct hr_error *error) {
-  (void)ranks;
-  return hr__sweep_run_on_threads(batch, error);
-}
-
 #endif
+
+enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_error *error) {
+  *ranks = (struct hr__sweep_ranks){.size = 1};
+  return job_size() <= 1 ? HR_OK : initialize(ranks, error);
+}

@@ -8,6 +8,7 @@
 
 #include "plan/sweep/sweep.h"
 
+#include "base/array.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/compare.h"
@@ -21,26 +22,19 @@
 /* ---- Overrides of a point --------------------------------------------------------------------------- */
 
 static bool add_override(struct hr__sweep_overrides *overrides, const char *text) {
-  if (overrides->count == overrides->capacity) {
-    size_t capacity = overrides->capacity ? 2 * overrides->capacity : 16;
-    const char **grown = realloc(overrides->at, capacity * sizeof(*grown));
-    if (!grown) return false;
-    overrides->at = grown;
-    overrides->capacity = capacity;
-  }
+  if (!HR__ARRAY_HAS_ROOM(overrides->at, overrides->count, overrides->capacity)) return false;
   overrides->at[overrides->count++] = text;
   return true;
 }
 
 /* Adds "path=value" as a text of its own. */
 static bool add_formatted(struct hr__sweep_overrides *overrides, const char *path, const char *value) {
-  char **grown = realloc(overrides->owned, (overrides->n_owned + 1) * sizeof *grown);
-  if (grown) overrides->owned = grown;
   size_t bytes = strlen(path) + strlen(value) + 2;
-  char *text = grown ? malloc(bytes) : NULL;
+  bool room = HR__ARRAY_HAS_ROOM(overrides->owned, overrides->n_owned, overrides->owned_capacity);
+  char *text = room ? malloc(bytes) : NULL;
   if (!text) return false;
   snprintf(text, bytes, "%s=%s", path, value);
-  grown[overrides->n_owned++] = text;
+  overrides->owned[overrides->n_owned++] = text;
   return add_override(overrides, text);
 }
 
@@ -68,18 +62,6 @@ bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint3
     complete = add_formatted(overrides, "seed", seed);
   }
   return complete;
-}
-
-size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run) {
-  size_t low = 0, high = sweep->design.n_points;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (sweep->points[middle].first_run <= run)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
 }
 
 char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point) {

@@ -58,17 +58,6 @@ char *hr__sweep_schema_sql(const struct hr__sweep *sweep, enum hr__sweep_stateme
 
 /* ---- Facts ------------------------------------------------------------------------------------------ */
 
-const struct hr__sweep_fact_info hr__sweep_facts[HR__SWEEP_N_FACTS] = {
-    [HR__SWEEP_FACT_FORMAT] = {"format", NULL},
-    [HR__SWEEP_FACT_VERSION] = {"headroom", NULL},
-    [HR__SWEEP_FACT_GRID] = {"grid", "the grid differs"},
-    [HR__SWEEP_FACT_SCENARIO] = {"scenario", "the scenario differs"},
-    [HR__SWEEP_FACT_TRACE] = {"trace", "the trace differs"},
-    [HR__SWEEP_FACT_INPUTS] = {"inputs", "a file named by the scenario differs"},
-    [HR__SWEEP_FACT_POINTS] = {"points", "its points differ"},
-    [HR__SWEEP_FACT_RUNS] = {"runs", "its runs differ"},
-    [HR__SWEEP_FACT_FINGERPRINT] = {"fingerprint", "its fingerprint differs"}};
-
 static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -93,28 +82,47 @@ static char *trace_names(const struct hr__sweep *sweep) {
   return NULL;
 }
 
-char *hr__sweep_schema_fact(const struct hr__sweep *sweep, enum hr__sweep_fact fact) {
-  switch (fact) {
-  case HR__SWEEP_FACT_FORMAT:
-    return sqlite3_mprintf("%s", HR__SWEEP_FORMAT);
-  case HR__SWEEP_FACT_VERSION:
-    return sqlite3_mprintf("%s", hr_version());
-  case HR__SWEEP_FACT_GRID:
-    return sqlite3_mprintf("%s", sweep->grid->text);
-  case HR__SWEEP_FACT_SCENARIO:
-    return sqlite3_mprintf("%s", sweep->scenario_text);
-  case HR__SWEEP_FACT_TRACE:
-    return trace_names(sweep);
-  case HR__SWEEP_FACT_INPUTS:
-    return sqlite3_mprintf("%s", sweep->inputs);
-  case HR__SWEEP_FACT_POINTS:
-    return sqlite3_mprintf("%llu", (unsigned long long)sweep->design.n_points);
-  case HR__SWEEP_FACT_RUNS:
-    return sqlite3_mprintf("%llu", (unsigned long long)sweep->n_runs);
-  case HR__SWEEP_FACT_FINGERPRINT:
-    return sqlite3_mprintf("%016llx", (unsigned long long)sweep->fingerprint);
-  case HR__SWEEP_N_FACTS:
-    break;
-  }
-  return NULL;
+static char *format_of(const struct hr__sweep *sweep) {
+  (void)sweep;
+  return sqlite3_mprintf("%s", HR__SWEEP_FORMAT);
 }
+
+static char *version_of(const struct hr__sweep *sweep) {
+  (void)sweep;
+  return sqlite3_mprintf("%s", hr_version());
+}
+
+static char *grid_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%s", sweep->grid->text);
+}
+
+static char *scenario_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%s", sweep->scenario_text);
+}
+
+static char *inputs_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%s", sweep->inputs);
+}
+
+static char *points_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%llu", (unsigned long long)sweep->design.n_points);
+}
+
+static char *runs_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%llu", (unsigned long long)sweep->n_runs);
+}
+
+static char *fingerprint_of(const struct hr__sweep *sweep) {
+  return sqlite3_mprintf("%016llx", (unsigned long long)sweep->fingerprint);
+}
+
+const struct hr__sweep_fact_info hr__sweep_facts[HR__SWEEP_N_FACTS] = {
+    [HR__SWEEP_FACT_FORMAT] = {"format", NULL, format_of},
+    [HR__SWEEP_FACT_VERSION] = {"headroom", NULL, version_of},
+    [HR__SWEEP_FACT_GRID] = {"grid", "the grid differs", grid_of},
+    [HR__SWEEP_FACT_SCENARIO] = {"scenario", "the scenario differs", scenario_of},
+    [HR__SWEEP_FACT_TRACE] = {"trace", "the trace differs", trace_names},
+    [HR__SWEEP_FACT_INPUTS] = {"inputs", "a file named by the scenario differs", inputs_of},
+    [HR__SWEEP_FACT_POINTS] = {"points", "its points differ", points_of},
+    [HR__SWEEP_FACT_RUNS] = {"runs", "its runs differ", runs_of},
+    [HR__SWEEP_FACT_FINGERPRINT] = {"fingerprint", "its fingerprint differs", fingerprint_of}};

@@ -98,7 +98,7 @@ static enum hr_status run_and_free(struct hr__store *store, char *sql, struct hr
 static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (unsigned i = 0; i < HR__SWEEP_N_FACTS && status == HR_OK; i++) {
-    char *text = hr__sweep_schema_fact(sweep, (enum hr__sweep_fact)i);
+    char *text = hr__sweep_facts[i].value(sweep);
     char *sql = text ? sqlite3_mprintf("INSERT INTO meta VALUES(%Q, ?)", hr__sweep_facts[i].key) : NULL;
     status = sql ? run_sql_with(store, sql, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
     sqlite3_free(sql);
@@ -145,7 +145,7 @@ static enum hr_status check_version(struct hr__store *store, const char *schema,
 
 static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum hr__sweep_fact fact,
                                  struct hr_error *error) {
-  char *has = NULL, *expected = hr__sweep_schema_fact(sweep, fact);
+  char *has = NULL, *expected = hr__sweep_facts[fact].value(sweep);
   enum hr_status status = expected ? read_fact(store, "main", hr__sweep_facts[fact].key, &has, error)
                                    : hr_fail(error, HR_NO_MEMORY, "out of memory");
   if (status == HR_OK && (!has || strcmp(has, expected) != 0))

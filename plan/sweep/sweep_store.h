@@ -39,11 +39,9 @@ enum hr__sweep_fact {
 struct hr__sweep_fact_info {
   const char *key;
   const char *differs; /* the end of an error message; NULL if there is a message of its own */
+  char *(*value)(const struct hr__sweep *sweep); /* free it with sqlite3_free; NULL when out of memory */
 };
 extern const struct hr__sweep_fact_info hr__sweep_facts[HR__SWEEP_N_FACTS];
-
-/* The value for this sweep. Free it with sqlite3_free; NULL when out of memory. */
-char *hr__sweep_schema_fact(const struct hr__sweep *sweep, enum hr__sweep_fact fact);
 
 /* ---- Store ------------------------------------------------------------------------------------------ */
 

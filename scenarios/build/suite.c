@@ -30,7 +30,7 @@ enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, 
   const char *equals = strrchr(text, '=');
   if (!equals || equals == text || !parse_by(equals + 1, &fresh))
     return hr_fail(error, HR_BAD_INPUT,
-                   "--tolerance %.200s: FIGURE=BY is expected; BY is a share like 2%% or a number of at least 0 in "
+                   "--tolerance %.200s: expected METRIC=BY, where BY is a share like 2%% or a number of at least 0 in "
                    "the unit of the metric",
                    text);
   struct hr_tolerance *grown = realloc(tolerances->at, (tolerances->count + 1) * sizeof *grown);

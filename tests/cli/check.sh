@@ -337,7 +337,7 @@ case_bad_suites() {
 case_bad_tolerances() {
   checked_suite
   check_suite 2 --tolerance wait_s.p95
-  says stderr '--tolerance wait_s.p95: FIGURE=BY is expected'
+  says stderr '--tolerance wait_s.p95: expected METRIC=BY'
   check_suite 2 --tolerance 'wait_s.p96=1%'
   says stderr "--tolerance wait_s.p96=1%: unknown metric 'wait_s.p96'; did you mean"
   check_suite 2 --tolerance 'wait_s.p95 of nobody=1%'

@@ -115,6 +115,17 @@ case_nothing_random() {
   if grep -q '\*' stdout; then fail "marks where every difference is exact"; fi
 }
 
+# A comparison replays the trace itself, even if the scenario redraws its workload; a note says so.
+case_workload_of_the_scenario() {
+  local note="note: the scenario's 'replications.workload' (resample none, growth 2) is ignored"
+  try 0 compare "$demo" --policies fifo,sjf --json plain.json
+  if grep -q 'replications.workload' stderr; then fail "a note without a workload"; fi
+  try 0 compare "$demo" --policies fifo,sjf --json grown.json --set replications.workload.growth=2
+  says stderr "$note"
+  says grown.json "'replications.workload'"
+  [ "$(digests_of plain.json)" = "$(digests_of grown.json)" ] || fail "the runs differ"
+}
+
 case_random() {
   random_scenario
   try 0 compare random.json --policies fifo,sjf --json c.json

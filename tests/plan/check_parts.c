@@ -2,6 +2,7 @@
 /* The parts of a check against naive implementations: encoded starts, marks of decisions, tolerances. */
 
 #include "harness.h"
+#include "output_files.h"
 
 #include "plan/check/check.h"
 #include "plan/check/decisions.h"
@@ -92,8 +93,8 @@ static void damaged_starts(void) {
 
 /* Records events, of which one in three is a decision; decision number `other` differs. */
 static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
-  CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions));
-  const struct hr_observer observer = hr__decisions_observer(decisions);
+  struct hr_observer observer;
+  CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions, &observer));
   for (uint32_t move = 0; move < moves; move++) {
     struct hr_slice slice = {.node = {move % 7 + (by_node && move == other)}, .gpu_milli = 1000};
     struct hr_placement placement = {.n_slices = 1, .slices = &slice};
@@ -255,9 +256,19 @@ static void replications(void) {
 }
 
 static void expect_change(double before, double now, const char *expected) {
-  char text[HR__FIGURE_BYTES];
-  const struct hr__check_change moved = {.before = before, .now = now};
-  CU_ASSERT_STRING_EQUAL(hr__check_change_text(&moved, text), expected);
+  char label[] = "a metric", name[] = "a run", cell[100];
+  struct hr_suite suite = {.path = name};
+  struct hr__check_change moved = {.label = label, .before = before, .now = now, .verdict = HR__WORSE};
+  struct hr__check_case item = {
+      .name = name, .changes = &moved, .n_changes = 1, .n_worse = 1, .verdict = HR__CASE_FAILED};
+  const struct hr_check check = {
+      .config = {.suite = &suite, .baseline_path = "base.json"}, .cases = &item, .n_cases = 1};
+  CU_ASSERT_EQUAL_FATAL(hr_check_write_markdown(files_path("change.md"), &check, NULL), HR_OK);
+  char *page = files_read(files_path("change.md"));
+  snprintf(cell, sizeof cell, "** | %s | :x: failed |", expected);
+  if (!strstr(page, cell)) printf("\n  %s\n", page);
+  CU_ASSERT_PTR_NOT_NULL(strstr(page, cell));
+  free(page);
 }
 
 /* No change is printed as if there were none. */

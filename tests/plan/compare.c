@@ -2,7 +2,7 @@
 /* Whole comparisons: the runs equal those of each policy alone, for any number of threads, and the files contain them.
  */
 
-#include "headroom/unstable/compare.h"
+#include "plan/compare/compare.h"
 #include "harness.h"
 #include "output_files.h"
 #include "schema_check.h"
@@ -32,7 +32,7 @@ static void differences_are_exact_where_nothing_is_random(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 50);
   struct hr_comparison *comparison = compare(&setup);
-  CU_ASSERT_EQUAL(hr_comparison_replications(comparison), 1);
+  CU_ASSERT_EQUAL(comparison->n_replications, 1);
   struct hr_estimate wait = hr_comparison_estimate(comparison, 1, "wait_mean_s");
   expect(wait.value, (109 + 98) / 4.0);
   expect(wait.difference, (109 + 98 - 99 - 148) / 4.0);
@@ -48,6 +48,35 @@ static void differences_are_exact_where_nothing_is_random(void) {
   CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "no such figure").value));
   CU_ASSERT_PTR_NOT_NULL(strstr(hr_comparison_notes(comparison)->text[0], "deterministic"));
   hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+static bool has_note(const struct hr_comparison *comparison, const char *text) {
+  const struct hr_notes *notes = hr_comparison_notes(comparison);
+  for (size_t i = 0; i < notes->count; i++)
+    if (strstr(notes->text[i], text)) return true;
+  return false;
+}
+
+/* A scenario with redrawn workloads gives the results of the trace itself, and a note. */
+static void redrawn_workloads_are_noted(void) {
+  struct setup setup;
+  setup_make(&setup, POOL, "", two, 1);
+  struct hr_comparison *plain = compare(&setup);
+  CU_ASSERT_FALSE(has_note(plain, "replications.workload"));
+  setup.scenario->replications.workload.growth = 1.5;
+  struct hr_comparison *grown = compare(&setup);
+  CU_ASSERT_TRUE(has_note(grown, "'replications.workload' (resample none, growth 1.5) is ignored"));
+  setup.scenario->replications.workload = (struct hr_workload_spec){.blocks = HR_BLOCKS_WEEKS, .growth = 1};
+  struct hr_comparison *redrawn = compare(&setup);
+  CU_ASSERT_TRUE(has_note(redrawn, "'replications.workload' (resample weeks, growth 1) is ignored"));
+  for (uint32_t i = 0; i < 2; i++) {
+    CU_ASSERT_EQUAL(hr_comparison_summary(grown, i)->digest, hr_comparison_summary(plain, i)->digest);
+    CU_ASSERT_EQUAL(hr_comparison_summary(redrawn, i)->digest, hr_comparison_summary(plain, i)->digest);
+  }
+  hr_comparison_destroy(plain);
+  hr_comparison_destroy(grown);
+  hr_comparison_destroy(redrawn);
   setup_finish(&setup);
 }
 
@@ -71,7 +100,7 @@ static void replication_0_is_the_run_alone(void) {
   struct setup setup;
   setup_make(&setup, SPOT, "", two, 3);
   struct hr_comparison *comparison = compare(&setup);
-  CU_ASSERT_EQUAL(hr_comparison_replications(comparison), 3);
+  CU_ASSERT_EQUAL(comparison->n_replications, 3);
   for (uint32_t i = 0; i < 2; i++)
     CU_ASSERT_EQUAL(hr_comparison_summary(comparison, i)->digest, digest_alone(&setup, i, setup.scenario->seed));
   CU_ASSERT_NOT_EQUAL(digest_alone(&setup, 0, hr_replication_seed(5, 1)), digest_alone(&setup, 0, 5));
@@ -96,8 +125,8 @@ static void expect_common_events(const char *pool, bool shares) {
   setup_make(&setup, pool, DRAWN, twins, 6);
   struct hr_comparison *comparison = compare(&setup);
   bool varied = false;
-  for (uint32_t m = 0; hr_comparison_metric(m); m++) {
-    const char *metric = hr_comparison_metric(m);
+  for (size_t m = 0; m < HR__N_COMPARE_METRICS; m++) {
+    const char *metric = hr__compare_metric_name(&hr__compare_metrics[m]);
     struct hr_estimate estimate = hr_comparison_estimate(comparison, 1, metric);
     bool is_of_fragments = strstr(metric, "fragmentation") || strstr(metric, "gang") || !strcmp(metric, "stranded");
     CU_ASSERT_EQUAL(isnan(estimate.value), is_of_fragments && !shares);
@@ -115,6 +144,22 @@ static void expect_common_events(const char *pool, bool shares) {
 static void random_events_are_common(void) {
   expect_common_events(SPOT, false);
   expect_common_events(SHARED_SPOT, true);
+}
+
+/* Without a number of replications: one if nothing is random, else ten. */
+static void the_default_number_of_replications(void) {
+  static const char *const pools[] = {POOL, SPOT};
+  static const uint32_t expected[] = {1, HR_DEFAULT_MIN_REPLICATIONS};
+  for (size_t i = 0; i < 2; i++) {
+    struct setup setup;
+    setup_make(&setup, pools[i], "", two, 0);
+    struct hr_comparison *comparison = compare(&setup);
+    CU_ASSERT_EQUAL(comparison->n_replications, expected[i]);
+    CU_ASSERT_EQUAL(comparison->exact, i == 0);
+    CU_ASSERT_FALSE(has_note(comparison, "replications were skipped"));
+    hr_comparison_destroy(comparison);
+    setup_finish(&setup);
+  }
 }
 
 static void one_random_run_has_no_interval(void) {
@@ -228,7 +273,8 @@ static void what_cannot_be_written_is_told(void) {
   setup_finish(&setup);
 }
 
-TEST_MAIN("plan: compare", TEST(differences_are_exact_where_nothing_is_random), TEST(replication_0_is_the_run_alone),
-          TEST(seeds_are_drawn_from_the_scenario_s), TEST(random_events_are_common),
+TEST_MAIN("plan: compare", TEST(differences_are_exact_where_nothing_is_random), TEST(redrawn_workloads_are_noted),
+          TEST(replication_0_is_the_run_alone), TEST(seeds_are_drawn_from_the_scenario_s),
+          TEST(random_events_are_common), TEST(the_default_number_of_replications),
           TEST(one_random_run_has_no_interval), TEST(threads_change_nothing), TEST(every_key_is_in_the_schema),
           TEST(csv_has_a_row_for_each_figure), TEST(what_cannot_be_written_is_told))

@@ -103,11 +103,13 @@ static void median_by_counting(void) {
   static const double confidences[] = {0.5, 0.8, 0.9, 0.95, 0.99};
   for (uint32_t count = 3; count <= 14; count++)
     for (size_t c = 0; c < sizeof confidences / sizeof *confidences; c++) {
-      double sorted[14], low, high;
+      double sorted[14];
+      struct hr__interval interval;
       uint32_t k = 0;
       for (uint32_t i = 0; i < count; i++) sorted[i] = i + 1;
       while (k + 1 <= count / 2 && counted_cover(k + 1, count) >= confidences[c]) k++;
-      hr__interval_of_median(sorted, count, confidences[c], &low, &high);
+      CU_ASSERT_EQUAL_FATAL(hr__interval_of(sorted, count, HR__QUANTILE, confidences[c], false, &interval), HR_OK);
+      double low = interval.low, high = interval.high;
       if (k == 0) {
         CU_ASSERT(isnan(low) && isnan(high));
         continue;

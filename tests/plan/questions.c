@@ -207,8 +207,8 @@ static void completion_is_assumed(void) {
   CU_ASSERT_EQUAL_FATAL(goals.n_goals, 2);
   CU_ASSERT(goals.goals[1].assumed && !goals.goals[1].at_most && !goals.goals[0].assumed);
   expect(goals.goals[1].bound, 0.99);
-  CU_ASSERT_TRUE(hr__goal_wants_capacity(&goals, &goals.goals[0]));
-  CU_ASSERT_TRUE(hr__goal_wants_capacity(&goals, &goals.goals[1]));
+  CU_ASSERT_TRUE(goals.goals[0].wants_capacity);
+  CU_ASSERT_TRUE(goals.goals[1].wants_capacity);
   expect(hr__goal_violation(&goals.goals[0], 60), 0);
   expect(hr__goal_violation(&goals.goals[0], 90), 1.0 / 3);
   expect(hr__goal_violation(&goals.goals[0], 120), 0.5);

@@ -290,7 +290,7 @@ static void until_a_precision(void) {
       scenario_with(",\"replications\":{\"metric\":\"wait_s.mean\",\"relative\":0.2,\"min\":5,\"max\":200}");
   struct hr_trace *trace = planned_queue(9, 300, 4, 1000);
   struct hr_replicates *replicates = replicated(scenario, trace, 1);
-  uint32_t count = hr_replicates_count(replicates);
+  uint32_t count = replicates->count;
   CU_ASSERT(count > 5 && count < 200);
   CU_ASSERT(half_width(replicates, "wait_s.mean") <= 0.2);
   CU_ASSERT_EQUAL(hr_replicates_notes(replicates)->count, 0);
@@ -298,7 +298,7 @@ static void until_a_precision(void) {
   hr_scenario_destroy(scenario);
   scenario = scenario_with(",\"replications\":{\"metric\":\"wait_s.mean\",\"relative\":0.001,\"max\":12}");
   replicates = replicated(scenario, trace, 1);
-  CU_ASSERT_EQUAL(hr_replicates_count(replicates), 12);
+  CU_ASSERT_EQUAL(replicates->count, 12);
   CU_ASSERT(half_width(replicates, "wait_s.mean") > 0.001);
   CU_ASSERT_EQUAL_FATAL(hr_replicates_notes(replicates)->count, 1);
   CU_ASSERT_PTR_NOT_NULL(strstr(hr_replicates_notes(replicates)->text[0], "after 12 replications"));
@@ -315,7 +315,7 @@ static void one_run_where_nothing_is_random(void) {
   struct hr_replicates *replicates = replicated(scenario, trace, 2);
   struct hr_replicated figure;
   struct hr_error error = {0};
-  CU_ASSERT_EQUAL(hr_replicates_count(replicates), 1);
+  CU_ASSERT_EQUAL(replicates->count, 1);
   CU_ASSERT_EQUAL_FATAL(hr_replicates_figure(replicates, "wait_s.mean", &figure, NULL), HR_OK);
   CU_ASSERT(figure.low == figure.mean && figure.high == figure.mean && figure.mean > 0);
   CU_ASSERT_EQUAL(hr_replicates_figure(replicates, "wait_s.maen", &figure, &error), HR_BAD_INPUT);

@@ -84,9 +84,9 @@ HR_API enum hr_status hr_advise(const struct hr_advise_config *config, struct hr
 HR_API void hr_advice_destroy(struct hr_advice *advice);
 
 /* The evaluated changes: advised changes in the order of descending savings, then the other changes. hr_advice_item
-   sets `*item` to the change at position `place` from 0. hr_advice_notes returns notes for the user. */
-HR_API size_t hr_advice_count(const struct hr_advice *advice);
-HR_API void hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
+   sets `*item` to the change at position `place`, from 0. After the last change it returns false and leaves `*item`
+   unchanged. Strings belong to the advice. hr_advice_notes returns notes for the user. */
+HR_API bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
 HR_API const struct hr_notes *hr_advice_notes(const struct hr_advice *advice);
 
 /* Prints the advice as a table, 80 columns wide, or writes it as JSON (docs/reference/schemas/advise.schema.json).

@@ -35,11 +35,13 @@ struct hr_check;
 HR_API enum hr_status hr_check(const struct hr_check_config *config, struct hr_check **check, struct hr_error *error);
 HR_API void hr_check_destroy(struct hr_check *check);
 
-/* hr_check_passed: whether no run failed. hr_check_failures: the number of failed runs. hr_check_runs: the number of
-   all runs, including runs that only the baseline has. */
-HR_API bool hr_check_passed(const struct hr_check *check);
+/* hr_check_failures: the number of failed runs. hr_check_runs: the number of all runs, including runs that only the
+   baseline has. hr_check_passed: whether no run failed. */
 HR_API size_t hr_check_failures(const struct hr_check *check);
 HR_API size_t hr_check_runs(const struct hr_check *check);
+static inline bool hr_check_passed(const struct hr_check *check) {
+  return hr_check_failures(check) == 0;
+}
 /* Returns notes for the user. */
 HR_API const struct hr_notes *hr_check_notes(const struct hr_check *check);
 

@@ -39,13 +39,12 @@ struct hr_compare_config {
   const struct hr_trace *trace;
   const struct hr_contender *contenders; /* [n_contenders]; differences are relative to the first one */
   uint32_t n_contenders;
-  uint32_t n_replications; /* if nothing is random, one replication is run */
+  /* 0: HR_DEFAULT_MIN_REPLICATIONS if the scenario or a policy is random, otherwise 1. If nothing is random, one
+     replication is run whatever the number. */
+  uint32_t n_replications;
   uint32_t n_threads;
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
-
-/* Whether the scenario or a policy is random. */
-HR_API bool hr_compare_is_random(const struct hr_compare_config *config);
 
 /* Executes all policies and replications on `n_threads` threads. Results do not depend on the number of threads. If a
    run fails, the comparison fails and `error` names the policy. The caller frees `*comparison` with
@@ -63,14 +62,10 @@ struct hr_estimate {
   bool significant; /* the confidence interval excludes 0; false if there is no interval */
 };
 
-/* Returns the name of metric `number` (from 0), such as "wait_mean_s"; NULL after the last metric. */
-HR_API const char *hr_comparison_metric(uint32_t number);
-/* Returns the estimate of a metric for a contender (index in the configuration). All values are NAN for a metric that
-   no run has, and for an unknown name. */
+/* Returns the estimate of a metric for a contender (index in the configuration). `metric`: the name of a CSV column,
+   such as "wait_mean_s". All values are NAN for a metric that no run has, and for an unknown name. */
 HR_API struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                                  const char *metric);
-/* Returns the number of replications that were run. */
-HR_API uint32_t hr_comparison_replications(const struct hr_comparison *comparison);
 /* Returns the summary of replication 0 of a contender. It belongs to the comparison. */
 HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender);
 /* Returns notes on the runs and on the comparison. */

@@ -23,7 +23,7 @@ extern "C" {
 
 /* The input. Everything is borrowed and must outlive the result. */
 struct hr_fill_config {
-  const struct hr_scenario *scenario; /* its policy is ignored; its seed is the first seed */
+  const struct hr_scenario *scenario; /* its policy is ignored; its seed is the first of n_seeds consecutive seeds */
   const struct hr_trace *trace;
   const struct hr_packing_rule *const *rules; /* [n_rules] */
   uint32_t n_rules, n_seeds;
@@ -46,10 +46,8 @@ struct hr_fill;
 HR_API enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fill, struct hr_error *error);
 HR_API void hr_fill_destroy(struct hr_fill *fill);
 
-/* Rows exist for 1 .. hr_fill_last per cent of requested GPUs. hr_fill_seed returns the seed with index `index`.
-   hr_fill_at returns the row of a rule, a seed and a whole per cent. */
-HR_API uint32_t hr_fill_last(const struct hr_fill *fill);
-HR_API uint64_t hr_fill_seed(const struct hr_fill *fill, uint32_t index);
+/* Returns the row of a rule, a seed (index from 0 to n_seeds - 1) and a whole per cent of requested GPUs, from 1 to
+   100 * config.to, rounded down. */
 HR_API struct hr_fill_row hr_fill_at(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index, uint32_t pct);
 
 /* Means over seeds, and half widths of their 95 % confidence intervals (Student's t). The half widths are NAN for one

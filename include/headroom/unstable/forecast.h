@@ -74,6 +74,12 @@ struct hr_forecast_band {
   double mean, low, high;
 };
 
+/* Concurrent GPUs in a month, if all jobs start at submission. */
+struct hr_forecast_month {
+  struct hr_forecast_band mean; /* mean over the month */
+  double peak;                  /* 95th percentile of the busiest hour of a week */
+};
+
 /* The accuracy on held-out weeks, over all origins and horizons. NAN: unknown. */
 struct hr_forecast_score {
   double wape; /* sum of |forecast - actual| / sum of actual */
@@ -119,10 +125,8 @@ HR_API struct hr_forecast_item hr_forecast_item(const struct hr_forecast *foreca
 HR_API double hr_forecast_actual(const struct hr_forecast *forecast, uint32_t series, uint32_t week);
 /* Returns the GPU hours of a future week. */
 HR_API struct hr_forecast_band hr_forecast_week(const struct hr_forecast *forecast, uint32_t series, uint32_t week);
-/* The number of concurrent GPUs in a future month, if all jobs start at submission. hr_forecast_month returns the mean.
-   hr_forecast_peak returns the 95th percentile of the busiest hour of a week. */
-HR_API struct hr_forecast_band hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month);
-HR_API double hr_forecast_peak(const struct hr_forecast *forecast, uint32_t series, uint32_t month);
+/* Returns the forecast for a future month; `month` counts from 0. */
+HR_API struct hr_forecast_month hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month);
 /* Returns the GPUs by hour of the week relative to their mean, [168]. The first hour is Monday's first hour if the
    trace has dates, otherwise the first hour of the trace. The array belongs to the forecast. */
 HR_API const double *hr_forecast_profile(const struct hr_forecast *forecast, uint32_t series);

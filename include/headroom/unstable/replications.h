@@ -51,8 +51,6 @@ struct hr_replicated {
 /* Computes the statistics of a metric, by its name as users write it. Returns HR_BAD_INPUT for an unknown name. */
 HR_API enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
                                            struct hr_replicated *figure, struct hr_error *error);
-/* Returns the number of replications that were run. */
-HR_API uint32_t hr_replicates_count(const struct hr_replicates *replicates);
 /* Returns notes for the user. */
 HR_API const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicates);
 
