@@ -70,9 +70,6 @@ enum hr_idle_split {
       HR_N_IDLE_SPLITS
 };
 
-/* The name in scenarios. */
-HR_API const char *hr_idle_split_name(enum hr_idle_split split);
-
 struct hr_budget {
   char *tenant;
   int64_t uusd_per_month;
