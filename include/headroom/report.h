@@ -80,9 +80,6 @@ enum hr_idle_split {
       HR_N_IDLE_SPLITS
 };
 
-/* Returns the name of a rule in scenarios. */
-HR_API const char *hr_idle_split_name(enum hr_idle_split split);
-
 /* The maximum cost of a tenant in a month. */
 struct hr_budget {
   char *tenant;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The list of alerts, and the budget rule.
+ * The budget rule of the alerts.
  *
  * Whether a tenant exceeded its budget is taken from the monthly statements, which contain everything that a tenant
  * owes. When it did so is computed here: the cost of the tenant's jobs is accumulated at the prices of the pools, and
@@ -10,24 +10,11 @@
 
 #include "report/alerts/alert_budgets.h"
 
-#include "base/array.h"
 #include "headroom/sim.h"
 #include "sim/market/market.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-void hr__alert_log_add(struct hr__alert_log *log, struct hr_alert alert) {
-  if (log->count == log->capacity) {
-    struct hr_alert *grown = hr__grown(log->list, &log->capacity, sizeof *grown);
-    if (!grown) {
-      log->failed = true;
-      return;
-    }
-    log->list = grown;
-  }
-  log->list[log->count++] = alert;
-}
 
 struct budget_account {
   const struct hr_budget *budget;
@@ -41,7 +28,7 @@ struct budget_account {
   uint32_t n_months, capacity;
 };
 
-struct hr__alert_budgets {
+struct alert_budgets {
   const struct hr_trace *trace;
   const struct hr_alert_rules *rules;
   struct hr__alert_log *log;
@@ -57,7 +44,7 @@ static uint32_t tenant_named(const struct hr_trace *trace, const char *name) {
   return HR_NONE;
 }
 
-static bool accounts_init(struct hr__alert_budgets *self, const struct hr_cost_spec *costs) {
+static bool accounts_init(struct alert_budgets *self, const struct hr_cost_spec *costs) {
   for (size_t i = 0; i < self->n_accounts; i++) {
     const struct hr_budget *budget = &costs->budgets[i];
     double limit_uusd = (double)budget->uusd_per_month * self->rules->budget_above;
@@ -70,26 +57,8 @@ static bool accounts_init(struct hr__alert_budgets *self, const struct hr_cost_s
   return true;
 }
 
-struct hr__alert_budgets *hr__alert_budgets_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
-  struct hr__alert_budgets *self = calloc(1, sizeof *self);
-  if (!self) return NULL;
-  bool is_off = config->rules->is_off[HR_ALERT_BUDGET] || !config->costs;
-  *self = (struct hr__alert_budgets){.trace = config->trace,
-                                     .rules = config->rules,
-                                     .log = log,
-                                     .n_pools = config->cluster->n_pools,
-                                     .n_accounts = is_off ? 0 : config->costs->n_budgets};
-  self->prices = calloc((size_t)self->n_pools + 1, sizeof *self->prices);
-  self->accounts = calloc(self->n_accounts + 1, sizeof *self->accounts);
-  bool made = self->prices && self->accounts;
-  for (uint32_t i = 0; made && self->n_accounts && i < self->n_pools; i++)
-    made = hr__price_sums_init(&self->prices[i], &config->cluster->pools[i].market) == HR_OK;
-  if (made && accounts_init(self, config->costs)) return self;
-  hr__alert_budgets_destroy(self);
-  return NULL;
-}
-
-void hr__alert_budgets_destroy(struct hr__alert_budgets *budgets) {
+static void budgets_destroy(void *self) {
+  struct alert_budgets *budgets = self;
   if (!budgets) return;
   for (uint32_t i = 0; budgets->prices && i < budgets->n_pools; i++) hr__price_sums_finish(&budgets->prices[i]);
   for (size_t i = 0; budgets->accounts && i < budgets->n_accounts; i++) {
@@ -101,10 +70,28 @@ void hr__alert_budgets_destroy(struct hr__alert_budgets *budgets) {
   free(budgets);
 }
 
+static void *budgets_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
+  struct alert_budgets *self = calloc(1, sizeof *self);
+  if (!self) return NULL;
+  bool is_off = config->rules->is_off[HR_ALERT_BUDGET] || !config->costs;
+  *self = (struct alert_budgets){.trace = config->trace,
+                                 .rules = config->rules,
+                                 .log = log,
+                                 .n_pools = config->cluster->n_pools,
+                                 .n_accounts = is_off ? 0 : config->costs->n_budgets};
+  self->prices = calloc((size_t)self->n_pools + 1, sizeof *self->prices);
+  self->accounts = calloc(self->n_accounts + 1, sizeof *self->accounts);
+  bool made = self->prices && self->accounts;
+  for (uint32_t i = 0; made && self->n_accounts && i < self->n_pools; i++)
+    made = hr__price_sums_init(&self->prices[i], &config->cluster->pools[i].market) == HR_OK;
+  if (made && accounts_init(self, config->costs)) return self;
+  budgets_destroy(self);
+  return NULL;
+}
+
 /* ---- Spending ------------------------------------------------------------------------------------ */
 
-static hr_amount cost_of(const struct hr__alert_budgets *self, const struct budget_account *budget_account,
-                         int64_t to_us) {
+static hr_amount cost_of(const struct alert_budgets *self, const struct budget_account *budget_account, int64_t to_us) {
   hr_amount cost = 0;
   for (uint32_t i = 0; i < self->n_pools; i++)
     if (budget_account->gpu_milli[i])
@@ -114,7 +101,7 @@ static hr_amount cost_of(const struct hr__alert_budgets *self, const struct budg
 }
 
 /* Bisects for the first microsecond at which spending exceeds the limit; it does so by `to_us`. */
-static int64_t exceeded_at_us(const struct hr__alert_budgets *self, const struct budget_account *budget_account,
+static int64_t exceeded_at_us(const struct alert_budgets *self, const struct budget_account *budget_account,
                               int64_t to_us) {
   int64_t below_us = budget_account->until_us;
   while (to_us - below_us > 1) {
@@ -127,16 +114,12 @@ static int64_t exceeded_at_us(const struct hr__alert_budgets *self, const struct
   return to_us;
 }
 
-static void record_exceeded(struct hr__alert_budgets *self, struct budget_account *budget_account, uint32_t month,
+static void record_exceeded(struct alert_budgets *self, struct budget_account *budget_account, uint32_t month,
                             int64_t at_us) {
   while (budget_account->n_months <= month) {
-    if (budget_account->n_months == budget_account->capacity) {
-      int64_t *grown = hr__grown(budget_account->exceeded_us, &budget_account->capacity, sizeof *grown);
-      if (!grown) {
-        self->log->failed = true;
-        return;
-      }
-      budget_account->exceeded_us = grown;
+    if (!HR__ARRAY_HAS_ROOM(budget_account->exceeded_us, budget_account->n_months, budget_account->capacity)) {
+      self->log->failed = true;
+      return;
     }
     budget_account->exceeded_us[budget_account->n_months++] = HR_NEVER_US;
   }
@@ -144,7 +127,7 @@ static void record_exceeded(struct hr__alert_budgets *self, struct budget_accoun
   budget_account->is_exceeded = true;
 }
 
-static void spend_until(struct hr__alert_budgets *self, struct budget_account *budget_account, int64_t now_us) {
+static void spend_until(struct alert_budgets *self, struct budget_account *budget_account, int64_t now_us) {
   while (budget_account->until_us < now_us) {
     int64_t month = budget_account->until_us / HR_MONTH_US, month_end_us = (month + 1) * HR_MONTH_US;
     int64_t to_us = now_us < month_end_us ? now_us : month_end_us;
@@ -159,7 +142,8 @@ static void spend_until(struct hr__alert_budgets *self, struct budget_account *b
   }
 }
 
-void hr__alert_budgets_note(struct hr__alert_budgets *budgets, const struct hr_event *event) {
+static void budgets_note(void *self, const struct hr_event *event) {
+  struct alert_budgets *budgets = self;
   bool starts = event->kind == HR_EVENT_START;
   bool stops = event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT;
   if (budgets->n_accounts == 0 || !budgets->trace->tenant || !(starts || stops)) return;
@@ -180,7 +164,8 @@ static int64_t exceeded_in(const struct budget_account *budget_account, uint32_t
   return at_us < month_end_us ? at_us : month_end_us;
 }
 
-void hr__alert_budgets_close(struct hr__alert_budgets *budgets, const struct hr_cost_summary *costs, int64_t end_us) {
+static void budgets_close(void *self, const struct hr_cost_summary *costs, int64_t end_us) {
+  struct alert_budgets *budgets = self;
   for (size_t i = 0; i < budgets->n_accounts; i++) {
     struct budget_account *budget_account = &budgets->accounts[i];
     spend_until(budgets, budget_account, end_us);
@@ -199,3 +184,6 @@ void hr__alert_budgets_close(struct hr__alert_budgets *budgets, const struct hr_
     }
   }
 }
+
+const struct hr__alert_watcher hr__alert_budgets = {
+    .create = budgets_create, .destroy = budgets_destroy, .note = budgets_note, .close = budgets_close};

@@ -2,9 +2,11 @@
 #ifndef HR_REPORT_ALERTS_ALERT_BUDGETS_H
 #define HR_REPORT_ALERTS_ALERT_BUDGETS_H
 
+#include "base/array.h"
 #include "headroom/report.h"
 
-/* The list that the alert rules fill, and the budget rule: tenants that spend more than their monthly budget. */
+/* The interface of alert rules, the list that they fill, and the budget rule: tenants that spend more than their
+   monthly budget. */
 
 struct hr__alert_log {
   struct hr_alert *list;
@@ -13,17 +15,27 @@ struct hr__alert_log {
 };
 
 /* Appends an alert; sets log->failed if out of memory. */
-void hr__alert_log_add(struct hr__alert_log *log, struct hr_alert alert);
+static inline void hr__alert_log_add(struct hr__alert_log *log, struct hr_alert alert) {
+  if (HR__ARRAY_HAS_ROOM(log->list, log->count, log->capacity))
+    log->list[log->count++] = alert;
+  else
+    log->failed = true;
+}
 
-struct hr__alert_budgets;
+/* Rules that watch a run and log its alerts. `self` is what `create` returned. */
+struct hr__alert_watcher {
+  /* Returns NULL if out of memory. The log and everything that `config` points to must outlive the result. Rules that
+     are turned off log nothing. */
+  void *(*create)(const struct hr_alerts_config *config, struct hr__alert_log *log);
+  void (*destroy)(void *self); /* `self` may be NULL */
+  /* Accounts for an event; called for every event, in order. */
+  void (*note)(void *self, const struct hr_event *event);
+  /* Called after each pass of the policy; NULL: not needed. */
+  void (*instant)(void *self, const struct hr_view *view);
+  /* Ends the run at `end_us`: logs alerts that last until then, and those that follow from `costs` (NULL: none). */
+  void (*close)(void *self, const struct hr_cost_summary *costs, int64_t end_us);
+};
 
-/* Returns NULL if out of memory. The log and everything that `config` points to must outlive the result. Without
-   budgets, or with the rule turned off, the other functions do nothing. */
-struct hr__alert_budgets *hr__alert_budgets_create(const struct hr_alerts_config *config, struct hr__alert_log *log);
-void hr__alert_budgets_destroy(struct hr__alert_budgets *budgets);
-/* Accounts for an event; call it for every event, in order. */
-void hr__alert_budgets_note(struct hr__alert_budgets *budgets, const struct hr_event *event);
-/* Ends the run at `end_us` and logs an alert for each budget that a statement of `costs` (NULL: none) exceeds. */
-void hr__alert_budgets_close(struct hr__alert_budgets *budgets, const struct hr_cost_summary *costs, int64_t end_us);
+extern const struct hr__alert_watcher hr__alert_budgets;
 
 #endif

@@ -23,12 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct alert_jobs;
-static void alert_jobs_destroy(struct alert_jobs *jobs);
-
-struct alert_pools;
-static void alert_pools_destroy(struct alert_pools *pools);
-
 struct timer_entry {
   int64_t set_us;
   hr_job job;
@@ -74,7 +68,15 @@ static void rule_finish(struct rule *rule) {
   for (unsigned i = 0; i < HR_N_CLASSES; i++) hr__fifo_finish(&rule->timers[i].queue);
 }
 
-static struct alert_jobs *alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
+static void alert_jobs_destroy(void *self) {
+  struct alert_jobs *jobs = self;
+  if (!jobs) return;
+  rule_finish(&jobs->waiting);
+  rule_finish(&jobs->unsaved);
+  free(jobs);
+}
+
+static void *alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
   struct alert_jobs *self = calloc(1, sizeof *self);
   if (!self) return NULL;
   self->trace = config->trace;
@@ -90,13 +92,6 @@ static struct alert_jobs *alert_jobs_create(const struct hr_alerts_config *confi
   if (made) return self;
   alert_jobs_destroy(self);
   return NULL;
-}
-
-static void alert_jobs_destroy(struct alert_jobs *jobs) {
-  if (!jobs) return;
-  rule_finish(&jobs->waiting);
-  rule_finish(&jobs->unsaved);
-  free(jobs);
 }
 
 /* ---- Timers of jobs ------------------------------------------------------------------------------ */
@@ -164,7 +159,8 @@ static bool may_lose(const struct alert_jobs *self, const struct hr_event *event
   return !self->classes || self->classes[class_of(self, event->job)].checkpoint != HR_CHECKPOINT_CONTINUOUS;
 }
 
-static void alert_jobs_note(struct alert_jobs *jobs, const struct hr_event *event) {
+static void alert_jobs_note(void *self, const struct hr_event *event) {
+  struct alert_jobs *jobs = self;
   struct rule *waiting = &jobs->waiting, *unsaved = &jobs->unsaved;
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
@@ -201,10 +197,15 @@ static void rule_close(struct alert_jobs *self, struct rule *rule, int64_t end_u
   }
 }
 
-static void alert_jobs_close(struct alert_jobs *jobs, int64_t end_us) {
+static void alert_jobs_close(void *self, const struct hr_cost_summary *costs, int64_t end_us) {
+  struct alert_jobs *jobs = self;
+  (void)costs;
   rule_close(jobs, &jobs->unsaved, end_us);
   rule_close(jobs, &jobs->waiting, end_us);
 }
+
+static const struct hr__alert_watcher alert_jobs_watcher = {
+    .create = alert_jobs_create, .destroy = alert_jobs_destroy, .note = alert_jobs_note, .close = alert_jobs_close};
 
 /* ---- Pools --------------------------------------------------------------------------------------- */
 
@@ -246,7 +247,16 @@ struct alert_pools {
   bool begun, submits_over;
 };
 
-static struct alert_pools *alert_pools_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
+static void alert_pools_destroy(void *self) {
+  struct alert_pools *pools = self;
+  if (!pools) return;
+  for (uint32_t i = 0; pools->pools && i < pools->n_pools; i++) hr__fifo_finish(&pools->pools[i].departures);
+  free(pools->pools);
+  free(pools->dirty);
+  free(pools);
+}
+
+static void *alert_pools_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
   struct alert_pools *self = calloc(1, sizeof *self);
   if (!self) return NULL;
   uint32_t n_pools = config->cluster->n_pools, n_jobs = config->trace->n_jobs;
@@ -263,14 +273,6 @@ static struct alert_pools *alert_pools_create(const struct hr_alerts_config *con
   }
   for (uint32_t i = 0; i < n_pools; i++) self->pools[i].spec = &config->cluster->pools[i];
   return self;
-}
-
-static void alert_pools_destroy(struct alert_pools *pools) {
-  if (!pools) return;
-  for (uint32_t i = 0; pools->pools && i < pools->n_pools; i++) hr__fifo_finish(&pools->pools[i].departures);
-  free(pools->pools);
-  free(pools->dirty);
-  free(pools);
 }
 
 /* ---- Utilization --------------------------------------------------------------------------------- */
@@ -394,7 +396,8 @@ static void mark_dirty(struct alert_pools *self, hr_pool pool) {
   self->dirty[self->n_dirty++] = pool.id;
 }
 
-static void alert_pools_note(struct alert_pools *pools, const struct hr_event *event) {
+static void alert_pools_note(void *self, const struct hr_event *event) {
+  struct alert_pools *pools = self;
   if (event->placement) mark_dirty(pools, event->placement->pool);
   if (event->pool.id == HR_NONE) return;
   mark_dirty(pools, event->pool);
@@ -420,7 +423,8 @@ static void evaluate_pool(struct alert_pools *self, const struct hr_view *view, 
   evaluate_utilization(self, pool);
 }
 
-static void alert_pools_instant(struct alert_pools *pools, const struct hr_view *view) {
+static void alert_pools_instant(void *self, const struct hr_view *view) {
+  struct alert_pools *pools = self;
   if (!view->cluster) return;
   if (!pools->begun)
     for (uint32_t i = 0; i < pools->n_pools; i++) mark_dirty(pools, (hr_pool){i});
@@ -433,7 +437,9 @@ static void alert_pools_instant(struct alert_pools *pools, const struct hr_view 
   pools->n_dirty = 0;
 }
 
-static void alert_pools_close(struct alert_pools *pools, int64_t end_us) {
+static void alert_pools_close(void *self, const struct hr_cost_summary *costs, int64_t end_us) {
+  struct alert_pools *pools = self;
+  (void)costs;
   if (end_us < pools->last_submit_us) pools->last_submit_us = end_us;
   if (!pools->submits_over) end_submits(pools);
   for (uint32_t i = 0; i < pools->n_pools; i++) {
@@ -444,13 +450,21 @@ static void alert_pools_close(struct alert_pools *pools, int64_t end_us) {
   }
 }
 
+static const struct hr__alert_watcher alert_pools_watcher = {.create = alert_pools_create,
+                                                             .destroy = alert_pools_destroy,
+                                                             .note = alert_pools_note,
+                                                             .instant = alert_pools_instant,
+                                                             .close = alert_pools_close};
+
 /* ---- All rules ----------------------------------------------------------------------------------- */
+
+static const struct hr__alert_watcher *const watchers[] = {&alert_pools_watcher, &alert_jobs_watcher,
+                                                           &hr__alert_budgets};
+enum { N_WATCHERS = sizeof watchers / sizeof *watchers };
 
 struct hr_alerts {
   struct hr__alert_log log;
-  struct alert_pools *pools;
-  struct alert_jobs *jobs;
-  struct hr__alert_budgets *budgets;
+  void *selves[N_WATCHERS]; /* by watcher */
 };
 
 const char *hr_alert_name(enum hr_alert_rule rule) {
@@ -477,20 +491,19 @@ void hr_alert_rules_init(struct hr_alert_rules *rules) {
 
 struct hr_alerts *hr_alerts_create(const struct hr_alerts_config *config) {
   struct hr_alerts *alerts = calloc(1, sizeof *alerts);
-  if (!alerts) return NULL;
-  alerts->pools = alert_pools_create(config, &alerts->log);
-  alerts->jobs = alert_jobs_create(config, &alerts->log);
-  alerts->budgets = hr__alert_budgets_create(config, &alerts->log);
-  if (alerts->pools && alerts->jobs && alerts->budgets) return alerts;
+  bool made = alerts != NULL;
+  for (size_t i = 0; made && i < N_WATCHERS; i++) {
+    alerts->selves[i] = watchers[i]->create(config, &alerts->log);
+    made = alerts->selves[i] != NULL;
+  }
+  if (made) return alerts;
   hr_alerts_destroy(alerts);
   return NULL;
 }
 
 void hr_alerts_destroy(struct hr_alerts *alerts) {
   if (!alerts) return;
-  alert_pools_destroy(alerts->pools);
-  alert_jobs_destroy(alerts->jobs);
-  hr__alert_budgets_destroy(alerts->budgets);
+  for (size_t i = 0; i < N_WATCHERS; i++) watchers[i]->destroy(alerts->selves[i]);
   free(alerts->log.list);
   free(alerts);
 }
@@ -498,14 +511,13 @@ void hr_alerts_destroy(struct hr_alerts *alerts) {
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_alerts *alerts = self;
   (void)view;
-  alert_pools_note(alerts->pools, event);
-  alert_jobs_note(alerts->jobs, event);
-  hr__alert_budgets_note(alerts->budgets, event);
+  for (size_t i = 0; i < N_WATCHERS; i++) watchers[i]->note(alerts->selves[i], event);
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_alerts *alerts = self;
-  alert_pools_instant(alerts->pools, view);
+  for (size_t i = 0; i < N_WATCHERS; i++)
+    if (watchers[i]->instant) watchers[i]->instant(alerts->selves[i], view);
 }
 
 struct hr_observer hr_alerts_observer(struct hr_alerts *alerts) {
@@ -523,9 +535,7 @@ static int in_order(const void *a, const void *b) {
 
 enum hr_status hr_alerts_close(struct hr_alerts *alerts, const struct hr_result *result,
                                const struct hr_cost_summary *costs) {
-  alert_pools_close(alerts->pools, result->end_us);
-  alert_jobs_close(alerts->jobs, result->end_us);
-  hr__alert_budgets_close(alerts->budgets, costs, result->end_us);
+  for (size_t i = 0; i < N_WATCHERS; i++) watchers[i]->close(alerts->selves[i], costs, result->end_us);
   if (alerts->log.count > 1) qsort(alerts->log.list, alerts->log.count, sizeof *alerts->log.list, in_order);
   return alerts->log.failed ? HR_NO_MEMORY : HR_OK;
 }

@@ -12,20 +12,11 @@
 
 #include "report/costs/costs.h"
 
+#include "base/array.h"
 #include "report/costs/apportion.h"
-#include "report/metrics/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-const char *hr_idle_split_name(enum hr_idle_split split) {
-  static const char *const names[] = {
-#define SPLIT_TEXT(name, text) text,
-      HR_IDLE_SPLIT_TABLE(SPLIT_TEXT)
-#undef SPLIT_TEXT
-  };
-  return split < HR_N_IDLE_SPLITS ? names[split] : "";
-}
 
 static void free_texts(char **text, size_t count) {
   for (size_t i = 0; i < count; i++) free(text[i]);
@@ -43,12 +34,6 @@ void hr_cost_spec_finish(struct hr_cost_spec *spec) {
   free(spec->budgets);
   free(spec->plans);
   *spec = (struct hr_cost_spec){0};
-}
-
-uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name) {
-  for (uint32_t i = 0; i < costing->n_tenants; i++)
-    if (i != costing->no_tenant && strcmp(costing->tenants[i], name) == 0) return i;
-  return HR_NONE;
 }
 
 static void add_tenant(struct hr__costing *costing, const char *name) {
@@ -114,15 +99,37 @@ static uint32_t count_months(const struct hr__costing *costing) {
 }
 
 static enum hr_status add_item(struct hr__costing *costing, struct hr__cost_item item) {
-  if (costing->n_items == costing->capacity) {
-    size_t capacity = costing->capacity ? 2 * costing->capacity : 64;
-    struct hr__cost_item *items = realloc(costing->items, capacity * sizeof *items);
-    if (!items) return HR_NO_MEMORY;
-    costing->items = items;
-    costing->capacity = capacity;
-  }
+  if (!HR__ARRAY_HAS_ROOM(costing->items, costing->n_items, costing->capacity)) return HR_NO_MEMORY;
   costing->items[costing->n_items++] = item;
   return HR_OK;
+}
+
+/* ---- Months -------------------------------------------------------------------------------------- */
+
+/* Returns how much of a time span lies in a month. */
+static int64_t month_part_us(uint32_t month, int64_t from_us, int64_t to_us) {
+  int64_t begin_us = month * HR_MONTH_US, end_us = begin_us + HR_MONTH_US;
+  if (from_us > begin_us) begin_us = from_us;
+  if (to_us < end_us) end_us = to_us;
+  return end_us > begin_us ? end_us - begin_us : 0;
+}
+
+/* Returns the metered integrals of a month, zero if the run did not reach it. */
+static struct hr__meter_month metered(const struct hr__costing *costing, uint32_t month) {
+  return month < costing->meter.n_months ? costing->meter.months[month] : (struct hr__meter_month){0};
+}
+
+/* Returns nodes x microseconds of a pool within a month. Nodes of elastic pools count while they are paid for, other
+   nodes while they are present, up to `end_us`. */
+static hr_amount node_us_of(const struct hr__costing *costing, uint32_t pool, uint32_t month, int64_t end_us) {
+  const struct hr__meter_sums *meter = &costing->meter;
+  const struct hr_pool_spec *spec = &costing->cluster->pools[pool];
+  if (hr_market_is_elastic(spec->market.market))
+    return month < meter->n_months ? meter->node_us[(size_t)month * costing->cluster->n_pools + pool] : 0;
+  bool reserved = spec->market.market == HR_MARKET_RESERVED;
+  int64_t from_us = reserved ? spec->market.from_us : 0, to_us = end_us;
+  if (reserved && spec->market.to_us < to_us) to_us = spec->market.to_us;
+  return (hr_amount)spec->nodes * month_part_us(month, from_us, to_us);
 }
 
 /* ---- Capacity ------------------------------------------------------------------------------------ */
@@ -157,8 +164,7 @@ static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_
   bool window = spec->market.market == HR_MARKET_RESERVED && spec->market.to_us != HR_NEVER_US;
   int64_t end_us = window ? HR_NEVER_US : costing->result->end_us;
   for (uint32_t month = 0; month < costing->n_months; month++)
-    weights[month] =
-        hr__meter_node_us(costing->basis->meter, (hr_pool){pool}, month, end_us) * spec->gpus_per_node * 1000;
+    weights[month] = node_us_of(costing, pool, month, end_us) * spec->gpus_per_node * 1000;
   for (; *cursor < costing->n_items; ++*cursor) {
     const struct hr__cost_item *item = &costing->items[*cursor];
     if (item->kind != HR__COST_USE || item->pool != pool) break;
@@ -290,7 +296,7 @@ static enum hr_status add_datasets(struct services *services) {
     const struct hr_dataset *dataset = &storage->datasets[i];
     uint32_t tenant = dataset->tenant ? hr__costing_tenant(costing, dataset->tenant) : HR_NONE;
     for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++) {
-      hr_amount mb_us = (hr_amount)dataset->mb * hr__month_part_us(month, costing->result->end_us);
+      hr_amount mb_us = (hr_amount)dataset->mb * month_part_us(month, 0, costing->result->end_us);
       status = add_priced(services, HR__COST_STORAGE, tenant, month, mb_us, storage->uusd_per_gb_month,
                           (hr_amount)MB_PER_GB * HR_MONTH_US);
     }
@@ -317,8 +323,7 @@ static void sum_checkpoints(struct services *services) {
     int64_t retention_us = services->spec->storage.checkpoint_retention_us;
     to_us = to_us < result->end_us - retention_us ? to_us + retention_us : result->end_us;
     for (uint32_t month = month_of(costing, from_us); month <= month_of(costing, to_us); month++)
-      *sum_of(services, tenant_of(costing, job), month) +=
-          (hr_amount)mib * hr__overlap_us(from_us, to_us, month * HR_MONTH_US, (month + INT64_C(1)) * HR_MONTH_US);
+      *sum_of(services, tenant_of(costing, job), month) += (hr_amount)mib * month_part_us(month, from_us, to_us);
   }
 }
 
@@ -370,8 +375,8 @@ static enum hr_status add_operations(struct services *services) {
   for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++) {
     hr_amount node_us = 0;
     for (uint32_t i = 0; i < costing->cluster->n_pools; i++)
-      node_us += hr__meter_node_us(costing->basis->meter, (hr_pool){i}, month, costing->result->end_us);
-    hr_amount fixed = (hr_amount)operations->uusd_per_month * hr__month_part_us(month, costing->result->end_us);
+      node_us += node_us_of(costing, i, month, costing->result->end_us);
+    hr_amount fixed = (hr_amount)operations->uusd_per_month * month_part_us(month, 0, costing->result->end_us);
     status = add_line(services, HR__COST_OPERATIONS, HR_NONE, month, fixed + node_us * operations->uusd_per_node_month,
                       HR_MONTH_US);
   }
@@ -384,8 +389,7 @@ static enum hr_status add_downtime(struct services *services) {
   enum hr_status status = HR_OK;
   for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++)
     status = add_line(services, HR__COST_DOWNTIME, HR_NONE, month,
-                      hr__meter_month(costing->basis->meter, month).withheld_milli * downtime->uusd_per_gpu_hour,
-                      HR_LEDGER_UNITS_PER_UUSD);
+                      metered(costing, month).withheld_milli * downtime->uusd_per_gpu_hour, HR_LEDGER_UNITS_PER_UUSD);
   if (status != HR_OK || !costing->trace->deadline_us || downtime->uusd_per_missed_deadline == 0) return status;
   clear_sums(services);
   for (uint32_t job = 0; job < costing->result->n_jobs; job++)
@@ -402,11 +406,10 @@ static enum hr_status add_plans(struct services *services) {
   for (size_t i = 0; i < services->spec->n_plans; i++) fee += services->spec->plans[i].uusd_per_h;
   enum hr_status status = HR_OK;
   for (uint32_t month = 0; fee && month < costing->n_months && status == HR_OK; month++) {
-    hr_amount paid = fee * hr__month_part_us(month, costing->result->end_us);
-    status =
-        add_line(services, HR__COST_SAVINGS_PLAN, HR_NONE, month,
-                 paid * (HR_LEDGER_UNITS_PER_UUSD / HOUR_US) - hr__meter_month(costing->basis->meter, month).covered,
-                 HR_LEDGER_UNITS_PER_UUSD);
+    hr_amount paid = fee * month_part_us(month, 0, costing->result->end_us);
+    status = add_line(services, HR__COST_SAVINGS_PLAN, HR_NONE, month,
+                      paid * (HR_LEDGER_UNITS_PER_UUSD / HOUR_US) - metered(costing, month).covered,
+                      HR_LEDGER_UNITS_PER_UUSD);
   }
   return status;
 }
@@ -429,14 +432,9 @@ enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_tra
                                 const struct hr_cost_basis *basis) {
   *costing = (struct hr__costing){.trace = trace, .cluster = cluster, .result = result, .basis = basis};
   costing->n_months = count_months(costing);
-  enum hr_status status = list_tenants(costing);
+  enum hr_status status = hr__meter_close(basis->meter, result->end_us, &costing->meter);
+  if (status == HR_OK) status = list_tenants(costing);
   if (status == HR_OK) status = list_gpus(costing);
   if (status == HR_OK) status = add_capacity(costing);
   return status == HR_OK ? add_services(costing) : status;
-}
-
-void hr__costing_finish(struct hr__costing *costing) {
-  free(costing->tenants);
-  free(costing->first_of_gpu);
-  free(costing->items);
 }

@@ -538,9 +538,7 @@ enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_clus
   struct hr__costing costing;
   *costs = calloc(1, sizeof **costs);
   if (!*costs) return HR_NO_MEMORY;
-  enum hr_status status = hr__meter_close(basis->meter, result->end_us);
-  if (status != HR_OK) return status;
-  status = hr__costing_init(&costing, trace, cluster, result, basis);
+  enum hr_status status = hr__costing_init(&costing, trace, cluster, result, basis);
   if (status == HR_OK) status = fill(&costing, useful_milli_us, *costs);
   hr__costing_finish(&costing);
   return status;

@@ -4,11 +4,32 @@
 
 #include "headroom/report.h"
 
-/* ---- Cost items ---------------------------------------------------------------------------------- */
+#include <stdlib.h>
+#include <string.h>
 
 /* Costs of a run, in three modules: meter.c integrates over time what the ledger does not record, cost_items.c lists
    the cost items, and costs.c sums them into the tables of the summary. Every dollar is in exactly one item, so every
    table sums to the total. */
+
+/* ---- Meter --------------------------------------------------------------------------------------- */
+
+/* Integrals over one month of the run. */
+struct hr__meter_month {
+  hr_amount covered;        /* on-demand usage covered by savings plans, at list price: in units of the ledger */
+  hr_amount withheld_milli; /* GPUs that jobs waited for and the spot market did not offer: milli-GPUs x microseconds */
+};
+
+/* The integrals of a closed meter, which owns them. */
+struct hr__meter_sums {
+  const struct hr__meter_month *months; /* [n_months] */
+  const hr_amount *node_us; /* [n_months][n_pools]: nodes x microseconds of elastic pools while they are paid for */
+  uint32_t n_months;        /* months that the run reached */
+};
+
+/* Integrates up to the end of the run. Returns HR_NO_MEMORY if some data was lost. */
+enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us, struct hr__meter_sums *sums);
+
+/* ---- Cost items ---------------------------------------------------------------------------------- */
 
 enum hr__cost_kind {
   HR__COST_USE, /* GPUs used by jobs */
@@ -43,18 +64,27 @@ struct hr__costing {
   uint32_t n_tenants, no_tenant;
   uint32_t n_months;      /* months with charges, counted from 0 */
   uint32_t *first_of_gpu; /* by pool: the first pool with the same GPU type */
+  struct hr__meter_sums meter;
   struct hr__cost_item *items;
-  size_t n_items, capacity;
+  uint32_t n_items, capacity;
 };
 
-/* Lists all items of a run; the arguments must outlive `costing`. Returns HR_NO_MEMORY, or HR_BAD_INPUT if an amount is
-   too large. Call hr__costing_finish() in any case. */
+/* Lists all items of a run and closes the meter of `basis`; the arguments must outlive `costing`. Returns HR_NO_MEMORY,
+   or HR_BAD_INPUT if an amount is too large. Call hr__costing_finish() in any case. */
 enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_trace *trace,
                                 const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                 const struct hr_cost_basis *basis);
-void hr__costing_finish(struct hr__costing *costing);
+static inline void hr__costing_finish(struct hr__costing *costing) {
+  free(costing->tenants);
+  free(costing->first_of_gpu);
+  free(costing->items);
+}
 /* Returns the index of a tenant that the trace or the scenario names; HR_NONE if neither does. */
-uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name);
+static inline uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name) {
+  for (uint32_t i = 0; i < costing->n_tenants; i++)
+    if (i != costing->no_tenant && strcmp(costing->tenants[i], name) == 0) return i;
+  return HR_NONE;
+}
 
 static inline const char *hr__name_or_empty(const char *name) {
   return name ? name : "";
@@ -64,32 +94,17 @@ static inline bool hr__is_service(enum hr__cost_kind kind) {
   return kind > HR__COST_IDLE;
 }
 
-/* ---- Meter --------------------------------------------------------------------------------------- */
-
-/* Integrals over one month of the run. */
-struct hr__meter_month {
-  hr_amount covered;        /* on-demand usage covered by savings plans, at list price: in units of the ledger */
-  hr_amount withheld_milli; /* GPUs that jobs waited for and the spot market did not offer: milli-GPUs x microseconds */
-};
-
-/* Integrates up to the end of the run. Returns HR_NO_MEMORY if some data was lost. */
-enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us);
-
-/* Returns the integrals of a month, zero if the run did not reach it. */
-struct hr__meter_month hr__meter_month(const struct hr_meter *meter, uint32_t month);
-/* Returns nodes x microseconds of a pool within a month. Nodes of elastic pools count while they are paid for, other
-   nodes while they are present, up to `end_us`. */
-hr_amount hr__meter_node_us(const struct hr_meter *meter, hr_pool pool, uint32_t month, int64_t end_us);
-
-/* Returns the length of the overlap of two time spans. */
-static inline int64_t hr__overlap_us(int64_t from_us, int64_t to_us, int64_t begin_us, int64_t end_us) {
-  int64_t first_us = from_us > begin_us ? from_us : begin_us, last_us = to_us < end_us ? to_us : end_us;
-  return last_us > first_us ? last_us - first_us : 0;
+/* Whether the job was submitted and has a deadline. */
+static inline bool hr__has_deadline(const struct hr_result *result, uint32_t job) {
+  return result->trace->deadline_us && result->trace->deadline_us[job] >= 0 && result->state[job] != HR_JOB_FUTURE;
 }
 
-/* Returns how much of the span from 0 to `end_us` lies in a month. */
-static inline int64_t hr__month_part_us(uint32_t month, int64_t end_us) {
-  return hr__overlap_us(0, end_us, month * HR_MONTH_US, (month + INT64_C(1)) * HR_MONTH_US);
+/* Whether the deadline was missed: the job was rejected, or not complete at a deadline within the run. */
+static inline bool hr__missed_deadline(const struct hr_result *result, uint32_t job) {
+  if (!hr__has_deadline(result, job)) return false;
+  if (result->state[job] == HR_JOB_REJECTED) return true;
+  int64_t deadline_us = result->trace->deadline_us[job];
+  return deadline_us < result->end_us && hr_result_end_us(result, (hr_job){job}) > deadline_us;
 }
 
 /* ---- Summary ------------------------------------------------------------------------------------- */

@@ -273,22 +273,8 @@ struct hr_observer hr_meter_observer(struct hr_meter *meter) {
 
 /* ---- Results ------------------------------------------------------------------------------------- */
 
-enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us) {
+enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us, struct hr__meter_sums *sums) {
   advance(meter, end_us);
+  *sums = (struct hr__meter_sums){meter->months, meter->node_us, meter->n_months};
   return meter->failed ? HR_NO_MEMORY : HR_OK;
-}
-
-struct hr__meter_month hr__meter_month(const struct hr_meter *meter, uint32_t month) {
-  return month < meter->n_months ? meter->months[month] : (struct hr__meter_month){0};
-}
-
-hr_amount hr__meter_node_us(const struct hr_meter *meter, hr_pool pool, uint32_t month, int64_t end_us) {
-  const struct hr_pool_spec *spec = meter->pools[pool.id].spec;
-  if (hr_market_is_elastic(spec->market.market))
-    return month < meter->n_months ? meter->node_us[(size_t)month * meter->cluster->n_pools + pool.id] : 0;
-  bool reserved = spec->market.market == HR_MARKET_RESERVED;
-  int64_t from_us = reserved ? spec->market.from_us : 0, to_us = end_us;
-  if (reserved && spec->market.to_us < to_us) to_us = spec->market.to_us;
-  return (hr_amount)spec->nodes *
-         hr__overlap_us(from_us, to_us, month * HR_MONTH_US, (month + INT64_C(1)) * HR_MONTH_US);
 }

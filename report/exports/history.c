@@ -12,7 +12,6 @@
 #include "headroom/unstable/exports.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct hr_history {
   const struct hr_trace *trace;
@@ -20,7 +19,7 @@ struct hr_history {
   struct hr_slice *slices;
   struct hr_node_change *changes;
   uint32_t *last; /* by job: its last attempt, or HR_NONE */
-  size_t n_attempts, attempts_capacity, n_slices, slices_capacity, n_changes, changes_capacity;
+  uint32_t n_attempts, attempts_capacity, n_slices, slices_capacity, n_changes, changes_capacity;
   int64_t end_us;
   bool failed;
 };
@@ -47,19 +46,6 @@ void hr_history_destroy(struct hr_history *history) {
   free(history);
 }
 
-/* Reserves space for `more` items after the first `count`. Returns false if out of memory or of 32-bit indices. */
-static bool reserve(void **items, size_t count, size_t *capacity, size_t more, size_t bytes) {
-  size_t wanted = count + more, new_capacity = *capacity ? *capacity : 1024;
-  if (wanted <= *capacity) return true;
-  if (wanted >= HR_NONE) return false;
-  while (new_capacity < wanted) new_capacity *= 2;
-  void *grown = realloc(*items, new_capacity * bytes);
-  if (!grown) return false;
-  *items = grown;
-  *capacity = new_capacity;
-  return true;
-}
-
 /* ---- Attempts ------------------------------------------------------------------------------------ */
 
 static void add_accounting(struct hr_attempt *attempt, const struct hr_job_accounting *accounting, int64_t sign) {
@@ -69,13 +55,19 @@ static void add_accounting(struct hr_attempt *attempt, const struct hr_job_accou
   attempt->restarting_us += sign * accounting->restarting_us;
 }
 
+static bool add_slices(struct hr_history *history, const struct hr_placement *placement) {
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    if (!HR__ARRAY_HAS_ROOM(history->slices, history->n_slices, history->slices_capacity)) return false;
+    history->slices[history->n_slices++] = placement->slices[i];
+  }
+  return true;
+}
+
 static void begin_attempt(struct hr_history *history, const struct hr_view *view, const struct hr_event *event) {
   const struct hr_placement *placement = event->placement;
-  uint32_t job = event->job.id, previous = history->last[job], n_slices = placement->n_slices;
-  if (!reserve((void **)&history->attempts, history->n_attempts, &history->attempts_capacity, 1,
-               sizeof *history->attempts) ||
-      !reserve((void **)&history->slices, history->n_slices, &history->slices_capacity, n_slices,
-               sizeof *history->slices)) {
+  uint32_t job = event->job.id, previous = history->last[job], first_slice = history->n_slices;
+  if (!HR__ARRAY_HAS_ROOM(history->attempts, history->n_attempts, history->attempts_capacity) ||
+      !add_slices(history, placement)) {
     history->failed = true;
     return;
   }
@@ -85,15 +77,13 @@ static void begin_attempt(struct hr_history *history, const struct hr_view *view
                                  .number = previous == HR_NONE ? 0 : history->attempts[previous].number + 1,
                                  .previous = previous,
                                  .gpu_milli = (uint32_t)hr_placement_milli(placement, history->trace, event->job),
-                                 .n_slices = n_slices,
-                                 .first_slice = (uint32_t)history->n_slices,
+                                 .n_slices = placement->n_slices,
+                                 .first_slice = first_slice,
                                  .start_reason = (uint8_t)event->reason,
                                  .begin_us = event->at_us,
                                  .end_us = HR_NEVER_US};
   if (view->accounting) add_accounting(attempt, &view->accounting[job], -1);
-  if (n_slices) memcpy(history->slices + history->n_slices, placement->slices, n_slices * sizeof *history->slices);
-  history->n_slices += n_slices;
-  history->last[job] = (uint32_t)history->n_attempts++;
+  history->last[job] = history->n_attempts++;
 }
 
 /* Without accounting no job can be interrupted, and all of the time was useful. */
@@ -118,8 +108,7 @@ static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
 }
 
 static void change_node(struct hr_history *history, const struct hr_view *view, const struct hr_event *event) {
-  if (!reserve((void **)&history->changes, history->n_changes, &history->changes_capacity, 1,
-               sizeof *history->changes)) {
+  if (!HR__ARRAY_HAS_ROOM(history->changes, history->n_changes, history->changes_capacity)) {
     history->failed = true;
     return;
   }
@@ -230,26 +219,21 @@ static void on_instant(void *self, const struct hr_view *view) {
                                          view->total_milli};
   if (counts->n_changes && counts->changes[counts->n_changes - 1].at_us == view->now_us) counts->n_changes--;
   if (counts->n_changes && same(&counts->changes[counts->n_changes - 1], &change)) return;
-  if (counts->n_changes == counts->changes_capacity) {
-    struct hr_count_change *grown = hr__grown(counts->changes, &counts->changes_capacity, sizeof *grown);
-    counts->out_of_memory |= !grown;
-    if (!grown) return;
-    counts->changes = grown;
-  }
-  counts->changes[counts->n_changes++] = change;
+  if (HR__ARRAY_HAS_ROOM(counts->changes, counts->n_changes, counts->changes_capacity))
+    counts->changes[counts->n_changes++] = change;
+  else
+    counts->out_of_memory = true;
 }
 
 static void counts_on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_counts *counts = self;
   (void)view;
   if (event->kind != HR_EVENT_REJECT) return;
-  if (counts->n_rejections == counts->rejections_capacity) {
-    struct hr_rejection *grown = hr__grown(counts->rejections, &counts->rejections_capacity, sizeof *grown);
-    counts->out_of_memory |= !grown;
-    if (!grown) return;
-    counts->rejections = grown;
-  }
-  counts->rejections[counts->n_rejections++] = (struct hr_rejection){event->at_us, event->job, (uint8_t)event->reason};
+  const struct hr_rejection rejection = {event->at_us, event->job, (uint8_t)event->reason};
+  if (HR__ARRAY_HAS_ROOM(counts->rejections, counts->n_rejections, counts->rejections_capacity))
+    counts->rejections[counts->n_rejections++] = rejection;
+  else
+    counts->out_of_memory = true;
 }
 
 struct hr_observer hr_counts_observer(struct hr_counts *counts) {

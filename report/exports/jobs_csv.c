@@ -12,6 +12,7 @@
  * when time advances; times never repeat.
  */
 
+#include "base/array.h"
 #include "base/writers.h"
 #include "headroom/report.h"
 #include "report/costs/apportion.h"
@@ -38,7 +39,7 @@ struct hr_placements {
   const struct hr_trace *trace;
   struct entry *entry; /* by job */
   struct hr_slice *slices;
-  size_t n_slices, capacity;
+  uint32_t n_slices, capacity;
   bool failed;
 };
 
@@ -59,36 +60,33 @@ void hr_placements_destroy(struct hr_placements *placements) {
   free(placements);
 }
 
-static bool reserve(struct hr_placements *placements, size_t more) {
-  size_t wanted = placements->n_slices + more, capacity = placements->capacity ? placements->capacity : 1024;
-  if (wanted <= placements->capacity) return true;
-  if (wanted > UINT32_MAX) return false;
-  while (capacity < wanted) capacity *= 2;
-  struct hr_slice *slices = realloc(placements->slices, capacity * sizeof *slices);
-  if (!slices) return false;
-  placements->slices = slices;
-  placements->capacity = capacity;
-  return true;
-}
-
 /* Sorts slices by node; several tasks on one node have one slice each. */
 static int by_node(const void *a, const void *b) {
   uint32_t x = ((const struct hr_slice *)a)->node.id, y = ((const struct hr_slice *)b)->node.id;
   return (x > y) - (x < y);
 }
 
+static bool add_slices(struct hr_placements *placements, const struct hr_placement *placement) {
+  if (placement->n_slices > MAX_SLICES) return false;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    if (!HR__ARRAY_HAS_ROOM(placements->slices, placements->n_slices, placements->capacity)) return false;
+    placements->slices[placements->n_slices++] = placement->slices[i];
+  }
+  return true;
+}
+
 /* Stores the slices. A gang that restarts with the same number of slices reuses its space. */
 static void store_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
   uint32_t count = placement->n_slices;
-  if (entry->count != count) {
-    if (count > MAX_SLICES || !reserve(placements, count)) {
+  if (entry->count == count) {
+    memcpy(placements->slices + entry->place, placement->slices, count * sizeof *placement->slices);
+  } else {
+    entry->place = placements->n_slices;
+    if (!add_slices(placements, placement)) {
       placements->failed = true;
       return;
     }
-    entry->place = (uint32_t)placements->n_slices;
-    placements->n_slices += count;
   }
-  memcpy(placements->slices + entry->place, placement->slices, count * sizeof *placement->slices);
   qsort(placements->slices + entry->place, count, sizeof *placement->slices, by_node);
   *entry = (struct entry){entry->place, count, placement->pool.id};
 }

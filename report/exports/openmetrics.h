@@ -5,8 +5,6 @@
 #include "base/writers.h"
 #include "headroom/unstable/exports.h"
 
-#include <stdlib.h>
-
 /*
  * Writer of OpenMetrics text: families of metrics, their series one after the other, and the samples of each series in
  * time order. Sample k is at k steps from the beginning of the run; the last one is at the end or less than a step
@@ -47,23 +45,5 @@ void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t million
 enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics);
 /* Returns an upper bound of the number of these series. */
 uint64_t hr__metrics_gpu_series(const struct hr_export *run, const struct hr_openmetrics_config *config);
-/* Intervals in which each node was up. */
-
-struct hr__up_time {
-  int64_t from_us, to_us;
-};
-
-struct hr__node_times {
-  uint32_t *first; /* [nodes + 1]: index of the node's first interval */
-  struct hr__up_time *times;
-};
-
-/* Returns HR_NO_MEMORY on failure; call hr__node_times_finish() in any case. */
-enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr_export *run);
-static inline void hr__node_times_finish(struct hr__node_times *times) {
-  free(times->first);
-  free(times->times);
-  *times = (struct hr__node_times){0};
-}
 
 #endif

@@ -13,12 +13,13 @@
 
 #include "report/exports/openmetrics.h"
 
+#include "base/array.h"
 #include "headroom/unstable/exports.h"
 #include "report/exports/lanes.h"
-#include "report/metrics/buckets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct gpu_hold {
   uint32_t attempt; /* index in the history */
@@ -34,7 +35,68 @@ struct gpu_units {
   struct gpu_hold *holds; /* by unit, sorted by begin */
 };
 
+/* ---- Steps --------------------------------------------------------------------------------------- */
+
+/* Exact sums of weight x microseconds in steps of a given length, from intervals added in any order. */
+struct steps {
+  int64_t step_us, end_us;
+  uint32_t n;        /* number of steps; the last one may be shorter */
+  hr_amount *part;   /* [n + 1]: sums of intervals that cover a step partially */
+  hr_amount *change; /* [n + 1]: change, from the step before, of the weight that covers the whole step */
+};
+
+/* Returns HR_NO_MEMORY on failure; call steps_finish() in any case. */
+static enum hr_status steps_init(struct steps *steps, int64_t step_us, int64_t end_us) {
+  *steps = (struct steps){.step_us = step_us, .end_us = end_us, .n = (uint32_t)((end_us + step_us - 1) / step_us)};
+  steps->part = calloc((size_t)steps->n + 1, sizeof *steps->part);
+  steps->change = calloc((size_t)steps->n + 1, sizeof *steps->change);
+  return steps->part && steps->change ? HR_OK : HR_NO_MEMORY;
+}
+
+static void steps_finish(struct steps *steps) {
+  free(steps->part);
+  free(steps->change);
+}
+
+static void steps_clear(struct steps *steps) {
+  memset(steps->part, 0, ((size_t)steps->n + 1) * sizeof *steps->part);
+  memset(steps->change, 0, ((size_t)steps->n + 1) * sizeof *steps->change);
+}
+
+/* Adds a weight during an interval, which is cut at the end of the run. */
+static void steps_add(struct steps *steps, int64_t from_us, int64_t to_us, int64_t weight) {
+  if (to_us > steps->end_us) to_us = steps->end_us;
+  if (from_us >= to_us) return;
+  int64_t first = from_us / steps->step_us, last = to_us / steps->step_us;
+  if (first == last) {
+    steps->part[first] += (hr_amount)weight * (to_us - from_us);
+    return;
+  }
+  steps->part[first] += (hr_amount)weight * ((first + 1) * steps->step_us - from_us);
+  steps->part[last] += (hr_amount)weight * (to_us - last * steps->step_us);
+  steps->change[first + 1] += weight;
+  steps->change[last] -= weight;
+}
+
+/* Completes the sums in `part`; steps_clear() must precede further additions. */
+static void steps_close(struct steps *steps) {
+  hr_amount weight = 0;
+  for (uint32_t i = 0; i < steps->n; i++) {
+    weight += steps->change[i];
+    steps->part[i] += weight * steps->step_us;
+  }
+}
+
 /* ---- Up times of nodes: two walks over the node changes, one to count and one to list ------------ */
+
+struct up_time {
+  int64_t from_us, to_us;
+};
+
+struct node_times {
+  uint32_t *first; /* [nodes + 1]: index of the node's first interval */
+  struct up_time *times;
+};
 
 /* Nodes of elastic pools and of later reservations are not up at the beginning. */
 static bool is_up_at_first(const struct hr_pool_spec *pool) {
@@ -49,14 +111,14 @@ static void mark_first(const struct hr_export *run, int64_t *up_since_us) {
 }
 
 /* Ends an up time; only counts it if `times->times` is NULL. */
-static void end_time(struct hr__node_times *times, uint32_t node, int64_t *up_since_us, int64_t at_us) {
+static void end_time(struct node_times *times, uint32_t node, int64_t *up_since_us, int64_t at_us) {
   if (up_since_us[node] == HR_NEVER_US) return;
   uint32_t place = times->first[node + 1]++;
-  if (times->times) times->times[place] = (struct hr__up_time){up_since_us[node], at_us};
+  if (times->times) times->times[place] = (struct up_time){up_since_us[node], at_us};
   up_since_us[node] = HR_NEVER_US;
 }
 
-static void follow(struct hr__node_times *times, const struct hr_export *run, uint32_t n_nodes, int64_t *up_since_us) {
+static void follow(struct node_times *times, const struct hr_export *run, uint32_t n_nodes, int64_t *up_since_us) {
   const struct hr_node_change *changes;
   size_t count = hr_history_changes(run->history, &changes);
   mark_first(run, up_since_us);
@@ -70,7 +132,7 @@ static void follow(struct hr__node_times *times, const struct hr_export *run, ui
 }
 
 /* Converts counts to first indices; returns the total. */
-static uint32_t place_times(struct hr__node_times *times, uint32_t n_nodes) {
+static uint32_t place_times(struct node_times *times, uint32_t n_nodes) {
   for (uint32_t i = 0; i < n_nodes; i++) times->first[i + 1] += times->first[i];
   uint32_t count = times->first[n_nodes];
   for (uint32_t i = n_nodes; i > 0; i--) times->first[i] = times->first[i - 1];
@@ -78,10 +140,11 @@ static uint32_t place_times(struct hr__node_times *times, uint32_t n_nodes) {
   return count;
 }
 
-enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr_export *run) {
+/* Returns HR_NO_MEMORY on failure; call node_times_finish() in any case. */
+static enum hr_status node_times_init(struct node_times *times, const struct hr_export *run) {
   uint32_t n_nodes = 0;
   for (uint32_t i = 0; i < run->cluster->n_pools; i++) n_nodes += run->cluster->pools[i].nodes;
-  *times = (struct hr__node_times){.first = calloc((size_t)n_nodes + 2, sizeof *times->first)};
+  *times = (struct node_times){.first = calloc((size_t)n_nodes + 2, sizeof *times->first)};
   int64_t *up_since_us = calloc((size_t)n_nodes + 1, sizeof *up_since_us);
   if (!times->first || !up_since_us) {
     free(up_since_us);
@@ -94,6 +157,11 @@ enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr
   return times->times ? HR_OK : HR_NO_MEMORY;
 }
 
+static void node_times_finish(struct node_times *times) {
+  free(times->first);
+  free(times->times);
+}
+
 /* ---- List of holds, sorted by begin; it is then split by unit ------------------------------------ */
 
 struct listed {
@@ -103,17 +171,11 @@ struct listed {
 
 struct openmetrics_gpus_list {
   struct listed *items;
-  size_t count, room;
+  uint32_t count, capacity;
 };
 
 static enum hr_status append(struct openmetrics_gpus_list *list, uint32_t unit, uint32_t attempt, uint32_t milli) {
-  if (list->count == list->room) {
-    size_t room = list->room ? 2 * list->room : 1024;
-    struct listed *grown = realloc(list->items, room * sizeof *grown);
-    if (!grown) return HR_NO_MEMORY;
-    list->items = grown;
-    list->room = room;
-  }
+  if (!HR__ARRAY_HAS_ROOM(list->items, list->count, list->capacity)) return HR_NO_MEMORY;
   list->items[list->count++] = (struct listed){unit, {attempt, milli}};
   return HR_OK;
 }
@@ -249,27 +311,27 @@ struct gpus {
   struct hr__metrics *metrics;
   const struct hr_attempt *attempts;
   struct gpu_units units;
-  struct hr__node_times node_times;
-  struct hr__steps up, use;
+  struct node_times node_times;
+  struct steps up, use;
   struct busy_interval *intervals; /* capacity: the maximum number of holds of a unit */
 };
 
 /* ---- Sums ---------------------------------------------------------------------------------------- */
 
 static void sum_up(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
-  hr__steps_clear(&gpus->up);
+  steps_clear(&gpus->up);
   for (uint32_t node = group->first_node; node < group->end_node; node++)
     for (uint32_t i = gpus->node_times.first[node]; i < gpus->node_times.first[node + 1]; i++)
-      hr__steps_add(&gpus->up, gpus->node_times.times[i].from_us, gpus->node_times.times[i].to_us,
-                    (int64_t)group->gpus_per_node * WHOLE);
-  hr__steps_close(&gpus->up);
+      steps_add(&gpus->up, gpus->node_times.times[i].from_us, gpus->node_times.times[i].to_us,
+                (int64_t)group->gpus_per_node * WHOLE);
+  steps_close(&gpus->up);
 }
 
 static void add_held(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
     const struct gpu_hold *hold = &gpus->units.holds[i];
     const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
-    hr__steps_add(&gpus->use, attempt->begin_us, attempt->end_us, (int64_t)hold->milli * 1000);
+    steps_add(&gpus->use, attempt->begin_us, attempt->end_us, (int64_t)hold->milli * 1000);
   }
 }
 
@@ -285,7 +347,7 @@ static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
     const struct gpu_hold *hold = &gpus->units.holds[i];
     struct busy_interval busy_interval = busy_part(gpus, hold, (int64_t)hold->milli * 1000);
-    hr__steps_add(&gpus->use, busy_interval.from_us, busy_interval.to_us, busy_interval.weight);
+    steps_add(&gpus->use, busy_interval.from_us, busy_interval.to_us, busy_interval.weight);
   }
 }
 
@@ -305,7 +367,7 @@ static void add_busy_gpu(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = 0; i < count; i++) {
     struct busy_interval *busy_interval = &gpus->intervals[i];
     if (busy_interval->from_us < until_us) busy_interval->from_us = until_us;
-    hr__steps_add(&gpus->use, busy_interval->from_us, busy_interval->to_us, busy_interval->weight);
+    steps_add(&gpus->use, busy_interval->from_us, busy_interval->to_us, busy_interval->weight);
     if (busy_interval->to_us > until_us) until_us = busy_interval->to_us;
   }
 }
@@ -322,10 +384,10 @@ static void add_busy(struct gpus *gpus, uint32_t unit) {
 }
 
 static void sum_use(struct gpus *gpus, const struct openmetrics_gpus_group *group, unit_adder *add) {
-  hr__steps_clear(&gpus->use);
+  steps_clear(&gpus->use);
   for (uint32_t unit = group->first_unit; unit < group->end_unit; unit++) add(gpus, unit);
   if (group->pool_unit != HR_NONE) add(gpus, group->pool_unit);
-  hr__steps_close(&gpus->use);
+  steps_close(&gpus->use);
 }
 
 /* ---- Series -------------------------------------------------------------------------------------- */
@@ -519,15 +581,15 @@ enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics) {
   struct gpus gpus = {.metrics = metrics};
   hr_history_attempts(metrics->run->history, &gpus.attempts);
   enum hr_status status = gpu_units_init(&gpus.units, metrics->run, metrics->config->place == HR_METRICS_BY_GPU);
-  if (status == HR_OK) status = hr__node_times_init(&gpus.node_times, metrics->run);
-  if (status == HR_OK) status = hr__steps_init(&gpus.up, metrics->step_us, metrics->end_us);
-  if (status == HR_OK) status = hr__steps_init(&gpus.use, metrics->step_us, metrics->end_us);
+  if (status == HR_OK) status = node_times_init(&gpus.node_times, metrics->run);
+  if (status == HR_OK) status = steps_init(&gpus.up, metrics->step_us, metrics->end_us);
+  if (status == HR_OK) status = steps_init(&gpus.use, metrics->step_us, metrics->end_us);
   if (status == HR_OK) status = make_intervals(&gpus);
   if (status == HR_OK) put_families(&gpus);
   gpu_units_finish(&gpus.units);
-  hr__node_times_finish(&gpus.node_times);
-  hr__steps_finish(&gpus.up);
-  hr__steps_finish(&gpus.use);
+  node_times_finish(&gpus.node_times);
+  steps_finish(&gpus.up);
+  steps_finish(&gpus.use);
   free(gpus.intervals);
   return status;
 }

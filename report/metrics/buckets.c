@@ -103,32 +103,3 @@ void hr_timeline_summary_close(struct hr_timeline_summary *timeline, const struc
   hr__buckets_close(&timeline->total_milli, result->end_us);
   hr__buckets_close(&timeline->waiting, result->end_us);
 }
-
-enum hr_status hr__steps_init(struct hr__steps *steps, int64_t step_us, int64_t end_us) {
-  *steps = (struct hr__steps){.step_us = step_us, .end_us = end_us, .n = (uint32_t)((end_us + step_us - 1) / step_us)};
-  steps->part = calloc((size_t)steps->n + 1, sizeof *steps->part);
-  steps->change = calloc((size_t)steps->n + 1, sizeof *steps->change);
-  return steps->part && steps->change ? HR_OK : HR_NO_MEMORY;
-}
-
-void hr__steps_add(struct hr__steps *steps, int64_t from_us, int64_t to_us, int64_t weight) {
-  if (to_us > steps->end_us) to_us = steps->end_us;
-  if (from_us >= to_us) return;
-  int64_t first = from_us / steps->step_us, last = to_us / steps->step_us;
-  if (first == last) {
-    steps->part[first] += (hr_amount)weight * (to_us - from_us);
-    return;
-  }
-  steps->part[first] += (hr_amount)weight * ((first + 1) * steps->step_us - from_us);
-  steps->part[last] += (hr_amount)weight * (to_us - last * steps->step_us);
-  steps->change[first + 1] += weight;
-  steps->change[last] -= weight;
-}
-
-void hr__steps_close(struct hr__steps *steps) {
-  hr_amount weight = 0;
-  for (uint32_t i = 0; i < steps->n; i++) {
-    weight += steps->change[i];
-    steps->part[i] += weight * steps->step_us;
-  }
-}

@@ -5,12 +5,10 @@
 /*
  * Time series of a run in bounded memory.
  *
- * Buckets: a step function of time in a bounded number of buckets of equal width. The integral over each bucket is
+ * A step function of time in a bounded number of buckets of equal width. The integral over each bucket is
  * exact, and its minimum and maximum include peaks of no duration. The length of the run need not be known: when time
  * passes the last bucket, buckets are merged in pairs. The width depends only on the last time and the capacity, so
  * series with equal capacity that are closed at the same time have equal buckets.
- *
- * Steps: exact sums of weight x microseconds in steps of a given length, from intervals added in any order.
  */
 
 #include "base/text.h"
@@ -19,7 +17,6 @@
 #include "headroom/sim.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct hr__bucket {
   hr__wide sum;      /* value x microseconds */
@@ -65,29 +62,5 @@ static inline uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summar
     if (timeline->total_milli.bucket[i].max > max_milli) max_milli = timeline->total_milli.bucket[i].max;
   return (max_milli + 999) / 1000;
 }
-
-struct hr__steps {
-  int64_t step_us, end_us;
-  uint32_t n;        /* number of steps; the last one may be shorter */
-  hr_amount *part;   /* [n + 1]: sums of intervals that cover a step partially */
-  hr_amount *change; /* [n + 1]: change, from the step before, of the weight that covers the whole step */
-};
-
-/* Returns HR_NO_MEMORY on failure; call hr__steps_finish() in any case. */
-enum hr_status hr__steps_init(struct hr__steps *steps, int64_t step_us, int64_t end_us);
-static inline void hr__steps_finish(struct hr__steps *steps) {
-  free(steps->part);
-  free(steps->change);
-  *steps = (struct hr__steps){0};
-}
-/* Resets all sums to 0. */
-static inline void hr__steps_clear(struct hr__steps *steps) {
-  memset(steps->part, 0, ((size_t)steps->n + 1) * sizeof *steps->part);
-  memset(steps->change, 0, ((size_t)steps->n + 1) * sizeof *steps->change);
-}
-/* Adds a weight during an interval, which is cut at the end of the run. */
-void hr__steps_add(struct hr__steps *steps, int64_t from_us, int64_t to_us, int64_t weight);
-/* Completes the sums in `part`; hr__steps_clear() must precede further additions. */
-void hr__steps_close(struct hr__steps *steps);
 
 #endif

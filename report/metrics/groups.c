@@ -6,8 +6,9 @@
  */
 
 #include "report/metrics/groups.h"
-#include "base/text.h"
 
+#include "base/text.h"
+#include "report/costs/costs.h"
 #include "report/metrics/quantiles.h"
 
 #include <stdlib.h>
@@ -203,11 +204,6 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
   hr__groups_free(groups->group, groups->count);
   *groups = (struct hr__job_groups){0};
   return status;
-}
-
-void hr__groups_free(struct hr_group *group, size_t count) {
-  for (size_t i = 0; i < count; i++) free(group[i].name);
-  free(group);
 }
 
 /* ---- Samples ------------------------------------------------------------------------------------- */

@@ -46,19 +46,9 @@ struct hr__job_groups {
    jobs can be selected from the whole arrays. Returns HR_NO_MEMORY on failure. Freed by hr__groups_free(). */
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
                                struct hr__job_groups *groups);
-void hr__groups_free(struct hr_group *group, size_t count);
-
-/* Whether the job was submitted and has a deadline. */
-static inline bool hr__has_deadline(const struct hr_result *result, uint32_t job) {
-  return result->trace->deadline_us && result->trace->deadline_us[job] >= 0 && result->state[job] != HR_JOB_FUTURE;
-}
-
-/* Whether the deadline was missed: the job was rejected, or not complete at a deadline within the run. */
-static inline bool hr__missed_deadline(const struct hr_result *result, uint32_t job) {
-  if (!hr__has_deadline(result, job)) return false;
-  if (result->state[job] == HR_JOB_REJECTED) return true;
-  int64_t deadline_us = result->trace->deadline_us[job];
-  return deadline_us < result->end_us && hr_result_end_us(result, (hr_job){job}) > deadline_us;
+static inline void hr__groups_free(struct hr_group *group, size_t count) {
+  for (size_t i = 0; i < count; i++) free(group[i].name);
+  free(group);
 }
 
 /* ---- GPU time ------------------------------------------------------------------------------------ */

@@ -117,7 +117,9 @@ static void select_in(struct span span, unsigned depth_left) {
   }
 }
 
-void hr__select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_t n_ranks, int64_t *out) {
+/* Reorders `keys` so that keys[ranks[i]] is the value it has in sorted order, and copies it to out[i]. Ranks are
+   ascending. */
+static void select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_t n_ranks, int64_t *out) {
   unsigned depth_left = 16;
   for (size_t left = count; left > 1; left /= 2) depth_left += 2;
   select_in((struct span){keys, 0, count, ranks, n_ranks}, depth_left);
@@ -153,7 +155,7 @@ static struct brackets find_brackets(int64_t *keys, size_t count) {
     for (; at > 0 && sorted[at - 1] > rank[i]; at--) sorted[at] = sorted[at - 1];
     sorted[at] = rank[i];
   }
-  hr__select_ranks(keys, count, sorted, n_ranks, value);
+  select_ranks(keys, count, sorted, n_ranks, value);
   for (size_t q = 0, at; q < N_QUANTILES; q++) {
     for (at = 0; sorted[at] != rank[2 * q];) at++;
     brackets.low[q] = value[at];
@@ -205,13 +207,7 @@ struct hr_distribution hr__distribution_of_slowdowns(int64_t *keys, size_t count
                                   .max = slowdown_of(brackets.max)};
 }
 
-enum { STEP_BITS = 7 };
-
-static uint32_t bucket_of(uint64_t us) {
-  if (us < HR__SKETCH_STEPS) return (uint32_t)us;
-  uint32_t shift = 63u - (uint32_t)__builtin_clzll(us) - STEP_BITS;
-  return (shift + 1) * HR__SKETCH_STEPS + (uint32_t)(us >> shift) - HR__SKETCH_STEPS;
-}
+/* ---- Sketches ------------------------------------------------------------------------------------ */
 
 /* Returns the middle of a bucket. */
 static int64_t value_of(uint32_t bucket) {
@@ -219,14 +215,6 @@ static int64_t value_of(uint32_t bucket) {
   uint32_t shift = bucket / HR__SKETCH_STEPS - 1;
   uint64_t step = bucket % HR__SKETCH_STEPS + HR__SKETCH_STEPS;
   return (int64_t)((step << shift) + (UINT64_C(1) << shift) / 2);
-}
-
-void hr__sketch_add(struct hr__sketch *sketch, int64_t us) {
-  if (us < sketch->min || !sketch->count) sketch->min = us;
-  sketch->count++;
-  sketch->sum += (uint64_t)us;
-  if (us > sketch->max) sketch->max = us;
-  sketch->in[bucket_of((uint64_t)us)]++;
 }
 
 /* Returns the approximate value of a rank. */

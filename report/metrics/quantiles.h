@@ -9,10 +9,6 @@
 
 #include <string.h>
 
-/* Reorders `keys` so that keys[ranks[i]] is the value it has in sorted order, and copies it to out[i]. Ranks are
-   ascending. */
-void hr__select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_t n_ranks, int64_t *out);
-
 /* Returns a key that is ordered like the slowdown: non-negative doubles have the order of their bits. */
 static inline int64_t hr__slowdown_key(double slowdown) {
   int64_t key;
@@ -35,8 +31,9 @@ struct hr_distribution hr__distribution_of_slowdowns(int64_t *keys, size_t count
  */
 
 enum {
-  HR__SKETCH_STEPS = 128,      /* buckets per power of two */
-  HR__SKETCH_ERROR_PART = 256, /* a quantile is off by at most 1/256 of its value */
+  HR__SKETCH_STEP_BITS = 7,
+  HR__SKETCH_STEPS = 1 << HR__SKETCH_STEP_BITS, /* buckets per power of two */
+  HR__SKETCH_ERROR_PART = 256,                  /* a quantile is off by at most 1/256 of its value */
   HR__SKETCH_BUCKETS = HR__SKETCH_STEPS * 57
 };
 
@@ -47,8 +44,20 @@ struct hr__sketch {
   uint64_t in[HR__SKETCH_BUCKETS];
 };
 
-/* Adds a duration; `us` >= 0. A zero-initialized sketch is empty. */
-void hr__sketch_add(struct hr__sketch *sketch, int64_t us);
+static inline uint32_t hr__sketch_bucket(uint64_t us) {
+  if (us < HR__SKETCH_STEPS) return (uint32_t)us;
+  uint32_t shift = 63u - (uint32_t)__builtin_clzll(us) - HR__SKETCH_STEP_BITS;
+  return (shift + 1) * HR__SKETCH_STEPS + (uint32_t)(us >> shift) - HR__SKETCH_STEPS;
+}
+/* Adds a duration; `us` >= 0. A zero-initialized sketch is empty. Inline because every job of a streamed run adds
+   three. */
+static inline void hr__sketch_add(struct hr__sketch *sketch, int64_t us) {
+  if (us < sketch->min || !sketch->count) sketch->min = us;
+  sketch->count++;
+  sketch->sum += (uint64_t)us;
+  if (us > sketch->max) sketch->max = us;
+  sketch->in[hr__sketch_bucket((uint64_t)us)]++;
+}
 /* Returns the distribution in seconds, with quantiles defined as in hr__distribution_of_us(). */
 struct hr_distribution hr__sketch_distribution(const struct hr__sketch *sketch);
 

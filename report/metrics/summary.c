@@ -126,7 +126,7 @@ static void count_jobs(const struct hr_result *result, const struct hr__by_pool 
                        struct factors *factors) {
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (result->state[job] != HR_JOB_COMPLETED) continue;
-    uint32_t pool = hr__by_pool_of(by_pool, (hr_job){job});
+    uint32_t pool = by_pool->last[job];
     summary->by_pool[pool].completed++;
     factors[pool].count += has_factor(result, job);
   }
@@ -138,7 +138,7 @@ static void place_factors(const struct hr_result *result, const struct hr__by_po
                           int64_t *keys) {
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (!has_factor(result, job)) continue;
-    struct factors *of_pool = &factors[hr__by_pool_of(by_pool, (hr_job){job})];
+    struct factors *of_pool = &factors[by_pool->last[job]];
     double factor = (double)held_us(result, job) / (double)result->trace->work_us[job];
     keys[of_pool->next++] = hr__slowdown_key(factor);
     of_pool->sum += factor;

@@ -323,19 +323,6 @@ static struct hr__fragment_counts fragments_count(struct hr__fragments *fragment
 
 /* ---- Usage by pool ------------------------------------------------------------------------------- */
 
-struct usage_pool {
-  int64_t until_us;
-  uint64_t allocated_milli, total_milli; /* values since `until_us` */
-  struct hr__pool_time now, at_last_end; /* at_last_end is valid if the pool changed after that end */
-};
-
-struct hr__by_pool {
-  const struct hr_cluster *cluster;
-  int64_t last_end_us;
-  struct usage_pool *pools; /* [n_pools] */
-  uint32_t *last;           /* [n_jobs]: pool of the last attempt; HR_NONE */
-};
-
 static void by_pool_destroy(struct hr__by_pool *by_pool);
 
 static struct hr__by_pool *by_pool_create(const struct hr_cluster *cluster, uint32_t n_jobs) {
@@ -362,16 +349,9 @@ static void by_pool_destroy(struct hr__by_pool *by_pool) {
   free(by_pool);
 }
 
-/* Returns the integrals advanced to `until_us`. */
-static struct hr__pool_time grown(const struct usage_pool *pool, int64_t until_us) {
-  uint64_t passed_us = (uint64_t)(until_us - pool->until_us);
-  return (struct hr__pool_time){pool->now.allocated_milli + (hr__wide)pool->allocated_milli * passed_us,
-                                pool->now.total_milli + (hr__wide)pool->total_milli * passed_us};
-}
-
-static void advance(struct usage_pool *pool, int64_t now_us, int64_t last_end_us) {
-  if (pool->until_us <= last_end_us) pool->at_last_end = grown(pool, last_end_us);
-  pool->now = grown(pool, now_us);
+static void advance(struct hr__usage_pool *pool, int64_t now_us, int64_t last_end_us) {
+  if (pool->until_us <= last_end_us) pool->at_last_end = hr__pool_time_at(pool, last_end_us);
+  pool->now = hr__pool_time_at(pool, now_us);
   pool->until_us = now_us;
 }
 
@@ -382,7 +362,7 @@ static bool releases(enum hr_event_kind kind) {
 static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, const struct hr_event *event) {
   bool starts = event->kind == HR_EVENT_START;
   if (!starts && !releases(event->kind)) return;
-  struct usage_pool *pool = &self->pools[event->placement->pool.id];
+  struct hr__usage_pool *pool = &self->pools[event->placement->pool.id];
   uint64_t milli = hr_placement_milli(event->placement, trace, event->job);
   advance(pool, event->at_us, self->last_end_us);
   pool->allocated_milli += starts ? milli : -milli;
@@ -392,7 +372,7 @@ static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, con
 
 /* The cluster already has its new state when observers are notified. */
 static void note_node(struct hr__by_pool *self, const struct hr_event *event) {
-  struct usage_pool *pool = &self->pools[event->pool.id];
+  struct hr__usage_pool *pool = &self->pools[event->pool.id];
   advance(pool, event->at_us, self->last_end_us);
   pool->total_milli = hr_cluster_total_milli(self->cluster, event->pool);
 }
@@ -401,15 +381,6 @@ static void note_node(struct hr__by_pool *self, const struct hr_event *event) {
 static void by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *trace, const struct hr_event *event) {
   if (event->placement) note_job(by_pool, trace, event);
   if (event->pool.id != HR_NONE) note_node(by_pool, event);
-}
-
-struct hr__pool_time hr__by_pool_until(const struct hr__by_pool *by_pool, hr_pool pool, int64_t until_us) {
-  const struct usage_pool *self = &by_pool->pools[pool.id];
-  return self->until_us <= until_us ? grown(self, until_us) : self->at_last_end;
-}
-
-uint32_t hr__by_pool_of(const struct hr__by_pool *by_pool, hr_job job) {
-  return by_pool->last[job.id];
 }
 
 /* ---- Usage of the cluster ------------------------------------------------------------------------ */

@@ -25,11 +25,32 @@ struct hr__pool_time {
   hr__wide allocated_milli, total_milli;
 };
 
-struct hr__by_pool;
+struct hr__usage_pool {
+  int64_t until_us;
+  uint64_t allocated_milli, total_milli; /* values since `until_us` */
+  struct hr__pool_time now, at_last_end; /* at_last_end is valid if the pool changed after that end */
+};
+
+struct hr__by_pool {
+  const struct hr_cluster *cluster;
+  int64_t last_end_us;
+  struct hr__usage_pool *pools; /* [n_pools] */
+  uint32_t *last;               /* [n_jobs]: pool of the last attempt; HR_NONE: the job never ran */
+};
+
+/* Returns the integrals advanced to `until_us`, which is not before those of the pool. */
+static inline struct hr__pool_time hr__pool_time_at(const struct hr__usage_pool *pool, int64_t until_us) {
+  uint64_t passed_us = (uint64_t)(until_us - pool->until_us);
+  return (struct hr__pool_time){pool->now.allocated_milli + (hr__wide)pool->allocated_milli * passed_us,
+                                pool->now.total_milli + (hr__wide)pool->total_milli * passed_us};
+}
+
 /* Returns the integrals of a pool up to `until_us`: the last end of a job, or any time not before the last event. */
-struct hr__pool_time hr__by_pool_until(const struct hr__by_pool *by_pool, hr_pool pool, int64_t until_us);
-/* Returns the index of the pool where the job ran last; HR_NONE if it never ran. */
-uint32_t hr__by_pool_of(const struct hr__by_pool *by_pool, hr_job job);
+static inline struct hr__pool_time hr__by_pool_until(const struct hr__by_pool *by_pool, hr_pool pool,
+                                                     int64_t until_us) {
+  const struct hr__usage_pool *self = &by_pool->pools[pool.id];
+  return self->until_us <= until_us ? hr__pool_time_at(self, until_us) : self->at_last_end;
+}
 
 /* ---- Usage of the cluster ------------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@
 
 #include "report/page/page.h"
 
+#include "headroom/policy.h"
 #include "headroom/unstable/exports.h"
 #include "report/metrics/buckets.h"
 #include "report/metrics/usage.h"
@@ -466,6 +467,16 @@ static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
   hr__page_close(json, ']');
 }
 
+/* Writes the words of each wait reason. */
+static void put_wait_reasons(struct hr__page_json *json) {
+  hr__page_open(json, "wait_reasons", '{');
+  for (unsigned i = HR_WAIT_REASON_NONE + 1; i < HR_N_WAIT_REASONS; i++) {
+    enum hr_wait_reason_kind reason = (enum hr_wait_reason_kind)i;
+    hr__page_text(json, hr_wait_reason_name(reason), hr_wait_reason_words(reason));
+  }
+  hr__page_close(json, '}');
+}
+
 static enum hr_status put_document(const struct hr_page *page, struct hr__page_json *json, struct blocks *blocks) {
   hr__page_open(json, NULL, '{');
   hr__page_count(json, "format", 1);
@@ -477,6 +488,7 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   if (page->plan) put_json_text(json, "plan", page->plan);
   if (page->sweep) put_json_text(json, "sweep", page->sweep);
   if (page->why) put_json_text(json, "why", page->why);
+  if (page->why) put_wait_reasons(json);
   if (page->workload) put_json_text(json, "workload", page->workload);
   put_baseline(page, json);
   put_notes(page, json);

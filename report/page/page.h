@@ -5,7 +5,6 @@
 #include "headroom/sim.h"
 #include "headroom/unstable/exports.h"
 #include "report/page/page_writer.h"
-#include "sim/market/market.h"
 
 #include <stdlib.h>
 
@@ -32,6 +31,12 @@ static inline int64_t hr__page_span_us(const struct hr__page_grid *grid, uint32_
   return left_us < grid->width_us ? left_us : grid->width_us;
 }
 
+/* Returns the end of the part of an interval up to `to_us` that lies in bucket `i`. */
+static inline int64_t hr__page_part_end_us(const struct hr__page_grid *grid, uint32_t i, int64_t to_us) {
+  int64_t end_us = (i + INT64_C(1)) * grid->width_us;
+  return i + 1 == grid->n || to_us < end_us ? to_us : end_us;
+}
+
 /* Exact sums by bucket. The cost of an interval does not depend on how many buckets it spans. */
 struct hr__page_sums {
   hr_amount *sum;  /* [n] */
@@ -52,10 +57,6 @@ static inline void hr__page_sums_finish(struct hr__page_sums *sums) {
 /* Adds a constant rate during an interval: rate x microseconds. */
 void hr__page_hold(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                    hr_amount rate);
-/* Adds milli-GPUs x price during an interval. Cost: one step per bucket if the price varies, so it is meant for prices
-   that change at most a few times per bucket. */
-void hr__page_hold_priced(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
-                          hr_amount milli, const struct hr__price_sums *prices);
 /* Spreads an amount evenly over an interval without losing a unit; puts all of it at `from_us` if the interval is
    empty. */
 void hr__page_spread(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
@@ -101,9 +102,7 @@ enum hr_status hr__page_jobs(const struct hr__page_view *view, struct hr__page_j
 enum hr_status hr__page_usage_series(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_json *json);
 
-/* Write an array with one number per bucket: sum / (duration of the bucket x unit), or sum / unit. */
-void hr__page_put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
-                        const struct hr__page_grid *grid, double unit);
+/* Writes an array with one number per bucket: sum / unit. */
 void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
                        const struct hr__page_grid *grid, double unit);
 

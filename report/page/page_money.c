@@ -11,6 +11,7 @@
 
 #include "report/costs/costs.h"
 #include "report/page/page.h"
+#include "sim/market/market.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,22 @@ static hr_amount node_milli(const struct hr_pool_spec *pool) {
   return (hr_amount)pool->gpus_per_node * 1000;
 }
 
+/* Adds milli-GPUs x price during an interval. Cost: one step per bucket if the price varies, so it is meant for prices
+   that change at most a few times per bucket. */
+static void hold_priced(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
+                        hr_amount milli, const struct hr__price_sums *prices) {
+  if (!prices->before) {
+    hr__page_hold(sums, grid, from_us, to_us, milli * prices->market->price_uusd_h);
+    return;
+  }
+  if (from_us >= to_us || !grid->n) return;
+  for (uint32_t i = hr__page_bucket(grid, from_us); from_us < to_us; i++) {
+    int64_t end_us = hr__page_part_end_us(grid, i, to_us);
+    sums->sum[i] += milli * hr__price_sum_between(prices, from_us, end_us);
+    from_us = end_us;
+  }
+}
+
 static void add_window(struct spender *spender, uint32_t pool) {
   const struct hr_pool_spec *spec = pool_of(spender, pool);
   const struct hr__page_grid *grid = &spender->view->grid;
@@ -132,8 +149,8 @@ static void add_window(struct spender *spender, uint32_t pool) {
   int64_t to_us = reserved && spec->market.to_us != HR_NEVER_US ? spec->market.to_us : end_us;
   int64_t after_us = from_us > end_us ? from_us : end_us;
   hr_amount milli = node_milli(spec) * spec->nodes;
-  hr__page_hold_priced(&spender->spending->market[spec->market.market], grid, from_us, to_us < end_us ? to_us : end_us,
-                       milli, &spender->prices[pool]);
+  hold_priced(&spender->spending->market[spec->market.market], grid, from_us, to_us < end_us ? to_us : end_us, milli,
+              &spender->prices[pool]);
   if (to_us > after_us)
     spender->spending->after += milli * hr__price_sum_between(&spender->prices[pool], after_us, to_us);
 }
@@ -146,7 +163,7 @@ static void add_session(struct spender *spender, const struct page_session *sess
   if (session->free) return;
   int64_t length_us = session->to_us - session->since_us;
   int64_t extra_us = hr__billed_us(&market->billing, length_us) - length_us;
-  hr__page_hold_priced(sums, grid, session->since_us, session->to_us, milli, &spender->prices[session->pool]);
+  hold_priced(sums, grid, session->since_us, session->to_us, milli, &spender->prices[session->pool]);
   if (extra_us > 0)
     hr__page_put(sums, grid, session->to_us, milli * extra_us * hr_market_price_at(market, session->to_us));
 }
@@ -169,10 +186,10 @@ static void add_attempt(struct spender *spender, const struct hr_attempt *attemp
   const struct hr__page_grid *grid = &spender->view->grid;
   const struct hr__price_sums *prices = &spender->prices[attempt->pool.id];
   hr_amount milli = paid_milli(spender, attempt);
-  hr__page_hold_priced(&spending->used, grid, attempt->begin_us, attempt->end_us, milli, prices);
+  hold_priced(&spending->used, grid, attempt->begin_us, attempt->end_us, milli, prices);
   if (!spending->tenants.n_rows) return;
   uint32_t row = spending->tenants.row[hr__page_key(spender->view, HR__PAGE_TENANT, attempt)];
-  hr__page_hold_priced(&spending->tenant[row], grid, attempt->begin_us, attempt->end_us, milli, prices);
+  hold_priced(&spending->tenant[row], grid, attempt->begin_us, attempt->end_us, milli, prices);
 }
 
 static enum hr_status split_tenants(struct page_spending *spending, const struct hr__page_view *view) {

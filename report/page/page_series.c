@@ -5,7 +5,6 @@
 
 #include "report/page/page.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 void hr__page_hold(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
@@ -22,26 +21,6 @@ void hr__page_hold(struct hr__page_sums *sums, const struct hr__page_grid *grid,
   sums->rate[last] -= rate;
 }
 
-/* Returns the end of the part of an interval that lies in `bucket`. */
-static int64_t part_end_us(const struct hr__page_grid *grid, uint32_t bucket, int64_t to_us) {
-  int64_t end_us = (bucket + INT64_C(1)) * grid->width_us;
-  return bucket + 1 == grid->n || to_us < end_us ? to_us : end_us;
-}
-
-void hr__page_hold_priced(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
-                          hr_amount milli, const struct hr__price_sums *prices) {
-  if (!prices->before) {
-    hr__page_hold(sums, grid, from_us, to_us, milli * prices->market->price_uusd_h);
-    return;
-  }
-  if (from_us >= to_us || !grid->n) return;
-  for (uint32_t i = hr__page_bucket(grid, from_us); from_us < to_us; i++) {
-    int64_t end_us = part_end_us(grid, i, to_us);
-    sums->sum[i] += milli * hr__price_sum_between(prices, from_us, end_us);
-    from_us = end_us;
-  }
-}
-
 void hr__page_spread(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                      hr_amount amount) {
   if (!grid->n) return;
@@ -52,7 +31,7 @@ void hr__page_spread(struct hr__page_sums *sums, const struct hr__page_grid *gri
   hr_amount done = 0;
   int64_t at_us = from_us;
   for (uint32_t i = hr__page_bucket(grid, from_us); at_us < to_us; i++) {
-    at_us = part_end_us(grid, i, to_us);
+    at_us = hr__page_part_end_us(grid, i, to_us);
     hr_amount so_far = amount * (at_us - from_us) / (to_us - from_us);
     sums->sum[i] += so_far - done;
     done = so_far;
@@ -111,16 +90,6 @@ enum hr_status hr__page_split_make(struct hr__page_split *split, const hr_amount
 const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
                               const struct hr__page_split *split, uint32_t row) {
   return split->key[row] == HR_NONE ? "(others)" : page_key_name(view, dimension, split->key[row]);
-}
-
-void hr__page_put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
-                        const struct hr__page_grid *grid, double unit) {
-  hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < grid->n; i++) {
-    int64_t span_us = hr__page_span_us(grid, i);
-    hr__page_number(json, NULL, span_us > 0 ? (double)sums->sum[i] / ((double)span_us * unit) : (double)NAN);
-  }
-  hr__page_close(json, ']');
 }
 
 void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,

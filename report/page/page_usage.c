@@ -41,6 +41,17 @@ static hr_amount *weigh(const struct hr__page_view *view, enum hr__page_dimensio
   return weight;
 }
 
+/* Writes an array with one number per bucket: sum / (duration of the bucket x unit). */
+static void put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
+                      const struct hr__page_grid *grid, double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < grid->n; i++) {
+    int64_t span_us = hr__page_span_us(grid, i);
+    hr__page_number(json, NULL, span_us > 0 ? (double)sums->sum[i] / ((double)span_us * unit) : (double)NAN);
+  }
+  hr__page_close(json, ']');
+}
+
 static enum hr_status put_rows(const struct hr__page_view *view, struct hr__page_json *json,
                                enum hr__page_dimension dimension, const struct hr__page_split *split) {
   struct hr__page_sums rows[HR__PAGE_ROWS] = {0};
@@ -56,7 +67,7 @@ static enum hr_status put_rows(const struct hr__page_view *view, struct hr__page
     hr__page_sums_close(&rows[row], &view->grid);
     hr__page_open(json, NULL, '{');
     hr__page_text(json, "name", hr__page_row_name(view, dimension, split, row));
-    hr__page_put_means(json, "allocated", &rows[row], &view->grid, 1000);
+    put_means(json, "allocated", &rows[row], &view->grid, 1000);
     hr__page_close(json, '}');
   }
   for (uint32_t row = 0; row < split->n_rows; row++) hr__page_sums_finish(&rows[row]);
@@ -120,10 +131,10 @@ static enum hr_status put_use(const struct hr__page_view *view, struct hr__page_
     for (size_t i = 0; i < view->n_attempts; i++) add_use(&use, &view->grid, &view->attempts[i]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) hr__page_sums_close(all[i], &view->grid);
     hr__page_open(json, "busy", '{');
-    hr__page_put_means(json, "mean", &use.busy, &view->grid, 1000);
+    put_means(json, "mean", &use.busy, &view->grid, 1000);
     hr__page_close(json, '}');
     hr__page_open(json, "useful", '{');
-    hr__page_put_means(json, "mean", &use.useful, &view->grid, 1000);
+    put_means(json, "mean", &use.useful, &view->grid, 1000);
     hr__page_close(json, '}');
     if (view->run->summary->stoppable)
       hr__page_put_sums(json, "lost_gpu_hours", &use.lost, &view->grid, 1000 * 3600.0 * (double)HR_SECOND_US);

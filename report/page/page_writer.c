@@ -40,7 +40,8 @@ static char *put_decimals(char *at, uint64_t scaled, unsigned decimals) {
   return (char *)memcpy(at, end - decimals, decimals) + decimals;
 }
 
-char *hr__put_significant(char *at, double value) {
+/* Writes a finite number with at most six significant digits, without a NUL; returns the end. */
+static char *put_significant(char *at, double value) {
   enum { DIGITS = 6, MAX_DECIMALS = 12 };
   double size = fmin(fabs(value), 9e18);
   char *begin = at;
@@ -112,7 +113,7 @@ void hr__page_number(struct hr__page_json *json, const char *key, double value) 
     return;
   }
   hr__page_begin_value(json, key);
-  hr__out_to(json->out, hr__put_significant(hr__out_room(json->out, HR__NUMBER_BYTES), value));
+  hr__out_to(json->out, put_significant(hr__out_room(json->out, HR__NUMBER_BYTES), value));
 }
 
 /* ---- Bytes --------------------------------------------------------------------------------------- */

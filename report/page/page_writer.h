@@ -56,9 +56,6 @@ static inline void hr__page_usd(struct hr__page_json *json, const char *key, int
   hr__out_millionths(json->out, uusd);
 }
 
-/* Writes a finite number with at most six significant digits, without a NUL; returns the end. */
-char *hr__put_significant(char *at, double value);
-
 /* A binary block next to the document: numbers in little-endian order, compressed by zlib, written in base64. */
 
 struct hr__page_block {

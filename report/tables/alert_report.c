@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Alerts for people (table, Markdown, sentences) and for programs (JSON). */
+/* Alerts as a table, Markdown and sentences. */
 
 #include "report/tables/alert_report.h"
 
@@ -133,38 +133,5 @@ void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alert
     struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
     markdown_row(page, &group);
     i += group.count;
-  }
-}
-
-/* ---- JSON ---------------------------------------------------------------------------------------- */
-
-static void json_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *words = open_memstream(&text, &size);
-  if (words) hr__put_alert_words(words, alert);
-  if (words && fclose(words) == 0)
-    hr__json_text(json, object, "text", text);
-  else
-    json->failed = true;
-  free(text);
-}
-
-void hr__json_alerts(struct hr__json *json, cJSON *root, const struct hr_alerts *alerts, int64_t clock_us) {
-  const struct hr_alert *list;
-  size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
-  if (!alerts) return;
-  cJSON *array = hr__json_array(json, root, "alerts");
-  for (size_t i = 0; i < count; i++) {
-    const struct hr_alert *alert = &list[i];
-    cJSON *inner = hr__json_append(json, array, cJSON_CreateObject());
-    hr__json_text(json, inner, "rule", hr_alert_name(alert->rule));
-    hr__json_text(json, inner, "where", alert->where);
-    hr__json_number(json, inner, "begin_s", seconds(alert->begin_us + clock_us));
-    hr__json_number(json, inner, "end_s", seconds(alert->end_us + clock_us));
-    hr__json_number(json, inner, "duration_s", seconds(length_us(alert)));
-    hr__json_number(json, inner, "value", alert->value);
-    hr__json_count(json, inner, "count", alert->count);
-    json_words(json, inner, alert);
   }
 }

@@ -2,12 +2,11 @@
 #ifndef HR_REPORT_TABLES_ALERT_REPORT_H
 #define HR_REPORT_TABLES_ALERT_REPORT_H
 
-/* Writes alerts as a table, as Markdown, as a sentence and as JSON. `alerts` may be NULL if no alert rules were
-   evaluated; nothing is written then. */
+/* Writes alerts as a table, as Markdown and as a sentence. `alerts` may be NULL if no alert rules were evaluated;
+   nothing is written then. */
 
 #include "base/console.h"
 #include "headroom/report.h"
-#include "report/tables/json_tree.h"
 
 /* Prints a table of the alerts grouped by rule and subject: count, total duration, and the longest one. */
 void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts);
@@ -23,7 +22,5 @@ struct hr__alert_group {
 struct hr__alert_group hr__alert_group_at(const struct hr_alert *list, size_t count);
 /* Writes one sentence about an alert, without a full stop. */
 void hr__put_alert_words(FILE *out, const struct hr_alert *alert);
-/* Adds the array "alerts" to `root`. `clock_us` is added to every time. */
-void hr__json_alerts(struct hr__json *json, cJSON *root, const struct hr_alerts *alerts, int64_t clock_us);
 
 #endif

@@ -11,10 +11,6 @@
 
 /* ---- Values -------------------------------------------------------------------------------------- */
 
-void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const char *text) {
-  if (!cJSON_AddRawToObject(object, key, text)) json->failed = true;
-}
-
 void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const char *text) {
   if (!text) {
     hr__json_null(json, object, key);

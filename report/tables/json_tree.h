@@ -20,7 +20,9 @@ struct hr__json {
 /* ---- Values -------------------------------------------------------------------------------------- */
 
 /* Adds JSON text as a value. */
-void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const char *text);
+static inline void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const char *text) {
+  if (!cJSON_AddRawToObject(object, key, text)) json->failed = true;
+}
 static inline void hr__json_null(struct hr__json *json, cJSON *object, const char *key) {
   hr__json_raw(json, object, key, "null");
 }
@@ -58,6 +60,12 @@ static inline cJSON *hr__json_array(struct hr__json *json, cJSON *object, const 
   if (!child) json->failed = true;
   return child;
 }
+/* Adds `item`, which the object owns afterwards; `item` may be NULL if out of memory. */
+static inline void hr__json_add(struct hr__json *json, cJSON *object, const char *key, cJSON *item) {
+  if (item && cJSON_AddItemToObject(object, key, item)) return;
+  cJSON_Delete(item);
+  json->failed = true;
+}
 /* Appends `item`, which the array owns afterwards; `item` may be NULL if out of memory. Returns it, or NULL. */
 static inline cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON *item) {
   if (item && cJSON_AddItemToArray(array, item)) return item;
@@ -67,9 +75,15 @@ static inline cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON 
 }
 
 /* ---- Parts of reports (summary_json.c) ----------------------------------------------------------- */
-/* Add a seed: a number up to 2^53, beyond that a string, since many readers have only doubles. */
-void hr__json_seed(struct hr__json *json, cJSON *object, const char *key, uint64_t seed);
-void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed);
+/* Returns a seed: a number up to 2^53, beyond that a string, since many readers have only doubles. NULL if out of
+   memory. */
+cJSON *hr__json_make_seed(uint64_t seed);
+static inline void hr__json_seed(struct hr__json *json, cJSON *object, const char *key, uint64_t seed) {
+  hr__json_add(json, object, key, hr__json_make_seed(seed));
+}
+static inline void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed) {
+  hr__json_append(json, array, hr__json_make_seed(seed));
+}
 /* Adds the value of each parameter of the policy. */
 void hr__json_params(struct hr__json *json, cJSON *object, const struct hr_policy_choice *choice);
 /* Appends notes. */

@@ -18,42 +18,33 @@ static uint8_t height_of(hr__wide sum, hr__wide max, uint8_t steps) {
   return height ? height : 1;
 }
 
-/* Returns the buckets of cell `i`: [*from, *to). */
-static void cell_buckets(uint32_t n_cells, uint32_t n_buckets, uint32_t i, uint32_t *from, uint32_t *to) {
-  *from = (uint32_t)((uint64_t)i * n_buckets / n_cells);
-  *to = (uint32_t)((uint64_t)(i + 1) * n_buckets / n_cells);
-}
-
-static uint32_t count_cells(const struct hr__buckets *closed) {
-  return closed->n < HR__SPARK_CELLS ? closed->n : HR__SPARK_CELLS;
-}
-
-void hr__sparkline_of_means(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top) {
-  line->n = count_cells(closed);
-  line->blank_zeros = false;
-  for (uint32_t i = 0; i < line->n; i++) {
-    uint32_t from, to;
-    hr__wide sum = 0;
-    int64_t passed_us = 0;
-    cell_buckets(line->n, closed->n, i, &from, &to);
-    for (uint32_t k = from; k < to; k++) {
-      sum += closed->bucket[k].sum;
-      passed_us += hr__buckets_span_us(closed, k);
-    }
-    line->height[i] = height_of(sum, (hr__wide)top * (uint64_t)passed_us, STEPS);
+/* Returns the height of a cell with the buckets [from, to). */
+static uint8_t mean_height(const struct hr__buckets *closed, uint32_t from, uint32_t to, uint64_t top) {
+  hr__wide sum = 0;
+  int64_t passed_us = 0;
+  for (uint32_t i = from; i < to; i++) {
+    sum += closed->bucket[i].sum;
+    passed_us += hr__buckets_span_us(closed, i);
   }
+  return height_of(sum, (hr__wide)top * (uint64_t)passed_us, STEPS);
 }
 
-void hr__sparkline_of_peaks(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top) {
-  line->n = count_cells(closed);
+static uint8_t peak_height(const struct hr__buckets *closed, uint32_t from, uint32_t to, uint64_t top) {
+  uint64_t max = 0;
+  for (uint32_t i = from; i < to; i++)
+    if (closed->bucket[i].max > max) max = closed->bucket[i].max;
+  return height_of(max, top, STEPS);
+}
+
+void hr__sparkline_of_buckets(struct hr__sparkline *line, enum hr__spark_value value, const struct hr__buckets *closed,
+                              uint64_t top) {
+  line->n = closed->n < HR__SPARK_CELLS ? closed->n : HR__SPARK_CELLS;
   line->blank_zeros = false;
   for (uint32_t i = 0; i < line->n; i++) {
-    uint32_t from, to;
-    uint64_t max = 0;
-    cell_buckets(line->n, closed->n, i, &from, &to);
-    for (uint32_t k = from; k < to; k++)
-      if (closed->bucket[k].max > max) max = closed->bucket[k].max;
-    line->height[i] = height_of(max, top, STEPS);
+    uint32_t from = (uint32_t)((uint64_t)i * closed->n / line->n);
+    uint32_t to = (uint32_t)((uint64_t)(i + 1) * closed->n / line->n);
+    line->height[i] =
+        value == HR__SPARK_PEAKS ? peak_height(closed, from, to, top) : mean_height(closed, from, to, top);
   }
 }
 

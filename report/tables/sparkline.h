@@ -15,10 +15,12 @@ struct hr__sparkline {
   uint8_t height[HR__SPARK_CELLS];
 };
 
-/* Set the height of each cell to the mean, or the maximum, of the value in its part of the time, relative to `top`.
-   Only a value that is always 0 has the lowest bar. */
-void hr__sparkline_of_means(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top);
-void hr__sparkline_of_peaks(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top);
+enum hr__spark_value { HR__SPARK_MEANS, HR__SPARK_PEAKS };
+
+/* Sets the height of each cell to the mean or the maximum of the value in its part of the time, relative to `top`. Only
+   a value that is always 0 has the lowest bar. */
+void hr__sparkline_of_buckets(struct hr__sparkline *line, enum hr__spark_value value, const struct hr__buckets *closed,
+                              uint64_t top);
 /* Sets one cell per count, at most HR__SPARK_CELLS; a count of 0 is blank, any other is visible. */
 void hr__sparkline_of_counts(struct hr__sparkline *line, const uint64_t *counts, uint32_t count, uint64_t top);
 /* Prints the line below a metric of the table, followed by the value of `top`. */

@@ -53,21 +53,10 @@ static void put_policy(struct hr__json *json, cJSON *root, const struct hr_polic
   hr__json_params(json, policy, choice);
 }
 
-static cJSON *make_seed(uint64_t seed) {
+cJSON *hr__json_make_seed(uint64_t seed) {
   char buffer[HR__NUMBER_BYTES];
   *hr__put_u64(buffer, seed) = '\0';
   return seed <= EXACT_IN_DOUBLE ? cJSON_CreateRaw(buffer) : cJSON_CreateString(buffer);
-}
-
-void hr__json_seed(struct hr__json *json, cJSON *object, const char *key, uint64_t seed) {
-  cJSON *item = make_seed(seed);
-  if (item && cJSON_AddItemToObject(object, key, item)) return;
-  cJSON_Delete(item);
-  json->failed = true;
-}
-
-void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed) {
-  hr__json_append(json, array, make_seed(seed));
 }
 
 static void put_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
@@ -335,6 +324,39 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
   hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
+/* ---- Alerts ---------------------------------------------------------------------------------------- */
+
+static void put_alert_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *words = open_memstream(&text, &size);
+  if (words) hr__put_alert_words(words, alert);
+  if (words && fclose(words) == 0)
+    hr__json_text(json, object, "text", text);
+  else
+    json->failed = true;
+  free(text);
+}
+
+static void put_alerts(struct hr__json *json, cJSON *root, const struct hr_alerts *alerts, int64_t clock_us) {
+  const struct hr_alert *list;
+  size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
+  if (!alerts) return;
+  cJSON *array = hr__json_array(json, root, "alerts");
+  for (size_t i = 0; i < count; i++) {
+    const struct hr_alert *alert = &list[i];
+    cJSON *inner = hr__json_append(json, array, cJSON_CreateObject());
+    hr__json_text(json, inner, "rule", hr_alert_name(alert->rule));
+    hr__json_text(json, inner, "where", alert->where);
+    hr__json_number(json, inner, "begin_s", hr__seconds(alert->begin_us + clock_us));
+    hr__json_number(json, inner, "end_s", hr__seconds(alert->end_us + clock_us));
+    hr__json_number(json, inner, "duration_s", hr__seconds(alert->end_us - alert->begin_us));
+    hr__json_number(json, inner, "value", alert->value);
+    hr__json_count(json, inner, "count", alert->count);
+    put_alert_words(json, inner, alert);
+  }
+}
+
 /* ---- Summary ------------------------------------------------------------------------------------- */
 
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
@@ -348,7 +370,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_fairness(json, root, &summary->fairness);
   put_fragmentation(json, root, summary);
   put_markets(json, root, summary);
-  hr__json_alerts(json, root, label->alerts, label->clock_us);
+  put_alerts(json, root, label->alerts, label->clock_us);
   put_evidence(json, root, summary);
   put_remarks(json, root, label);
 }

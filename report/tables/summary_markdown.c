@@ -115,10 +115,11 @@ static void put_timeline(struct summary_markdown_page *page) {
   char duration[HR__NUMBER_BYTES];
   if (!timeline || timeline->waiting.until_us == 0) return;
   fputs("\n```text\nallocated GPUs (mean)\n", page->console.out);
-  hr__sparkline_of_means(&line, &timeline->allocated_milli, hr__timeline_summary_gpus(timeline) * 1000);
+  hr__sparkline_of_buckets(&line, HR__SPARK_MEANS, &timeline->allocated_milli,
+                           hr__timeline_summary_gpus(timeline) * 1000);
   hr__put_sparkline(&page->console, &line, hr__timeline_summary_gpus(timeline));
   fputs("waiting jobs (maximum)\n", page->console.out);
-  hr__sparkline_of_peaks(&line, &timeline->waiting, page->summary->queue_max);
+  hr__sparkline_of_buckets(&line, HR__SPARK_PEAKS, &timeline->waiting, page->summary->queue_max);
   hr__put_sparkline(&page->console, &line, page->summary->queue_max);
   hr__duration_text((double)timeline->waiting.until_us / 1e6 / line.n, duration);
   fprintf(page->console.out, "each bar covers %s\n```\n", duration);

@@ -178,7 +178,7 @@ static void put_fragmentation(struct hr__console *table, const struct hr_summary
 static void put_gpu_timeline(struct hr__console *table, const struct hr_timeline_summary *timeline) {
   struct hr__sparkline line;
   uint64_t gpus = hr__timeline_summary_gpus(timeline);
-  hr__sparkline_of_means(&line, &timeline->allocated_milli, gpus * 1000);
+  hr__sparkline_of_buckets(&line, HR__SPARK_MEANS, &timeline->allocated_milli, gpus * 1000);
   hr__put_sparkline(table, &line, gpus);
 }
 
@@ -186,7 +186,7 @@ static void put_queue_timeline(struct hr__console *table, const struct hr_timeli
                                uint64_t queue_max) {
   struct hr__sparkline line;
   char duration[HR__NUMBER_BYTES];
-  hr__sparkline_of_peaks(&line, &timeline->waiting, queue_max);
+  hr__sparkline_of_buckets(&line, HR__SPARK_PEAKS, &timeline->waiting, queue_max);
   hr__put_sparkline(table, &line, queue_max);
   hr__duration_text((double)timeline->waiting.until_us / 1e6 / line.n, duration);
   hr__put_label(table, "");

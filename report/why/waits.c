@@ -32,7 +32,13 @@ struct wait_member {
   int64_t begin_us;
 };
 
+/* What jobs of a group have in common: GPUs and request; tenant and tier. */
+struct wait_key {
+  uint64_t asks, of;
+};
+
 struct wait_group {
+  struct wait_key key; /* of groups by request */
   struct wait_clock *clocks;
   struct wait_member *members;
   int64_t *noted; /* [members_capacity][clocks_capacity]: clocks when the member joined */
@@ -54,15 +60,6 @@ static inline int64_t wait_group_part_us(const struct wait_group *group, uint32_
 #define NOT_WAITING HR_NONE
 #define JUST_WAITING (HR_NONE - 1)
 
-/* Hash table of groups by request: open addressing, at most half full. */
-struct wait_keys {
-  struct wait_key {
-    uint64_t asks, of; /* GPUs and request; tenant and tier */
-    uint32_t group;    /* group + 1; 0: empty */
-  } * slots;
-  uint32_t n_slots, count;
-};
-
 struct hr_waits {
   const struct hr_trace *trace;
   bool each, failed, begun, by_tenant;
@@ -77,7 +74,7 @@ struct hr_waits {
   struct wait_group *groups;
   uint32_t *active; /* groups with members */
   uint32_t n_groups, n_active, groups_capacity, active_capacity, first_free;
-  struct wait_keys keys;
+  struct hr__hash by_key; /* groups by request */
   /* Results. */
   struct hr_wait *waits;
   struct hr_wait_part *parts;
@@ -189,11 +186,7 @@ static uint32_t waits_watched(const struct hr_waits *waits, hr_job job) {
 /* ---- Groups -------------------------------------------------------------------------------------- */
 
 static uint32_t make_group(struct hr_waits *waits) {
-  if (waits->n_groups == waits->groups_capacity) {
-    struct wait_group *grown = hr__grown(waits->groups, &waits->groups_capacity, sizeof *grown);
-    if (!grown) return HR_NONE;
-    waits->groups = grown;
-  }
+  if (!HR__ARRAY_HAS_ROOM(waits->groups, waits->n_groups, waits->groups_capacity)) return HR_NONE;
   waits->groups[waits->n_groups] = (struct wait_group){.running = HR_NONE, .active_at = HR_NONE};
   return waits->n_groups++;
 }
@@ -218,41 +211,19 @@ static struct wait_key key_of(const struct hr_waits *waits, const struct hr_view
   uint32_t request = requests ? requests->of_job[job.id] : hr_cluster_accept_class(view->cluster, job);
   uint32_t tenant = waits->by_tenant && waits->trace->tenant ? waits->trace->tenant[job.id] : 0;
   uint32_t tier = hr_cluster_any_within(view->cluster) ? (uint32_t)hr_cluster_locality(view->cluster, job).tier : 0;
-  return (struct wait_key){(uint64_t)waits->trace->gpus[job.id] << 32 | request, (uint64_t)tenant << 32 | tier, 0};
-}
-
-static struct wait_key *slot_of(const struct wait_keys *keys, const struct wait_key *key) {
-  uint32_t mask = keys->n_slots - 1;
-  uint32_t at = (uint32_t)hr__digest_add(hr__digest_add(HR__DIGEST_SEED, key->asks), key->of) & mask;
-  while (keys->slots[at].group && (keys->slots[at].asks != key->asks || keys->slots[at].of != key->of))
-    at = (at + 1) & mask;
-  return &keys->slots[at];
-}
-
-/* Grows the table if it is half full. */
-static bool make_slots(struct wait_keys *keys) {
-  if (2 * keys->count < keys->n_slots) return true;
-  struct wait_keys grown = {.n_slots = keys->n_slots ? 2 * keys->n_slots : 64, .count = keys->count};
-  grown.slots = calloc(grown.n_slots, sizeof *grown.slots);
-  if (!grown.slots) return false;
-  for (uint32_t i = 0; i < keys->n_slots; i++)
-    if (keys->slots[i].group) *slot_of(&grown, &keys->slots[i]) = keys->slots[i];
-  free(keys->slots);
-  *keys = grown;
-  return true;
+  return (struct wait_key){(uint64_t)waits->trace->gpus[job.id] << 32 | request, (uint64_t)tenant << 32 | tier};
 }
 
 static uint32_t shared_group(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
   struct wait_key key = key_of(waits, view, job);
-  if (!make_slots(&waits->keys)) return HR_NONE;
-  struct wait_key *slot = slot_of(&waits->keys, &key);
-  if (slot->group) return slot->group - 1;
+  uint32_t hash = (uint32_t)hr__digest_add(hr__digest_add(HR__DIGEST_SEED, key.asks), key.of);
+  struct hr__hash_cursor at;
+  for (uint32_t i = hr__hash_first(&waits->by_key, hash, &at); i != HR_NONE; i = hr__hash_next(&waits->by_key, &at))
+    if (waits->groups[i].key.asks == key.asks && waits->groups[i].key.of == key.of) return i;
   uint32_t number = make_group(waits);
-  if (number == HR_NONE) return HR_NONE;
+  if (number == HR_NONE || !hr__hash_add(&waits->by_key, NULL, hash, number)) return HR_NONE;
+  waits->groups[number].key = key;
   waits->groups[number].watched = HR_NONE;
-  *slot = key;
-  slot->group = number + 1;
-  waits->keys.count++;
   return number;
 }
 
@@ -307,7 +278,7 @@ void hr_waits_destroy(struct hr_waits *waits) {
   for (uint32_t i = 0; i < waits->n_groups; i++) wait_group_finish(&waits->groups[i]);
   free(waits->groups);
   free(waits->active);
-  free(waits->keys.slots);
+  hr__hash_finish(&waits->by_key);
   free(waits->arrivals);
   free(waits->group_of);
   free(waits->member_of);
@@ -320,19 +291,11 @@ void hr_waits_destroy(struct hr_waits *waits) {
   free(waits);
 }
 
-/* Makes space for one more item; returns false if out of memory. */
-static bool has_room(void **list, uint32_t count, uint32_t *capacity, size_t bytes) {
-  if (count < *capacity) return true;
-  void *grown = hr__grown(*list, capacity, bytes);
-  if (grown) *list = grown;
-  return grown != NULL;
-}
-
 /* ---- End of waits -------------------------------------------------------------------------------- */
 
 /* Inserts a part, longest first. */
 static bool add_part(struct hr_waits *waits, struct hr_wait *wait, struct hr_wait_part part) {
-  if (!has_room((void **)&waits->parts, waits->n_parts, &waits->parts_capacity, sizeof *waits->parts)) return false;
+  if (!HR__ARRAY_HAS_ROOM(waits->parts, waits->n_parts, waits->parts_capacity)) return false;
   uint32_t at = waits->n_parts++;
   for (; at > wait->first_part && waits->parts[at - 1].us < part.us; at--) waits->parts[at] = waits->parts[at - 1];
   waits->parts[at] = part;
@@ -350,7 +313,7 @@ static bool add_wait(struct hr_waits *waits, const struct wait_group *group, uin
                          .is_first = !waits->has_started[waiting_member->job.id],
                          .is_open = is_open};
   if (wait.begin_us == wait.end_us) return true;
-  if (!has_room((void **)&waits->waits, waits->n_waits, &waits->waits_capacity, sizeof *waits->waits)) return false;
+  if (!HR__ARRAY_HAS_ROOM(waits->waits, waits->n_waits, waits->waits_capacity)) return false;
   for (uint32_t i = 0; i < group->n_clocks; i++) {
     const struct wait_clock *clock = &group->clocks[i];
     int64_t part_us = wait_group_part_us(group, member, i);
@@ -392,7 +355,7 @@ static void begin(struct hr_waits *waits, const struct hr_view *view) {
 
 static void note_arrival(struct hr_waits *waits, hr_job job) {
   waits->group_of[job.id] = JUST_WAITING;
-  if (has_room((void **)&waits->arrivals, waits->n_arrivals, &waits->arrivals_capacity, sizeof *waits->arrivals))
+  if (HR__ARRAY_HAS_ROOM(waits->arrivals, waits->n_arrivals, waits->arrivals_capacity))
     waits->arrivals[waits->n_arrivals++] = job;
   else
     waits->failed = true;
@@ -424,9 +387,7 @@ static bool join(struct hr_waits *waits, const struct hr_view *view, hr_job job)
   uint32_t number = waits_group_for(waits, view, job);
   struct wait_group *group = number == HR_NONE ? NULL : &waits->groups[number];
   uint32_t member = group ? wait_group_join(group, job, view->now_us) : HR_NONE;
-  if (member == HR_NONE ||
-      !has_room((void **)&waits->active, waits->n_active, &waits->active_capacity, sizeof *waits->active))
-    return false;
+  if (member == HR_NONE || !HR__ARRAY_HAS_ROOM(waits->active, waits->n_active, waits->active_capacity)) return false;
   waits->group_of[job.id] = number;
   waits->member_of[job.id] = member;
   if (group->active_at != HR_NONE) return true;
@@ -449,8 +410,7 @@ static bool log_reason(struct hr_waits *waits, uint32_t watched, const struct hr
     return true;
   }
   end_segment(waits, watched, now_us);
-  bool roomy =
-      has_room((void **)&waits->segments, waits->n_segments, &waits->segments_capacity, sizeof *waits->segments);
+  bool roomy = HR__ARRAY_HAS_ROOM(waits->segments, waits->n_segments, waits->segments_capacity);
   if (!roomy || !waits->segments) return false;
   waits->segments[waits->n_segments++] = (struct hr_wait_segment){.job = waits->watched[watched],
                                                                   .begin_us = now_us,

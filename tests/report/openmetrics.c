@@ -2,7 +2,6 @@
 /* Metrics read back: the text is valid OpenMetrics, and its values for jobs, GPUs and nodes, which come from their
    histories, agree with the counts and the summary of the run. */
 
-#include "report/exports/openmetrics.h"
 #include "exported.h"
 #include "harness.h"
 #include "output_files.h"
@@ -290,7 +289,103 @@ static void shared_gpus(void) {
   exported_finish(&exported);
 }
 
-/* The up times of nodes agree with the GPU count of the run. */
+/* ---- Walks over the history ------------------------------------------------------------------------- */
+
+static int64_t overlap_us(int64_t begin_us, int64_t end_us, int64_t from_us, int64_t to_us) {
+  if (begin_us < from_us) begin_us = from_us;
+  if (end_us > to_us) end_us = to_us;
+  return end_us > begin_us ? end_us - begin_us : 0;
+}
+
+/* Returns how long a node was up between two times. */
+static int64_t up_us(const struct hr_pool_spec *pool, uint32_t node, int64_t from_us, int64_t to_us) {
+  const struct hr_node_change *changes;
+  size_t n_changes = hr_history_changes(exported.history, &changes);
+  bool up = !hr_market_is_elastic(pool->market.market) && pool->market.from_us <= 0;
+  int64_t since_us = 0, sum_us = 0;
+  for (size_t i = 0; i < n_changes; i++) {
+    if (changes[i].node.id != node) continue;
+    bool begins = changes[i].kind == HR_EVENT_NODE_UP;
+    bool ends = changes[i].kind == HR_EVENT_NODE_DOWN || changes[i].kind == HR_EVENT_RELEASE;
+    if (up && ends) sum_us += overlap_us(since_us, changes[i].at_us, from_us, to_us);
+    if (!up && begins) since_us = changes[i].at_us;
+    if (begins || ends) up = begins;
+  }
+  return sum_us + (up ? overlap_us(since_us, hr_history_end_us(exported.history), from_us, to_us) : 0);
+}
+
+/* Returns the GPU time of jobs in a pool, or on one of its nodes, between two times. */
+static double held_milli_us(uint32_t pool, uint32_t node, int64_t from_us, int64_t to_us) {
+  const struct hr_attempt *attempts;
+  size_t n_attempts = hr_history_attempts(exported.history, &attempts);
+  double sum = 0;
+  for (size_t i = 0; i < n_attempts; i++) {
+    const struct hr_slice *slices = hr_history_slices(exported.history, &attempts[i]);
+    uint64_t milli = node == HR_NONE ? attempts[i].gpu_milli : 0;
+    if (attempts[i].pool.id != pool) continue;
+    for (uint32_t k = 0; node != HR_NONE && k < attempts[i].n_slices; k++)
+      if (slices[k].node.id == node) milli += slices[k].gpu_milli;
+    sum += (double)milli * (double)overlap_us(attempts[i].begin_us, attempts[i].end_us, from_us, to_us);
+  }
+  return sum;
+}
+
+/* Checks a share of a pool, or of its node `node`, in the step that ends at the sample. */
+static void check_share(const struct sample *sample, uint32_t pool, uint32_t first, uint32_t node, int64_t step_us) {
+  const struct hr_pool_spec *spec = &exported.run.cluster->pools[pool];
+  int64_t to_us = llround(sample->at_s * 1e6) - exported.trace->origin_us;
+  double up = 0;
+  for (uint32_t i = first; i < first + spec->nodes; i++)
+    if (node == HR_NONE || node == i) up += (double)up_us(spec, i, to_us - step_us, to_us);
+  CU_ASSERT(up > 0);
+  near(sample->value, held_milli_us(pool, node, to_us - step_us, to_us) / (up * 1000 * spec->gpus_per_node));
+}
+
+/* Every share is that of a walk over the history, and no step in which nodes were up lacks one. */
+static void shares_are_those_of_a_walk(int64_t step_us, enum hr_metrics_place place) {
+  const struct hr_cluster_spec *cluster = exported.run.cluster;
+  int64_t end_us = hr_history_end_us(exported.history);
+  size_t n_shares = 0, n_up = 0;
+  write_and_read(step_us, place);
+  for (uint32_t pool = 0, first = 0; pool < cluster->n_pools; first += cluster->pools[pool++].nodes) {
+    char label[120];
+    snprintf(label, sizeof label, "pool=\"%.100s\"", cluster->pools[pool].name);
+    for (size_t i = 0; i < n_samples; i++) {
+      if (strcmp(samples[i].name, "headroom_gpu_allocated_ratio") != 0 || !strstr(samples[i].labels, label)) continue;
+      const char *host = strstr(samples[i].labels, "Hostname=\"node-");
+      CU_ASSERT_FATAL((host != NULL) == (place == HR_METRICS_BY_NODE));
+      uint32_t node = host ? (uint32_t)strtoul(host + strlen("Hostname=\"node-"), NULL, 10) : HR_NONE;
+      check_share(&samples[i], pool, first, node, step_us);
+      n_shares++;
+    }
+    for (int64_t at_us = 0; at_us < end_us; at_us += step_us) {
+      size_t n_nodes_up = 0;
+      for (uint32_t i = first; i < first + cluster->pools[pool].nodes; i++)
+        n_nodes_up += up_us(&cluster->pools[pool], i, at_us, at_us + step_us) > 0;
+      n_up += place == HR_METRICS_BY_NODE ? n_nodes_up : n_nodes_up > 0;
+    }
+  }
+  CU_ASSERT_EQUAL(n_shares, n_up);
+  forget();
+}
+
+/* The walk itself agrees with the GPU count of the run. */
+static void a_walk_finds_the_counts(void) {
+  const struct hr_cluster_spec *cluster = exported.run.cluster;
+  const struct hr_count_change *changes;
+  size_t n_changes = hr_counts_changes(exported.counts, &changes);
+  int64_t end_us = hr_history_end_us(exported.history);
+  double up = 0, counted = 0;
+  uint32_t node = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    for (uint32_t end = node + cluster->pools[i].nodes; node < end; node++)
+      up += (double)up_us(&cluster->pools[i], node, 0, end_us) * 1000 * cluster->pools[i].gpus_per_node;
+  for (size_t i = 0; i < n_changes; i++)
+    counted += (double)changes[i].total_milli *
+               (double)((i + 1 < n_changes ? changes[i + 1].at_us : end_us) - changes[i].at_us);
+  near(up, counted);
+}
+
 static void nodes_are_up(void) {
   static const char *const scenarios[] = {"demo", "reserved-spot-mix", "spot-v100", "agency"};
   for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
@@ -299,23 +394,9 @@ static void nodes_are_up(void) {
         real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
       continue;
     exported_make(&exported, scenarios[s], NULL, 0);
-    struct hr__node_times times;
-    CU_ASSERT_EQUAL_FATAL(hr__node_times_init(&times, &exported.run), HR_OK);
-    const struct hr_count_change *changes;
-    size_t n_changes = hr_counts_changes(exported.counts, &changes);
-    int64_t end_us = hr_history_end_us(exported.history);
-    double up = 0, counted = 0;
-    uint32_t node = 0;
-    for (uint32_t i = 0; i < exported.run.cluster->n_pools; i++)
-      for (uint32_t end = node + exported.run.cluster->pools[i].nodes; node < end; node++)
-        for (uint32_t k = times.first[node]; k < times.first[node + 1]; k++)
-          up += (double)(times.times[k].to_us - times.times[k].from_us) * 1000 *
-                exported.run.cluster->pools[i].gpus_per_node;
-    for (size_t i = 0; i < n_changes; i++)
-      counted += (double)changes[i].total_milli *
-                 (double)((i + 1 < n_changes ? changes[i + 1].at_us : end_us) - changes[i].at_us);
-    near(up, counted);
-    hr__node_times_finish(&times);
+    a_walk_finds_the_counts();
+    shares_are_those_of_a_walk(23 * 3600 * HR_SECOND_US + 1234567, HR_METRICS_BY_POOL);
+    shares_are_those_of_a_walk(59 * 3600 * HR_SECOND_US + 7654321, HR_METRICS_BY_NODE);
     exported_finish(&exported);
   }
 }

@@ -36,19 +36,27 @@ static void numbers_have_six_digits(void) {
                {-0.25, "-0.25"},
                {0.9999996, "1"},
                {10.05, "10.05"}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char text[HR__NUMBER_BYTES + 1];
-    *hr__put_significant(text, cases[i].value) = '\0';
-    CU_ASSERT_STRING_EQUAL(text, cases[i].text);
-  }
+  struct hr__out out;
+  CU_ASSERT_EQUAL_FATAL(hr__out_open(&out, files_path("numbers.json"), NULL), HR_OK);
+  struct hr__page_json json = {.out = &out};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) hr__page_number(&json, NULL, cases[i].value);
+  for (int exponent = -11; exponent < 17; exponent++)
+    for (int i = 1; i < 2000; i += 7) hr__page_number(&json, NULL, i * pow(10, exponent) / 3);
+  hr__page_number(&json, NULL, (double)NAN);
+  CU_ASSERT_EQUAL_FATAL(hr__out_commit(&out, NULL), HR_OK);
+  char *text = files_read(files_path("numbers.json")), *at = strtok(text, ",");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++, at = strtok(NULL, ","))
+    CU_ASSERT_STRING_EQUAL(at, cases[i].text);
   for (int exponent = -11; exponent < 17; exponent++) {
-    for (int i = 1; i < 2000; i += 7) {
+    for (int i = 1; i < 2000; i += 7, at = strtok(NULL, ",")) {
       double value = i * pow(10, exponent) / 3;
-      char text[HR__NUMBER_BYTES + 1];
-      *hr__put_significant(text, value) = '\0';
-      CU_ASSERT_TRUE(fabs(strtod(text, NULL) - value) <= 5.1e-6 * value + 5.1e-13);
+      CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+      CU_ASSERT_TRUE(fabs(strtod(at, NULL) - value) <= 5.1e-6 * value + 5.1e-13);
     }
   }
+  CU_ASSERT_STRING_EQUAL(at, "null");
+  free(text);
+  remove(files_path("numbers.json"));
 }
 
 /* ---- Names ------------------------------------------------------------------------------------------ */

@@ -21,12 +21,12 @@ static void heights(void) {
   static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* rounded to sevenths, at least one unless zero */
   struct hr__buckets buckets = made(16, 8, values, 1);
   struct hr__sparkline means, peaks;
-  hr__sparkline_of_means(&means, &buckets, 1000);
-  hr__sparkline_of_peaks(&peaks, &buckets, 1000);
+  hr__sparkline_of_buckets(&means, HR__SPARK_MEANS, &buckets, 1000);
+  hr__sparkline_of_buckets(&peaks, HR__SPARK_PEAKS, &buckets, 1000);
   CU_ASSERT_EQUAL_FATAL(means.n, 8);
   CU_ASSERT_EQUAL(memcmp(means.height, wanted, 8), 0);
   CU_ASSERT_EQUAL(memcmp(peaks.height, wanted, 8), 0);
-  hr__sparkline_of_peaks(&peaks, &buckets, 0);
+  hr__sparkline_of_buckets(&peaks, HR__SPARK_PEAKS, &buckets, 0);
   CU_ASSERT_EQUAL(peaks.height[7], 0);
   hr__buckets_finish(&buckets);
 }
@@ -41,8 +41,8 @@ static void no_peak_is_hidden(void) {
   hr__buckets_set(&buckets, year_us, 0); /* for no time */
   hr__buckets_close(&buckets, 2 * year_us);
   struct hr__sparkline means, peaks;
-  hr__sparkline_of_means(&means, &buckets, 9);
-  hr__sparkline_of_peaks(&peaks, &buckets, 9);
+  hr__sparkline_of_buckets(&means, HR__SPARK_MEANS, &buckets, 9);
+  hr__sparkline_of_buckets(&peaks, HR__SPARK_PEAKS, &buckets, 9);
   CU_ASSERT_EQUAL_FATAL(peaks.n, HR__SPARK_CELLS);
   uint32_t high = 0;
   for (uint32_t i = 0; i < peaks.n; i++) {
@@ -60,7 +60,7 @@ static void cells_are_of_equal_width(void) {
   for (uint64_t i = 0; i < 600; i++) values[i] = i;
   struct hr__buckets buckets = made(1920, 600, values, 12345678);
   struct hr__sparkline line;
-  hr__sparkline_of_means(&line, &buckets, 599);
+  hr__sparkline_of_buckets(&line, HR__SPARK_MEANS, &buckets, 599);
   CU_ASSERT_EQUAL_FATAL(line.n, HR__SPARK_CELLS);
   for (uint32_t i = 0; i < line.n; i++) {
     double exact = 7 * (10 * i + 4.5) / 599;

@@ -88,7 +88,7 @@ test('alerts and reasons of waits are shown where there are any', () =>
     await page.getByText('Each of the 3 alerts').click();
     await page.locator('#alerts details tbody tr').nth(2).waitFor();
     assert.equal(await page.locator('#alerts details tbody tr').count(), 3);
-    assert.match(await words(page.locator('#why .chart-words')), /^Jobs waited for free GPUs: 75\.0 %; for unfragmented GPUs/);
+    assert.match(await words(page.locator('#why .chart-words')), /^Of the waiting time, 75\.0 % was for free GPUs; 25\.0 % was for a placement: enough GPUs were free/);
     assert.match(await words(page.locator('#why .pair')), /retail\s+9\s+100\s+for free GPUs \(75\.0 %\)/);
   }));
 

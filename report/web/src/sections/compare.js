@@ -116,7 +116,7 @@ const chart = (doc) => {
         type: 'category',
         inverse: true,
         data: names,
-        axisLabel: { color: look.text, width: narrow ? 110 : 240, overflow: 'break' },
+        axisLabel: { color: look.text, width: narrow ? 110 : 240, overflow: 'break', lineHeight: 14 },
       },
       tooltip: {
         trigger: 'item',

@@ -90,6 +90,9 @@ const leftOut = (doc, key, shown) => {
   return all > shown ? el('p', { class: 'note muted' }, `and ${count(all - shown)} more`) : null;
 };
 
+// Labels of bins are long: of these a narrow chart has space for so many.
+const NARROW_LABELS = 8;
+
 const quantileTable = (dist, by) =>
   table(
     `Waits ${WORDS[by]}`,
@@ -150,13 +153,17 @@ export const waits = {
           columns: [{ title: 'wait' }, ...groupsOf(dist, key).map((group) => ({ title: group.name, number: true }))],
           rows: labels.map((label, i) => [label, ...groupsOf(dist, key).map((group) => count(group.counts[i]))]),
         }),
-        draw: (look, { by: key, view }) => ({
+        draw: (look, { by: key, view }, narrow) => ({
           legend: legend(look, { show: key !== 'all' }),
           grid: grid({ top: key === 'all' ? 28 : 56 }),
           xAxis: {
             type: 'category',
             data: inView(labels, view),
-            axisLabel: { color: look.muted, rotate: 40, hideOverlap: true },
+            axisLabel: {
+              color: look.muted,
+              rotate: 40,
+              interval: narrow ? Math.ceil(labels.length / NARROW_LABELS) - 1 : 0,
+            },
             axisLine: { lineStyle: { color: look.line } },
           },
           yAxis: {

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Answers to "why did jobs wait", from the recorded waits: sums by reason, tenant and request size, as tables of 80
+ * columns and as JSON (docs/reference/schemas/why.schema.json, times in seconds). The life of one job as text is in
+ * why_job.c.
+ *
+ * Waits are sorted by job, so each job is summed first and then added to its rows.
+ */
+
+#include "report/why/why.h"
+
+#include "report/costs/apportion.h"
+#include "report/metrics/groups.h"
+#include "report/tables/json_tree.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Sums ---------------------------------------------------------------------------------------- */
+
+/* Waiting time of some jobs by reason, and the same multiplied by the GPUs that each job requested. */
+struct why_row {
+  const char *name;
+  uint64_t jobs;
+  hr_amount us[HR_N_WAIT_REASONS], milli_us[HR_N_WAIT_REASONS];
+  hr_amount all_us, all_milli_us;
+};
+
+/* A job that waited, with the sum of its waits. */
+struct why_job {
+  hr_job job;
+  int64_t us;
+};
+
+struct why_sums {
+  struct why_row all;
+  uint64_t jobs_of[HR_N_WAIT_REASONS]; /* jobs that waited for this reason */
+  hr_amount later_us;                  /* waits after the first start */
+  uint64_t open;                       /* jobs waiting when the run ended */
+  uint64_t rejected;                   /* rejected jobs, which never waited */
+  struct why_row *tenants, *sizes;     /* rows with waits; tenants by time, longest first */
+  size_t n_tenants, n_sizes;
+  struct why_job *jobs; /* by time, longest first */
+  size_t n_jobs;
+};
+
+static void add_wait(const struct hr_why *why, const struct hr_wait *wait, struct why_row *row) {
+  const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
+  uint64_t asked_milli = hr__why_request_milli(why, wait->job);
+  for (uint32_t i = 0; i < wait->n_parts; i++) {
+    hr_amount milli_us = (hr_amount)parts[i].us * asked_milli;
+    row->us[parts[i].reason] += parts[i].us;
+    row->milli_us[parts[i].reason] += milli_us;
+    row->all_us += parts[i].us;
+    row->all_milli_us += milli_us;
+  }
+}
+
+/* Computes the row of one job; quotas are not distinguished. */
+static void job_row(const struct hr_why *why, hr_job job, struct why_row *row) {
+  const struct hr_wait *waits;
+  size_t count = hr_waits_of(why->waits, job, &waits);
+  *row = (struct why_row){.jobs = 1};
+  for (size_t i = 0; i < count; i++) add_wait(why, &waits[i], row);
+}
+
+static void add_row(struct why_row *to, const struct why_row *row) {
+  to->jobs += row->jobs;
+  to->all_us += row->all_us;
+  to->all_milli_us += row->all_milli_us;
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) {
+    to->us[i] += row->us[i];
+    to->milli_us[i] += row->milli_us[i];
+  }
+}
+
+/* Sorts the reasons of a row, longest first; returns their number. */
+static uint32_t order_reasons(const struct why_row *row, enum hr_wait_reason_kind order[HR_N_WAIT_REASONS]) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) {
+    uint32_t at = count;
+    if (row->us[i] == 0) continue;
+    for (; at > 0 && row->us[order[at - 1]] < row->us[i]; at--) order[at] = order[at - 1];
+    order[at] = (enum hr_wait_reason_kind)i;
+    count++;
+  }
+  return count;
+}
+
+/* ---- Summation ----------------------------------------------------------------------------------- */
+
+/* Jobs without a tenant have the last row. */
+static uint32_t tenant_of(const struct hr_why *why, hr_job job) {
+  uint32_t tenant = why->trace->tenant ? why->trace->tenant[job.id] : HR_NONE;
+  return tenant == HR_NONE ? why->trace->tenants.count : tenant;
+}
+
+static bool is_selected(const struct hr_why *why, const struct hr_why_question *question, hr_job job) {
+  if (question->job.id != HR_NONE) return job.id == question->job.id;
+  uint32_t tenant = question->tenant == HR_NONE ? why->trace->tenants.count : question->tenant;
+  return !question->of_tenant || tenant_of(why, job) == tenant;
+}
+
+static void add_job(const struct hr_why *why, struct why_sums *sums, const struct hr_wait *waits, size_t count) {
+  struct why_row row = {.jobs = 1};
+  hr_job job = waits[0].job;
+  for (size_t i = 0; i < count; i++) {
+    add_wait(why, &waits[i], &row);
+    if (!waits[i].is_first) sums->later_us += waits[i].end_us - waits[i].begin_us;
+    sums->open += waits[i].is_open;
+  }
+  for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) sums->jobs_of[i] += row.us[i] > 0;
+  add_row(&sums->all, &row);
+  add_row(&sums->tenants[tenant_of(why, job)], &row);
+  add_row(&sums->sizes[hr__size_of(why->trace->gpus[job.id])], &row);
+  sums->jobs[sums->n_jobs++] = (struct why_job){job, (int64_t)row.all_us};
+}
+
+/* ---- Order --------------------------------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b) {
+  const struct why_job *one = a, *other = b;
+  if (one->us != other->us) return one->us > other->us ? -1 : 1;
+  return one->job.id < other->job.id ? -1 : 1;
+}
+
+static int rows_by_time(const void *a, const void *b) {
+  const struct why_row *one = a, *other = b;
+  if (one->all_us != other->all_us) return one->all_us > other->all_us ? -1 : 1;
+  return strcmp(one->name, other->name);
+}
+
+/* Removes rows without waits; returns how many are left. */
+static size_t drop_empty_rows(struct why_row *rows, size_t count) {
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++)
+    if (rows[i].all_us > 0) rows[kept++] = rows[i];
+  return kept;
+}
+
+static void sort_rows(const struct hr_why *why, struct why_sums *sums) {
+  for (uint32_t i = 0; i <= why->trace->tenants.count; i++)
+    sums->tenants[i].name = i < why->trace->tenants.count ? why->trace->tenants.text[i] : "";
+  for (uint32_t i = 0; i < HR__SIZES; i++) sums->sizes[i].name = hr__size_name(i);
+  sums->n_tenants = drop_empty_rows(sums->tenants, (size_t)why->trace->tenants.count + 1);
+  sums->n_sizes = drop_empty_rows(sums->sizes, HR__SIZES);
+  if (sums->n_tenants > 1) qsort(sums->tenants, sums->n_tenants, sizeof *sums->tenants, rows_by_time);
+  if (sums->n_jobs > 1) qsort(sums->jobs, sums->n_jobs, sizeof *sums->jobs, by_time);
+}
+
+static void sums_finish(struct why_sums *sums) {
+  free(sums->tenants);
+  free(sums->sizes);
+  free(sums->jobs);
+}
+
+/* Sums the waits of all jobs, or of those that the question selects. Returns HR_NO_MEMORY on failure; call
+   sums_finish() in any case. */
+static enum hr_status add_up(const struct hr_why *why, const struct hr_why_question *question, struct why_sums *sums) {
+  const struct hr_wait *waits;
+  size_t count = hr_waits_all(why->waits, &waits), of_job = 0;
+  *sums = (struct why_sums){.all.name = ""};
+  sums->tenants = calloc((size_t)why->trace->tenants.count + 1, sizeof *sums->tenants);
+  sums->sizes = calloc(HR__SIZES, sizeof *sums->sizes);
+  sums->jobs = malloc((count + 1) * sizeof *sums->jobs);
+  if (!sums->tenants || !sums->sizes || !sums->jobs) return HR_NO_MEMORY;
+  for (size_t i = 0; i < count; i += of_job) {
+    for (of_job = 1; i + of_job < count && waits[i + of_job].job.id == waits[i].job.id;) of_job++;
+    if (is_selected(why, question, waits[i].job)) add_job(why, sums, waits + i, of_job);
+  }
+  for (uint32_t i = 0; i < why->trace->n_jobs; i++)
+    sums->rejected += why->result->state[i] == HR_JOB_REJECTED && is_selected(why, question, (hr_job){i});
+  sort_rows(why, sums);
+  return HR_OK;
+}
+
+/* ---- Tables -------------------------------------------------------------------------------------- */
+
+enum { NAME_WIDTH = 15, MAX_TENANTS = 12 };
+
+static double hours_of(hr_amount us) {
+  return (double)us / (3600.0 * (double)HR_SECOND_US);
+}
+
+static const char *gpu_hours_text(hr_amount milli_us, char *buffer) {
+  double hours = hours_of(milli_us) / 1000;
+  return hr__fixed_text(hours, hours < 1000 ? 1 : 0, buffer);
+}
+
+static const char *time_text(hr_amount us, char *buffer) {
+  return hr__duration_text((double)us / (double)HR_SECOND_US, buffer);
+}
+
+static const char *percent_text(hr_amount part, hr_amount all, char *buffer) {
+  hr__fixed_text(all > 0 ? 100 * (double)part / (double)all : 0, 1, buffer);
+  return strcat(buffer, " %");
+}
+
+/* Writes the longest reasons, "capacity 61 %, order 30 %", as many as fit into `room` columns but at least one. */
+static void put_main_reasons(FILE *out, const struct why_row *row, size_t room) {
+  enum hr_wait_reason_kind order[HR_N_WAIT_REASONS];
+  uint32_t count = order_reasons(row, order);
+  for (uint32_t i = 0; i < count; i++) {
+    double share = 100 * (double)row->us[order[i]] / (double)row->all_us;
+    char number[HR__NUMBER_BYTES], text[2 * HR__NUMBER_BYTES];
+    int width = snprintf(text, sizeof text, "%s%s %s %%", i ? ", " : "", hr_wait_reason_name(order[i]),
+                         share < 0.5 ? "<1" : hr__fixed_text(share, 0, number));
+    if (i > 0 && (size_t)width > room) return;
+    fprintf(out, "%s", text);
+    room -= (size_t)width;
+  }
+}
+
+/* ---- By reason ----------------------------------------------------------------------------------- */
+
+static void put_reasons(struct hr__console *console, const struct why_sums *sums) {
+  enum hr_wait_reason_kind order[HR_N_WAIT_REASONS];
+  uint32_t count = order_reasons(&sums->all, order);
+  fprintf(console->out, "\n%s%-*s%10s%14s%10s%14s%10s%s\n", hr__bold(console), NAME_WIDTH + 1, "reason", "jobs",
+          "waited", "share", "GPU hours", "share", hr__plain(console));
+  for (uint32_t i = 0; i < count; i++) {
+    char text[5][HR__NUMBER_BYTES];
+    enum hr_wait_reason_kind reason = order[i];
+    fprintf(console->out, "%-*s%10s%14s%10s%14s%10s\n", NAME_WIDTH + 1, hr_wait_reason_name(reason),
+            hr__count_text(sums->jobs_of[reason], text[0]), time_text(sums->all.us[reason], text[1]),
+            percent_text(sums->all.us[reason], sums->all.all_us, text[2]),
+            gpu_hours_text(sums->all.milli_us[reason], text[3]),
+            percent_text(sums->all.milli_us[reason], sums->all.all_milli_us, text[4]));
+  }
+  for (uint32_t i = 0; i < count; i++)
+    fprintf(console->out, "%s%s: %s%s\n", hr__dim(console), hr_wait_reason_name(order[i]),
+            hr_wait_reason_words(order[i]), hr__plain(console));
+}
+
+/* ---- By tenant and size -------------------------------------------------------------------------- */
+
+static void put_row(struct hr__console *console, const struct why_row *row) {
+  char text[3][HR__NUMBER_BYTES];
+  char *name = hr__fitted(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
+  if (!name) return;
+  fprintf(console->out, "%s%*s%8s%13s%11s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
+          hr__count_text(row->jobs, text[0]), time_text(row->all_us, text[1]),
+          gpu_hours_text(row->all_milli_us, text[2]));
+  put_main_reasons(console->out, row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 34);
+  fputc('\n', console->out);
+  free(name);
+}
+
+static void put_rows(struct hr__console *console, const char *title, const struct why_row *rows, size_t count,
+                     size_t max_rows) {
+  char more[HR__NUMBER_BYTES];
+  fprintf(console->out, "\n%s%-*s%8s%13s%11s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, title, "jobs", "waited",
+          "GPU hours", "main reasons", hr__plain(console));
+  for (size_t i = 0; i < count && i < max_rows; i++) put_row(console, &rows[i]);
+  if (count > max_rows)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - max_rows, more),
+            hr__plain(console));
+}
+
+static void put_rejected(struct hr__console *console, const struct why_sums *sums) {
+  char text[HR__NUMBER_BYTES];
+  if (sums->rejected > 0)
+    hr__put_field(console, "rejected", "%s job%s rejected, as %s can never run", hr__count_text(sums->rejected, text),
+                  sums->rejected == 1 ? " was" : "s were", sums->rejected == 1 ? "it" : "they");
+}
+
+static void put_head(struct hr__console *console, const struct why_sums *sums) {
+  char text[3][HR__NUMBER_BYTES];
+  hr__put_field(console, "waited", "%s job%s, %s in total: %s requested GPU hours",
+                hr__count_text(sums->all.jobs, text[0]), sums->all.jobs == 1 ? "" : "s",
+                time_text(sums->all.all_us, text[1]), gpu_hours_text(sums->all.all_milli_us, text[2]));
+  if (sums->later_us > 0)
+    hr__put_field(console, "requeued", "%s of it after a first start (%s)", time_text(sums->later_us, text[0]),
+                  percent_text(sums->later_us, sums->all.all_us, text[1]));
+  if (sums->open > 0)
+    hr__put_field(console, "unfinished", "%s job%s still waiting when the run ended",
+                  hr__count_text(sums->open, text[0]), sums->open == 1 ? "" : "s");
+  put_rejected(console, sums);
+}
+
+static void print_no_waits(struct hr__console *console, const struct why_sums *sums) {
+  hr__put_field(console, "waited", "no job: each job %sstarted when it was submitted",
+                sums->rejected ? "that can run " : "");
+  put_rejected(console, sums);
+}
+
+/* Prints all tables except that of the longest waits. */
+static void print_sums(struct hr__console *console, const struct why_sums *sums, bool of_tenant) {
+  put_head(console, sums);
+  put_reasons(console, sums);
+  if (!of_tenant && (sums->n_tenants > 1 || sums->tenants[0].name[0]))
+    put_rows(console, "tenant", sums->tenants, sums->n_tenants, MAX_TENANTS);
+  put_rows(console, "GPUs requested", sums->sizes, sums->n_sizes, sums->n_sizes);
+}
+
+/* ---- Longest waits ------------------------------------------------------------------------------- */
+
+static void put_slow_job(struct hr__console *console, const struct hr_why *why, const struct why_job *slow) {
+  char text[2][HR__NUMBER_BYTES], id[HR_JOB_ID_BUFFER];
+  struct why_row row;
+  char *name = hr__fitted(console, hr_trace_job_id(why->trace, slow->job, id), NAME_WIDTH, true);
+  if (!name) return;
+  job_row(why, slow->job, &row);
+  fprintf(console->out, "%s%*s%6s%13s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
+          hr__why_gpus(hr__why_request_milli(why, slow->job), text[0]), time_text(row.all_us, text[1]));
+  put_main_reasons(console->out, &row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 21);
+  fputc('\n', console->out);
+  free(name);
+}
+
+static void print_slowest(struct hr__console *console, const struct hr_why *why, const struct why_sums *sums,
+                          uint32_t max_rows) {
+  if (sums->n_jobs == 0 || max_rows == 0) return;
+  fprintf(console->out, "\n%s%-*s%6s%13s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, "longest waits", "GPUs", "waited",
+          "main reasons", hr__plain(console));
+  for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) put_slow_job(console, why, &sums->jobs[i]);
+}
+
+/* Prints the subject: "where the waiting time of all jobs went". */
+static void put_subject(struct hr__console *console, const struct hr_why *why, const struct hr_why_question *question,
+                        const struct why_sums *sums) {
+  char number[HR__NUMBER_BYTES];
+  size_t slowest = sums->n_jobs < question->slowest ? sums->n_jobs : question->slowest;
+  if (question->only_slowest && slowest == 1) {
+    fprintf(console->out, "the job that waited longest");
+  } else if (question->only_slowest) {
+    fprintf(console->out, "the %s%sjobs that waited longest", slowest ? hr__count_text(slowest, number) : "",
+            slowest ? " " : "");
+  } else if (question->of_tenant && question->tenant != HR_NONE) {
+    char *tenant = hr__fitted(console, why->trace->tenants.text[question->tenant], HR__LINE_WIDTH - 40, false);
+    if (tenant) fprintf(console->out, "where the waiting time of tenant %s went", tenant);
+    free(tenant);
+  } else {
+    fprintf(console->out, "where the waiting time of %s went",
+            question->of_tenant ? "jobs without a tenant" : "all jobs");
+  }
+}
+
+static void put_title(struct hr__console *console, const struct hr_why *why, const struct hr_why_question *question,
+                      const struct why_sums *sums) {
+  char *name = hr__fitted(console, why->scenario ? why->scenario : "", HR__LINE_WIDTH - 20, false);
+  if (!name) return;
+  fprintf(console->out, "%sHeadroom %s%s%s%s\n\n  ", hr__bold(console), hr_version(), *name ? ": " : "", name,
+          hr__plain(console));
+  put_subject(console, why, question, sums);
+  fprintf(console->out, "\n%s", question->only_slowest && sums->all.all_us > 0 ? "" : "\n");
+  free(name);
+}
+
+/* ---- Answer -------------------------------------------------------------------------------------- */
+
+enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr_why_question *question, bool colour) {
+  struct hr__console console = {.out = out, .colour = colour};
+  struct why_sums sums;
+  if (question->job.id != HR_NONE) {
+    hr__why_print_job(&console, why, question->job);
+    return console.out_of_memory ? HR_NO_MEMORY : ferror(out) ? HR_IO_ERROR : HR_OK;
+  }
+  enum hr_status status = add_up(why, question, &sums);
+  if (status == HR_OK) {
+    put_title(&console, why, question, &sums);
+    if (sums.all.all_us == 0)
+      print_no_waits(&console, &sums);
+    else if (!question->only_slowest)
+      print_sums(&console, &sums, question->of_tenant);
+    print_slowest(&console, why, &sums, question->slowest);
+  }
+  sums_finish(&sums);
+  if (status != HR_OK || console.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------- */
+
+static double seconds(hr_amount us) {
+  return (double)us / (double)HR_SECOND_US;
+}
+
+static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *why, uint32_t reason, uint32_t quota,
+                     hr_job job) {
+  char *text = NULL;
+  size_t size = 0;
+  hr__json_text(json, object, "reason", hr_wait_reason_name((enum hr_wait_reason_kind)reason));
+  if (quota == HR_NONE) {
+    hr__json_null(json, object, "quota");
+    return;
+  }
+  FILE *out = open_memstream(&text, &size);
+  if (out) hr__why_put_quota(out, why, quota, job);
+  if (out && fclose(out) == 0)
+    hr__json_text(json, object, "quota", text);
+  else
+    json->failed = true;
+  free(text);
+}
+
+static void json_reasons(struct hr__json *json, cJSON *object, const struct why_row *row, const uint64_t *jobs_of) {
+  enum hr_wait_reason_kind order[HR_N_WAIT_REASONS];
+  uint32_t count = order_reasons(row, order);
+  cJSON *array = hr__json_array(json, object, "reasons");
+  for (uint32_t i = 0; i < count; i++) {
+    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    hr__json_text(json, item, "reason", hr_wait_reason_name(order[i]));
+    if (jobs_of) hr__json_count(json, item, "jobs", jobs_of[order[i]]);
+    hr__json_number(json, item, "wait_s", seconds(row->us[order[i]]));
+    hr__json_number(json, item, "gpu_hours", seconds(row->milli_us[order[i]]) / 3.6e6);
+  }
+}
+
+static void json_row(struct hr__json *json, cJSON *object, const struct why_row *row, const uint64_t *jobs_of) {
+  hr__json_count(json, object, "jobs", row->jobs);
+  hr__json_number(json, object, "wait_s", seconds(row->all_us));
+  hr__json_number(json, object, "gpu_hours", seconds(row->all_milli_us) / 3.6e6);
+  json_reasons(json, object, row, jobs_of);
+}
+
+static void json_rows(struct hr__json *json, cJSON *root, const char *key, const char *name, const struct why_row *rows,
+                      size_t count) {
+  cJSON *array = hr__json_array(json, root, key);
+  for (size_t i = 0; i < count; i++) {
+    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    hr__json_text(json, item, name, rows[i].name);
+    json_row(json, item, &rows[i], NULL);
+  }
+}
+
+static void put_slowest(struct hr__json *json, cJSON *root, const struct hr_why *why, const struct why_sums *sums,
+                        uint32_t max_rows) {
+  cJSON *array = hr__json_array(json, root, "slowest");
+  for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) {
+    char id[HR_JOB_ID_BUFFER];
+    struct why_row row;
+    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    job_row(why, sums->jobs[i].job, &row);
+    hr__json_text(json, item, "job_id", hr_trace_job_id(why->trace, sums->jobs[i].job, id));
+    hr__json_number(json, item, "gpus", (double)hr__why_request_milli(why, sums->jobs[i].job) / 1000);
+    hr__json_number(json, item, "wait_s", seconds(row.all_us));
+    json_reasons(json, item, &row, NULL);
+  }
+}
+
+static void put_sums(struct hr__json *json, cJSON *root, const struct hr_why *why,
+                     const struct hr_why_question *question, const struct why_sums *sums) {
+  if (question->of_tenant)
+    hr__json_text(json, root, "tenant", question->tenant == HR_NONE ? "" : why->trace->tenants.text[question->tenant]);
+  cJSON *waited = hr__json_object(json, root, "waited");
+  json_row(json, waited, &sums->all, sums->jobs_of);
+  hr__json_number(json, waited, "again_s", seconds(sums->later_us));
+  hr__json_count(json, waited, "unfinished", sums->open);
+  hr__json_count(json, waited, "rejected", sums->rejected);
+  if (!question->of_tenant) json_rows(json, root, "by_tenant", "tenant", sums->tenants, sums->n_tenants);
+  json_rows(json, root, "by_size", "gpus", sums->sizes, sums->n_sizes);
+  if (question->slowest) put_slowest(json, root, why, sums, question->slowest);
+}
+
+/* ---- A job --------------------------------------------------------------------------------------- */
+
+static void put_parts(struct hr__json *json, cJSON *object, const struct hr_why *why, const struct hr_wait *wait) {
+  const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
+  cJSON *array = hr__json_array(json, object, "parts");
+  for (uint32_t i = 0; i < wait->n_parts; i++) {
+    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    put_hold(json, item, why, parts[i].reason, parts[i].quota, wait->job);
+    hr__json_number(json, item, "wait_s", seconds(parts[i].us));
+  }
+}
+
+/* Adds the segments of a wait in time order. */
+static void put_segments(struct hr__json *json, cJSON *object, const struct hr_why *why, const struct hr_wait *wait) {
+  const struct hr_wait_segment *segments;
+  size_t count = hr_waits_segments(why->waits, wait->job, &segments);
+  cJSON *array = hr__json_array(json, object, "segments");
+  for (size_t i = 0; i < count; i++) {
+    const struct hr_wait_segment *segment = &segments[i];
+    char id[HR_JOB_ID_BUFFER];
+    bool has_other = segment->hold.behind.id != HR_NONE;
+    if (segment->begin_us < wait->begin_us || segment->begin_us >= wait->end_us) continue;
+    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    hr__json_number(json, item, "begin_s", seconds(segment->begin_us));
+    hr__json_number(json, item, "end_s", seconds(segment->end_us));
+    put_hold(json, item, why, segment->hold.reason, segment->hold.quota, wait->job);
+    hr__json_text(json, item, "behind", has_other ? hr_trace_job_id(why->trace, segment->hold.behind, id) : NULL);
+    hr__json_number(json, item, "asked_gpus", (double)segment->hold.asked_milli / 1000);
+    hr__json_number(json, item, "least_free_gpus", (double)segment->min_free_milli / 1000);
+    hr__json_number(json, item, "most_free_gpus", (double)segment->max_free_milli / 1000);
+  }
+}
+
+static void put_waits(struct hr__json *json, cJSON *root, const struct hr_why *why, hr_job job) {
+  const struct hr_wait *waits;
+  size_t count = hr_waits_of(why->waits, job, &waits);
+  cJSON *array = hr__json_array(json, root, "waits");
+  for (size_t i = 0; i < count; i++) {
+    cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
+    hr__json_number(json, item, "begin_s", seconds(waits[i].begin_us));
+    hr__json_number(json, item, "end_s", seconds(waits[i].end_us));
+    hr__json_number(json, item, "wait_s", seconds(waits[i].end_us - waits[i].begin_us));
+    hr__json_bool(json, item, "first", waits[i].is_first);
+    hr__json_bool(json, item, "unfinished", waits[i].is_open);
+    put_parts(json, item, why, &waits[i]);
+    put_segments(json, item, why, &waits[i]);
+  }
+}
+
+static void put_attempt(struct hr__json *json, cJSON *item, const struct hr_why *why,
+                        const struct hr_attempt *attempt) {
+  static const char *const ends[] = {"running", "completed", "interrupted", "preempted"};
+  bool stopped = attempt->end == HR_ATTEMPT_INTERRUPTED || attempt->end == HR_ATTEMPT_PREEMPTED;
+  hr__json_number(json, item, "begin_s", seconds(attempt->begin_us));
+  hr__json_number(json, item, "end_s", seconds(attempt->end_us));
+  hr__json_text(json, item, "pool", why->cluster->pools[attempt->pool.id].name);
+  hr__json_number(json, item, "gpus", (double)attempt->gpu_milli / 1000);
+  hr__json_text(json, item, "start_reason", hr_reason_name((enum hr_reason)attempt->start_reason));
+  hr__json_text(json, item, "end", ends[attempt->end]);
+  hr__json_text(json, item, "end_reason", stopped ? hr_reason_name((enum hr_reason)attempt->end_reason) : NULL);
+  hr__json_number(json, item, "kept_s", seconds(attempt->kept_us));
+  hr__json_number(json, item, "lost_s", seconds(attempt->lost_us));
+  hr__json_number(json, item, "saving_s", seconds(attempt->saving_us));
+  hr__json_number(json, item, "restarting_s", seconds(attempt->restarting_us));
+}
+
+static void put_attempts(struct hr__json *json, cJSON *root, const struct hr_why *why, hr_job job) {
+  const struct hr_attempt *attempts;
+  size_t count = hr_history_attempts(why->history, &attempts);
+  cJSON *array = hr__json_array(json, root, "attempts");
+  for (size_t i = 0; i < count; i++)
+    if (attempts[i].job.id == job.id)
+      put_attempt(json, hr__json_append(json, array, cJSON_CreateObject()), why, &attempts[i]);
+}
+
+static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why, hr_job job) {
+  const struct hr_trace *trace = why->trace;
+  char id[HR_JOB_ID_BUFFER];
+  bool rejected = why->result->state[job.id] == HR_JOB_REJECTED;
+  uint32_t tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE;
+  cJSON *object = hr__json_object(json, root, "job");
+  hr__json_text(json, object, "job_id", hr_trace_job_id(trace, job, id));
+  hr__json_text(json, object, "tenant", tenant == HR_NONE ? NULL : trace->tenants.text[tenant]);
+  hr__json_number(json, object, "submit_s", seconds(trace->submit_us[job.id]));
+  hr__json_number(json, object, "gpus", (double)hr__why_request_milli(why, job) / 1000);
+  hr__json_number(json, object, "run_time_s", seconds(trace->work_us[job.id]));
+  hr__json_text(json, object, "state", hr_result_state_name(why->result, job));
+  hr__json_text(json, object, "rejected",
+                rejected ? hr_reason_name((enum hr_reason)why->result->reason[job.id]) : NULL);
+  put_waits(json, object, why, job);
+  put_attempts(json, object, why, job);
+  bool has_cost = why->ledger && why->result->start_us[job.id] != HR_NEVER_US;
+  int64_t uusd =
+      has_cost ? (int64_t)hr__divided(hr_ledger_job(why->ledger, job), HR_LEDGER_UNITS_PER_UUSD) : HR_UNKNOWN_UUSD;
+  hr__json_usd(json, object, "cost_usd", uusd);
+}
+
+/* ---- File ---------------------------------------------------------------------------------------- */
+
+static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why) {
+  char digest[17];
+  snprintf(digest, sizeof digest, "%016llx", (unsigned long long)why->result->digest);
+  hr__json_text(json, root, "headroom", hr_version());
+  hr__json_text(json, root, "scenario", why->scenario);
+  hr__json_text(json, root, "trace", why->trace->source);
+  hr__json_text(json, root, "policy", why->policy->ops->name);
+  hr__json_seed(json, root, "seed", why->seed);
+  hr__json_text(json, root, "digest", digest);
+}
+
+/* Returns NULL if out of memory. */
+static cJSON *make_tree(struct hr__json *json, const struct hr_why *why, const struct hr_why_question *question) {
+  struct why_sums sums = {0};
+  cJSON *root = cJSON_CreateObject();
+  if (!root) return NULL;
+  put_run(json, root, why);
+  if (question->job.id != HR_NONE)
+    put_job(json, root, why, question->job);
+  else if (add_up(why, question, &sums) == HR_OK)
+    put_sums(json, root, why, question, &sums);
+  else
+    json->failed = true;
+  sums_finish(&sums);
+  return root;
+}
+
+char *hr_why_json(const struct hr_why *why, const struct hr_why_question *question) {
+  struct hr__json json = {0};
+  cJSON *root = make_tree(&json, why, question);
+  return root ? hr__json_print(&json, root) : NULL;
+}
+
+enum hr_status hr_why_write_json(const char *path, const struct hr_why *why, const struct hr_why_question *question,
+                                 struct hr_error *error) {
+  struct hr__json json = {0};
+  cJSON *root = make_tree(&json, why, question);
+  if (!root) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  return hr__json_write(&json, root, path, error);
+}
