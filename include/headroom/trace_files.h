@@ -148,9 +148,6 @@ HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *pa
 /* Writes these figures as JSON; `path` "-" is standard output. */
 HR_API enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error);
 
-/* Parses an ISO 8601 date as in traces, `2026-11-21` or `2026-11-21T08:30:00.25+01:00`, to microseconds since
-   1970-01-01 00:00, in UTC if it has a zone (`*zoned`). False if it is not a date. */
-HR_API bool hr_date_parse(const char *text, int64_t *us, bool *zoned);
 /* Whether the trace's dates have no zone, so that they are on an unknown local clock. */
 HR_API bool hr_trace_has_local_dates(const struct hr_trace *trace);
 
@@ -179,15 +176,13 @@ struct hr_trace_loss {
 
 enum { HR_MAX_LOSSES = 64 };
 struct hr_trace_written {
-  const char *format; /* a name from hr_trace_writers */
+  const char *format; /* "csv", "swf" or "packed" */
   uint32_t n_jobs;
   uint64_t bytes; /* before compression */
   struct hr_trace_loss losses[HR_MAX_LOSSES];
   uint32_t n_losses;
 };
 
-/* The formats of hr_trace_write, terminated by a NULL name. */
-HR_API const struct hr_trace_format *hr_trace_writers(void);
 /* Finds a format by name or, if `name` is NULL, by the extension of `path`, before that of a compression, ignoring
    case; csv without an extension. NULL, with an error, if there is none of that name, if the extension is not of a
    format that can be written, or if the format does not support that compression. */

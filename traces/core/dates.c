@@ -118,10 +118,6 @@ bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
   return cursor.at == cursor.end;
 }
 
-bool hr_date_parse(const char *text, int64_t *us, bool *zoned) {
-  return hr__date_parse((struct hr_text){text, strlen(text)}, us, zoned);
-}
-
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
 static char *put_digits(char *at, int64_t value, int n_digits) {
@@ -259,7 +255,7 @@ enum hr_status hr_trace_time_parse(const struct hr_trace *trace, const char *opt
   bool date = is_date(text), clock = *text == '@', zoned = false;
   if (!date && !clock) return hr_span_parse(option, text, false, us, error);
   if (date != trace->dated) return wrong_clock(trace, option, text, error);
-  if (date && !hr_date_parse(text, us, &zoned))
+  if (date && !hr__date_parse((struct hr_text){text, strlen(text)}, us, &zoned))
     return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: not a valid date; expected a date like 2026-11-21T08:30", option,
                    text);
   if (date && zoned && hr_trace_has_local_dates(trace))

@@ -66,20 +66,11 @@ static inline uint64_t hr__hash_combine(uint64_t hash, uint64_t value) {
   return hash ^ hash >> 32;
 }
 
-/* The result of a check. */
-
-struct hr_trace_check {
-  struct hr_trace_check_config config;
-  struct hr_finding *findings;
-  size_t n_findings, capacity;
-  struct hr_offered_load *loads;
-  size_t n_loads;
-};
-
 /* State of a check. Services (jobs of class inference) run for as long as their owners keep them, often many alike,
    so findings about run times exclude them. */
 struct hr__check_state {
   struct hr_trace_check *check;
+  uint32_t findings_capacity; /* of check->findings */
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster; /* may be NULL */
   bool out_of_memory;                    /* checked at the end */
@@ -106,7 +97,10 @@ void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, e
 enum { HR__SHARE_BYTES = 32 };
 const char *hr__check_share_text(double share, char *buffer);
 
-bool hr__is_service(const struct hr_trace *trace, uint32_t job);
+static inline bool hr__check_is_service(const struct hr_trace *trace, uint32_t job) {
+  return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
+}
+
 /* The most frequent of ascending values at or after index `from`; sets its number and where it begins. */
 uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
 /* The first job of some pairs: the minimum of their values. */

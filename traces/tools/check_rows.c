@@ -142,7 +142,7 @@ static bool is_distinctive(const struct hr__check_state *checker, uint32_t job) 
   const struct hr_trace *trace = checker->trace;
   int64_t work_us = trace->work_us[job];
   return work_us >= MIN_RUN_S * HR_SECOND_US && work_us != checker->clamp_us && work_us != limit_us(trace, job) &&
-         !hr__is_service(trace, job);
+         !hr__check_is_service(trace, job);
 }
 
 static uint64_t hash_of(const struct hr_trace *trace, uint32_t job, int64_t work_us) {
@@ -246,7 +246,7 @@ static void check_heavy(struct hr__check_state *checker, double all_h) {
   uint32_t heaviest = 0;
   double max_h = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
-    double hours = hr__is_service(trace, i) ? 0 : gpu_hours_of(trace, i);
+    double hours = hr__check_is_service(trace, i) ? 0 : gpu_hours_of(trace, i);
     if (hours <= max_h) continue;
     max_h = hours;
     heaviest = i;

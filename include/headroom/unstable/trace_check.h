@@ -132,18 +132,25 @@ struct hr_trace_check_config {
   bool allowed[HR_N_FINDINGS]; /* findings to skip */
 };
 
-struct hr_trace_check;
-/* Makes the findings. The objects of the configuration must outlive the check. Fails with HR_NO_MEMORY only. */
+/* The result of a check. */
+struct hr_trace_check {
+  struct hr_trace_check_config config;
+  struct hr_finding *findings; /* by severity, highest first, then by code */
+  /* The load of each closed set of pools, the highest first; none without a cluster, or if all jobs are submitted at
+     once. */
+  struct hr_offered_load *loads;
+  uint32_t n_findings, n_loads;
+};
+
+/* Makes the findings. The objects of the configuration must outlive the check, which the caller destroys. Fails with
+   HR_NO_MEMORY only; `*check` is NULL then. */
 HR_API enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
                                           struct hr_error *error);
+/* Frees the check with its findings and loads. NULL is allowed. */
 HR_API void hr_trace_check_destroy(struct hr_trace_check *check);
 
-/* The findings, by severity (highest first), then by code. They belong to the check. */
-HR_API const struct hr_finding *hr_trace_check_findings(const struct hr_trace_check *check, size_t *count);
+/* The number of findings of a severity. */
 HR_API size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_severity severity);
-/* The load of each closed set of pools, the highest first; none without a cluster, or if all jobs are submitted at
-   once. */
-HR_API const struct hr_offered_load *hr_trace_check_loads(const struct hr_trace_check *check, size_t *count);
 
 #ifdef __cplusplus
 }

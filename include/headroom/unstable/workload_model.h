@@ -35,6 +35,13 @@ HR_API extern const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS];
 HR_API extern const double hr_workload_model_limit_p[HR_WORKLOAD_MODEL_LIMIT_KNOTS];
 HR_API extern const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRATA];
 
+/* The stratum of a run time by its probability within its size. */
+static inline uint32_t hr_workload_model_stratum(double p) {
+  uint32_t stratum = 0;
+  while (stratum + 1 < HR_WORKLOAD_MODEL_STRATA && p > hr_workload_model_stratum_ends[stratum]) stratum++;
+  return stratum;
+}
+
 struct hr_workload_model_request {
   double share; /* of the size's jobs. Shares are relative to their sum, here and below. */
   uint32_t gpus, tasks;
