@@ -42,11 +42,6 @@ struct hr_replication_spec {
 };
 enum { HR_DEFAULT_MIN_REPLICATIONS = 10, HR_DEFAULT_MAX_REPLICATIONS = 200 }; /* defaults of `min` and `max` */
 
-/* Defaults: confidence 0.95, the trace as recorded. */
-HR_API void hr_replication_spec_init(struct hr_replication_spec *spec);
-/* Frees the strings. */
-HR_API void hr_replication_spec_finish(struct hr_replication_spec *spec);
-
 /* ---- Scenarios ---- */
 
 /* Where the nodes and the price of a pool come from. */

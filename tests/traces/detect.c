@@ -71,13 +71,13 @@ static void no_reader_takes_the_sample_of_another(void) {
 /* A truncated or continued file is read or rejected; a file that begins like JSON is not detected as CSV. */
 static void beginnings_are_enough(void) {
   for (size_t i = 0; i < N_SAMPLES; i++)
-    for (size_t length = 0; length < strlen(samples[i].text); length++) {
+    for (size_t length = 0; length < strlen(samples[i].text); length += length < 400 ? 1 : 37) {
       char *text = strndup(samples[i].text, length);
       bool unknown = is_unknown_json(text);
       if (unknown) CU_ASSERT(is_json(samples[i].format));
       if (is_json(samples[i].format) && length && !unknown)
-        CU_ASSERT(is_detected_as(text, "kubernetes") || is_detected_as(text, "philly-log") ||
-                  is_detected_as(text, "batsim"));
+        CU_ASSERT(is_detected_as(text, samples[i].format) || is_detected_as(text, "kubernetes") ||
+                  is_detected_as(text, "philly-log") || is_detected_as(text, "batsim"));
       free(text);
     }
 }

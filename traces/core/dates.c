@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Dates, and times and durations as users write them in options.
+ * Dates, times and durations as users write them in options, and the note on dates without a zone.
  *
  * Uses the proleptic Gregorian calendar by integer arithmetic, as the C library's calendar depends on the time zone
  * of the machine. A duration is a list of whole or decimal numbers with units ("1d12h"), computed in integers.
@@ -234,6 +234,18 @@ enum hr_status hr_span_parse(const char *option, const char *text, bool may_be_n
         option, text);
   if (negative) *us = -*us;
   return HR_OK;
+}
+
+/* ---- Local dates ------------------------------------------------------------------------------------- */
+
+enum hr_status hr_trace_builder_note_local_dates(struct hr_trace_builder *builder) {
+  return hr_notes_add(hr_trace_builder_notes(builder), "%s", HR__LOCAL_DATES_NOTE);
+}
+
+bool hr_trace_has_local_dates(const struct hr_trace *trace) {
+  for (size_t i = 0; trace->dated && i < trace->notes.count; i++)
+    if (strcmp(trace->notes.text[i], HR__LOCAL_DATES_NOTE) == 0) return true;
+  return false;
 }
 
 /* ---- Instants --------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #ifndef HR_TRACES_TOOLS_CHECK_H
 #define HR_TRACES_TOOLS_CHECK_H
 
-/* Parts of the trace check, and what they share: sorting, hash sets, adding findings. */
+/* Parts of the trace check, and what they share: sorting, adding findings. */
 
 #include "base/text.h"
 #include "headroom/unstable/trace_check.h"
@@ -19,52 +19,6 @@ struct hr__job_value {
 
 /* Sorts by key; stable. At most 2^32 pairs. Returns false if out of memory. */
 bool hr__pairs_sort(struct hr__job_value *pairs, size_t count);
-
-/* A set of 64-bit hashes: open addressing, linear probing. */
-struct hr__hash_set {
-  uint64_t *slot; /* [mask + 1]; 0: empty slot */
-  uint64_t mask;
-};
-
-/* Makes room for `count` hashes. Returns false if out of memory. */
-static inline bool hr__hash_set_init(struct hr__hash_set *set, size_t count) {
-  uint64_t size = 16;
-  while (size < 2 * (uint64_t)count) size *= 2;
-  *set = (struct hr__hash_set){.slot = calloc(size, sizeof *set->slot), .mask = size - 1};
-  return set->slot != NULL;
-}
-
-static inline void hr__hash_set_finish(struct hr__hash_set *set) {
-  free(set->slot);
-}
-
-static inline uint64_t hr__hash_slot(const struct hr__hash_set *set, uint64_t hash) {
-  uint64_t at = hash & set->mask;
-  while (set->slot[at] && set->slot[at] != hash) at = (at + 1) & set->mask;
-  return at;
-}
-
-static inline bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash) {
-  if (hash == 0) hash = 1;
-  return set->slot[hr__hash_slot(set, hash)] == hash;
-}
-
-/* Adds a hash; returns whether it was new. */
-static inline bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash) {
-  if (hash == 0) hash = 1;
-  uint64_t at = hr__hash_slot(set, hash);
-  if (set->slot[at]) return false;
-  set->slot[at] = hash;
-  return true;
-}
-
-/* Mixes a value into a hash. */
-static inline uint64_t hr__hash_combine(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-  hash ^= hash >> 32;
-  hash *= UINT64_C(0xD6E8FEB86659FD93);
-  return hash ^ hash >> 32;
-}
 
 /* State of a check. Services (jobs of class inference) run for as long as their owners keep them, often many alike,
    so findings about run times exclude them. */
