@@ -270,7 +270,7 @@ static enum hr_status add_file(struct speed_builder *self) {
   if (!self->path) return hr__build_no_memory(builder);
   enum hr_status status = read_figures(figures, self->path, builder->error);
   hr__build_leave(builder);
-  size_t kept = 0;
+  uint32_t kept = 0;
   for (size_t i = 0; i < figures->count; i++)
     if (!is_stated(self, figures->at[i].model)) figures->at[kept++] = figures->at[i];
   figures->count = kept;
