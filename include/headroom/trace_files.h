@@ -195,10 +195,6 @@ HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, cons
    represent: in CSV, times before 0 or after the year 9999. */
 HR_API enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
                                      struct hr_trace_written *written, struct hr_error *error);
-/* Finishes a builder and writes its trace to `path`, in the format of its extension. The builder must still be
-   destroyed. */
-HR_API enum hr_status hr_trace_builder_write(struct hr_trace_builder *builder, const char *path,
-                                             struct hr_error *error);
 /* Adds a note for each loss. */
 HR_API enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struct hr_notes *notes);
 

@@ -47,11 +47,6 @@ enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, 
   return HR_OK;
 }
 
-void hr_suite_set_only_worse(struct hr_suite *suite) {
-  suite->tolerances.only_worse = true;
-  suite->tolerances.said_only_worse = true;
-}
-
 #define WORD(name, text) text,
 static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};
 

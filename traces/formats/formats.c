@@ -288,8 +288,8 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   if (status != HR_OK) return status;
   bool is_stdin = strcmp(path, "-") == 0;
   const char *place = is_stdin ? "/dev/stdin" : path; /* may also be a plain file */
-  if (hr__packed_detect(place))
-    return hr__packed_read(place, options->streamed, trace, error); /* format and map apply to text only */
+  status = hr__packed_read(place, options->streamed, trace, error);
+  if (status != HR_OK || *trace) return status; /* format and map apply to text only */
   if (is_stdin) path = hr__standard_input;
   struct hr__reader reader = {.path = path,
                               .map = options->map,

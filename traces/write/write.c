@@ -164,11 +164,3 @@ enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struc
     status = note_loss(written->format, &written->losses[i], notes);
   return status;
 }
-
-enum hr_status hr_trace_builder_write(struct hr_trace_builder *builder, const char *path, struct hr_error *error) {
-  struct hr_trace *trace = NULL;
-  enum hr_status status = hr_trace_builder_finish(builder, false, false, &trace, error);
-  if (status == HR_OK) status = hr_trace_write(trace, path, NULL, NULL, error);
-  hr_trace_destroy(trace);
-  return status;
-}
