@@ -44,11 +44,6 @@ struct hr_replication_spec {
 };
 enum { HR_DEFAULT_MIN_REPLICATIONS = 10, HR_DEFAULT_MAX_REPLICATIONS = 200 }; /* defaults of `min` and `max` */
 
-/* Sets the defaults: confidence 0.95, the trace as recorded. */
-HR_API void hr_replication_spec_init(struct hr_replication_spec *spec);
-/* Frees the strings of `spec`. */
-HR_API void hr_replication_spec_finish(struct hr_replication_spec *spec);
-
 /* ---- Scenarios ---- */
 
 /* The origin of the nodes and of the price of a pool. All strings are from malloc. */

@@ -162,10 +162,6 @@ HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *pa
 /* Writes the contents of a packed file as JSON. `path` "-" is standard output. */
 HR_API enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error);
 
-/* Parses a date in ISO 8601 format, such as `2026-11-21` or `2026-11-21T08:30:00.25+01:00`. Sets `*us` to microseconds
-   since 1970-01-01 00:00, and `*zoned` to whether the date has a time zone. With a time zone, `*us` is in UTC;
-   otherwise on the local clock. Returns false if the text is not a date. */
-HR_API bool hr_date_parse(const char *text, int64_t *us, bool *zoned);
 /* Whether the dates of a trace have no time zone, so that its clock is an unknown local clock. */
 HR_API bool hr_trace_has_local_dates(const struct hr_trace *trace);
 
@@ -197,15 +193,13 @@ struct hr_trace_loss {
 enum { HR_MAX_LOSSES = 64 };
 /* What was written to a file. */
 struct hr_trace_written {
-  const char *format; /* a name from hr_trace_writers */
+  const char *format; /* "csv", "swf" or "packed" */
   uint32_t n_jobs;
   uint64_t bytes;                             /* size of the file before compression */
   struct hr_trace_loss losses[HR_MAX_LOSSES]; /* [n_losses] */
   uint32_t n_losses;
 };
 
-/* Returns the formats of hr_trace_write, terminated by a NULL name. */
-HR_API const struct hr_trace_format *hr_trace_writers(void);
 /* Finds a format for writing. If `name` is NULL, the extension of `path` determines the format, ignoring case and after
    removal of a compression extension; a path without an extension means csv. Returns NULL, with an error, if no format
    has the name or the extension, or if the format does not support the compression. */
@@ -222,10 +216,6 @@ HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, cons
  */
 HR_API enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
                                      struct hr_trace_written *written, struct hr_error *error);
-/* Finishes a builder and writes its trace to `path`, in the format of the path's extension. The caller must still
-   destroy the builder. */
-HR_API enum hr_status hr_trace_builder_write(struct hr_trace_builder *builder, const char *path,
-                                             struct hr_error *error);
 /* Adds a note for each loss. */
 HR_API enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struct hr_notes *notes);
 

@@ -20,10 +20,6 @@
 
 /* ---- Errors ----------------------------------------------------------------------------------------- */
 
-enum hr_status hr__build_no_memory(const struct hr__builder *builder) {
-  return hr_fail(builder->error, HR_NO_MEMORY, "%s: out of memory", builder->source.path);
-}
-
 enum { LONGEST_MESSAGE = 800 };
 
 enum hr_status hr__build_fail(const struct hr__builder *builder, bool at_key, const char *format, ...) {
@@ -95,17 +91,6 @@ int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
   return (int64_t)value;
 }
 
-int64_t hr__money_scale(int64_t a, int64_t b, int64_t c) {
-  return (int64_t)(((hr_amount)a * b * 2 + c) / ((hr_amount)c * 2));
-}
-
-size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback) {
-  const char *word = hr__text_of(object, name, NULL);
-  for (size_t i = 0; word && words[i]; i++)
-    if (strcmp(words[i], word) == 0) return i;
-  return fallback;
-}
-
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
 /* The length of the path of `folder`, which ends in '/', without its last component. The whole length if that component
@@ -122,7 +107,7 @@ static size_t parent_length(const char *path, size_t folder) {
   return (size_t)(last - copy);
 }
 
-char *hr__beside(const struct hr__builder *builder, const char *file) {
+char *hr__resolve(const struct hr__builder *builder, const char *file) {
   const char *path = builder->source.path;
   const char *slash = file[0] == '/' ? NULL : strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
@@ -136,12 +121,7 @@ char *hr__beside(const struct hr__builder *builder, const char *file) {
   if (!resolved) return NULL;
   memcpy(resolved, path, folder);
   strcpy(resolved + folder, file);
-  return resolved;
-}
-
-char *hr__resolve(const struct hr__builder *builder, const char *file) {
-  char *resolved = hr__beside(builder, file);
-  if (!resolved || hr_notes_add(&builder->scenario->files, "%s", resolved) == HR_OK) return resolved;
+  if (!builder->scenario || hr_notes_add(&builder->scenario->files, "%s", resolved) == HR_OK) return resolved;
   free(resolved);
   return NULL;
 }
@@ -227,21 +207,22 @@ static void list_pools(const struct hr__pool_note *note, char names[NAMES_BYTES]
     snprintf(names + used, NAMES_BYTES - used, " and %" PRIu32 " more", note->count - POOLS_NAMED);
 }
 
-enum hr_status hr__pool_notes_put(const struct hr__pool_notes *notes, struct hr_notes *to) {
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < notes->count && status == HR_OK; i++) {
-    char names[NAMES_BYTES];
-    list_pools(&notes->at[i], names);
-    status = hr_notes_add(to, "pool%s %s: %s", notes->at[i].count > 1 ? "s" : "", names, notes->at[i].text);
-  }
-  return status;
-}
-
-void hr__pool_notes_finish(struct hr__pool_notes *notes) {
+static void free_notes(struct hr__pool_notes *notes) {
   for (size_t i = 0; i < notes->count; i++) {
     for (size_t k = 0; k < POOLS_NAMED; k++) free(notes->at[i].pools[k]);
     free(notes->at[i].text);
   }
   free(notes->at);
   *notes = (struct hr__pool_notes){0};
+}
+
+enum hr_status hr__pool_notes_move(struct hr__pool_notes *notes, struct hr_notes *to) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; to && i < notes->count && status == HR_OK; i++) {
+    char names[NAMES_BYTES];
+    list_pools(&notes->at[i], names);
+    status = hr_notes_add(to, "pool%s %s: %s", notes->at[i].count > 1 ? "s" : "", names, notes->at[i].text);
+  }
+  free_notes(notes);
+  return status;
 }

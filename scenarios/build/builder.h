@@ -17,6 +17,8 @@
 #include "scenarios/schema/source.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Notes on pools that are being built; one note lists all pools that it applies to. */
 struct hr__pool_notes {
@@ -61,15 +63,21 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
 enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, struct hr_grid_axis *axis);
 void hr__grid_axis_finish(struct hr_grid_axis *axis);
 
-/* Copies the strings of a list; `list` may be NULL, which gives no strings. Call hr__grid_texts_free also after an
-   error. */
+/* Copies the strings of a list; `list` may be NULL, which gives no strings. The caller calls hr__grid_texts_free, also
+   after an error. */
 enum hr_status hr__grid_texts_copy(const struct hr__builder *builder, const cJSON *list, char ***texts, size_t *count);
-void hr__grid_texts_free(char **texts, size_t count);
+static inline void hr__grid_texts_free(char **texts, size_t count) {
+  for (size_t i = 0; i < count; i++) free(texts[i]);
+  free(texts);
+}
 
 /* ---- Errors and notes ------------------------------------------------------------------------------- */
 
 /* Sets the error and returns HR_NO_MEMORY. */
-enum hr_status hr__build_no_memory(const struct hr__builder *builder);
+static inline enum hr_status hr__build_no_memory(const struct hr__builder *builder) {
+  return hr_fail(builder->error, HR_NO_MEMORY, "%s: out of memory", builder->source.path);
+}
+
 /* Fails at the current value, or at its key if `at_key`: HR_BAD_INPUT. */
 enum hr_status hr__build_fail(const struct hr__builder *builder, bool at_key, const char *format, ...) HR_PRINTF(3, 4);
 /* Fails at the member `name` of the current object, or at the object if it has no such member: HR_BAD_INPUT. */
@@ -84,9 +92,9 @@ enum hr_status hr__build_placed(const struct hr__builder *builder, const char *t
 /* Adds a note on a pool. Pools with the same text share one note: "pools 'a', 'b': ...". */
 enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool, const char *format, ...)
     HR_PRINTF(3, 4);
-/* Appends the notes to `to`, in the order of their first pool. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__pool_notes_put(const struct hr__pool_notes *notes, struct hr_notes *to);
-void hr__pool_notes_finish(struct hr__pool_notes *notes);
+/* Appends the notes to `to`, in the order of their first pool, unless it is NULL, and frees `notes` in any case.
+   HR_NO_MEMORY is the only failure. */
+enum hr_status hr__pool_notes_move(struct hr__pool_notes *notes, struct hr_notes *to);
 
 /* ---- The tree --------------------------------------------------------------------------------------- */
 
@@ -124,10 +132,17 @@ static inline int64_t hr__span_of(const cJSON *object, const char *name, int64_t
    up at its sixth digit. */
 int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback);
 /* The index of a choice in `words`. */
-size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback);
+static inline size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback) {
+  const char *word = hr__text_of(object, name, NULL);
+  for (size_t i = 0; word && words[i]; i++)
+    if (strcmp(words[i], word) == 0) return i;
+  return fallback;
+}
 
 /* a x b / c, rounded half up; all non-negative, c above 0. */
-int64_t hr__money_scale(int64_t a, int64_t b, int64_t c);
+static inline int64_t hr__money_scale(int64_t a, int64_t b, int64_t c) {
+  return (int64_t)(((hr_amount)a * b * 2 + c) / ((hr_amount)c * 2));
+}
 
 /* A scalar as text: a number as the shortest decimal that reads back as the same number. The text is in `buffer` or in
    the tree. */
@@ -136,9 +151,8 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]);
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
 /* A path named in the source file, relative to the folder of that file; "a/../b" is shortened to "b" unless "a" is a
-   symbolic link. The caller frees it; NULL: out of memory. */
-char *hr__beside(const struct hr__builder *builder, const char *file);
-/* As hr__beside, and adds the path to the files that the scenario names. */
+   symbolic link. Adds the path to the files that the scenario names, if a scenario is built. The caller frees it; NULL:
+   out of memory. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
 
 /* Loads the catalogue with the files of the scenario's `catalog`, unless it is loaded. */

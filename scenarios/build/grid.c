@@ -31,11 +31,6 @@ enum hr_status hr__grid_texts_copy(const struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
-void hr__grid_texts_free(char **texts, size_t count) {
-  for (size_t i = 0; i < count; i++) free(texts[i]);
-  free(texts);
-}
-
 /* ---- Levels ----------------------------------------------------------------------------------------- */
 
 static enum hr_status make_levels(const struct hr__builder *builder, struct hr_grid_axis *axis, size_t count) {

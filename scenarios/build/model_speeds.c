@@ -16,6 +16,7 @@
  * the default.
  */
 
+#include "base/array.h"
 #include "base/names.h"
 #include "headroom/base.h"
 #include "headroom/cluster.h"
@@ -43,7 +44,7 @@ struct speed_figure {
 
 struct speed_figures {
   struct speed_figure *at;
-  size_t count, capacity;
+  uint32_t count, capacity;
   struct hr__name_table texts;
 };
 
@@ -62,13 +63,7 @@ static enum hr_status add_figure(struct speed_figures *figures, const char *mode
   figure.model = intern(figures, model);
   figure.gpu = intern(figures, gpu);
   if (!figure.model || !figure.gpu) return HR_NO_MEMORY;
-  if (figures->count == figures->capacity) {
-    size_t capacity = figures->capacity ? 2 * figures->capacity : 64;
-    struct speed_figure *grown = realloc(figures->at, capacity * sizeof *grown);
-    if (!grown) return HR_NO_MEMORY;
-    figures->at = grown;
-    figures->capacity = capacity;
-  }
+  if (!HR__ARRAY_HAS_ROOM(figures->at, figures->count, figures->capacity)) return HR_NO_MEMORY;
   figures->at[figures->count++] = figure;
   return HR_OK;
 }
@@ -275,7 +270,7 @@ static enum hr_status add_file(struct speed_builder *self) {
   if (!self->path) return hr__build_no_memory(builder);
   enum hr_status status = read_figures(figures, self->path, builder->error);
   hr__build_leave(builder);
-  size_t kept = 0;
+  uint32_t kept = 0;
   for (size_t i = 0; i < figures->count; i++)
     if (!is_stated(self, figures->at[i].model)) figures->at[kept++] = figures->at[i];
   figures->count = kept;

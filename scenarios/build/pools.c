@@ -308,10 +308,8 @@ static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pool
   builder->pool_notes = &notes;
   enum hr_status status = add_pools(builder, pools);
   builder->pool_notes = NULL;
-  if (status == HR_OK && hr__pool_notes_put(&notes, &builder->scenario->notes) != HR_OK)
-    status = hr__build_no_memory(builder);
-  hr__pool_notes_finish(&notes);
-  return status;
+  bool moved = hr__pool_notes_move(&notes, status == HR_OK ? &builder->scenario->notes : NULL) == HR_OK;
+  return moved ? status : hr__build_no_memory(builder);
 }
 
 /* ---- The cluster ------------------------------------------------------------------------------------ */

@@ -121,14 +121,10 @@ enum hr_status hr_scenario_catalog(const char *path, const char *const *override
 
 /* Metrics are known to report/ only, so the name of the metric is kept with its place for a later check. */
 
-void hr_replication_spec_init(struct hr_replication_spec *spec) {
+/* Defaults: confidence 0.95, the trace as recorded. */
+static void init_replications(struct hr_replication_spec *spec) {
   *spec = (struct hr_replication_spec){.confidence = 0.95};
   hr_workload_spec_init(&spec->workload);
-}
-
-void hr_replication_spec_finish(struct hr_replication_spec *spec) {
-  free(spec->metric.text);
-  free(spec->metric.place);
 }
 
 static enum hr_status build_precision(struct hr__builder *builder, const cJSON *json,
@@ -154,7 +150,7 @@ static enum hr_status build_precision(struct hr__builder *builder, const cJSON *
 static enum hr_status build_replications(struct hr__builder *builder) {
   static const char *const words[] = {"none", "days", "weeks", NULL};
   struct hr_replication_spec *spec = &builder->scenario->replications;
-  hr_replication_spec_init(spec);
+  init_replications(spec);
   const cJSON *json = hr__build_enter(builder, builder->source.file.tree, "replications");
   if (!json) return HR_OK;
   spec->count = (uint32_t)hr__number_of(json, "count", 0);
@@ -491,7 +487,8 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
   hr_policy_choice_finish(&scenario->policy);
-  hr_replication_spec_finish(&scenario->replications);
+  free(scenario->replications.metric.text);
+  free(scenario->replications.metric.place);
   hr_plan_spec_destroy(scenario->plan);
   hr_notes_finish(&scenario->notes);
   hr_notes_finish(&scenario->files);

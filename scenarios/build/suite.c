@@ -47,11 +47,6 @@ enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, 
   return HR_OK;
 }
 
-void hr_suite_set_only_worse(struct hr_suite *suite) {
-  suite->tolerances.only_worse = true;
-  suite->tolerances.said_only_worse = true;
-}
-
 #define WORD(name, text) text,
 static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};
 
@@ -122,8 +117,8 @@ static enum hr_status build_set(const struct hr__builder *builder, const cJSON *
 static enum hr_status build_run(struct hr__builder *builder, const cJSON *json, struct hr_suite_run *run) {
   const char *trace = hr__text_of(json, "trace", NULL);
   run->name = strdup(hr__text_of(json, "name", ""));
-  run->scenario = hr__beside(builder, hr__text_of(json, "scenario", ""));
-  run->trace = trace ? hr__beside(builder, trace) : NULL;
+  run->scenario = hr__resolve(builder, hr__text_of(json, "scenario", ""));
+  run->trace = trace ? hr__resolve(builder, trace) : NULL;
   if (!run->name || !run->scenario || (trace && !run->trace)) return hr__build_no_memory(builder);
   enum hr_status status = hr__grid_texts_copy(builder, cJSON_GetObjectItemCaseSensitive(json, "policies"),
                                               &run->policies, &run->n_policies);

@@ -292,9 +292,25 @@ struct catalog {
   struct hr_mig_profile *mig_profiles; /* of all types, contiguous for each type */
 };
 
+/* The built-in rows as CSV; their path is "catalog/NAME.csv". */
+static struct hr__table_text built_in_rows(enum hr__catalog_table table) {
+#define EMBEDDED(name)                                                                                                 \
+  { "catalog/" #name ".csv", (const char *)hr__catalog_##name, hr__catalog_##name##_size }
+  const struct hr__table_text texts[HR__N_CATALOG_TABLES] = {[HR__CATALOG_GPUS] = EMBEDDED(gpus),
+                                                             [HR__CATALOG_INSTANCES] = EMBEDDED(instances),
+                                                             [HR__CATALOG_PRICES] = EMBEDDED(prices),
+                                                             [HR__CATALOG_REGIONS] = EMBEDDED(regions),
+                                                             [HR__CATALOG_DISCOUNTS] = EMBEDDED(discounts),
+                                                             [HR__CATALOG_SPOT_PRESETS] = EMBEDDED(spot_presets),
+                                                             [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles),
+                                                             [HR__CATALOG_NETWORK_SPEEDS] = EMBEDDED(network_speeds)};
+#undef EMBEDDED
+  return texts[table];
+}
+
 static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table table, const char *path,
                                  struct hr_error *error) {
-  const struct hr__table_text built_in = hr__catalog_text(table);
+  const struct hr__table_text built_in = built_in_rows(table);
   catalog->table[table].format = &hr__catalog_formats[table];
   enum hr_status status = hr__table_add(&catalog->table[table], &built_in, &catalog->texts, error);
   if (status != HR_OK || !path) return status;

@@ -323,17 +323,3 @@ const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES] = {
 };
 _Static_assert(LENGTH(spot_presets) <= HR__MAX_COLUMNS, "the widest table");
 _Static_assert(sizeof(struct preset_draft) <= HR__MAX_DRAFT, "the longest draft");
-
-struct hr__table_text hr__catalog_text(enum hr__catalog_table table) {
-#define EMBEDDED(name)                                                                                                 \
-  { "catalog/" #name ".csv", (const char *)hr__catalog_##name, hr__catalog_##name##_size }
-  const struct hr__table_text texts[HR__N_CATALOG_TABLES] = {[HR__CATALOG_GPUS] = EMBEDDED(gpus),
-                                                             [HR__CATALOG_INSTANCES] = EMBEDDED(instances),
-                                                             [HR__CATALOG_PRICES] = EMBEDDED(prices),
-                                                             [HR__CATALOG_REGIONS] = EMBEDDED(regions),
-                                                             [HR__CATALOG_DISCOUNTS] = EMBEDDED(discounts),
-                                                             [HR__CATALOG_SPOT_PRESETS] = EMBEDDED(spot_presets),
-                                                             [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles),
-                                                             [HR__CATALOG_NETWORK_SPEEDS] = EMBEDDED(network_speeds)};
-  return texts[table];
-}

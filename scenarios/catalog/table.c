@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Parses a table with libcsv, line by line so that errors can name the line. Each cell is written into a draft of a row
- * at the offset of its column. A hash table by key finds the row that a new row replaces; it is at most half full.
+ * at the offset of its column. A hash table by key finds the row that a new row replaces.
  */
 
 #include "scenarios/catalog/table.h"
@@ -239,18 +239,16 @@ static uint64_t number_of(const struct hr__table_column *column, const unsigned 
 }
 
 /* Columns of a key are texts, words or numbers. */
-static uint64_t hash_key(const struct hr__table_format *format, const unsigned char *row) {
-  uint64_t hash = 0;
+static uint32_t hash_key(const struct hr__table_format *format, const unsigned char *row) {
+  uint64_t digest = HR__DIGEST_SEED;
   for (size_t i = 0; i < format->n_columns; i++) {
     const struct hr__table_column *column = &format->columns[i];
     if (!column->key) continue;
-    uint64_t word = column->cell == HR__CELL_WORD     ? word_of(column, row)
-                    : column->cell == HR__CELL_NUMBER ? number_of(column, row)
-                                                      : hash_text(text_of(column, row));
-    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-    hash ^= hash >> 32;
+    digest = hr__digest_add(digest, column->cell == HR__CELL_WORD     ? word_of(column, row)
+                                    : column->cell == HR__CELL_NUMBER ? number_of(column, row)
+                                                                      : hash_text(text_of(column, row)));
   }
-  return hash;
+  return hr__hash_u64(digest);
 }
 
 static bool same_cell(const struct hr__table_column *column, const unsigned char *a, const unsigned char *b) {
@@ -266,11 +264,12 @@ static bool same_key(const struct hr__table_format *format, const unsigned char 
   return true;
 }
 
-/* The slot of the row with this key, or the empty slot for it. */
-static uint32_t *find_slot(const struct hr__table *table, const unsigned char *row) {
-  uint32_t mask = table->n_slots - 1, at = (uint32_t)hash_key(table->format, row) & mask;
-  while (table->slot[at] && !same_key(table->format, row_at(table, table->slot[at] - 1), row)) at = (at + 1) & mask;
-  return &table->slot[at];
+/* The row with the key of this row; HR_NONE if none exists. */
+static uint32_t find_row(const struct hr__table *table, uint32_t hash, const unsigned char *row) {
+  struct hr__hash_cursor at;
+  for (uint32_t i = hr__hash_first(&table->by_key, hash, &at); i != HR_NONE; i = hr__hash_next(&table->by_key, &at))
+    if (same_key(table->format, row_at(table, i), row)) return i;
+  return HR_NONE;
 }
 
 /* Makes room for one more row. */
@@ -281,17 +280,18 @@ static bool grow(struct hr__table *table) {
   if (rows) table->rows = rows;
   uint32_t *line = realloc(table->line, capacity * sizeof *line);
   if (line) table->line = line;
-  uint32_t *slot = calloc(2 * (size_t)capacity, sizeof *slot);
-  if (!rows || !line || !slot) {
-    free(slot);
-    return false;
-  }
-  free(table->slot);
-  table->slot = slot;
-  table->n_slots = 2 * capacity;
+  if (!rows || !line) return false;
   table->capacity = capacity;
-  for (uint32_t i = 0; i < table->count; i++) *find_slot(table, row_at(table, i)) = i + 1;
   return true;
+}
+
+/* The row with the key of this row, or a new one; HR_NONE if memory is exhausted. */
+static uint32_t place_row(struct hr__table *table, const unsigned char *row) {
+  uint32_t hash = hash_key(table->format, row), found = find_row(table, hash, row);
+  if (found != HR_NONE) return found;
+  if (!grow(table) || !hr__hash_add(&table->by_key, NULL, hash, table->count)) return HR_NONE;
+  table->line[table->count] = 0;
+  return table->count++;
 }
 
 static void add_row(struct table_reader *reader) {
@@ -305,16 +305,11 @@ static void add_row(struct table_reader *reader) {
     fail(reader, "a table has at most %d rows", MAX_ROWS);
     return;
   }
-  if (!grow(table)) {
+  uint32_t row = place_row(table, reader->draft);
+  if (row == HR_NONE) {
     fail_memory(reader);
     return;
   }
-  uint32_t *slot = find_slot(table, reader->draft);
-  if (!*slot) {
-    *slot = ++table->count;
-    table->line[*slot - 1] = 0;
-  }
-  uint32_t row = *slot - 1;
   if (table->line[row]) fail(reader, "duplicate row: same key as line %u", (unsigned)table->line[row]);
   table->line[row] = reader->row_line;
   memcpy(row_at(table, row), reader->draft, table->format->row_bytes);
@@ -392,7 +387,7 @@ enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_tex
 void hr__table_finish(struct hr__table *table) {
   free(table->rows);
   free(table->line);
-  free(table->slot);
+  hr__hash_finish(&table->by_key);
   *table = (struct hr__table){.format = table->format};
 }
 
@@ -400,31 +395,11 @@ void hr__table_finish(struct hr__table *table) {
 
 enum { MAX_FILE = 64 << 20 };
 
-static enum hr_status read_whole(struct hr__decoder *decoder, const char *path, char **bytes, size_t *size,
-                                 struct hr_error *error) {
-  size_t capacity = 1 << 16, got = 0;
-  *bytes = NULL;
-  for (*size = 0; *size < MAX_FILE; capacity *= 2) {
-    char *grown = realloc(*bytes, capacity);
-    if (!grown) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-    *bytes = grown;
-    enum hr_status status = hr__decoder_read(decoder, grown + *size, capacity - *size, &got, error);
-    if (status != HR_OK) return status;
-    *size += got;
-    if (*size < capacity) return HR_OK;
-  }
-  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB, the limit for tables", path, MAX_FILE >> 20);
-}
-
 enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,
                                   struct hr_error *error) {
-  struct hr__decoder *decoder;
-  char *bytes = NULL;
+  char *bytes;
   size_t size;
-  enum hr_status status = hr__decoder_open(path, &decoder, error);
-  if (status != HR_OK) return status;
-  status = read_whole(decoder, path, &bytes, &size, error);
-  hr__decoder_close(decoder);
+  enum hr_status status = hr__decoded_file(path, MAX_FILE, &bytes, &size, error);
   const struct hr__table_text text = {path, bytes, size};
   if (status == HR_OK) status = hr__table_add(table, &text, names, error);
   free(bytes);

@@ -7,6 +7,7 @@
  * replaces the row with the same key of an earlier file; a key may occur only once in a file.
  */
 
+#include "base/hash.h"
 #include "base/names.h"
 #include "headroom/base.h"
 #include "headroom/trace_files.h"
@@ -46,8 +47,8 @@ struct hr__table {
   const struct hr__table_format *format;
   void *rows;
   uint32_t *line; /* of each row: its line in the file added last; 0: not in that file */
-  uint32_t *slot; /* hash table by key, open addressing: row + 1, 0: empty */
-  uint32_t count, capacity, n_slots;
+  uint32_t count, capacity;
+  struct hr__hash by_key; /* the rows by the hash of their keys */
 };
 
 struct hr__table_text {

@@ -10,6 +10,7 @@
 #include "headroom/base.h"
 
 #include <cjson/cJSON.h>
+#include <string.h>
 
 #define MAX_EXACT 0x1p53 /* JSON readers agree on whole numbers up to this one */
 #define MAX_TEXT 10000.0
@@ -79,10 +80,18 @@ extern const struct hr__key hr__scenario_keys[], hr__grid_keys[], hr__suite_keys
     hr__workload_model_keys[];
 
 /* The last component of a key's path. */
-const char *hr__key_name(const struct hr__key *key);
-bool hr__key_is_child(const struct hr__key *key, const struct hr__key *parent);
-/* The row for the member `name` of `parent`; NULL if it may have no such member. */
-const struct hr__key *hr__key_child(const struct hr__key *parent, const char *name);
+static inline const char *hr__key_name(const struct hr__key *key) {
+  const char *dot = strrchr(key->path, '.');
+  return dot ? dot + 1 : key->path;
+}
+
+/* Whether `key` is a member of `parent`. */
+static inline bool hr__key_is_child(const struct hr__key *key, const struct hr__key *parent) {
+  size_t length = strlen(parent->path);
+  if (key == parent || strncmp(key->path, parent->path, length) != 0) return false;
+  if (length && key->path[length] != '.') return false;
+  return !strchr(key->path + length + (length > 0), '.');
+}
 
 /* "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)". `path` is
    the parent's, "" for the outermost object; `known` ends with NULL. */

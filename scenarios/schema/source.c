@@ -62,19 +62,8 @@ enum hr_status hr__source_fail(const struct hr__source *source, const struct hr_
 
 /* ---- The tree of keys ------------------------------------------------------------------------------- */
 
-const char *hr__key_name(const struct hr__key *key) {
-  const char *dot = strrchr(key->path, '.');
-  return dot ? dot + 1 : key->path;
-}
-
-bool hr__key_is_child(const struct hr__key *key, const struct hr__key *parent) {
-  size_t length = strlen(parent->path);
-  if (key == parent || strncmp(key->path, parent->path, length) != 0) return false;
-  if (length && key->path[length] != '.') return false;
-  return !strchr(key->path + length + (length > 0), '.');
-}
-
-const struct hr__key *hr__key_child(const struct hr__key *parent, const char *name) {
+/* The row for the member `name` of `parent`; NULL if it may have no such member. */
+static const struct hr__key *child_of(const struct hr__key *parent, const char *name) {
   const struct hr__key *any = NULL;
   for (const struct hr__key *key = parent + 1; key->path; key++) {
     if (!hr__key_is_child(key, parent)) continue;
@@ -218,7 +207,7 @@ struct source_walk {
 };
 
 static enum hr_status check_name(struct source_walk *walk, const struct hr__key *parent, const cJSON *member) {
-  if (!hr__key_child(parent, member->string)) {
+  if (!child_of(parent, member->string)) {
     const char *known[MAX_CHILDREN + 1];
     char path[300], text[700];
     struct hr__source_place outer = walk->place;
@@ -275,7 +264,7 @@ static enum hr_status check(struct source_walk *walk, const struct hr__key *key,
   uint32_t ordinal = 0;
   for (const cJSON *child = value->child; child && status == HR_OK; child = child->next) {
     hr__place_enter(&walk->place, ordinal++, child->string);
-    status = check(walk, hr__key_child(key, child->string ? child->string : "*"), child);
+    status = check(walk, child_of(key, child->string ? child->string : "*"), child);
     hr__place_leave(&walk->place);
   }
   if (status == HR_OK && key->type == HR__KEY_OBJECT) status = check_required(walk, key, value);
@@ -356,7 +345,7 @@ static enum hr_status step_into_object(struct override_walk *walk, const char *n
 
 static enum hr_status step(struct override_walk *walk, const char *name, bool last) {
   if (walk->key->type != HR__KEY_OBJECT && walk->key->type != HR__KEY_LIST) return no_keys_inside(walk);
-  const struct hr__key *key = hr__key_child(walk->key, name);
+  const struct hr__key *key = child_of(walk->key, name);
   if (!key) return unknown_key(walk, name);
   bool in_list = walk->key->type == HR__KEY_LIST;
   if (in_list ? !cJSON_IsArray(walk->value) : !cJSON_IsObject(walk->value))

@@ -2,7 +2,6 @@
 #include "same_trace.h"
 
 #include "base/random.h"
-#include "traces/core/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,8 +108,7 @@ struct hr_trace *random_trace(const struct random_spec *spec) {
     struct hr_job_record job = random_job(spec, &shape, row, zero_us, buffer);
     fine = fine && hr_trace_builder_add(builder, &job, row + 1, &error) == HR_OK;
   }
-  if (dated && !spec->plain && random_below(2))
-    hr_notes_add(hr_trace_builder_notes(builder), "%s", HR__LOCAL_DATES_NOTE);
+  if (dated && !spec->plain && random_below(2)) hr_trace_builder_note_local_dates(builder);
   struct hr_trace *trace = NULL;
   fine = fine && hr_trace_builder_finish(builder, dated, false, &trace, &error) == HR_OK;
   if (!fine) fprintf(stderr, "\n    no random trace: %s\n", error.text);

@@ -2,9 +2,9 @@
 /* Each format's sample is detected as that format, and rejected by the readers of other formats. */
 #include "harness.h"
 
+#include "expected.h"
 #include "samples.h"
 #include "trace_files.h"
-#include "traces/formats/formats.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -19,14 +19,8 @@ static const struct {
 };
 enum { N_SAMPLES = sizeof samples / sizeof *samples };
 
-static const char *detected(const char *text, size_t length) {
-  const char *format = hr__detect_format((struct hr_text){text, length});
-  return format ? format : "none";
-}
-
 static void each_sample_is_recognised(void) {
-  for (size_t i = 0; i < N_SAMPLES; i++)
-    CU_ASSERT_STRING_EQUAL(detected(samples[i].text, strlen(samples[i].text)), samples[i].format);
+  for (size_t i = 0; i < N_SAMPLES; i++) CU_ASSERT(is_detected_as(samples[i].text, samples[i].format));
 }
 
 /* Formats with a header are detected in any case; the jobs are the same. */
@@ -37,7 +31,7 @@ static void headers_in_capitals_are_recognised(void) {
       if (strcmp(samples[i].format, with_header[k]) != 0) continue;
       char *text = strdup(samples[i].text);
       for (char *at = text; *at && *at != '\n'; at++) *at = (char)toupper((unsigned char)*at);
-      CU_ASSERT_STRING_EQUAL(detected(text, strlen(text)), samples[i].format);
+      CU_ASSERT(is_detected_as(text, samples[i].format));
       struct hr_trace *plain = trace_of(samples[i].text, NULL), *capitals = trace_of(text, NULL);
       CU_ASSERT_PTR_NOT_NULL(capitals);
       if (plain && capitals) CU_ASSERT_EQUAL(capitals->n_jobs, plain->n_jobs);
@@ -77,10 +71,14 @@ static void no_reader_takes_the_sample_of_another(void) {
 /* A truncated or continued file is read or rejected; a file that begins like JSON is not detected as CSV. */
 static void beginnings_are_enough(void) {
   for (size_t i = 0; i < N_SAMPLES; i++)
-    for (size_t length = 0; length < strlen(samples[i].text); length++) {
-      const char *format = hr__detect_format((struct hr_text){samples[i].text, length});
-      if (!format) CU_ASSERT(is_json(samples[i].format));
-      if (is_json(samples[i].format) && length) CU_ASSERT(!format || is_json(format));
+    for (size_t length = 0; length < strlen(samples[i].text); length += length < 400 ? 1 : 37) {
+      char *text = strndup(samples[i].text, length);
+      bool unknown = is_unknown_json(text);
+      if (unknown) CU_ASSERT(is_json(samples[i].format));
+      if (is_json(samples[i].format) && length && !unknown)
+        CU_ASSERT(is_detected_as(text, samples[i].format) || is_detected_as(text, "kubernetes") ||
+                  is_detected_as(text, "philly-log") || is_detected_as(text, "batsim"));
+      free(text);
     }
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "expected.h"
 
+#include "trace_files.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,4 +85,24 @@ uint64_t left_out(const struct hr_trace *trace, const char *reason, uint64_t fir
     if (strcmp(trace->skipped[i].reason, reason) == 0 && trace->skipped[i].first_line == first_line)
       return trace->skipped[i].count;
   return 0;
+}
+
+bool is_detected_as(const char *text, const char *format) {
+  char message[1000] = "";
+  struct hr_trace *trace = trace_of(text, NULL);
+  bool valid = trace != NULL, same_format = valid && strcmp(trace->format, format) == 0;
+  if (!valid) snprintf(message, sizeof message, "%s", trace_error());
+  hr_trace_destroy(trace);
+  if (valid) return same_format;
+  trace = trace_of(text, &(struct hr_trace_options){.format = format});
+  bool same_message = !trace && strcmp(trace_error(), message) == 0;
+  hr_trace_destroy(trace);
+  return same_message;
+}
+
+bool is_unknown_json(const char *text) {
+  struct hr_trace *trace = trace_of(text, NULL);
+  bool unknown = !trace && strstr(trace_error(), "JSON of an unknown trace format");
+  hr_trace_destroy(trace);
+  return unknown;
 }

@@ -27,4 +27,10 @@ bool jobs_are(const struct hr_trace *trace, const char *format, const struct exp
 /* Number of rows left out for this reason if the first of them is on this line; else 0. */
 uint64_t left_out(const struct hr_trace *trace, const char *reason, uint64_t first_line);
 
+/* Whether a file with this text is read as this format if no format is given: with the same jobs, or refused with the
+   same message, as if the format were given. */
+bool is_detected_as(const char *text, const char *format);
+/* Whether it is refused as JSON of an unknown format. */
+bool is_unknown_json(const char *text);
+
 #endif

@@ -2,25 +2,21 @@
 /* Detection of formats, and the two CSV formats with columns of their own. */
 #include "harness.h"
 
+#include "expected.h"
 #include "trace_files.h"
-#include "traces/formats/formats.h"
 
 #include <string.h>
 
-static bool detected(const char *text, const char *wanted) {
-  return strcmp(hr__detect_format((struct hr_text){text, strlen(text)}), wanted) == 0;
-}
-
 static void content_tells_the_format(void) {
-  CU_ASSERT(detected("; comment\n", "swf"));
-  CU_ASSERT(detected("\n \n\t; comment\n", "swf"));
-  CU_ASSERT(detected("1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1 1\n", "swf"));
-  CU_ASSERT(detected("  1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1 1 99 5", "swf"));
-  CU_ASSERT(detected("1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1\n", "csv"));
-  CU_ASSERT(detected("timestamp,duration,num_gpus,gpu_time,cluster\n", "philly"));
-  CU_ASSERT(detected("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n", "openb"));
-  CU_ASSERT(detected("# made by hand\nsubmit_s,duration_s,gpus\n", "csv"));
-  CU_ASSERT(detected("", "csv"));
+  CU_ASSERT(is_detected_as("; comment\n", "swf"));
+  CU_ASSERT(is_detected_as("\n \n\t; comment\n", "swf"));
+  CU_ASSERT(is_detected_as("1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1 1\n", "swf"));
+  CU_ASSERT(is_detected_as("  1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1 1 99 5", "swf"));
+  CU_ASSERT(is_detected_as("1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1\n", "csv"));
+  CU_ASSERT(is_detected_as("timestamp,duration,num_gpus,gpu_time,cluster\n", "philly"));
+  CU_ASSERT(is_detected_as("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n", "openb"));
+  CU_ASSERT(is_detected_as("# made by hand\nsubmit_s,duration_s,gpus\n", "csv"));
+  CU_ASSERT(is_detected_as("", "csv"));
 }
 
 static void formats_are_listed(void) {

@@ -148,47 +148,78 @@ static void resources(void) {
                {"cpu=1.5,mem=1T", 0, 1500, 1 << 20, ""},
                {"", 0, 0, 0, ""}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct hr__tres tres;
-    CU_ASSERT_PTR_NULL(hr__tres_parse(text_of(cases[i].text), &tres));
-    CU_ASSERT_EQUAL(tres.gpus, cases[i].gpus);
-    CU_ASSERT_EQUAL(tres.cpu_milli, cases[i].cpu_milli);
-    CU_ASSERT_EQUAL(tres.mem_mib, cases[i].mem_mib);
-    CU_ASSERT_STRING_EQUAL(tres.types, cases[i].types);
+    char text[500];
+    snprintf(text, sizeof text, SHORT "1|COMPLETED|100|110|400|%s\n", cases[i].text);
+    struct hr_trace *trace = trace_of(text, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT_EQUAL(trace->gpus[0], cases[i].gpus);
+    CU_ASSERT_EQUAL(trace->cpu_milli ? trace->cpu_milli[0] : 0, cases[i].cpu_milli);
+    CU_ASSERT_EQUAL(trace->mem_mib ? trace->mem_mib[0] : 0, cases[i].mem_mib);
+    bool typed = trace->gpu_types && trace->gpu_types[0] != HR_NONE;
+    CU_ASSERT_STRING_EQUAL(typed ? trace->gpu_type_lists.text[trace->gpu_types[0]] : "", cases[i].types);
+    hr_trace_destroy(trace);
   }
-  struct hr__tres tres;
-  CU_ASSERT_PTR_NOT_NULL(hr__tres_parse(text_of("gres/gpu=1.5"), &tres));
-  char many[1000] = "";
+  CU_ASSERT(refused(SHORT "1|COMPLETED|100|110|400|gres/gpu=1.5\n", NULL,
+                    "jobs.csv:2: column 'AllocTRES': 'gres/gpu=1.5' is not", ""));
+  char many[1100] = SHORT "1|COMPLETED|100|110|400|";
   for (int i = 0; i < 20; i++) sprintf(many + strlen(many), "gres/gpu:a-long-name-of-a-gpu-%d=1,", i);
-  CU_ASSERT_PTR_NOT_NULL(hr__tres_parse(text_of(many), &tres));
+  strcat(many, "\n");
+  CU_ASSERT(refused(many, NULL, "jobs.csv:2: column 'AllocTRES'", "too many types of GPUs"));
 }
 
-static void spans_and_memory(void) {
+static void limits(void) {
   static const struct {
     const char *text;
     int64_t s; /* -1: rejected */
-  } spans[] = {{"1-12:00:00", 129600}, {"12:00:00", 43200}, {"30:00", 1800},  {"2-0", 172800},
-               {"2-06:30", 196200},    {"00:00:01", 1},     {"", -1},         {"30", -1},
-               {"1:2:3:4", -1},        {"a:b", -1},         {"-1:00:00", -1}, {"1-", -1},
-               {"1:-2:3", -1},         {"99999999-0", -1}};
-  for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
-    int64_t us = -1;
-    CU_ASSERT_EQUAL(hr__slurm_span_parse(text_of(spans[i].text), &us), spans[i].s >= 0);
-    if (spans[i].s >= 0) CU_ASSERT_EQUAL(us, spans[i].s * HR_SECOND_US);
+  } cases[] = {{"1-12:00:00", 129600},
+               {"12:00:00", 43200},
+               {"30:00", 1800},
+               {"2-0", 172800},
+               {"2-06:30", 196200},
+               {"00:00:01", 1},
+               {"30", -1},
+               {"1:2:3:4", -1},
+               {"a:b", -1},
+               {"-1:00:00", -1},
+               {"1-", -1},
+               {"1:-2:3", -1},
+               {"99999999-0", -1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[500];
+    snprintf(text, sizeof text, "JobID|State|Submit|Start|End|AllocTRES|Timelimit\n1|FAILED|1|2|3|gres/gpu=1|%s\n",
+             cases[i].text);
+    if (cases[i].s < 0) {
+      CU_ASSERT(refused(text, NULL, "jobs.csv:2: column 'Timelimit': '", "is not a duration"));
+      continue;
+    }
+    struct hr_trace *trace = trace_of(text, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT_EQUAL(trace->limit_us[0], cases[i].s * HR_SECOND_US);
+    hr_trace_destroy(trace);
   }
+}
+
+/* Of jobs on 2 nodes with 8 CPUs: one task per node, with half of the memory. */
+static void memory(void) {
   static const struct {
     const char *text;
-    int64_t mib;
-    enum hr__mem_of of;
-  } mems[] = {{"64G", 65536, HR__MEM_OF_JOB}, {"4Gn", 4096, HR__MEM_OF_NODE}, {"1.5Gc", 1536, HR__MEM_OF_CPU},
-              {"512", 512, HR__MEM_OF_JOB},   {"2048K", 2, HR__MEM_OF_JOB},   {"", -1, HR__MEM_OF_JOB},
-              {"G", -1, HR__MEM_OF_JOB},      {"4Q", -1, HR__MEM_OF_JOB}};
-  for (size_t i = 0; i < sizeof mems / sizeof *mems; i++) {
-    uint64_t mib = 0;
-    enum hr__mem_of of;
-    CU_ASSERT_EQUAL(hr__slurm_mem_parse(text_of(mems[i].text), &mib, &of), mems[i].mib >= 0);
-    if (mems[i].mib < 0) continue;
-    CU_ASSERT_EQUAL((int64_t)mib, mems[i].mib);
-    CU_ASSERT_EQUAL(of, mems[i].of);
+    int64_t mib; /* of a task; -1: rejected */
+  } cases[] = {{"64G", 32768}, {"4Gn", 4096}, {"1.5Gc", 6144}, {"512", 256},
+               {"2048K", 1},   {"", 0},       {"G", -1},       {"4Q", -1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[500];
+    snprintf(text, sizeof text,
+             "JobID|State|Submit|Start|End|NNodes|NCPUS|AllocTRES|ReqMem\n1|FAILED|1|2|3|2|8|gres/gpu=2|%s\n",
+             cases[i].text);
+    if (cases[i].mib < 0) {
+      CU_ASSERT(refused(text, NULL, "jobs.csv:2: column 'ReqMem': '", "is not an amount of memory"));
+      continue;
+    }
+    struct hr_trace *trace = trace_of(text, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT_EQUAL(trace->tasks[0], 2);
+    CU_ASSERT_EQUAL(trace->mem_mib ? (int64_t)trace->mem_mib[0] : 0, cases[i].mib);
+    hr_trace_destroy(trace);
   }
 }
 
@@ -207,4 +238,4 @@ static void states(void) {
 
 TEST_MAIN("import_sacct", TEST(a_listing), TEST(columns_in_any_order), TEST(attempts_are_one_job),
           TEST(attempts_in_any_order), TEST(what_is_not_read_is_told), TEST(bad_rows), TEST(bad_rows_are_counted),
-          TEST(resources), TEST(spans_and_memory), TEST(states))
+          TEST(resources), TEST(limits), TEST(memory), TEST(states))

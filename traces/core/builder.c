@@ -12,6 +12,7 @@
 
 #include "traces/core/builder.h"
 
+#include "base/array.h"
 #include "traces/core/numbers.h"
 
 #include <errno.h>
@@ -247,13 +248,7 @@ static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
   if (builder->streamed)
     return true; /* line numbers are needed only for the duplicate check, which streamed traces do not have */
   if (builder->n_jumps && hr__builder_line(builder, builder->n) == line) return true;
-  if (builder->n_jumps == builder->jumps_capacity) {
-    size_t capacity = builder->jumps_capacity ? 2 * builder->jumps_capacity : 8;
-    struct hr__line_jump *grown = realloc(builder->jumps, capacity * sizeof *grown);
-    if (!grown) return false;
-    builder->jumps = grown;
-    builder->jumps_capacity = capacity;
-  }
+  if (!HR__ARRAY_HAS_ROOM(builder->jumps, builder->n_jumps, builder->jumps_capacity)) return false;
   builder->jumps[builder->n_jumps++] = (struct hr__line_jump){builder->n, line};
   return true;
 }

@@ -122,7 +122,7 @@ struct hr_trace_builder {
   struct hr__id_block *id_blocks;
   uint64_t id_bytes; /* of all id blocks */
   struct hr__line_jump *jumps;
-  size_t n_jumps, jumps_capacity;
+  uint32_t n_jumps, jumps_capacity;
   struct hr_notes notes;
   struct hr_skipped_rows *skipped;
   uint32_t n_skipped_reasons;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Dates, and times and durations as users write them in options.
+ * Dates, times and durations as users write them in options, and the note on dates without a zone.
  *
  * Uses the proleptic Gregorian calendar by integer arithmetic, as the C library's calendar depends on the time zone
  * of the machine. A duration is a list of whole or decimal numbers with units ("1d12h"), computed in integers.
@@ -116,10 +116,6 @@ bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
   *us = moment_us(&moment);
   *zoned = moment.zoned;
   return cursor.at == cursor.end;
-}
-
-bool hr_date_parse(const char *text, int64_t *us, bool *zoned) {
-  return hr__date_parse((struct hr_text){text, strlen(text)}, us, zoned);
 }
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
@@ -240,6 +236,18 @@ enum hr_status hr_span_parse(const char *option, const char *text, bool may_be_n
   return HR_OK;
 }
 
+/* ---- Local dates ------------------------------------------------------------------------------------- */
+
+enum hr_status hr_trace_builder_note_local_dates(struct hr_trace_builder *builder) {
+  return hr_notes_add(hr_trace_builder_notes(builder), "%s", HR__LOCAL_DATES_NOTE);
+}
+
+bool hr_trace_has_local_dates(const struct hr_trace *trace) {
+  for (size_t i = 0; trace->dated && i < trace->notes.count; i++)
+    if (strcmp(trace->notes.text[i], HR__LOCAL_DATES_NOTE) == 0) return true;
+  return false;
+}
+
 /* ---- Instants --------------------------------------------------------------------------------------- */
 
 static enum hr_status wrong_clock(const struct hr_trace *trace, const char *option, const char *text,
@@ -259,7 +267,7 @@ enum hr_status hr_trace_time_parse(const struct hr_trace *trace, const char *opt
   bool date = is_date(text), clock = *text == '@', zoned = false;
   if (!date && !clock) return hr_span_parse(option, text, false, us, error);
   if (date != trace->dated) return wrong_clock(trace, option, text, error);
-  if (date && !hr_date_parse(text, us, &zoned))
+  if (date && !hr__date_parse((struct hr_text){text, strlen(text)}, us, &zoned))
     return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: not a valid date; expected a date like 2026-11-21T08:30", option,
                    text);
   if (date && zoned && hr_trace_has_local_dates(trace))

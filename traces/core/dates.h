@@ -16,4 +16,8 @@ bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned);
 enum { HR__DATE_BYTES = 32 };
 char *hr__date_put(char *at, int64_t us, bool zoned);
 
+/* The note on a trace whose dates have no zone. */
+#define HR__LOCAL_DATES_NOTE                                                                                           \
+  "dates have no time zone and are used as they are: across changes to or from summer time, times are one hour off"
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Text input: decompression (plain, gzip or zstd, detected by magic bytes) and lines.
+ * Files, decompressed (plain, gzip or zstd, detected by magic bytes), line by line or as a whole.
  *
  * The decoder reads raw bytes into one buffer; the first block determines the compression. Decompressors write
  * directly into the caller's memory. `between` is true where compressed data may end: before the first byte, and
@@ -24,11 +24,239 @@
 #include <zlib.h>
 #include <zstd.h>
 
+enum { RAW_BYTES = 1 << 16, GZIP_WINDOW = 15 + 16 };
+
+enum compression { PLAIN, GZIP, ZSTD };
+
+const char hr__standard_input[] = "standard input";
+
+struct decoder {
+  const char *path;
+  int descriptor;
+  enum compression compression;
+  size_t raw_at, raw_end;
+  bool raw_ended, between;
+  z_stream inflater;
+  ZSTD_DStream *zstd;
+  unsigned char raw[RAW_BYTES];
+};
+
+static enum hr_status cannot_read(const char *path, int number, struct hr_error *error) {
+  enum hr_status status = number == EIO ? HR_IO_ERROR : number == ENOMEM ? HR_NO_MEMORY : HR_BAD_INPUT;
+  return hr_fail(error, status, "%s: cannot be read: %s", path, strerror(number));
+}
+
+static enum hr_status no_memory(const struct decoder *decoder, struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", decoder->path);
+}
+
+/* Reads until `capacity` bytes or the end of the file; reads from pipes may be short. */
+static enum hr_status read_fully(struct decoder *decoder, void *buffer, size_t capacity, size_t *length,
+                                 struct hr_error *error) {
+  *length = 0;
+  while (*length < capacity && !decoder->raw_ended) {
+    ssize_t got = read(decoder->descriptor, (char *)buffer + *length, capacity - *length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot_read(decoder->path, errno, error);
+    decoder->raw_ended = got == 0;
+    *length += (size_t)got;
+  }
+  return HR_OK;
+}
+
+static enum hr_status refill_raw(struct decoder *decoder, struct hr_error *error) {
+  decoder->raw_at = 0;
+  return read_fully(decoder, decoder->raw, RAW_BYTES, &decoder->raw_end, error);
+}
+
+/* ---- Detection of formats ---------------------------------------------------------------------------- */
+
+struct signature {
+  const char *bytes;
+  size_t length;
+  const char *what; /* description of the unsupported format */
+};
+
+static bool starts_with(const struct decoder *decoder, const char *bytes, size_t length) {
+  return decoder->raw_end >= length && memcmp(decoder->raw, bytes, length) == 0;
+}
+
+static enum hr_status refuse_foreign(const struct decoder *decoder, struct hr_error *error) {
+  static const struct signature foreign[] = {
+      {"PK", 2, "a zip archive or a spreadsheet: unpack it, or save the sheet as CSV"},
+      {"BZh", 3, "compressed with bzip2: unpack it, or compress with gzip or zstd"},
+      {"\xFD"
+       "7zXZ",
+       5, "compressed with xz: unpack it, or compress with gzip or zstd"},
+      {"PAR1", 4, "a Parquet file: convert it to CSV"},
+      {"\xFF\xFE", 2, "UTF-16 text: save it as UTF-8"},
+      {"\xFE\xFF", 2, "UTF-16 text: save it as UTF-8"},
+  };
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    if (starts_with(decoder, foreign[i].bytes, foreign[i].length))
+      return hr_fail(error, HR_BAD_INPUT, "%s: this is %s", decoder->path, foreign[i].what);
+  return HR_OK;
+}
+
+static enum hr_status recognise(struct decoder *decoder, struct hr_error *error) {
+  enum hr_status status = refill_raw(decoder, error);
+  if (status != HR_OK) return status;
+  if (starts_with(decoder, "\x1F\x8B", 2)) {
+    decoder->compression = GZIP;
+    return inflateInit2(&decoder->inflater, GZIP_WINDOW) == Z_OK ? HR_OK : no_memory(decoder, error);
+  }
+  if (starts_with(decoder, "\x28\xB5\x2F\xFD", 4)) {
+    decoder->compression = ZSTD;
+    decoder->zstd = ZSTD_createDStream();
+    return decoder->zstd ? HR_OK : no_memory(decoder, error);
+  }
+  return refuse_foreign(decoder, error);
+}
+
+static enum hr_status open_file(struct decoder *decoder, struct hr_error *error) {
+  if (!*decoder->path) return hr_fail(error, HR_BAD_INPUT, "'': cannot be read: the file name is empty");
+  bool is_stdin = decoder->path == hr__standard_input;
+  decoder->descriptor = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(decoder->path, O_RDONLY | O_CLOEXEC);
+  if (decoder->descriptor < 0) return cannot_read(decoder->path, errno, error);
+  struct stat info;
+  if (fstat(decoder->descriptor, &info) != 0) return cannot_read(decoder->path, errno, error);
+  if (S_ISDIR(info.st_mode)) return hr_fail(error, HR_BAD_INPUT, "%s: is a directory, not a trace file", decoder->path);
+  return HR_OK;
+}
+
+/* Closes the file and frees the decoder. NULL is allowed. */
+static void decoder_close(struct decoder *decoder) {
+  if (!decoder) return;
+  if (decoder->descriptor >= 0) close(decoder->descriptor);
+  if (decoder->compression == GZIP) inflateEnd(&decoder->inflater);
+  ZSTD_freeDStream(decoder->zstd);
+  free(decoder);
+}
+
+/* Opens a plain, gzip or zstd file, detected by its first bytes. `path` must outlive the decoder. */
+static enum hr_status decoder_open(const char *path, struct decoder **decoder, struct hr_error *error) {
+  *decoder = NULL;
+  struct decoder *created = calloc(1, sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->path = path;
+  created->between = true;
+  enum hr_status status = open_file(created, error);
+  if (status == HR_OK) status = recognise(created, error);
+  if (status == HR_OK)
+    *decoder = created;
+  else
+    decoder_close(created);
+  return status;
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------------- */
+
+static enum hr_status truncated(const struct decoder *decoder, const char *kind, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "%s: is a truncated %s file: it ends in the middle of its data", decoder->path,
+                 kind);
+}
+
+static enum hr_status read_plain(struct decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                 struct hr_error *error) {
+  size_t sniffed = decoder->raw_end - decoder->raw_at;
+  if (sniffed > capacity) sniffed = capacity;
+  memcpy(buffer, decoder->raw + decoder->raw_at, sniffed);
+  decoder->raw_at += sniffed;
+  enum hr_status status = read_fully(decoder, buffer + sniffed, capacity - sniffed, length, error);
+  *length += sniffed;
+  return status;
+}
+
+/* After a gzip member: zeros are padding, another member may follow, anything else is damage. */
+static enum hr_status next_member(struct decoder *decoder, struct hr_error *error) {
+  if (decoder->raw[decoder->raw_at] == 0) {
+    decoder->raw_at++;
+    return HR_OK;
+  }
+  if (decoder->raw[decoder->raw_at] != 0x1F)
+    return hr_fail(error, HR_BAD_INPUT, "%s: unexpected data after the end of its gzip data", decoder->path);
+  decoder->between = false;
+  return inflateReset(&decoder->inflater) == Z_OK ? HR_OK : no_memory(decoder, error);
+}
+
+static enum hr_status inflate_some(struct decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                   struct hr_error *error) {
+  z_stream *z = &decoder->inflater;
+  z->next_in = decoder->raw + decoder->raw_at;
+  z->avail_in = (uInt)(decoder->raw_end - decoder->raw_at);
+  z->next_out = (unsigned char *)buffer + *length;
+  z->avail_out = (uInt)(capacity - *length);
+  int code = inflate(z, Z_NO_FLUSH);
+  decoder->raw_at = decoder->raw_end - z->avail_in;
+  *length = capacity - z->avail_out;
+  decoder->between = code == Z_STREAM_END;
+  if (code == Z_OK || code == Z_STREAM_END) return HR_OK;
+  if (code == Z_MEM_ERROR) return no_memory(decoder, error);
+  return hr_fail(error, HR_BAD_INPUT, "%s: is a damaged gzip file%s%s", decoder->path, z->msg ? ": " : "",
+                 z->msg ? z->msg : "");
+}
+
+static enum hr_status read_gzip(struct decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                struct hr_error *error) {
+  *length = 0;
+  while (*length < capacity) {
+    enum hr_status status = HR_OK;
+    if (decoder->raw_at == decoder->raw_end) status = refill_raw(decoder, error);
+    if (status != HR_OK) return status;
+    if (decoder->raw_end == 0) return decoder->between ? HR_OK : truncated(decoder, "gzip", error);
+    if (decoder->between)
+      status = next_member(decoder, error);
+    else
+      status = inflate_some(decoder, buffer, capacity, length, error);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+static enum hr_status read_zstd(struct decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                struct hr_error *error) {
+  ZSTD_outBuffer out = {buffer, capacity, 0};
+  while (out.pos < capacity) {
+    if (decoder->raw_at == decoder->raw_end) {
+      enum hr_status status = refill_raw(decoder, error);
+      if (status != HR_OK) return status;
+    }
+    ZSTD_inBuffer in = {decoder->raw, decoder->raw_end, decoder->raw_at};
+    size_t before = out.pos;
+    size_t code = decoder->raw_end == 0 && decoder->between ? 0 : ZSTD_decompressStream(decoder->zstd, &out, &in);
+    if (ZSTD_isError(code))
+      return hr_fail(error, HR_BAD_INPUT, "%s: is a damaged zstd file: %s", decoder->path, ZSTD_getErrorName(code));
+    decoder->raw_at = in.pos;
+    decoder->between = code == 0;
+    if (decoder->raw_end > 0 || out.pos > before) continue;
+    if (!decoder->between) return truncated(decoder, "zstd", error);
+    break;
+  }
+  *length = out.pos;
+  return HR_OK;
+}
+
+/* Fills `buffer`; `*length` below `capacity` means end of file. A truncated or damaged compressed file is an error. */
+static enum hr_status decoder_read(struct decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                   struct hr_error *error) {
+  switch (decoder->compression) {
+  case GZIP:
+    return read_gzip(decoder, buffer, capacity, length, error);
+  case ZSTD:
+    return read_zstd(decoder, buffer, capacity, length, error);
+  case PLAIN:
+    break;
+  }
+  return read_plain(decoder, buffer, capacity, length, error);
+}
+
+/* ---- Input ------------------------------------------------------------------------------------------ */
+
 enum { BLOCK_BYTES = 1 << 17 };
 
 struct hr__input {
   const char *path;
-  struct hr__decoder *decoder;
+  struct decoder *decoder;
   size_t begin, end;
   uint64_t line;
   bool ended;
@@ -64,7 +292,7 @@ static enum hr_status refill(struct hr__input *input, struct hr_error *error) {
   memmove(input->window, input->window + input->begin, kept);
   input->begin = 0;
   input->end = kept;
-  enum hr_status status = hr__decoder_read(input->decoder, input->window + kept, BLOCK_BYTES, &got, error);
+  enum hr_status status = decoder_read(input->decoder, input->window + kept, BLOCK_BYTES, &got, error);
   if (status != HR_OK) return status;
   input->end += got;
   input->ended = got < BLOCK_BYTES;
@@ -80,7 +308,7 @@ enum hr_status hr__input_open(const char *path, struct hr__input **input, struct
   created->begin = created->end = 0;
   created->line = 0;
   created->ended = false;
-  enum hr_status status = hr__decoder_open(path, &created->decoder, error);
+  enum hr_status status = decoder_open(path, &created->decoder, error);
   if (status == HR_OK) status = refill(created, error);
   if (status == HR_OK && created->end == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: the file is empty", path);
   if (status != HR_OK) {
@@ -94,7 +322,7 @@ enum hr_status hr__input_open(const char *path, struct hr__input **input, struct
 
 void hr__input_close(struct hr__input *input) {
   if (!input) return;
-  hr__decoder_close(input->decoder);
+  decoder_close(input->decoder);
   free(input);
 }
 
@@ -188,225 +416,30 @@ uint64_t hr__input_line_number(const struct hr__input *input) {
   return input->line;
 }
 
-enum { RAW_BYTES = 1 << 16, GZIP_WINDOW = 15 + 16 };
+/* ---- Whole files ------------------------------------------------------------------------------------ */
 
-enum compression { PLAIN, GZIP, ZSTD };
-
-const char hr__standard_input[] = "standard input";
-
-struct hr__decoder {
-  const char *path;
-  int descriptor;
-  enum compression compression;
-  size_t raw_at, raw_end;
-  bool raw_ended, between;
-  z_stream inflater;
-  ZSTD_DStream *zstd;
-  unsigned char raw[RAW_BYTES];
-};
-
-static enum hr_status cannot_read(const char *path, int number, struct hr_error *error) {
-  enum hr_status status = number == EIO ? HR_IO_ERROR : number == ENOMEM ? HR_NO_MEMORY : HR_BAD_INPUT;
-  return hr_fail(error, status, "%s: cannot be read: %s", path, strerror(number));
-}
-
-static enum hr_status no_memory(const struct hr__decoder *decoder, struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", decoder->path);
-}
-
-/* Reads until `capacity` bytes or the end of the file; reads from pipes may be short. */
-static enum hr_status read_fully(struct hr__decoder *decoder, void *buffer, size_t capacity, size_t *length,
+static enum hr_status read_whole(struct decoder *decoder, size_t max_bytes, char **bytes, size_t *size,
                                  struct hr_error *error) {
-  *length = 0;
-  while (*length < capacity && !decoder->raw_ended) {
-    ssize_t got = read(decoder->descriptor, (char *)buffer + *length, capacity - *length);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return cannot_read(decoder->path, errno, error);
-    decoder->raw_ended = got == 0;
-    *length += (size_t)got;
-  }
-  return HR_OK;
-}
-
-static enum hr_status refill_raw(struct hr__decoder *decoder, struct hr_error *error) {
-  decoder->raw_at = 0;
-  return read_fully(decoder, decoder->raw, RAW_BYTES, &decoder->raw_end, error);
-}
-
-/* ---- Detection of formats ---------------------------------------------------------------------------- */
-
-struct signature {
-  const char *bytes;
-  size_t length;
-  const char *what; /* description of the unsupported format */
-};
-
-static bool starts_with(const struct hr__decoder *decoder, const char *bytes, size_t length) {
-  return decoder->raw_end >= length && memcmp(decoder->raw, bytes, length) == 0;
-}
-
-static enum hr_status refuse_foreign(const struct hr__decoder *decoder, struct hr_error *error) {
-  static const struct signature foreign[] = {
-      {"PK", 2, "a zip archive or a spreadsheet: unpack it, or save the sheet as CSV"},
-      {"BZh", 3, "compressed with bzip2: unpack it, or compress with gzip or zstd"},
-      {"\xFD"
-       "7zXZ",
-       5, "compressed with xz: unpack it, or compress with gzip or zstd"},
-      {"PAR1", 4, "a Parquet file: convert it to CSV"},
-      {"\xFF\xFE", 2, "UTF-16 text: save it as UTF-8"},
-      {"\xFE\xFF", 2, "UTF-16 text: save it as UTF-8"},
-  };
-  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-    if (starts_with(decoder, foreign[i].bytes, foreign[i].length))
-      return hr_fail(error, HR_BAD_INPUT, "%s: this is %s", decoder->path, foreign[i].what);
-  return HR_OK;
-}
-
-static enum hr_status recognise(struct hr__decoder *decoder, struct hr_error *error) {
-  enum hr_status status = refill_raw(decoder, error);
-  if (status != HR_OK) return status;
-  if (starts_with(decoder, "\x1F\x8B", 2)) {
-    decoder->compression = GZIP;
-    return inflateInit2(&decoder->inflater, GZIP_WINDOW) == Z_OK ? HR_OK : no_memory(decoder, error);
-  }
-  if (starts_with(decoder, "\x28\xB5\x2F\xFD", 4)) {
-    decoder->compression = ZSTD;
-    decoder->zstd = ZSTD_createDStream();
-    return decoder->zstd ? HR_OK : no_memory(decoder, error);
-  }
-  return refuse_foreign(decoder, error);
-}
-
-static enum hr_status open_file(struct hr__decoder *decoder, struct hr_error *error) {
-  if (!*decoder->path) return hr_fail(error, HR_BAD_INPUT, "'': cannot be read: the file name is empty");
-  bool is_stdin = decoder->path == hr__standard_input;
-  decoder->descriptor = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(decoder->path, O_RDONLY | O_CLOEXEC);
-  if (decoder->descriptor < 0) return cannot_read(decoder->path, errno, error);
-  struct stat info;
-  if (fstat(decoder->descriptor, &info) != 0) return cannot_read(decoder->path, errno, error);
-  if (S_ISDIR(info.st_mode)) return hr_fail(error, HR_BAD_INPUT, "%s: is a directory, not a trace file", decoder->path);
-  return HR_OK;
-}
-
-enum hr_status hr__decoder_open(const char *path, struct hr__decoder **decoder, struct hr_error *error) {
-  *decoder = NULL;
-  struct hr__decoder *created = calloc(1, sizeof *created);
-  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  created->path = path;
-  created->between = true;
-  enum hr_status status = open_file(created, error);
-  if (status == HR_OK) status = recognise(created, error);
-  if (status == HR_OK)
-    *decoder = created;
-  else
-    hr__decoder_close(created);
-  return status;
-}
-
-void hr__decoder_close(struct hr__decoder *decoder) {
-  if (!decoder) return;
-  if (decoder->descriptor >= 0) close(decoder->descriptor);
-  if (decoder->compression == GZIP) inflateEnd(&decoder->inflater);
-  ZSTD_freeDStream(decoder->zstd);
-  free(decoder);
-}
-
-/* ---- Reading ---------------------------------------------------------------------------------------- */
-
-static enum hr_status truncated(const struct hr__decoder *decoder, const char *kind, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "%s: is a truncated %s file: it ends in the middle of its data", decoder->path,
-                 kind);
-}
-
-static enum hr_status read_plain(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
-                                 struct hr_error *error) {
-  size_t sniffed = decoder->raw_end - decoder->raw_at;
-  if (sniffed > capacity) sniffed = capacity;
-  memcpy(buffer, decoder->raw + decoder->raw_at, sniffed);
-  decoder->raw_at += sniffed;
-  enum hr_status status = read_fully(decoder, buffer + sniffed, capacity - sniffed, length, error);
-  *length += sniffed;
-  return status;
-}
-
-/* After a gzip member: zeros are padding, another member may follow, anything else is damage. */
-static enum hr_status next_member(struct hr__decoder *decoder, struct hr_error *error) {
-  if (decoder->raw[decoder->raw_at] == 0) {
-    decoder->raw_at++;
-    return HR_OK;
-  }
-  if (decoder->raw[decoder->raw_at] != 0x1F)
-    return hr_fail(error, HR_BAD_INPUT, "%s: unexpected data after the end of its gzip data", decoder->path);
-  decoder->between = false;
-  return inflateReset(&decoder->inflater) == Z_OK ? HR_OK : no_memory(decoder, error);
-}
-
-static enum hr_status inflate_some(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
-                                   struct hr_error *error) {
-  z_stream *z = &decoder->inflater;
-  z->next_in = decoder->raw + decoder->raw_at;
-  z->avail_in = (uInt)(decoder->raw_end - decoder->raw_at);
-  z->next_out = (unsigned char *)buffer + *length;
-  z->avail_out = (uInt)(capacity - *length);
-  int code = inflate(z, Z_NO_FLUSH);
-  decoder->raw_at = decoder->raw_end - z->avail_in;
-  *length = capacity - z->avail_out;
-  decoder->between = code == Z_STREAM_END;
-  if (code == Z_OK || code == Z_STREAM_END) return HR_OK;
-  if (code == Z_MEM_ERROR) return no_memory(decoder, error);
-  return hr_fail(error, HR_BAD_INPUT, "%s: is a damaged gzip file%s%s", decoder->path, z->msg ? ": " : "",
-                 z->msg ? z->msg : "");
-}
-
-static enum hr_status read_gzip(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
-                                struct hr_error *error) {
-  *length = 0;
-  while (*length < capacity) {
-    enum hr_status status = HR_OK;
-    if (decoder->raw_at == decoder->raw_end) status = refill_raw(decoder, error);
+  size_t capacity = 1 << 16, got = 0;
+  for (*size = 0; *size < max_bytes; capacity *= 2) {
+    char *grown = realloc(*bytes, capacity);
+    if (!grown) return no_memory(decoder, error);
+    *bytes = grown;
+    enum hr_status status = decoder_read(decoder, grown + *size, capacity - *size, &got, error);
     if (status != HR_OK) return status;
-    if (decoder->raw_end == 0) return decoder->between ? HR_OK : truncated(decoder, "gzip", error);
-    if (decoder->between)
-      status = next_member(decoder, error);
-    else
-      status = inflate_some(decoder, buffer, capacity, length, error);
-    if (status != HR_OK) return status;
+    *size += got;
+    if (*size < capacity) return HR_OK;
   }
-  return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %zu MiB, the limit for tables", decoder->path,
+                 max_bytes >> 20);
 }
 
-static enum hr_status read_zstd(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
+enum hr_status hr__decoded_file(const char *path, size_t max_bytes, char **bytes, size_t *size,
                                 struct hr_error *error) {
-  ZSTD_outBuffer out = {buffer, capacity, 0};
-  while (out.pos < capacity) {
-    if (decoder->raw_at == decoder->raw_end) {
-      enum hr_status status = refill_raw(decoder, error);
-      if (status != HR_OK) return status;
-    }
-    ZSTD_inBuffer in = {decoder->raw, decoder->raw_end, decoder->raw_at};
-    size_t before = out.pos;
-    size_t code = decoder->raw_end == 0 && decoder->between ? 0 : ZSTD_decompressStream(decoder->zstd, &out, &in);
-    if (ZSTD_isError(code))
-      return hr_fail(error, HR_BAD_INPUT, "%s: is a damaged zstd file: %s", decoder->path, ZSTD_getErrorName(code));
-    decoder->raw_at = in.pos;
-    decoder->between = code == 0;
-    if (decoder->raw_end > 0 || out.pos > before) continue;
-    if (!decoder->between) return truncated(decoder, "zstd", error);
-    break;
-  }
-  *length = out.pos;
-  return HR_OK;
-}
-
-enum hr_status hr__decoder_read(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
-                                struct hr_error *error) {
-  switch (decoder->compression) {
-  case GZIP:
-    return read_gzip(decoder, buffer, capacity, length, error);
-  case ZSTD:
-    return read_zstd(decoder, buffer, capacity, length, error);
-  case PLAIN:
-    break;
-  }
-  return read_plain(decoder, buffer, capacity, length, error);
+  struct decoder *decoder;
+  *bytes = NULL;
+  enum hr_status status = decoder_open(path, &decoder, error);
+  if (status == HR_OK) status = read_whole(decoder, max_bytes, bytes, size, error);
+  decoder_close(decoder);
+  return status;
 }

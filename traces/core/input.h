@@ -50,14 +50,9 @@ uint64_t hr__input_line_number(const struct hr__input *input);
 /* Use as a path to read standard input; also its name in messages. */
 extern const char hr__standard_input[];
 
-struct hr__decoder;
-/* Opens a plain, gzip or zstd file, detected by its first bytes. Other known formats (zip, bzip2, xz, Parquet, UTF-16)
-   are errors that say what to do. `path` must outlive the decoder. */
-enum hr_status hr__decoder_open(const char *path, struct hr__decoder **decoder, struct hr_error *error);
-/* Fills `buffer`; `*length` below `capacity` means end of file. A truncated or damaged compressed file is an error. */
-enum hr_status hr__decoder_read(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
-                                struct hr_error *error);
-/* Closes the file and frees the decoder. NULL is allowed. */
-void hr__decoder_close(struct hr__decoder *decoder);
+/* Reads a whole table: a plain, gzip or zstd file, detected by its first bytes, of at most `max_bytes` when decoded.
+   Other known formats (zip, bzip2, xz, Parquet, UTF-16) are errors that say what to do. The caller frees `*bytes`, also
+   after an error. */
+enum hr_status hr__decoded_file(const char *path, size_t max_bytes, char **bytes, size_t *size, struct hr_error *error);
 
 #endif

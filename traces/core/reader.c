@@ -8,10 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum hr_status hr__reader_no_memory(const struct hr__reader *reader) {
-  return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
-}
-
 static enum hr_status skip_row(struct hr__reader *reader, const struct hr__row_fault *row) {
   char reason[2 * HR__QUOTE_BYTES];
   if (!row->column)
@@ -36,11 +32,6 @@ enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__ro
                    row->column, closing, row->fault);
   return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s%s%s%s: '%s' is %s", reader->path, line, item, before,
                  row->column, closing, hr__quote(row->value, quoted), row->fault);
-}
-
-enum hr_status hr__reader_leave_out(const struct hr__reader *reader, const char *reason, uint64_t line) {
-  enum hr_status status = hr_trace_builder_leave_out(reader->builder, reason, line);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
 enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, struct hr__count_words words) {

@@ -22,6 +22,14 @@ struct hr__reader {
   bool without_times; /* times of rows are not required */
 };
 
+/* The reader of a format. Each is defined in the file that reads the format; formats.c lists them. */
+struct hr__format_reader {
+  /* Reads all rows from `reader->input` into `reader->builder`. */
+  enum hr_status (*read)(struct hr__reader *reader);
+  const char *missing; /* fields that its traces lack, which a note reports; NULL: none */
+  bool has_params;     /* parameters may follow its name */
+};
+
 /* A fault of a row. With a column: the field of that column, with its value unless it is empty. Without a
    column: the row as a whole, `fault` being a complete sentence. In JSON the row is an item, and the column is the
    path inside it. */
@@ -34,12 +42,20 @@ struct hr__row_fault {
   const char *detail; /* details on a row without a column, or NULL */
 };
 
+static inline enum hr_status hr__reader_no_memory(const struct hr__reader *reader) {
+  return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
+}
+
 /* Reports a bad row. Returns HR_BAD_INPUT with the error written, or HR_OK with the row counted if the reader is
    lenient. */
 enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__row_fault *row);
 /* Skips a valid row that is not a job to replay, for example one that was still running. `reason` is a constant
    sentence under which rows are counted. */
-enum hr_status hr__reader_leave_out(const struct hr__reader *reader, const char *reason, uint64_t line);
+static inline enum hr_status hr__reader_leave_out(const struct hr__reader *reader, const char *reason, uint64_t line) {
+  enum hr_status status = hr_trace_builder_leave_out(reader->builder, reason, line);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+}
+
 /* A note in singular and plural: "job was", "jobs were", " tried more than once". */
 struct hr__count_words {
   const char *one, *many, *rest;
@@ -48,7 +64,6 @@ struct hr__count_words {
 enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, struct hr__count_words words);
 /* Adds the job if it is valid; otherwise reports a bad row. */
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line);
-enum hr_status hr__reader_no_memory(const struct hr__reader *reader);
 
 /* Parameter of a format, given after its name as in `azure-llm:decode=50,prefill=10000`: a whole number from `min` to
    `max`, or a text if `number` is NULL. Values that are not given are not changed. */

@@ -43,9 +43,6 @@ enum hr__kind {
 /* The kind of times that a file has; all times of a file have the same kind. */
 enum hr__clock { HR__CLOCK_UNKNOWN, HR__CLOCK_SECONDS, HR__CLOCK_LOCAL_DATES, HR__CLOCK_ZONED_DATES };
 
-#define HR__LOCAL_DATES_NOTE                                                                                           \
-  "dates have no time zone and are used as they are: across changes to or from summer time, times are one hour off"
-
 /* Texts of the current row. The owner provides room for all texts of a row. */
 struct hr__text_store {
   char *at;

@@ -10,6 +10,7 @@
 #include "traces/csv/csv_rows.h"
 
 #include "base/names.h"
+#include "traces/core/dates.h"
 #include "traces/core/numbers.h"
 #include "traces/csv/csv_blocks.h"
 

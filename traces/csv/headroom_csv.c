@@ -206,7 +206,7 @@ static enum hr_status on_job(void *self, const void *row, uint64_t line) {
   return hr__reader_add(self, row, line);
 }
 
-enum hr_status hr__read_csv(struct hr__reader *reader) {
+static enum hr_status read_csv(struct hr__reader *reader) {
   struct hr__csv_column columns[HR__N_FIELDS];
   memcpy(columns, hr__fields, sizeof columns);
   apply_map(columns, reader->map);
@@ -222,3 +222,5 @@ enum hr_status hr__read_csv(struct hr__reader *reader) {
                                         .self = reader};
   return hr__csv_read_rows(reader, &schema);
 }
+
+const struct hr__format_reader hr__csv_reader = {.read = read_csv};

@@ -50,6 +50,6 @@ enum {
 extern const struct hr__csv_column hr__fields[HR__N_FIELDS];
 
 /* Reads jobs in the columns of the field table, or in those that reader->map gives for fields. */
-enum hr_status hr__read_csv(struct hr__reader *reader);
+extern const struct hr__format_reader hr__csv_reader;
 
 #endif

@@ -53,7 +53,7 @@ static enum hr_status note_speeds(const struct llm *llm) {
   return status == HR_OK ? HR_OK : hr__reader_no_memory(llm->reader);
 }
 
-enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
+static enum hr_status read_azure_llm(struct hr__reader *reader) {
   /* Assumed: a model of about 70 G parameters on GPUs like H100, 20 concurrent requests per GPU. See
      docs/reference/formats.md. */
   struct llm llm = {.reader = reader, .prefill_per_s = 10000, .decode_per_s = 50, .gpu_milli = 50};
@@ -74,3 +74,6 @@ enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
   if (status == HR_OK) status = hr__csv_read_rows(reader, &schema);
   return status == HR_OK ? note_speeds(&llm) : status;
 }
+
+const struct hr__format_reader hr__azure_llm_reader = {
+    .read = read_azure_llm, .has_params = true, .missing = "limits, users and waits"};

@@ -235,7 +235,7 @@ static enum hr_status note_all(const struct batsim *batsim) {
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
-enum hr_status hr__read_batsim(struct hr__reader *reader) {
+static enum hr_status read_batsim(struct hr__reader *reader) {
   static const char *const streamed[] = {"jobs", "profiles", NULL};
   struct batsim batsim = {.get = {.reader = reader}, .mflops = 1000};
   const struct hr__reader_param params[] = {{"mflops", 1, 1000000000000, &batsim.mflops, NULL}};
@@ -250,3 +250,6 @@ enum hr_status hr__read_batsim(struct hr__reader *reader) {
   free(batsim.profiles);
   return status;
 }
+
+const struct hr__format_reader hr__batsim_reader = {
+    .read = read_batsim, .has_params = true, .missing = "users and waits"};

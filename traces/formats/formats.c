@@ -144,7 +144,9 @@ static const char *json_format(struct hr_text beginning) {
   return NULL;
 }
 
-const char *hr__detect_format(struct hr_text beginning) {
+/* Name of the format of a file with this beginning; "csv" if no other format matches, NULL for JSON of an unknown
+   format. */
+static const char *detect_format(struct hr_text beginning) {
   struct hr_text line = hr__first_line(beginning);
   if (hr__begins_with(line, "{") || hr__begins_with(line, "[")) return json_format(beginning);
   if (hr__begins_with(line, ";") || is_swf_row(line)) return "swf";
@@ -155,34 +157,25 @@ const char *hr__detect_format(struct hr_text beginning) {
 
 /* ---- Formats ----------------------------------------------------------------------------------------- */
 
-/* Name, reader, whether it has parameters, fields that its traces lack (reported in a note), summary. */
+/* Name, reader, summary. */
 #define FORMAT_TABLE(X)                                                                                                \
-  X("csv", hr__read_csv, false, NULL, "Headroom's own CSV, or any other CSV with a column map")                        \
-  X("swf", hr__read_swf, false, NULL,                                                                                  \
-    "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")                              \
-  X("philly", hr__read_philly, false, NULL, "Microsoft Philly jobs: timestamp,duration,num_gpus,gpu_time,cluster")     \
-  X("openb", hr__read_openb, false, NULL,                                                                              \
+  X("csv", hr__csv_reader, "Headroom's own CSV, or any other CSV with a column map")                                   \
+  X("swf", hr__swf_reader, "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")       \
+  X("philly", hr__philly_reader, "Microsoft Philly jobs: timestamp,duration,num_gpus,gpu_time,cluster")                \
+  X("openb", hr__openb_reader,                                                                                         \
     "Alibaba openb pods (cluster-trace-gpu-v2023): name,cpu_milli,memory_mib,num_gpu,gpu_milli,...")                   \
-  X("sacct", hr__read_sacct, false, NULL, "Slurm accounting from sacct --parsable2")                                   \
-  X("kubernetes", hr__read_kubernetes, true, NULL,                                                                     \
-    "Kubernetes Jobs and Pods, Kueue Workloads: kubectl get ... -o json")                                              \
-  X("philly-log", hr__read_philly_log, false, "limits",                                                                \
-    "Microsoft Philly's cluster_job_log: jobs with their attempts")                                                    \
-  X("helios", hr__read_helios, false, "limits",                                                                        \
-    "SenseTime Helios cluster_log.csv: job_id,user,vc,gpu_num,cpu_num,node_num,...")                                   \
-  X("pai2020", hr__read_pai2020, true, "limits",                                                                       \
-    "Alibaba PAI pai_task_table.csv (v2020); users from pai2020:jobs=FILE,tags=FILE")                                  \
-  X("spot2026", hr__read_spot2026, false, "limits, users, waits and outcomes",                                         \
-    "Alibaba job_info_df.csv (cluster-trace-v2026-spot-gpu)")                                                          \
-  X("acme", hr__read_acme, false, "limits and tenants", "Shanghai AI Lab Acme trace_seren.csv and trace_kalos.csv")    \
-  X("gavel", hr__read_gavel, true, "limits, users and waits",                                                          \
-    "Gavel traces; run times from gavel:throughputs=FILE,reference=v100")                                              \
-  X("azure-llm", hr__read_azure_llm, true, "limits, users and waits",                                                  \
-    "Azure LLM requests; azure-llm:prefill=10000,decode=50,gpu_milli=50")                                              \
-  X("batsim", hr__read_batsim, true, "users and waits",                                                                \
-    "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
+  X("sacct", hr__sacct_reader, "Slurm accounting from sacct --parsable2")                                              \
+  X("kubernetes", hr__kubernetes_reader, "Kubernetes Jobs and Pods, Kueue Workloads: kubectl get ... -o json")         \
+  X("philly-log", hr__philly_log_reader, "Microsoft Philly's cluster_job_log: jobs with their attempts")               \
+  X("helios", hr__helios_reader, "SenseTime Helios cluster_log.csv: job_id,user,vc,gpu_num,cpu_num,node_num,...")      \
+  X("pai2020", hr__pai2020_reader, "Alibaba PAI pai_task_table.csv (v2020); users from pai2020:jobs=FILE,tags=FILE")   \
+  X("spot2026", hr__spot2026_reader, "Alibaba job_info_df.csv (cluster-trace-v2026-spot-gpu)")                         \
+  X("acme", hr__acme_reader, "Shanghai AI Lab Acme trace_seren.csv and trace_kalos.csv")                               \
+  X("gavel", hr__gavel_reader, "Gavel traces; run times from gavel:throughputs=FILE,reference=v100")                   \
+  X("azure-llm", hr__azure_llm_reader, "Azure LLM requests; azure-llm:prefill=10000,decode=50,gpu_milli=50")           \
+  X("batsim", hr__batsim_reader, "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
 
-#define FORMAT_ENTRY(name, reader, has_params, missing, summary) {name, summary},
+#define FORMAT_ENTRY(name, reader, summary) {name, summary},
 static const struct hr_trace_format formats[] = {{"auto", "detected from the file's content"},
                                                  FORMAT_TABLE(FORMAT_ENTRY) /* text formats */
                                                  {"packed", "memory-mapped columns from 'headroom trace pack'"},
@@ -192,12 +185,8 @@ static const struct hr_trace_format formats[] = {{"auto", "detected from the fil
 enum { N_READERS = sizeof formats / sizeof *formats - 3 };
 
 /* In the order of `formats` without "auto" and "packed", which are not text formats. */
-static const struct {
-  enum hr_status (*read)(struct hr__reader *);
-  bool has_params;
-  const char *missing;
-} readers[N_READERS] = {
-#define FORMAT_READER(name, reader, has_params, missing, summary) {reader, has_params, missing},
+static const struct hr__format_reader *const readers[N_READERS] = {
+#define FORMAT_READER(name, reader, summary) &reader,
     FORMAT_TABLE(FORMAT_READER)
 #undef FORMAT_READER
 };
@@ -231,7 +220,7 @@ static bool has_map(const struct hr_trace_options *options) {
 /* "auto" precedes the text formats, "packed" follows them. */
 static bool has_params(const struct hr_trace_format *format) {
   size_t number = (size_t)(format - formats);
-  return number >= 1 && number <= N_READERS && readers[number - 1].has_params;
+  return number >= 1 && number <= N_READERS && readers[number - 1]->has_params;
 }
 
 /* The requested format, or CSV if there is a column map; NULL: detect it from the content. */
@@ -251,8 +240,8 @@ static enum hr_status requested_format(const struct hr_trace_options *options, c
 
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
   size_t number = (size_t)(hr_trace_format_find(format) - formats) - 1;
-  enum hr_status status = readers[number].read(reader);
-  const char *missing = readers[number].missing;
+  enum hr_status status = readers[number]->read(reader);
+  const char *missing = readers[number]->missing;
   if (status != HR_OK || !missing || reader->without_times) return status;
   bool limits = strncmp(missing, "limits", strlen("limits")) == 0;
   status = hr_notes_add(reader->notes, "format '%s' has no %s%s", format, missing,
@@ -299,8 +288,8 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   if (status != HR_OK) return status;
   bool is_stdin = strcmp(path, "-") == 0;
   const char *place = is_stdin ? "/dev/stdin" : path; /* may also be a plain file */
-  if (hr__packed_detect(place))
-    return hr__packed_read(place, options->streamed, trace, error); /* format and map apply to text only */
+  status = hr__packed_read(place, options->streamed, trace, error);
+  if (status != HR_OK || *trace) return status; /* format and map apply to text only */
   if (is_stdin) path = hr__standard_input;
   struct hr__reader reader = {.path = path,
                               .map = options->map,
@@ -316,7 +305,7 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
     hr__input_close(reader.input);
     return status;
   }
-  if (!format) format = hr__detect_format(hr__input_peek(reader.input));
+  if (!format) format = detect_format(hr__input_peek(reader.input));
   status = format ? build(&reader, format, options->streamed, trace) : unknown_json(path, error);
   hr__input_close(reader.input);
   return status;

@@ -7,25 +7,9 @@
 
 #include "traces/core/reader.h"
 
-/* Readers of formats. Each reads all rows from `reader->input` into `reader->builder`. */
-
-enum hr_status hr__read_swf(struct hr__reader *reader);
-enum hr_status hr__read_philly(struct hr__reader *reader);
-enum hr_status hr__read_openb(struct hr__reader *reader);
-enum hr_status hr__read_sacct(struct hr__reader *reader);
-enum hr_status hr__read_kubernetes(struct hr__reader *reader);
-enum hr_status hr__read_philly_log(struct hr__reader *reader);
-enum hr_status hr__read_helios(struct hr__reader *reader);
-enum hr_status hr__read_pai2020(struct hr__reader *reader);
-enum hr_status hr__read_spot2026(struct hr__reader *reader);
-enum hr_status hr__read_acme(struct hr__reader *reader);
-enum hr_status hr__read_gavel(struct hr__reader *reader);
-enum hr_status hr__read_azure_llm(struct hr__reader *reader);
-enum hr_status hr__read_batsim(struct hr__reader *reader);
-
-/* Name of the format of a file with this beginning; "csv" if no other format matches, NULL for JSON of an unknown
-   format. */
-const char *hr__detect_format(struct hr_text beginning);
+extern const struct hr__format_reader hr__swf_reader, hr__philly_reader, hr__philly_log_reader, hr__openb_reader,
+    hr__sacct_reader, hr__kubernetes_reader, hr__helios_reader, hr__acme_reader, hr__pai2020_reader,
+    hr__spot2026_reader, hr__gavel_reader, hr__azure_llm_reader, hr__batsim_reader;
 
 /* ---- Requests and states of jobs (job_facts.c) ------------------------------------------------------- */
 
@@ -49,28 +33,5 @@ struct hr__slurm_state {
 
 /* Parses "COMPLETED" or "CANCELLED by 1000"; false if the text is not a state. */
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
-
-/* ---- Notations of Slurm: trackable and generic resources, memory, time limits (slurm.c) --------------- */
-
-enum { HR__TRES_TYPES_BYTES = 200 };
-
-struct hr__tres {
-  uint64_t gpus, cpu_milli, mem_mib; /* of the whole job (GRES: per node); 0 if not given */
-  bool has_gpus, has_cpus, has_mem;
-  bool has_shares;                  /* of GPUs: shards, or percents under MPS, which are ignored */
-  char types[HR__TRES_TYPES_BYTES]; /* GPU types separated by `|`; "" if not given */
-  bool mixed;                       /* more than one type */
-};
-
-/* Parses "cpu=32,mem=256G,node=1,gres/gpu=4,gres/gpu:a100=4", and GRES like "gpu:2" or "gpu:a100:2(IDX:0-1)".
-   Resources other than GPUs, CPUs and memory are ignored. Returns NULL, or the fault, to follow "is". */
-const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres);
-
-/* Parses ReqMem: "64G", per node "4Gn", per CPU "4Gc"; a number without unit is MiB. Returns false if it is invalid. */
-enum hr__mem_of { HR__MEM_OF_JOB, HR__MEM_OF_NODE, HR__MEM_OF_CPU };
-bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of);
-
-/* Parses "1-12:00:00", "12:00:00" or "30:00"; false for any other text. */
-bool hr__slurm_span_parse(struct hr_text text, int64_t *us);
 
 #endif

@@ -150,7 +150,7 @@ static enum hr_status note_reference(const struct gavel *gavel, const char *gpu,
   return status == HR_OK ? HR_OK : hr__reader_no_memory(gavel->reader);
 }
 
-enum hr_status hr__read_gavel(struct hr__reader *reader) {
+static enum hr_status read_gavel(struct hr__reader *reader) {
   struct hr_text file = {NULL, 0}, reference = {"v100", strlen("v100")};
   const struct hr__reader_param params[] = {{"throughputs", 0, 0, NULL, &file}, {"reference", 0, 0, NULL, &reference}};
   enum hr_status status = hr__reader_params(reader, "gavel", params, sizeof params / sizeof *params);
@@ -176,3 +176,6 @@ enum hr_status hr__read_gavel(struct hr__reader *reader) {
   finish_throughputs(&gavel.throughputs);
   return status == HR_OK ? note_reference(&gavel, gpu, path) : status;
 }
+
+const struct hr__format_reader hr__gavel_reader = {
+    .read = read_gavel, .has_params = true, .missing = "limits, users and waits"};

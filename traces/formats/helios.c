@@ -115,14 +115,18 @@ static enum hr_status read_log(struct hr__reader *reader, const struct hr__csv_c
                                " a 'duration' other than end_time - start_time; the latter is replayed"});
 }
 
-enum hr_status hr__read_helios(struct hr__reader *reader) {
+static enum hr_status read_helios(struct hr__reader *reader) {
   static const char *const ignored[] = {"queue", NULL};
   return read_log(reader, helios_columns, sizeof helios_columns / sizeof *helios_columns, ignored,
                   "a Helios cluster_log.csv has all of these columns");
 }
 
-enum hr_status hr__read_acme(struct hr__reader *reader) {
+const struct hr__format_reader hr__helios_reader = {.read = read_helios, .missing = "limits"};
+
+static enum hr_status read_acme(struct hr__reader *reader) {
   static const char *const ignored[] = {"queue", "gpu_time", "shared_mem_per_pod", "fail_time", "stop_time", NULL};
   return read_log(reader, acme_columns, sizeof acme_columns / sizeof *acme_columns, ignored,
                   "an Acme trace_seren.csv or trace_kalos.csv has all of these columns");
 }
+
+const struct hr__format_reader hr__acme_reader = {.read = read_acme, .missing = "limits and tenants"};

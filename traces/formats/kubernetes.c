@@ -251,7 +251,7 @@ static enum hr_status on_item(void *self, const struct hr__json_item *item) {
   return hr__kube_item_read(kube, item);
 }
 
-enum hr_status hr__read_kubernetes(struct hr__reader *reader) {
+static enum hr_status read_kubernetes(struct hr__reader *reader) {
   static const char *const streamed[] = {"items", NULL};
   struct hr__kube kube = {.get = {.reader = reader}, .replicas = 4};
   const struct hr__reader_param params[] = {{"replicas", 1, 1000, &kube.replicas, NULL}};
@@ -269,3 +269,5 @@ enum hr_status hr__read_kubernetes(struct hr__reader *reader) {
   free(kube.words);
   return status;
 }
+
+const struct hr__format_reader hr__kubernetes_reader = {.read = read_kubernetes, .has_params = true};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads node lists into pools: nodes of the same model, GPUs, CPU and memory form one pool. */
 
+#include "base/array.h"
 #include "traces/csv/csv_rows.h"
 
 #include <stdio.h>
@@ -59,13 +60,7 @@ static enum hr_status add_kind(struct kinds *kinds, const struct nodes_node *nod
 }
 
 static enum hr_status add_node(struct kinds *kinds, uint32_t kind) {
-  if (kinds->n_nodes == kinds->capacity) {
-    uint32_t capacity = kinds->capacity ? 2 * kinds->capacity : 1024;
-    uint32_t *grown = realloc(kinds->of_node, capacity * sizeof *grown);
-    if (!grown) return hr__reader_no_memory(kinds->reader);
-    kinds->of_node = grown;
-    kinds->capacity = capacity;
-  }
+  if (!HR__ARRAY_HAS_ROOM(kinds->of_node, kinds->n_nodes, kinds->capacity)) return hr__reader_no_memory(kinds->reader);
   kinds->of_node[kinds->n_nodes++] = kind;
   return HR_OK;
 }

@@ -68,7 +68,7 @@ static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without
   }
 }
 
-enum hr_status hr__read_openb(struct hr__reader *reader) {
+static enum hr_status read_openb(struct hr__reader *reader) {
   static const char *const ignored[] = {"qos", NULL};
   static const struct pod blank = {.scheduled_us = HR_UNKNOWN_US, .deletion_us = HR_UNKNOWN_US};
   struct openb openb = {.reader = reader};
@@ -93,3 +93,5 @@ enum hr_status hr__read_openb(struct hr__reader *reader) {
           "pod was never scheduled: it runs for the time from its creation to its deletion",
           "pods were never scheduled: they run for the time from their creation to their deletion"});
 }
+
+const struct hr__format_reader hr__openb_reader = {.read = read_openb};

@@ -399,7 +399,7 @@ static enum hr_status read_job_tables(struct pai *pai) {
   return read_pai_jobs(reader, jobs_path, tags.length ? tags_path : NULL, &pai->jobs);
 }
 
-enum hr_status hr__read_pai2020(struct hr__reader *reader) {
+static enum hr_status read_pai2020(struct hr__reader *reader) {
   const char *other = other_table(reader);
   if (other) return refuse_other_table(reader, other);
   struct pai pai = {.reader = reader};
@@ -409,3 +409,5 @@ enum hr_status hr__read_pai2020(struct hr__reader *reader) {
   finish_pai_jobs(&pai.jobs);
   return status;
 }
+
+const struct hr__format_reader hr__pai2020_reader = {.read = read_pai2020, .has_params = true, .missing = "limits"};

@@ -26,7 +26,7 @@ static enum hr_status on_job(void *self, const void *row, uint64_t line) {
   return hr__reader_add(self, row, line);
 }
 
-enum hr_status hr__read_philly(struct hr__reader *reader) {
+static enum hr_status read_philly(struct hr__reader *reader) {
   static const char *const ignored[] = {"gpu_time", NULL};
   struct hr_job_record job, blank;
   hr_job_record_init(&blank);
@@ -41,6 +41,8 @@ enum hr_status hr__read_philly(struct hr__reader *reader) {
                                         .self = reader};
   return hr__csv_read_rows(reader, &schema);
 }
+
+const struct hr__format_reader hr__philly_reader = {.read = read_philly};
 
 /* ---- cluster_job_log --------------------------------------------------------------------------------- */
 
@@ -179,7 +181,7 @@ static enum hr_status note_all(const struct philly_log *log) {
                                " an attempt that started before the submission: the start is treated as unknown"});
 }
 
-enum hr_status hr__read_philly_log(struct hr__reader *reader) {
+static enum hr_status read_philly_log(struct hr__reader *reader) {
   static const char *const streamed[] = {NULL};
   struct philly_log log = {.get = {.reader = reader}};
   const struct hr__json_schema schema = {.streamed = streamed, .on_item = log_on_job, .self = &log};
@@ -187,3 +189,5 @@ enum hr_status hr__read_philly_log(struct hr__reader *reader) {
   if (status == HR_OK) status = hr__get_note_clock(&log.get);
   return status == HR_OK ? note_all(&log) : status;
 }
+
+const struct hr__format_reader hr__philly_log_reader = {.read = read_philly_log, .missing = "limits"};

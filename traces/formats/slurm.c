@@ -53,7 +53,18 @@ struct sacct_state {
       n_per_node, n_priorities, n_early, n_shares;
 };
 
-/* ---- Notations of Slurm ------------------------------------------------------------------------------ */
+/* ---- Notations of Slurm: trackable and generic resources, memory, time limits -------------------------- */
+
+enum { TRES_TYPES_BYTES = 200 };
+enum mem_of { MEM_OF_JOB, MEM_OF_NODE, MEM_OF_CPU };
+
+struct tres {
+  uint64_t gpus, cpu_milli, mem_mib; /* of the whole job (GRES: per node); 0 if not given */
+  bool has_gpus, has_cpus, has_mem;
+  bool has_shares;              /* of GPUs: shards, or percents under MPS, which are ignored */
+  char types[TRES_TYPES_BYTES]; /* GPU types separated by `|`; "" if not given */
+  bool mixed;                   /* more than one type */
+};
 
 static struct hr_text without(struct hr_text text, size_t count) {
   return (struct hr_text){text.at + count, text.length - count};
@@ -64,16 +75,17 @@ static bool whole(struct hr_text text, uint64_t max, uint64_t *value) {
   return hr__number_parse(text, &rule, value) == HR__NUMBER_FINE;
 }
 
-bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of) {
+/* Parses ReqMem: "64G", per node "4Gn", per CPU "4Gc"; a number without unit is MiB. Returns false if it is invalid. */
+static bool parse_mem(struct hr_text text, uint64_t *mib, enum mem_of *of) {
   static const struct {
     char unit;
     uint64_t kib;
   } units[] = {{'K', 1}, {'M', 1 << 10}, {'G', 1 << 20}, {'T', 1 << 30}, {'P', UINT64_C(1) << 40}};
   uint64_t kib = 1 << 10, total_kib = 0;
-  *of = HR__MEM_OF_JOB;
+  *of = MEM_OF_JOB;
   char last = text.length ? text.at[text.length - 1] : '\0';
   if (last == 'n' || last == 'c') {
-    *of = last == 'n' ? HR__MEM_OF_NODE : HR__MEM_OF_CPU;
+    *of = last == 'n' ? MEM_OF_NODE : MEM_OF_CPU;
     text.length--;
   }
   for (size_t i = 0; text.length && i < sizeof units / sizeof *units; i++) {
@@ -96,7 +108,8 @@ static bool parse_whole(struct hr_text *rest, char end, uint64_t *value) {
   return whole(digits, 100000000, value);
 }
 
-bool hr__slurm_span_parse(struct hr_text text, int64_t *us) {
+/* Parses "1-12:00:00", "12:00:00" or "30:00"; false for any other text. */
+static bool parse_span(struct hr_text text, int64_t *us) {
   uint64_t days = 0, part[3] = {0};
   size_t n = 0;
   bool has_days = text.length && memchr(text.at, '-', text.length);
@@ -115,7 +128,7 @@ bool hr__slurm_span_parse(struct hr_text text, int64_t *us) {
 /* ---- Resources -------------------------------------------------------------------------------------- */
 
 /* Returns true if the type is new and there is room for it. */
-static bool add_type(struct hr__tres *tres, struct hr_text type) {
+static bool add_type(struct tres *tres, struct hr_text type) {
   size_t used = strlen(tres->types);
   if (used + type.length + 2 > sizeof tres->types) return false;
   if (used) {
@@ -128,7 +141,7 @@ static bool add_type(struct hr__tres *tres, struct hr_text type) {
 }
 
 /* Parses what follows "gpu": "=4", ":a100=4", ":4", ":a100:4", or nothing, meaning one. */
-static const char *parse_gpus(struct hr__tres *tres, struct hr_text rest, uint64_t *typed) {
+static const char *parse_gpus(struct tres *tres, struct hr_text rest, uint64_t *typed) {
   const char *not_right = "not a list of resources with a count of GPUs, like gres/gpu:a100=4";
   const char *note = memchr(rest.at, '(', rest.length);
   if (note) rest.length = (size_t)(note - rest.at);
@@ -148,8 +161,8 @@ static const char *parse_gpus(struct hr__tres *tres, struct hr_text rest, uint64
   return NULL;
 }
 
-static const char *next_item(struct hr__tres *tres, struct hr_text item, uint64_t *typed) {
-  enum hr__mem_of of;
+static const char *next_item(struct tres *tres, struct hr_text item, uint64_t *typed) {
+  enum mem_of of;
   bool generic = hr__begins_with(item, "gres/") || hr__begins_with(item, "gres:");
   struct hr_text name = generic ? without(item, 5) : item, rest = name.length >= 3 ? without(name, 3) : name;
   if (hr__begins_with(name, "gpu") && (rest.length == 0 || *rest.at == '=' || *rest.at == ':'))
@@ -164,14 +177,16 @@ static const char *next_item(struct hr__tres *tres, struct hr_text item, uint64_
     return tres->has_cpus ? NULL : "not a list of resources with a count of CPUs, like cpu=4";
   }
   if (hr__begins_with(item, "mem=")) {
-    tres->has_mem = hr__slurm_mem_parse(without(item, 4), &tres->mem_mib, &of) && of == HR__MEM_OF_JOB;
+    tres->has_mem = parse_mem(without(item, 4), &tres->mem_mib, &of) && of == MEM_OF_JOB;
     return tres->has_mem ? NULL : "not a list of resources with an amount of memory, like mem=64G";
   }
   return NULL;
 }
 
-const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres) {
-  *tres = (struct hr__tres){0};
+/* Parses "cpu=32,mem=256G,node=1,gres/gpu=4,gres/gpu:a100=4", and GRES like "gpu:2" or "gpu:a100:2(IDX:0-1)".
+   Resources other than GPUs, CPUs and memory are ignored. Returns NULL, or the fault, to follow "is". */
+static const char *parse_tres(struct hr_text text, struct tres *tres) {
+  *tres = (struct tres){0};
   uint64_t typed = 0;
   while (text.length) {
     const char *comma = memchr(text.at, ',', text.length);
@@ -283,16 +298,16 @@ static bool is_word(struct hr_text text, const char *word) {
 /* ---- Requests ---------------------------------------------------------------------------------------- */
 
 struct request {
-  struct hr__tres allocated, requested;
+  struct tres allocated, requested;
   struct hr_job_record job; /* GPUs, tasks, CPUs and memory */
 };
 
 /* Reads a resource column if it has a value and `tres` has no GPUs yet; false if it is invalid. */
-static bool read_tres(struct hr__tres *tres, struct hr_text text, const char *column, struct hr__row_fault *fault) {
+static bool read_tres(struct tres *tres, struct hr_text text, const char *column, struct hr__row_fault *fault) {
   if (!text.length || tres->has_gpus || is_word(text, "(null)") || is_word(text, "Unknown")) return true;
-  struct hr__tres before = *tres;
+  struct tres before = *tres;
   *fault = (struct hr__row_fault){.line = fault->line, .column = column, .value = text};
-  fault->fault = hr__tres_parse(text, tres);
+  fault->fault = parse_tres(text, tres);
   if (before.has_cpus && !tres->has_cpus) {
     tres->cpu_milli = before.cpu_milli;
     tres->has_cpus = true;
@@ -310,9 +325,9 @@ static uint32_t first_known(uint32_t a, uint32_t b, uint32_t c) {
 
 static uint64_t mem_of_row(const struct sacct_row *row, uint64_t nodes, uint64_t cpu_milli) {
   uint64_t mib = 0;
-  enum hr__mem_of of;
-  if (!row->req_mem.length || !hr__slurm_mem_parse(row->req_mem, &mib, &of)) return 0;
-  return of == HR__MEM_OF_NODE ? mib * nodes : of == HR__MEM_OF_CPU ? mib * cpu_milli / 1000 : mib;
+  enum mem_of of;
+  if (!row->req_mem.length || !parse_mem(row->req_mem, &mib, &of)) return 0;
+  return of == MEM_OF_NODE ? mib * nodes : of == MEM_OF_CPU ? mib * cpu_milli / 1000 : mib;
 }
 
 static uint64_t at_most(uint64_t value, uint64_t max) {
@@ -321,8 +336,8 @@ static uint64_t at_most(uint64_t value, uint64_t max) {
 
 /* Totals of GPUs, CPUs and memory of all nodes; GRES are per node. */
 static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struct request *request, bool by_node) {
-  const struct hr__tres *gpus = request->allocated.has_gpus ? &request->allocated : &request->requested;
-  const struct hr__tres *rest = request->allocated.has_cpus ? &request->allocated : &request->requested;
+  const struct tres *gpus = request->allocated.has_gpus ? &request->allocated : &request->requested;
+  const struct tres *rest = request->allocated.has_cpus ? &request->allocated : &request->requested;
   uint64_t nodes = first_known(row->alloc_nodes, row->nodes, 1), total = gpus->gpus * (by_node ? nodes : 1);
   if (total > HR_MAX_GPUS) return false;
   sacct->n_per_node += by_node && total;
@@ -339,7 +354,7 @@ static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struc
 static bool read_request(struct sacct_state *sacct, const struct sacct_row *row, struct request *request,
                          struct hr__row_fault *fault) {
   hr_job_record_init(&request->job);
-  request->allocated = request->requested = (struct hr__tres){0};
+  request->allocated = request->requested = (struct tres){0};
   bool valid = read_tres(&request->allocated, row->alloc_tres, "AllocTRES", fault) &&
                read_tres(&request->requested, row->req_tres, "ReqTRES", fault);
   if (!valid) return false;
@@ -347,17 +362,17 @@ static bool read_request(struct sacct_state *sacct, const struct sacct_row *row,
   valid = (!by_node || read_tres(&request->allocated, row->alloc_gres, "AllocGRES", fault)) &&
           (!by_node || read_tres(&request->requested, row->req_gres, "ReqGRES", fault));
   if (!valid) return false;
-  enum hr__mem_of of;
+  enum mem_of of;
   uint64_t mib;
   *fault = (struct hr__row_fault){.line = fault->line, .column = "ReqMem", .value = row->req_mem};
   fault->fault = "not an amount of memory like 64G, 4Gn or 4Gc";
-  if (row->req_mem.length && !hr__slurm_mem_parse(row->req_mem, &mib, &of)) return false;
+  if (row->req_mem.length && !parse_mem(row->req_mem, &mib, &of)) return false;
   *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job requests more than 4000000 GPUs"};
   return add_up(sacct, row, request, by_node);
 }
 
 static const char *types_of(struct sacct_state *sacct, const struct request *request) {
-  const struct hr__tres *tres = sacct->has_request_columns ? &request->requested : &request->allocated;
+  const struct tres *tres = sacct->has_request_columns ? &request->requested : &request->allocated;
   if (!request->job.gpus) return "";
   sacct->n_mixed += tres->mixed;
   return tres->types;
@@ -377,7 +392,7 @@ static bool read_limit(struct sacct_state *sacct, const struct sacct_row *row, i
   uint64_t us = 0;
   const struct hr__number_rule minutes = {60 * (uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
   fault->fault = raw ? "not a number of minutes" : "not a duration like 1-12:00:00, UNLIMITED or Partition_Limit";
-  if (!raw) return hr__slurm_span_parse(text, limit_us);
+  if (!raw) return parse_span(text, limit_us);
   if (hr__number_parse(text, &minutes, &us) != HR__NUMBER_FINE) return false;
   *limit_us = (int64_t)us;
   return true;
@@ -574,7 +589,7 @@ static enum hr_status note_all(const struct sacct_state *sacct) {
   return status;
 }
 
-enum hr_status hr__read_sacct(struct hr__reader *reader) {
+static enum hr_status read_sacct(struct hr__reader *reader) {
   struct sacct_state sacct = {.reader = reader};
   enum hr_status status = read_rows(&sacct);
   if (status == HR_OK) status = add_jobs(&sacct);
@@ -584,3 +599,5 @@ enum hr_status hr__read_sacct(struct hr__reader *reader) {
   free(sacct.jobs);
   return status;
 }
+
+const struct hr__format_reader hr__sacct_reader = {.read = read_sacct};

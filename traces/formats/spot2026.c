@@ -62,7 +62,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   return hr__reader_add(spot->reader, &job, line);
 }
 
-enum hr_status hr__read_spot2026(struct hr__reader *reader) {
+static enum hr_status read_spot2026(struct hr__reader *reader) {
   static const struct spot_row blank = {0};
   struct spot2026_spot spot = {.reader = reader};
   struct spot_row row;
@@ -86,3 +86,6 @@ enum hr_status hr__read_spot2026(struct hr__reader *reader) {
                                (struct hr__count_words){"job requests", "jobs request",
                                                         " a fraction above one GPU: the fraction is rounded up"});
 }
+
+const struct hr__format_reader hr__spot2026_reader = {.read = read_spot2026,
+                                                      .missing = "limits, users, waits and outcomes"};

@@ -219,7 +219,7 @@ static enum hr_status note_all(const struct swf *swf) {
                                " a different number of processors than requested (field 8), which is ignored"});
 }
 
-enum hr_status hr__read_swf(struct hr__reader *reader) {
+static enum hr_status read_swf(struct hr__reader *reader) {
   struct swf swf = {.reader = reader};
   struct hr_text line;
   enum hr_status status;
@@ -229,3 +229,5 @@ enum hr_status hr__read_swf(struct hr__reader *reader) {
   }
   return status == HR_OK ? note_all(&swf) : status;
 }
+
+const struct hr__format_reader hr__swf_reader = {.read = read_swf};

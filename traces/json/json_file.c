@@ -5,6 +5,7 @@
 
 #include "traces/json/json_file.h"
 
+#include "base/array.h"
 #include "traces/json/json_scan.h"
 
 #include <errno.h>
@@ -174,7 +175,7 @@ struct member {
 struct search {
   struct hr__json_repeat *repeat;
   struct member *members;
-  size_t capacity;
+  uint32_t capacity;
 };
 
 static int by_key(const void *left, const void *right) {
@@ -186,13 +187,7 @@ static int by_key(const void *left, const void *right) {
 static bool list_members(struct search *search, const cJSON *object, uint32_t *count) {
   *count = 0;
   for (const cJSON *member = object->child; member; member = member->next) {
-    if (*count == search->capacity) {
-      size_t capacity = search->capacity ? search->capacity * 2 : 16;
-      struct member *grown = realloc(search->members, capacity * sizeof *grown);
-      if (!grown) return false;
-      search->members = grown;
-      search->capacity = capacity;
-    }
+    if (!HR__ARRAY_HAS_ROOM(search->members, *count, search->capacity)) return false;
     search->members[*count] = (struct member){member->string, *count};
     ++*count;
   }

@@ -7,6 +7,7 @@
 
 #include "traces/json/json_stream.h"
 
+#include "traces/core/dates.h"
 #include "traces/json/json_file.h"
 #include "traces/json/json_scan.h"
 

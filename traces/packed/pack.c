@@ -203,11 +203,13 @@ enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *
   return hr__output_commit(&file, error);
 }
 
-enum hr_status hr__packed_write(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
-                                struct hr_error *error) {
+static enum hr_status write_packed(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+                                   struct hr_error *error) {
   struct hr_packed packed = {0};
   enum hr_status status = hr_trace_pack(trace, path, &packed, error);
   written->n_jobs = trace->n_jobs;
   written->bytes = packed.bytes;
   return status;
 }
+
+const struct hr__trace_writer hr__packed_writer = {.compresses = false, .write = write_packed};

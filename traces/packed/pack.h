@@ -65,9 +65,8 @@ static inline void hr__packed_column_name(char name[HR_PACKED_NAME_BYTES], const
   memcpy(name, member, length < HR_PACKED_NAME_BYTES ? length : HR_PACKED_NAME_BYTES - 1);
 }
 
-/* Whether `path` is a plain file that begins with the magic number of packed traces. */
-bool hr__packed_detect(const char *path);
-/* Maps and checks a packed trace; `streamed` as in struct hr_trace_options. */
+/* Maps and checks a packed trace; `streamed` as in struct hr_trace_options. A file that is not a plain file with the
+   magic number of packed traces, or cannot be opened, is not an error: `*trace` is NULL. */
 enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error);
 
 #endif

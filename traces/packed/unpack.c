@@ -375,7 +375,8 @@ static int open_plain(const char *path, struct stat *info) {
   return -1;
 }
 
-bool hr__packed_detect(const char *path) {
+/* Whether `path` is a plain file that begins with the magic number of packed traces. */
+static bool is_packed(const char *path) {
   struct stat info;
   char magic[HR__PACKED_MAGIC_BYTES];
   int descriptor = open_plain(path, &info);
@@ -599,6 +600,8 @@ static enum hr_status read_all(struct unpacking *unpacking) {
 }
 
 enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error) {
+  *trace = NULL;
+  if (!is_packed(path)) return HR_OK;
   struct unpacking unpacking = {.path = path, .streamed = streamed, .error = error};
   unpacking.owned = calloc(1, sizeof *unpacking.owned);
   if (!unpacking.owned) return no_memory(&unpacking);

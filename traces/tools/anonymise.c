@@ -134,11 +134,22 @@ static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *
   return status;
 }
 
+/* Begins a trace without the source and the notes of `trace`, except the note on local dates. */
+static enum hr_status begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
+                                    struct hr_error *error) {
+  *rebuild = (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format),
+                                  .source = trace->source,
+                                  .ids_told = trace->ids_told};
+  bool ok = rebuild->builder != NULL;
+  if (ok && dated && hr_trace_has_local_dates(trace)) ok = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
+  return ok ? HR_OK : hr__rebuild_no_memory(trace, error);
+}
+
 static enum hr_status rebuild_all(struct anonymise *anonymise, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = anonymise->trace;
   struct hr__rebuild rebuild;
   bool dated = trace->dated && !anonymise->spec->undated;
-  enum hr_status status = hr__rebuild_begin_unnamed(&rebuild, trace, dated, error);
+  enum hr_status status = begin_unnamed(&rebuild, trace, dated, error);
   if (status == HR_OK) status = add_jobs(anonymise, &rebuild, error);
   bool added = status == HR_OK;
   status = hr__rebuild_end(&rebuild, status, dated, created, error);

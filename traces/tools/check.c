@@ -226,18 +226,8 @@ void hr_trace_check_destroy(struct hr_trace_check *check) {
   free(check);
 }
 
-const struct hr_finding *hr_trace_check_findings(const struct hr_trace_check *check, size_t *count) {
-  *count = check->n_findings;
-  return check->findings;
-}
-
 size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_severity severity) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_findings; i++) count += check->findings[i].severity == severity;
   return count;
-}
-
-const struct hr_offered_load *hr_trace_check_loads(const struct hr_trace_check *check, size_t *count) {
-  *count = check->n_loads;
-  return check->loads;
 }

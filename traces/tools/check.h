@@ -2,7 +2,7 @@
 #ifndef HR_TRACES_TOOLS_CHECK_H
 #define HR_TRACES_TOOLS_CHECK_H
 
-/* Parts of the trace check, and what they share: sorting, hash sets, adding findings. */
+/* Parts of the trace check, and what they share: sorting, adding findings. */
 
 #include "base/text.h"
 #include "headroom/unstable/trace_check.h"
@@ -20,66 +20,11 @@ struct hr__job_value {
 /* Sorts by key; stable. At most 2^32 pairs. Returns false if out of memory. */
 bool hr__pairs_sort(struct hr__job_value *pairs, size_t count);
 
-/* A set of 64-bit hashes: open addressing, linear probing. */
-struct hr__hash_set {
-  uint64_t *slot; /* [mask + 1]; 0: empty slot */
-  uint64_t mask;
-};
-
-/* Makes room for `count` hashes. Returns false if out of memory. */
-static inline bool hr__hash_set_init(struct hr__hash_set *set, size_t count) {
-  uint64_t size = 16;
-  while (size < 2 * (uint64_t)count) size *= 2;
-  *set = (struct hr__hash_set){.slot = calloc(size, sizeof *set->slot), .mask = size - 1};
-  return set->slot != NULL;
-}
-
-static inline void hr__hash_set_finish(struct hr__hash_set *set) {
-  free(set->slot);
-}
-
-static inline uint64_t hr__hash_slot(const struct hr__hash_set *set, uint64_t hash) {
-  uint64_t at = hash & set->mask;
-  while (set->slot[at] && set->slot[at] != hash) at = (at + 1) & set->mask;
-  return at;
-}
-
-static inline bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash) {
-  if (hash == 0) hash = 1;
-  return set->slot[hr__hash_slot(set, hash)] == hash;
-}
-
-/* Adds a hash; returns whether it was new. */
-static inline bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash) {
-  if (hash == 0) hash = 1;
-  uint64_t at = hr__hash_slot(set, hash);
-  if (set->slot[at]) return false;
-  set->slot[at] = hash;
-  return true;
-}
-
-/* Mixes a value into a hash. */
-static inline uint64_t hr__hash_combine(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-  hash ^= hash >> 32;
-  hash *= UINT64_C(0xD6E8FEB86659FD93);
-  return hash ^ hash >> 32;
-}
-
-/* The result of a check. */
-
-struct hr_trace_check {
-  struct hr_trace_check_config config;
-  struct hr_finding *findings;
-  size_t n_findings, capacity;
-  struct hr_offered_load *loads;
-  size_t n_loads;
-};
-
 /* State of a check. Services (jobs of class inference) run for as long as their owners keep them, often many alike,
    so findings about run times exclude them. */
 struct hr__check_state {
   struct hr_trace_check *check;
+  uint32_t findings_capacity; /* of check->findings */
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster; /* may be NULL */
   bool out_of_memory;                    /* checked at the end */
@@ -106,7 +51,10 @@ void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, e
 enum { HR__SHARE_BYTES = 32 };
 const char *hr__check_share_text(double share, char *buffer);
 
-bool hr__is_service(const struct hr_trace *trace, uint32_t job);
+static inline bool hr__check_is_service(const struct hr_trace *trace, uint32_t job) {
+  return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
+}
+
 /* The most frequent of ascending values at or after index `from`; sets its number and where it begins. */
 uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
 /* The first job of some pairs: the minimum of their values. */

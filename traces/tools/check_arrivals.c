@@ -33,7 +33,7 @@ static void check_instant(struct hr__check_state *checker) {
   for (uint32_t i = 0; i < checker->n;) {
     uint32_t end = i, count = 0;
     for (; end < checker->n && trace->submit_us[end] == trace->submit_us[i]; end++)
-      count += !hr__is_service(trace, end);
+      count += !hr__check_is_service(trace, end);
     if (trace->submit_us[i] > 0 && count > max) {
       max = count;
       at = i;
@@ -56,8 +56,9 @@ static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *fi
   const struct hr_trace *trace = checker->trace;
   uint32_t from = 0, inside = 0, max = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
-    inside += !hr__is_service(trace, i);
-    for (; trace->submit_us[i] - trace->submit_us[from] >= HR__HOUR_US; from++) inside -= !hr__is_service(trace, from);
+    inside += !hr__check_is_service(trace, i);
+    for (; trace->submit_us[i] - trace->submit_us[from] >= HR__HOUR_US; from++)
+      inside -= !hr__check_is_service(trace, from);
     if (inside <= max) continue;
     max = inside;
     *first = from;

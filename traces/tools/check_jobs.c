@@ -17,7 +17,7 @@ static bool order_run_times(struct hr__check_state *checker) {
   checker->work = malloc(((size_t)checker->n + 1) * sizeof *checker->work);
   if (!checker->work) return false;
   for (uint32_t i = 0; i < checker->n; i++)
-    if (trace->work_us[i] > 0 && !hr__is_service(trace, i))
+    if (trace->work_us[i] > 0 && !hr__check_is_service(trace, i))
       checker->work[checker->n_work++] = (struct hr__job_value){trace->work_us[i], i};
   return hr__pairs_sort(checker->work, checker->n_work);
 }
@@ -131,7 +131,7 @@ static void check_extremes(struct hr__check_state *checker) {
     int64_t work_us = trace->work_us[i];
     bool cancelled = trace->outcome && trace->outcome[i] == HR_OUTCOME_CANCELLED;
     if (work_us == 0 && !cancelled && zero++ == 0) first_zero = i;
-    if (work_us > 0 && work_us < HR_SECOND_US && !hr__is_service(trace, i) && tiny++ == 0) first_tiny = i;
+    if (work_us > 0 && work_us < HR_SECOND_US && !hr__check_is_service(trace, i) && tiny++ == 0) first_tiny = i;
     if (work_us > LONGEST_US && endless++ == 0) first_endless = i;
   }
   report_count(checker, HR_FINDING_ZERO_RUN_TIMES, 0.001, zero, first_zero, "have run time 0 without being cancelled");

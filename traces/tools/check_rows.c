@@ -7,6 +7,7 @@
  * is one step longer: as likely by chance, but not a result of copying.
  */
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "traces/tools/check.h"
 
@@ -142,47 +143,74 @@ static bool is_distinctive(const struct hr__check_state *checker, uint32_t job) 
   const struct hr_trace *trace = checker->trace;
   int64_t work_us = trace->work_us[job];
   return work_us >= MIN_RUN_S * HR_SECOND_US && work_us != checker->clamp_us && work_us != limit_us(trace, job) &&
-         !hr__is_service(trace, job);
+         !hr__check_is_service(trace, job);
 }
 
-static uint64_t hash_of(const struct hr_trace *trace, uint32_t job, int64_t work_us) {
-  uint64_t hash = hr__hash_combine(1, (uint64_t)work_us);
-  hash = hr__hash_combine(hash, hr_trace_gpus_milli(trace, (hr_job){job}));
-  hash = hr__hash_combine(hash, trace->user ? trace->user[job] : 0);
-  hash = hr__hash_combine(hash, trace->tenant ? trace->tenant[job] : 0);
-  hash = hr__hash_combine(hash, trace->model ? trace->model[job] : 0);
-  return hr__hash_combine(hash, trace->gpu_types ? trace->gpu_types[job] : 0);
+/* Jobs are copies of each other if their run times, GPUs, users, tenants, models and GPU types are equal. */
+static uint32_t copy_hash(const struct hr_trace *trace, uint32_t job, int64_t work_us) {
+  uint64_t digest = hr__digest_add(HR__DIGEST_SEED, (uint64_t)work_us);
+  digest = hr__digest_add(digest, hr_trace_gpus_milli(trace, (hr_job){job}));
+  digest = hr__digest_add(digest, trace->user ? trace->user[job] : 0);
+  digest = hr__digest_add(digest, trace->tenant ? trace->tenant[job] : 0);
+  digest = hr__digest_add(digest, trace->model ? trace->model[job] : 0);
+  return hr__hash_u64(hr__digest_add(digest, trace->gpu_types ? trace->gpu_types[job] : 0));
+}
+
+static bool same_name(const uint32_t *column, uint32_t a, uint32_t b) {
+  return !column || column[a] == column[b];
+}
+
+/* Whether job `a` is a copy of job `b` as if that ran for `work_us`. */
+static bool is_copy(const struct hr_trace *trace, uint32_t a, uint32_t b, int64_t work_us) {
+  return trace->work_us[a] == work_us &&
+         hr_trace_gpus_milli(trace, (hr_job){a}) == hr_trace_gpus_milli(trace, (hr_job){b}) &&
+         same_name(trace->user, a, b) && same_name(trace->tenant, a, b) && same_name(trace->model, a, b) &&
+         same_name(trace->gpu_types, a, b);
 }
 
 struct copies {
   uint32_t of, rows, first_row, jobs, first_job; /* jobs examined; equal rows; equal jobs at any time */
+  struct hr__hash table;                         /* the last job of each set of copies */
 };
 
-static bool count_copies(const struct hr__check_state *checker, struct hr__hash_set *jobs, struct copies *copies) {
+/* The last job in the table that is a copy of `job` as if that ran for `work_us`; HR_NONE if none exists. */
+static uint32_t find_copy(const struct copies *copies, const struct hr_trace *trace, uint32_t job, int64_t work_us,
+                          struct hr__hash_cursor *at) {
+  for (uint32_t i = hr__hash_first(&copies->table, copy_hash(trace, job, work_us), at); i != HR_NONE;
+       i = hr__hash_next(&copies->table, at))
+    if (is_copy(trace, i, job, work_us)) return i;
+  return HR_NONE;
+}
+
+/* Jobs are in the order of their submits, so a job has an equal row if its last copy has its submit time. */
+static bool count_copies(const struct hr__check_state *checker, struct copies *copies) {
   const struct hr_trace *trace = checker->trace;
-  struct hr__hash_set rows;
-  if (!hr__hash_set_init(&rows, checker->n)) return false;
   for (uint32_t i = 0; i < checker->n; i++) {
     if (!is_distinctive(checker, i)) continue;
-    uint64_t hash = hash_of(trace, i, trace->work_us[i]);
-    bool same_row = !hr__hash_set_add(&rows, hr__hash_combine(hash, (uint64_t)trace->submit_us[i]));
-    bool same_job = !hr__hash_set_add(jobs, hash);
+    struct hr__hash_cursor at;
+    uint32_t last = find_copy(copies, trace, i, trace->work_us[i], &at);
     copies->of++;
+    if (last == HR_NONE) {
+      if (!hr__hash_add(&copies->table, NULL, copy_hash(trace, i, trace->work_us[i]), i)) return false;
+      continue;
+    }
+    hr__hash_set(&copies->table, at, i);
+    bool same_row = trace->submit_us[last] == trace->submit_us[i];
     if (same_row && copies->rows++ == 0) copies->first_row = i;
-    if (same_job && !same_row && copies->jobs++ == 0) copies->first_job = i;
+    if (!same_row && copies->jobs++ == 0) copies->first_job = i;
   }
-  hr__hash_set_finish(&rows);
   return true;
 }
 
 /* Share of a sample of jobs from the whole trace that have a twin with a run time one step longer. */
-static double share_by_chance(const struct hr__check_state *checker, const struct hr__hash_set *jobs) {
+static double share_by_chance(const struct hr__check_state *checker, const struct copies *copies) {
   const struct hr_trace *trace = checker->trace;
   uint32_t sampled = 0, twins = 0;
   for (uint32_t i = 0; i < checker->n; i += checker->n / MAX_SAMPLE + 1) {
     if (!is_distinctive(checker, i)) continue;
+    struct hr__hash_cursor at;
     sampled++;
-    twins += hr__hash_set_has(jobs, hash_of(trace, i, trace->work_us[i] + checker->work_grain_us));
+    twins += find_copy(copies, trace, i, trace->work_us[i] + checker->work_grain_us, &at) != HR_NONE;
   }
   return sampled ? (double)twins / sampled : 0;
 }
@@ -219,19 +247,14 @@ static void report_jobs(struct hr__check_state *checker, const struct copies *co
 
 static void check_copies_part(struct hr__check_state *checker) {
   struct copies copies = {0};
-  struct hr__hash_set jobs;
   if (checker->constant || checker->n < 2) return;
-  if (!hr__hash_set_init(&jobs, checker->n)) {
-    checker->out_of_memory = true;
-    return;
-  }
-  if (count_copies(checker, &jobs, &copies)) {
+  if (count_copies(checker, &copies)) {
     report_rows(checker, &copies);
-    if (copies.of >= MIN_JOBS) report_jobs(checker, &copies, share_by_chance(checker, &jobs));
+    if (copies.of >= MIN_JOBS) report_jobs(checker, &copies, share_by_chance(checker, &copies));
   } else {
     checker->out_of_memory = true;
   }
-  hr__hash_set_finish(&jobs);
+  hr__hash_finish(&copies.table);
 }
 
 /* ---- Dominance: one job ------------------------------------------------------------------------------ */
@@ -246,7 +269,7 @@ static void check_heavy(struct hr__check_state *checker, double all_h) {
   uint32_t heaviest = 0;
   double max_h = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
-    double hours = hr__is_service(trace, i) ? 0 : gpu_hours_of(trace, i);
+    double hours = hr__check_is_service(trace, i) ? 0 : gpu_hours_of(trace, i);
     if (hours <= max_h) continue;
     max_h = hours;
     heaviest = i;

@@ -3,6 +3,7 @@
 
 #include "traces/tools/check.h"
 
+#include "base/array.h"
 #include "base/sort.h"
 
 #include <stdarg.h>
@@ -11,15 +12,6 @@
 #include <string.h>
 
 /* ---- Findings ---------------------------------------------------------------------------------------- */
-
-static bool grow(struct hr_trace_check *check) {
-  size_t capacity = check->capacity ? 2 * check->capacity : 16;
-  struct hr_finding *grown = realloc(check->findings, capacity * sizeof *grown);
-  if (!grown) return false;
-  check->findings = grown;
-  check->capacity = capacity;
-  return true;
-}
 
 static char *format_text(const char *format, va_list arguments) {
   va_list again;
@@ -40,7 +32,8 @@ void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, e
   char *text = format_text(format, arguments);
   va_end(arguments);
   char *subject = where->subject ? strdup(where->subject) : NULL;
-  if (!text || (where->subject && !subject) || (check->n_findings == check->capacity && !grow(check))) {
+  if (!text || (where->subject && !subject) ||
+      !HR__ARRAY_HAS_ROOM(check->findings, check->n_findings, checker->findings_capacity)) {
     free(text);
     free(subject);
     checker->out_of_memory = true;
@@ -80,10 +73,6 @@ const char *hr__check_share_text(double share, char *buffer) {
   else
     snprintf(buffer, HR__SHARE_BYTES, percent >= 9.95 ? "%.0f %%" : "%.2g %%", percent);
   return buffer;
-}
-
-bool hr__is_service(const struct hr_trace *trace, uint32_t job) {
-  return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
 }
 
 uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin) {

@@ -34,7 +34,8 @@ const char *hr__family_name(enum hr__family family) {
   return names[family];
 }
 
-double hr__fit_cdf(enum hr__family family, const struct hr__distribution_fit *fit, double value) {
+/* Cumulative distribution function of a fit. */
+static double fit_cdf(enum hr__family family, const struct hr__distribution_fit *fit, double value) {
   switch (family) {
   case HR__EXPONENTIAL:
     return gsl_cdf_exponential_P(value, fit->b);
@@ -57,7 +58,7 @@ static double distance(enum hr__family family, const struct hr__distribution_fit
   double max = 0;
   for (size_t i = 0, end; i < count; i = end) {
     for (end = i + 1; end < count && at[end] <= at[i]; end++) continue;
-    double value = hr__fit_cdf(family, fit, at[i]);
+    double value = fit_cdf(family, fit, at[i]);
     max = fmax(max, fmax(value - (double)i / (double)count, (double)end / (double)count - value));
   }
   return max;

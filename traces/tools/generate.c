@@ -272,7 +272,10 @@ static enum hr_status write_via_builder(struct generation *work, const char *pat
     struct generated_job job = next_job(work);
     status = add_job(builder, &job, error);
   }
-  if (status == HR_OK) status = hr_trace_builder_write(builder, path, error);
+  struct hr_trace *trace = NULL;
+  if (status == HR_OK) status = hr_trace_builder_finish(builder, false, false, &trace, error);
+  if (status == HR_OK) status = hr_trace_write(trace, path, NULL, NULL, error);
+  hr_trace_destroy(trace);
   hr_trace_builder_destroy(builder);
   return status;
 }

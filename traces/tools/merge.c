@@ -11,15 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *hr_align_name(enum hr_align align) {
-  static const char *const names[] = {
-#define ALIGN_TEXT(name, text) [name] = text,
-      HR_ALIGN_TABLE(ALIGN_TEXT)
-#undef ALIGN_TEXT
-  };
-  return (unsigned)align < HR_N_ALIGNS ? names[align] : "";
-}
-
 struct text_buffer {
   char *at;
   size_t size;

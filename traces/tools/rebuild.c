@@ -4,10 +4,6 @@
 
 #include <string.h>
 
-enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
-}
-
 enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
                                      struct hr_error *error) {
   struct hr_notes *notes = hr_trace_builder_notes(rebuild->builder);
@@ -22,16 +18,6 @@ enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_tr
   *rebuild =
       (struct hr__rebuild){.builder = hr_trace_builder_create(trace->source, trace->format), .source = trace->source};
   return rebuild->builder ? hr__rebuild_add_notes(rebuild, trace, error) : hr__rebuild_no_memory(trace, error);
-}
-
-enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
-                                         struct hr_error *error) {
-  *rebuild = (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format),
-                                  .source = trace->source,
-                                  .ids_told = trace->ids_told};
-  bool ok = rebuild->builder != NULL;
-  if (ok && dated && hr_trace_has_local_dates(trace)) ok = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
-  return ok ? HR_OK : hr__rebuild_no_memory(trace, error);
 }
 
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
@@ -53,10 +39,4 @@ enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status statu
   if (status == HR_OK) (*created)->ids_told = (*created)->ids_told && rebuild->ids_told;
   hr_trace_builder_destroy(rebuild->builder);
   return status;
-}
-
-void hr__record_move(struct hr_job_record *record, int64_t later_us) {
-  record->submit_us += later_us;
-  if (record->deadline_us != INT64_MIN) record->deadline_us += later_us;
-  if (record->recorded_start_us != INT64_MIN) record->recorded_start_us += later_us;
 }

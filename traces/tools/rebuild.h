@@ -17,9 +17,6 @@ struct hr__rebuild {
 
 /* Begins a trace with the source and the notes of `trace`. */
 enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
-/* Begins a trace without the source and the notes of `trace`, except the note on local dates. */
-enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
-                                         struct hr_error *error);
 /* Adds the notes of another trace. */
 enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
 /* Adds `record`, made from job `job` of `trace`; errors name that job. */
@@ -30,9 +27,15 @@ enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status statu
                                struct hr_trace **created, struct hr_error *error);
 
 /* Moves submit time, deadline and recorded start by `later_us`. */
-void hr__record_move(struct hr_job_record *record, int64_t later_us);
+static inline void hr__record_move(struct hr_job_record *record, int64_t later_us) {
+  record->submit_us += later_us;
+  if (record->deadline_us != INT64_MIN) record->deadline_us += later_us;
+  if (record->recorded_start_us != INT64_MIN) record->recorded_start_us += later_us;
+}
 
 /* Reports that memory for a trace made from `trace` ran out. */
-enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error);
+static inline enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
+}
 
 #endif

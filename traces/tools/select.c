@@ -362,15 +362,6 @@ enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_
 
 __extension__ typedef unsigned __int128 unsigned_wide;
 
-const char *hr_shuffling_name(enum hr_shuffling what) {
-  static const char *const names[] = {
-#define SHUFFLING_TEXT(name, text) [name] = text,
-      HR_SHUFFLING_TABLE(SHUFFLING_TEXT)
-#undef SHUFFLING_TEXT
-  };
-  return (unsigned)what < HR_N_SHUFFLINGS ? names[what] : "";
-}
-
 /* Uniform in 0 .. bound - 1, within 2^-32. */
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   uint64_t high = hr__stream_next(stream), bits = high << 32 | hr__stream_next(stream);

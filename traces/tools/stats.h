@@ -24,8 +24,6 @@ struct hr__distribution_fit {
 /* Fits all families to `sorted` (ascending, none below 0; zeros are ignored). Needs at least two distinct values; a
    tail needs 100 values and is at most their upper half. Returns false if out of memory. */
 bool hr__fit_all(const double *sorted, size_t count, struct hr__distribution_fit fits[HR__N_FAMILIES]);
-/* Cumulative distribution function of a fit. */
-double hr__fit_cdf(enum hr__family family, const struct hr__distribution_fit *fit, double value);
 const char *hr__family_name(enum hr__family family);
 
 /* ---- Statistics (stats.c) ----------------------------------------------------------------------------- */

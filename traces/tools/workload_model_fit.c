@@ -9,7 +9,7 @@
  */
 
 #include "base/text.h"
-#include "traces/tools/workload_model_draw.h"
+#include "headroom/unstable/workload_model.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort_double.h>
@@ -24,6 +24,7 @@ enum {
   MIN_JOBS_OF_REQUEST = 3,
   MIN_REPEATS = 50 /* pairs of jobs, to estimate how often a request is repeated */
 };
+enum { WEEK_HOURS = 168 };
 static const int64_t hour_us = 3600 * HR_SECOND_US, day_us = 86400 * HR_SECOND_US, week_us = 7 * 86400 * HR_SECOND_US;
 
 enum { REQUEST_KEYS = 8 };
@@ -163,11 +164,12 @@ static void fit_runs(struct fit *fit, uint32_t size) {
 
 static void fit_outcomes(struct fit *fit) {
   double jobs[HR_WORKLOAD_MODEL_MAX_SIZES][HR_WORKLOAD_MODEL_STRATA] = {{0}};
-  for (uint32_t job = 0; job < fit->trace->n_jobs; job++) jobs[fit->size[job]][hr__model_stratum(fit->p[job])]++;
+  for (uint32_t job = 0; job < fit->trace->n_jobs; job++)
+    jobs[fit->size[job]][hr_workload_model_stratum(fit->p[job])]++;
   for (uint32_t job = 0; job < fit->trace->n_jobs && fit->trace->outcome; job++) {
     struct hr_workload_model_size *size = &fit->model->sizes[fit->size[job]];
     double *const of[HR_N_OUTCOMES] = {NULL, size->completed, size->failed, size->cancelled};
-    uint32_t outcome = fit->trace->outcome[job], stratum = hr__model_stratum(fit->p[job]);
+    uint32_t outcome = fit->trace->outcome[job], stratum = hr_workload_model_stratum(fit->p[job]);
     if (of[outcome]) of[outcome][stratum] += 1 / jobs[fit->size[job]][stratum];
   }
 }
@@ -177,7 +179,7 @@ static void fit_limits(struct fit *fit) {
   for (uint32_t stratum = 0; stratum < HR_WORKLOAD_MODEL_STRATA && trace->limit_us; stratum++) {
     uint32_t n = 0;
     for (uint32_t job = 0; job < trace->n_jobs; job++)
-      if (trace->limit_us[job] >= 0 && hr__model_stratum(fit->p[job]) == stratum)
+      if (trace->limit_us[job] >= 0 && hr_workload_model_stratum(fit->p[job]) == stratum)
         fit->numbers[n++] = fmin(1e9, (double)trace->limit_us[job] / fmax(1000, (double)trace->work_us[job]));
     gsl_sort(fit->numbers, 1, n);
     for (uint32_t k = 0; k < HR_WORKLOAD_MODEL_LIMIT_KNOTS; k++)
@@ -310,7 +312,7 @@ static void fit_rates(const struct fit *fit, int64_t start_us, uint32_t first, u
     model->weekdays[at_us / day_us % 7]++;
     n_jobs++;
   }
-  for (int64_t hour = 0; hour < (int64_t)n_weeks * HR__WEEK_HOURS; hour++) {
+  for (int64_t hour = 0; hour < (int64_t)n_weeks * WEEK_HOURS; hour++) {
     double part = covered(fit, start_us + hour * hour_us, hour_us);
     hours[hour % 24] += part;
     days[hour / 24 % 7] += part / 24;

@@ -154,10 +154,6 @@ void hr__encode_bytes(struct hr__encoder *encoder, const char *bytes, size_t cou
   }
 }
 
-void hr__encode_text(struct hr__encoder *encoder, const char *text) {
-  hr__encode_bytes(encoder, text, strlen(text));
-}
-
 void hr__encode_byte(struct hr__encoder *encoder, char byte) {
   *room(encoder, 1) = byte;
   encoder->used++;

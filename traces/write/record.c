@@ -39,16 +39,6 @@ void hr_trace_job_record(const struct hr_trace *trace, hr_job job, struct hr_job
   record->id = (struct hr_text){id, strlen(id)};
 }
 
-enum hr_status hr_trace_builder_note_local_dates(struct hr_trace_builder *builder) {
-  return hr_notes_add(hr_trace_builder_notes(builder), "%s", HR__LOCAL_DATES_NOTE);
-}
-
-bool hr_trace_has_local_dates(const struct hr_trace *trace) {
-  for (size_t i = 0; trace->dated && i < trace->notes.count; i++)
-    if (strcmp(trace->notes.text[i], HR__LOCAL_DATES_NOTE) == 0) return true;
-  return false;
-}
-
 /* ---- Fields ----------------------------------------------------------------------------------------- */
 
 static const size_t field_bytes[HR__N_FIELDS] = {

@@ -8,30 +8,29 @@
 #include <string.h>
 #include <strings.h>
 
-/* Name, file name suffix, whether it may be compressed, writer, summary. */
+/* Name, file name suffix before that of a compression, writer, summary. */
 #define WRITER_TABLE(X)                                                                                                \
-  X("csv", ".csv", true, hr__write_csv, "Headroom's own CSV, with all fields")                                         \
-  X("swf", ".swf", true, hr__write_swf, "Standard Workload Format: GPUs as processors, whole seconds, numbered names") \
-  X("packed", ".hrt", false, hr__packed_write, "memory-mapped columns, with all fields")
+  X("csv", ".csv", hr__csv_writer, "Headroom's own CSV, with all fields")                                              \
+  X("swf", ".swf", hr__swf_writer, "Standard Workload Format: GPUs as processors, whole seconds, numbered names")      \
+  X("packed", ".hrt", hr__packed_writer, "memory-mapped columns, with all fields")
 
 static const struct hr_trace_format formats[] = {
-#define FORMAT_ENTRY(name, ending, compresses, writer, summary) {name, summary},
+#define FORMAT_ENTRY(name, ending, writer, summary) {name, summary},
     WRITER_TABLE(FORMAT_ENTRY)
 #undef FORMAT_ENTRY
         {NULL, NULL}};
 
 /* In the order of `formats`. */
-static const struct hr__trace_writer writers[] = {
-#define WRITER_ENTRY(name, ending, compresses, writer, summary) {ending, compresses, writer},
+static const struct {
+  const char *ending;
+  const struct hr__trace_writer *writer;
+} writers[] = {
+#define WRITER_ENTRY(name, ending, writer, summary) {ending, &writer},
     WRITER_TABLE(WRITER_ENTRY)
 #undef WRITER_ENTRY
 };
 
 enum { N_WRITERS = sizeof writers / sizeof *writers };
-
-const struct hr_trace_format *hr_trace_writers(void) {
-  return formats;
-}
 
 /* ---- Selection --------------------------------------------------------------------------------------- */
 
@@ -89,7 +88,7 @@ static enum hr_status check_compression(const struct hr_trace_format *format, co
   for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
     if (is_ending(ending, (size_t)(path + length - ending), others[i]))
       return hr_fail(error, HR_BAD_INPUT, "%s: unsupported compression '%s'; use '.gz' or '.zst'", path, others[i]);
-  if (path[length] == '\0' || writers[format - formats].compresses) return HR_OK;
+  if (path[length] == '\0' || writers[format - formats].writer->compresses) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: format '%s' cannot be compressed; remove '%s' from the name", path,
                  format->name, path + length);
 }
@@ -127,7 +126,7 @@ enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, co
   const struct hr_trace_format *found = hr_trace_writer_find(format, path, error);
   if (!found) return HR_BAD_INPUT;
   written->format = found->name;
-  return writers[found - formats].write(trace, path, written, error);
+  return writers[found - formats].writer->write(trace, path, written, error);
 }
 
 /* ---- Losses ------------------------------------------------------------------------------------------ */
@@ -163,13 +162,5 @@ enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struc
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < written->n_losses; i++)
     status = note_loss(written->format, &written->losses[i], notes);
-  return status;
-}
-
-enum hr_status hr_trace_builder_write(struct hr_trace_builder *builder, const char *path, struct hr_error *error) {
-  struct hr_trace *trace = NULL;
-  enum hr_status status = hr_trace_builder_finish(builder, false, false, &trace, error);
-  if (status == HR_OK) status = hr_trace_write(trace, path, NULL, NULL, error);
-  hr_trace_destroy(trace);
   return status;
 }

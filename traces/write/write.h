@@ -7,20 +7,16 @@
 
 #include "traces/csv/headroom_csv.h"
 
+#include <string.h>
+
 struct hr__trace_writer {
-  const char *ending; /* of a file name, before a compression suffix */
-  bool compresses;    /* compressed according to the file name */
+  bool compresses; /* compressed according to the file name */
   /* Writes the trace to `path`. `written` is not NULL and empty except for its format. */
   enum hr_status (*write)(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                           struct hr_error *error);
 };
 
-enum hr_status hr__write_csv(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
-                             struct hr_error *error);
-enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
-                             struct hr_error *error);
-enum hr_status hr__packed_write(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
-                                struct hr_error *error);
+extern const struct hr__trace_writer hr__csv_writer, hr__swf_writer, hr__packed_writer;
 
 /* ---- Text files (encoder.c) --------------------------------------------------------------------------- */
 
@@ -39,7 +35,9 @@ void hr__encoder_abandon(struct hr__encoder *encoder);
 
 /* Appends text. Errors are kept until the commit. */
 void hr__encode_bytes(struct hr__encoder *encoder, const char *bytes, size_t count);
-void hr__encode_text(struct hr__encoder *encoder, const char *text);
+static inline void hr__encode_text(struct hr__encoder *encoder, const char *text) {
+  hr__encode_bytes(encoder, text, strlen(text));
+}
 void hr__encode_byte(struct hr__encoder *encoder, char byte);
 void hr__encode_i64(struct hr__encoder *encoder, int64_t value);
 /* Length of `path` without a compression suffix. */

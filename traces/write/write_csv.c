@@ -195,8 +195,8 @@ static enum hr_status put_rows(const struct csv *csv, struct hr_error *error) {
   return status;
 }
 
-enum hr_status hr__write_csv(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
-                             struct hr_error *error) {
+static enum hr_status write_csv(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+                                struct hr_error *error) {
   struct csv csv = {.trace = trace, .zoned = !hr_trace_has_local_dates(trace)};
   hr_job_record_init(&csv.blank);
   hr__known_fields(trace, csv.known);
@@ -209,3 +209,5 @@ enum hr_status hr__write_csv(const struct hr_trace *trace, const char *path, str
   hr__encoder_abandon(csv.out);
   return status;
 }
+
+const struct hr__trace_writer hr__csv_writer = {.compresses = true, .write = write_csv};

@@ -227,8 +227,8 @@ static int64_t first_second_us(const struct hr_trace *trace) {
   return us - (part_us < 0 ? part_us + HR_SECOND_US : part_us);
 }
 
-enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
-                             struct hr_error *error) {
+static enum hr_status write_swf(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+                                struct hr_error *error) {
   struct swf_file swf = {.trace = trace,
                          .written = written,
                          .zero_us = trace->dated ? first_second_us(trace) : 0,
@@ -246,3 +246,5 @@ enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, str
   hr__encoder_abandon(swf.out);
   return status;
 }
+
+const struct hr__trace_writer hr__swf_writer = {.compresses = true, .write = write_swf};

@@ -174,8 +174,11 @@ HR_API enum hr_status hr_suite_of_scenario(const char *path, const char *trace, 
 /* Adds a tolerance for all runs from a text such as "wait_s.p95=2%", or "monthly_usd=100" in the unit of the metric.
    Errors begin with "--tolerance TEXT: ". */
 HR_API enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, struct hr_error *error);
-/* Sets that improvements never fail, for all runs without an explicit setting. */
-HR_API void hr_suite_set_only_worse(struct hr_suite *suite);
+/* Sets that improvements never fail, in all runs. */
+static inline void hr_suite_set_only_worse(struct hr_suite *suite) {
+  suite->tolerances.only_worse = true;
+  suite->tolerances.said_only_worse = true;
+}
 HR_API void hr_suite_destroy(struct hr_suite *suite);
 
 /* ---- Baselines ---- */

@@ -145,19 +145,25 @@ struct hr_trace_check_config {
   bool allowed[HR_N_FINDINGS];         /* [code]: skip these findings */
 };
 
-struct hr_trace_check;
-/* Checks a trace. The caller frees `*check` with hr_trace_check_destroy. Fails with HR_NO_MEMORY only. */
+/* The result of a trace check. */
+struct hr_trace_check {
+  struct hr_trace_check_config config;
+  struct hr_finding *findings; /* [n_findings], sorted by severity (highest first), then by code */
+  /* [n_loads]: the load of each closed set of pools, highest load first. Empty without a cluster, and if all jobs are
+     submitted at one instant. */
+  struct hr_offered_load *loads;
+  uint32_t n_findings, n_loads;
+};
+
+/* Checks a trace. The caller frees `*check` with hr_trace_check_destroy. Fails with HR_NO_MEMORY only; `*check` is NULL
+   then. */
 HR_API enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
                                           struct hr_error *error);
+/* Frees the check with its findings and loads. NULL is allowed. */
 HR_API void hr_trace_check_destroy(struct hr_trace_check *check);
 
-/* Returns the findings, sorted by severity (highest first) and code, and sets `*count`. They belong to the check.
-   hr_trace_check_count returns the number of findings of a severity. */
-HR_API const struct hr_finding *hr_trace_check_findings(const struct hr_trace_check *check, size_t *count);
+/* Returns the number of findings of a severity. */
 HR_API size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_severity severity);
-/* Returns the load of each closed set of pools, highest load first, and sets `*count`. The list is empty without a
-   cluster, and if all jobs are submitted at one instant. It belongs to the check. */
-HR_API const struct hr_offered_load *hr_trace_check_loads(const struct hr_trace_check *check, size_t *count);
 
 #ifdef __cplusplus
 }

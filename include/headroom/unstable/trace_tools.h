@@ -108,7 +108,6 @@ enum hr_align {
 #undef HR_ALIGN_NAME
       HR_N_ALIGNS
 };
-HR_API const char *hr_align_name(enum hr_align align);
 
 /* Tenants to be merged into the tenant `to`. */
 struct hr_tenant_merge {
@@ -168,7 +167,6 @@ enum hr_shuffling {
 #undef HR_SHUFFLING_NAME
       HR_N_SHUFFLINGS
 };
-HR_API const char *hr_shuffling_name(enum hr_shuffling what);
 
 /* Applies a uniform random permutation (Fisher and Yates; Durstenfeld, CACM 7, 1964). */
 HR_API enum hr_status hr_transform_shuffle(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed,

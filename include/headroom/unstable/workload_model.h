@@ -37,6 +37,13 @@ HR_API extern const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS];
 HR_API extern const double hr_workload_model_limit_p[HR_WORKLOAD_MODEL_LIMIT_KNOTS];
 HR_API extern const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRATA];
 
+/* Returns the stratum of a run time. `p`: the probability that a job of the same size has a shorter run time. */
+static inline uint32_t hr_workload_model_stratum(double p) {
+  uint32_t stratum = 0;
+  while (stratum + 1 < HR_WORKLOAD_MODEL_STRATA && p > hr_workload_model_stratum_ends[stratum]) stratum++;
+  return stratum;
+}
+
 /* A request of jobs, with its frequency. */
 struct hr_workload_model_request {
   double share; /* share of the jobs of the size. Shares are relative to their sum, here and below. */

@@ -184,17 +184,15 @@ struct hr_trace_check *check_of(const struct hr_trace *trace, const struct hr_sc
 }
 
 const struct hr_finding *finding_of(const struct hr_trace_check *check, enum hr_finding_code code) {
-  size_t count;
-  const struct hr_finding *findings = hr_trace_check_findings(check, &count);
-  for (size_t i = 0; i < count; i++)
-    if (findings[i].code == code) return &findings[i];
+  for (size_t i = 0; i < check->n_findings; i++)
+    if (check->findings[i].code == code) return &check->findings[i];
   return NULL;
 }
 
 size_t alarms_of(const struct hr_trace_check *check) {
-  size_t count, alarms = 0;
-  const struct hr_finding *findings = hr_trace_check_findings(check, &count);
-  for (size_t i = 0; i < count; i++) {
+  size_t alarms = 0;
+  const struct hr_finding *findings = check->findings;
+  for (size_t i = 0; i < check->n_findings; i++) {
     if (findings[i].severity == HR_SEVERITY_NOTE) continue;
     printf("\n    %s: %s", hr_finding_name(findings[i].code), findings[i].text);
     alarms++;

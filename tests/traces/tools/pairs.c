@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sorting and hashing compared with the C library, and helpers that several parts of a check use. */
+/* Sorting compared with the C library, and helpers that several parts of a check use. */
 
 #include "harness.h"
 #include "planted.h"
@@ -25,21 +25,6 @@ static void sorted_as_qsort_does(void) {
     CU_ASSERT(hr__pairs_sort(pairs, n));
     CU_ASSERT(memcmp(pairs, expected, n * sizeof *pairs) == 0);
   }
-}
-
-static void sets_know_what_they_met(void) {
-  struct planted random = {.state = 6};
-  struct hr__hash_set set;
-  bool met[500] = {false};
-  CU_ASSERT_FATAL(hr__hash_set_init(&set, 500));
-  for (uint32_t i = 0; i < 2000; i++) {
-    uint32_t number = planted_below(&random, 500);
-    uint64_t hash = number ? hr__hash_combine(12345, number) : 0;
-    CU_ASSERT_EQUAL(hr__hash_set_has(&set, hash), met[number]);
-    CU_ASSERT_EQUAL(hr__hash_set_add(&set, hash), !met[number]);
-    met[number] = true;
-  }
-  hr__hash_set_finish(&set);
 }
 
 static void steps_and_shares(void) {
@@ -79,5 +64,4 @@ static void the_most_frequent(void) {
   CU_ASSERT_EQUAL(begin, 5);
 }
 
-TEST_MAIN("workload: pairs", TEST(sorted_as_qsort_does), TEST(sets_know_what_they_met), TEST(steps_and_shares),
-          TEST(the_most_frequent))
+TEST_MAIN("workload: pairs", TEST(sorted_as_qsort_does), TEST(steps_and_shares), TEST(the_most_frequent))

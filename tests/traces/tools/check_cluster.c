@@ -69,9 +69,9 @@ static void types_that_are_not_there(void) {
   for (uint32_t i = 0; i < 60; i++) held.planted.jobs[i].types = i < 30 ? "B200" : i < 50 ? "B200|A10" : "H100|T4";
   for (uint32_t i = 0; i < 60; i++) held.planted.jobs[i].gpus = 1;
   hold(&held);
-  size_t count, seen = 0;
-  const struct hr_finding *findings = hr_trace_check_findings(held.check, &count);
-  for (size_t i = 0; i < count; i++) {
+  size_t seen = 0;
+  const struct hr_finding *findings = held.check->findings;
+  for (size_t i = 0; i < held.check->n_findings; i++) {
     if (findings[i].code != HR_FINDING_UNKNOWN_GPU_TYPE) continue;
     CU_ASSERT_EQUAL(findings[i].count, seen ? 10 : 30);
     CU_ASSERT_STRING_EQUAL(findings[i].subject, seen ? "H100|T4" : "B200");
@@ -104,9 +104,8 @@ static void a_type_that_never_drains(void) {
     CU_ASSERT_EQUAL(finding->severity, HR_SEVERITY_ERROR);
     CU_ASSERT_STRING_EQUAL(finding->subject, "A10");
     CU_ASSERT_PTR_NOT_NULL(strstr(finding->text, "133 %"));
-    size_t count;
-    const struct hr_offered_load *loads = hr_trace_check_loads(held.check, &count);
-    CU_ASSERT_EQUAL_FATAL(count, 2);
+    const struct hr_offered_load *loads = held.check->loads;
+    CU_ASSERT_EQUAL_FATAL(held.check->n_loads, 2);
     CU_ASSERT_DOUBLE_EQUAL(loads[0].load, 1.33, 1e-6);
     CU_ASSERT_EQUAL(loads[0].gpus, 20);
     CU_ASSERT_EQUAL(loads[1].gpus, 1620);
@@ -214,11 +213,10 @@ static void loads_against_naive_ones(void) {
       job->work_us *= 1 + planted_below(&held.planted, 40);
     }
     hold(&held);
-    size_t count;
-    const struct hr_offered_load *loads = hr_trace_check_loads(held.check, &count);
-    CU_ASSERT_EQUAL(count, 3);
-    for (size_t i = 0; i < count; i++) expect_load(&held, &loads[i]);
-    for (size_t i = 1; i < count; i++) CU_ASSERT(loads[i - 1].load >= loads[i].load);
+    const struct hr_offered_load *loads = held.check->loads;
+    CU_ASSERT_EQUAL(held.check->n_loads, 3);
+    for (size_t i = 0; i < held.check->n_loads; i++) expect_load(&held, &loads[i]);
+    for (size_t i = 1; i < held.check->n_loads; i++) CU_ASSERT(loads[i - 1].load >= loads[i].load);
     let_go(&held);
   }
 }

@@ -24,9 +24,8 @@ static struct hr_trace *read_text(const char *text) {
 /* Whether there is such a finding on `line`. */
 static bool has(const struct hr_trace_check *check, enum hr_finding_code code, const char *part, uint64_t count,
                 uint64_t line) {
-  size_t n;
-  const struct hr_finding *findings = hr_trace_check_findings(check, &n);
-  for (size_t i = 0; i < n; i++)
+  const struct hr_finding *findings = check->findings;
+  for (size_t i = 0; i < check->n_findings; i++)
     if (findings[i].code == code && strstr(findings[i].text, part) && findings[i].count == count &&
         findings[i].line == line)
       return true;
