@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Capacity profiles: see capacity_profile.h. Steps of a profile are two arrays (times, free GPUs), sorted by time. */
+/* Capacity profiles: see capacity_profile.h. The steps of a bin are two arrays (times, free GPUs), sorted by time. */
 
 #include "policies/queue/backfill/capacity_profile.h"
 
 #include "base/heap.h"
 
 #include <string.h>
+
+/* The free GPUs of one bin. Step i holds from at_us[i] until at_us[i + 1], the last one for ever. */
+struct hr__profile {
+  int64_t *at_us;
+  uint32_t *free;
+  uint32_t count, capacity;
+  uint32_t skipped; /* past steps before the first one: memory to be used again */
+};
 
 /* Moves the steps to the start of the buffer, so that the memory of past steps can be used again. */
 static void move_down(struct hr__profile *profile) {
@@ -37,7 +45,8 @@ static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_
   return true;
 }
 
-bool hr__profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
+/* Resets the profile to one step. Functions that add steps return false if memory is out. */
+static bool profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
   profile->count = 0;
   move_down(profile);
   if (!reserve(profile, arena, 1)) return false;
@@ -47,7 +56,8 @@ bool hr__profile_init(struct hr__profile *profile, struct hr_arena *arena, int64
   return true;
 }
 
-bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus) {
+/* Adds GPUs that come free at `at_us`, not before the last step. */
+static bool profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus) {
   uint32_t last = profile->count - 1;
   if (profile->at_us[last] == at_us) {
     profile->free[last] += gpus;
@@ -94,8 +104,9 @@ static void profile_come_to(struct hr__profile *profile, int64_t now_us) {
   profile->at_us[0] = now_us;
 }
 
-bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
-                      uint32_t gpus) {
+/* Takes GPUs, which must be free, over [from_us, to_us). */
+static bool profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
+                         uint32_t gpus) {
   if (!reserve(profile, arena, profile->count + 2)) return false;
   uint32_t first = cut(profile, from_us), end = cut(profile, to_us);
   for (uint32_t step = first; step < end; step++) profile->free[step] -= gpus;
@@ -133,7 +144,8 @@ static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
   return step + (profile->at_us[step] < at_us);
 }
 
-int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
+/* Returns the earliest start >= from_us of a window of `length_us` in which `gpus` GPUs are free throughout. */
+static int64_t profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
   uint32_t step = step_at(profile, from_us), count = profile->count;
   int64_t start_us = from_us;
   for (;;) {
@@ -146,7 +158,8 @@ int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us,
   }
 }
 
-uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
+/* Returns the minimum number of free GPUs over a window, or 0 if it is below `needed`. */
+static uint32_t profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
   uint32_t step = step_at(profile, from_us), end = steps_before(profile, from_us + length_us);
   uint32_t min = profile->free[step];
   while (step < end && min >= needed) {
@@ -188,13 +201,13 @@ struct filling {
 static bool add_end(void *self, struct hr_job_entry entry) {
   struct filling *filling = self;
   int64_t end_us = entry.key > filling->now_us ? entry.key : filling->now_us + 1;
-  return hr__profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
+  return profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
 }
 
 static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin, int64_t now_us) {
   struct filling filling = {&cluster_profile->profiles[bin], cluster_profile->arena, now_us};
   uint32_t free = hr_release_calendar_bin_free(cluster_profile->calendar, bin);
-  return hr__profile_init(filling.profile, cluster_profile->arena, now_us, free) &&
+  return profile_init(filling.profile, cluster_profile->arena, now_us, free) &&
          hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), add_end, &filling);
 }
 
@@ -239,7 +252,7 @@ static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool p
            n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return HR_NEVER_US;
   for (uint32_t i = 0; i < n_bins; i++)
-    cluster_profile->per_bin[i] = hr__profile_earliest(&cluster_profile->profiles[first + i], from_us, length_us, gpus);
+    cluster_profile->per_bin[i] = profile_earliest(&cluster_profile->profiles[first + i], from_us, length_us, gpus);
   return select_kth(cluster_profile->per_bin, n_bins, k);
 }
 
@@ -292,13 +305,13 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
         cluster_profile->profiles + hr_release_calendar_first_bin(cluster_profile->calendar, pool);
     uint32_t use = min_use(cluster_profile, demand, pool); /* bins of no use count as full */
     if (cluster_profile->rule == HR_PLACE_POOL) {
-      cluster_profile->free_gpus[i] = hr__profile_min(profiles, start_us, demand->length_us, use);
+      cluster_profile->free_gpus[i] = profile_min(profiles, start_us, demand->length_us, use);
       continue;
     }
     uint32_t n_nodes = hr_free_index_nodes(cluster_profile->index[i]);
     for (uint32_t node = 0; node < n_nodes; node++)
       hr_free_index_set(cluster_profile->index[i], node,
-                        hr__profile_min(&profiles[node], start_us, demand->length_us, use));
+                        profile_min(&profiles[node], start_us, demand->length_us, use));
   }
   return hr_placer_find_in(cluster_profile->placer, &cluster_profile->capacity, demand->gpus, demand->accept_class,
                            placement);
@@ -334,8 +347,8 @@ bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const
   uint32_t n_bins = placement->n_slices ? placement->n_slices : 1;
   for (uint32_t i = 0; i < n_bins; i++) {
     uint32_t gpus = placement->n_slices ? placement->slices[i].gpu_milli / 1000 : demand->gpus;
-    if (!hr__profile_take(&cluster_profile->profiles[bin_of(cluster_profile, placement, i)], cluster_profile->arena,
-                          start_us, end_us, n * gpus))
+    if (!profile_take(&cluster_profile->profiles[bin_of(cluster_profile, placement, i)], cluster_profile->arena,
+                      start_us, end_us, n * gpus))
       return false;
   }
   return true;
@@ -392,17 +405,12 @@ int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, 
 
 /* ---- Reservations --------------------------------------------------------------------------------- */
 
-/* Returns the list with room for one more; NULL: out of memory. */
-static void *with_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
-  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
-}
-
 static bool grow_reservations(struct hr__reservations *all) {
   struct hr_arena *arena = all->arena;
   all->reservation =
-      with_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
-  all->heap = with_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
-  all->due = with_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
+      hr__roomy(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
+  all->heap = hr__roomy(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
+  all->due = hr__roomy(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
   return all->reservation && all->heap && all->due;
 }
 
@@ -429,7 +437,7 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
   added->first_slice = all->n_slices;
   added->n_slices = placement->n_slices;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    all->slices = with_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
+    all->slices = hr__roomy(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
     if (!all->slices) return false;
     all->slices[all->n_slices++] = placement->slices[i];
   }
