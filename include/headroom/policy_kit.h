@@ -51,18 +51,15 @@ HR_API int64_t hr_job_tree_min(const struct hr_job_tree *tree);
    source of key and job. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                              struct hr_job_entry *entry);
-/* Calls `visit` for each entry in order until it returns false. Returns whether all entries were visited. The tree
-   must not change meanwhile. */
+/* Calls `visit` for each entry in order until it returns false: all entries if `after` is NULL, else those after its
+   key and job, which need not be in the tree. Returns whether all of them were visited. The tree must not change
+   meanwhile. */
 typedef bool hr_job_visit(void *self, struct hr_job_entry entry);
-HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self);
-/* As hr_job_tree_each, from the first entry after (key, job). */
-HR_API bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, hr_job job, hr_job_visit *visit,
-                                   void *self);
-/* The smallest key such that the values of all entries up to it sum to at least `sum`; values must not be negative.
+HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, const struct hr_job_entry *after, hr_job_visit *visit,
+                             void *self);
+/* The first entry such that the values of all entries up to it sum to at least `sum`; values must not be negative.
    False if all values together are less. */
-HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key);
-/* As hr_job_tree_reach; returns the first entry up to which the values do. */
-HR_API bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry);
+HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry);
 /* The sum of the values of all entries with a key of at most `key`. */
 HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
 
@@ -125,24 +122,17 @@ HR_API bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_
 HR_API void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node,
                                            bool usable);
 /* The earliest time after `now_us` at which the rule can place `gpus` GPUs, if nothing else starts and no node
-   comes; HR_NEVER_US if they do not fit on the empty cluster. Only for GPUs that do not fit now. */
-HR_API int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
-                                            int64_t now_us);
-/* Whether `gpus` GPUs could still be placed at `at_us` if `taken` GPUs were in use at `placement` from now until
-   after that. */
+   comes; HR_NEVER_US if they do not fit on the empty cluster. Only for GPUs that do not fit now. `tier`: within one
+   group of a tier as in hr_placer_find_within, by node only; HR_TIER_ANY: anywhere. */
+HR_API int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum hr_tier tier, uint32_t gpus,
+                                            uint32_t accept_class, int64_t now_us);
+/* Whether `gpus` GPUs could still be placed at `at_us`, within a tier as in hr_release_calendar_earliest, if `taken`
+   GPUs were in use at `placement` from now until after that. */
 HR_API bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                      uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us,
-                                      int64_t now_us);
-/* As hr_release_calendar_earliest and _allow, within one group of a tier as in hr_placer_find_within; by node only. */
-HR_API int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier,
-                                                   uint32_t gpus, uint32_t accept_class, int64_t now_us);
-HR_API bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                             uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
-                                             int64_t at_us, int64_t now_us);
-/* The bins, for planners that need the whole future: their number, the first one of a pool, their free GPUs now, and
-   their running jobs by (expected end, job) with value = GPUs. */
-HR_API uint32_t hr_release_calendar_bins(const struct hr_release_calendar *calendar);
-HR_API uint32_t hr_release_calendar_first_bin(const struct hr_release_calendar *calendar, hr_pool pool);
+                                      uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
+                                      int64_t at_us, int64_t now_us);
+/* A bin, for planners that need the whole future: its free GPUs now, and its running jobs by (expected end, job) with
+   value = GPUs. `bin`: the number of the pool with HR_PLACE_POOL, of the node with the other rules. */
 HR_API uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar, uint32_t bin);
 HR_API const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calendar *calendar, uint32_t bin);
 
@@ -161,20 +151,14 @@ struct hr_quota_tree;
    guarantees belong to the root, for anyone to borrow. NULL if memory is exhausted. */
 HR_API struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct hr_quota_spec *spec,
                                                   const struct hr_trace *trace, uint64_t total_milli);
-/* Sets the GPUs of the cluster after it has grown or shrunk. Guarantees do not change. */
-HR_API void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli);
 /* Adds `milli` to the use of a tenant. */
 HR_API void hr_quota_tree_take(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
 /* Releases `milli`, at most the amount taken. */
 HR_API void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
-/* The use of a tenant. */
-HR_API uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant);
 /* How much more the tenant may use now; negative if it or others use more than there is. */
 HR_API int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant);
 /* How much the tenant could use if no other tenant used anything: a job that requests more can never run. */
 HR_API uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tenant);
-/* How much the tenant uses beyond its guarantee; 0 if it is within. */
-HR_API uint64_t hr_quota_tree_over(const struct hr_quota_tree *tree, uint32_t tenant);
 /* Whether the tenant would be beyond its guarantee with `milli` more. */
 HR_API bool hr_quota_tree_borrows(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
 /* Whether jobs of `victim` may be stopped so that the tenant can use `milli` more: with it the tenant, or a cohort

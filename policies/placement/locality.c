@@ -406,10 +406,11 @@ static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view
   struct hr_release_calendar *calendar = queue->calendar;
   uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
   int64_t until = until_us(queue, head);
-  if (until == INT64_MIN) return hr_release_calendar_earliest(calendar, gpus, base, view->now_us);
-  int64_t within_us = hr_release_calendar_earliest_within(calendar, kind_of(head->kind).tier, gpus, base, view->now_us);
-  if (until == HR_NEVER_US || within_us <= until) return within_us;
-  return earlier(within_us, later(until, hr_release_calendar_earliest(calendar, gpus, base, view->now_us)));
+  enum hr_tier tier = until == INT64_MIN ? HR_TIER_ANY : kind_of(head->kind).tier;
+  int64_t within_us = hr_release_calendar_earliest(calendar, tier, gpus, base, view->now_us);
+  if (tier == HR_TIER_ANY || until == HR_NEVER_US || within_us <= until) return within_us;
+  return earlier(within_us,
+                 later(until, hr_release_calendar_earliest(calendar, HR_TIER_ANY, gpus, base, view->now_us)));
 }
 
 /* For per-GPU allocation. The calendar is left at the returned time, with all jobs that end by then gone. It must not
@@ -441,11 +442,11 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
   uint32_t base = base_of(queue, head->kind);
   if (queue->gpu_calendar)
     return gpu_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind), head->kind + is_over);
-  if (until <= at_us && hr_release_calendar_allow(calendar, placement, shape->gpus, head->gpus, base, at_us, now_us))
+  if (until <= at_us &&
+      hr_release_calendar_allow(calendar, placement, shape->gpus, HR_TIER_ANY, head->gpus, base, at_us, now_us))
     return true;
-  return until != INT64_MIN &&
-         hr_release_calendar_allow_within(calendar, placement, shape->gpus, kind_of(head->kind).tier, head->gpus, base,
-                                          at_us, now_us);
+  return until != INT64_MIN && hr_release_calendar_allow(calendar, placement, shape->gpus, kind_of(head->kind).tier,
+                                                         head->gpus, base, at_us, now_us);
 }
 
 /* ---- Expiring constraints ------------------------------------------------------------------------- */

@@ -39,10 +39,16 @@ static uint32_t model_next(const struct model *model, int64_t key, uint32_t job,
   return best;
 }
 
-static int64_t model_sum_to(const struct model *model, int64_t key) {
+/* The sum over all entries up to (key, job). */
+static int64_t model_sum_up_to(const struct model *model, int64_t key, uint32_t job) {
   int64_t sum = 0;
-  for (uint32_t i = 0; i < JOBS; i++) sum += model->in[i] && model->key[i] <= key ? model->value[i] : 0;
+  for (uint32_t i = 0; i < JOBS; i++)
+    if (model->in[i] && (model->key[i] < key || (model->key[i] == key && i <= job))) sum += model->value[i];
   return sum;
+}
+
+static int64_t model_sum_to(const struct model *model, int64_t key) {
+  return model_sum_up_to(model, key, JOBS);
 }
 
 static void compare(const struct hr_job_tree *tree, const struct model *model) {
@@ -55,11 +61,11 @@ static void compare(const struct hr_job_tree *tree, const struct model *model) {
   CU_ASSERT_EQUAL_FATAL(hr_job_tree_first(tree, &entry), expected < JOBS);
   if (expected < JOBS) CU_ASSERT_EQUAL_FATAL(entry.job.id, expected);
   CU_ASSERT_EQUAL_FATAL(hr_job_tree_sum_to(tree, key), model_sum_to(model, key));
-  int64_t all = model_sum_to(model, KEYS), wanted = all ? 1 + draw((uint32_t)all) : 1, reached = -1;
-  CU_ASSERT_EQUAL_FATAL(hr_job_tree_reach(tree, wanted, &reached), all >= wanted);
+  int64_t all = model_sum_to(model, KEYS), wanted = all ? 1 + draw((uint32_t)all) : 1;
+  CU_ASSERT_EQUAL_FATAL(hr_job_tree_reach(tree, wanted, &entry), all >= wanted);
   if (all < wanted) return;
-  CU_ASSERT_FATAL(model_sum_to(model, reached) >= wanted);
-  CU_ASSERT_FATAL(model_sum_to(model, reached - 1) < wanted);
+  int64_t reached = model_sum_up_to(model, entry.key, entry.job.id);
+  CU_ASSERT_FATAL(reached >= wanted && reached - model->value[entry.job.id] < wanted);
 }
 
 struct listing {
@@ -135,15 +141,15 @@ static void every_entry_is_visited_in_order(void) {
   struct model *model = calloc(1, sizeof *model);
   for (int i = 0; i < 10000; i++) change(&tree, model, 8);
   struct listing listing = {.model = model};
-  CU_ASSERT(hr_job_tree_each(&tree, in_order, &listing));
+  CU_ASSERT(hr_job_tree_each(&tree, NULL, in_order, &listing));
   CU_ASSERT_EQUAL(listing.count, tree.count);
   for (int i = 0; i < 200; i++) { /* from anywhere on: as many as there are, in order */
     int64_t key = draw(KEYS);
     uint32_t job = draw(JOBS), left = 0;
-    struct hr_job_entry entry = {key, {job}, 0};
+    struct hr_job_entry after = {key, {job}, 0}, entry = after;
     while (hr_job_tree_next(&tree, entry.key, entry.job, INT64_MAX, &entry)) left++;
     struct listing rest = {.model = model};
-    CU_ASSERT(hr_job_tree_each_after(&tree, key, (hr_job){job}, in_order, &rest));
+    CU_ASSERT(hr_job_tree_each(&tree, &after, in_order, &rest));
     CU_ASSERT_EQUAL(rest.count, left);
   }
   free(model);

@@ -171,10 +171,21 @@ static uint32_t profile_min(const struct hr__profile *profile, int64_t from_us, 
 
 /* ---- Profiles of all bins ------------------------------------------------------------------------- */
 
+/* Returns the first bin of a pool. Bins are pools if GPUs are only counted, else nodes (headroom/policy_kit.h). */
+static uint32_t first_bin(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
+  return cluster_profile->rule == HR_PLACE_POOL ? pool.id : hr_cluster_first_node(cluster_profile->cluster, pool).id;
+}
+
+/* Returns the number of bins of a pool. */
+static uint32_t pool_bins(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
+  return cluster_profile->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(cluster_profile->cluster, pool)->nodes;
+}
+
 enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile) {
   struct hr_arena *arena = cluster_profile->arena;
-  cluster_profile->n_bins = hr_release_calendar_bins(cluster_profile->calendar);
   cluster_profile->n_pools = hr_cluster_pools(cluster_profile->cluster);
+  hr_pool last = {cluster_profile->n_pools - 1};
+  cluster_profile->n_bins = first_bin(cluster_profile, last) + pool_bins(cluster_profile, last);
   cluster_profile->profiles = hr_arena_alloc(arena, cluster_profile->n_bins * sizeof *cluster_profile->profiles);
   cluster_profile->per_bin = hr_arena_alloc(arena, cluster_profile->n_bins * sizeof *cluster_profile->per_bin);
   cluster_profile->index = hr_arena_alloc(arena, cluster_profile->n_pools * sizeof(*cluster_profile->index));
@@ -208,7 +219,7 @@ static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin,
   struct filling filling = {&cluster_profile->profiles[bin], cluster_profile->arena, now_us};
   uint32_t free = hr_release_calendar_bin_free(cluster_profile->calendar, bin);
   return profile_init(filling.profile, cluster_profile->arena, now_us, free) &&
-         hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), add_end, &filling);
+         hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), NULL, add_end, &filling);
 }
 
 enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us) {
@@ -241,15 +252,10 @@ static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   return values[target];
 }
 
-static uint32_t pool_bins(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
-  return cluster_profile->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(cluster_profile->cluster, pool)->nodes;
-}
-
 /* Returns the time by which k bins of the pool, each on its own, can begin a window with `gpus` GPUs. */
 static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k,
                           int64_t from_us, int64_t length_us) {
-  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, pool),
-           n_bins = pool_bins(cluster_profile, pool);
+  uint32_t first = first_bin(cluster_profile, pool), n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return HR_NEVER_US;
   for (uint32_t i = 0; i < n_bins; i++)
     cluster_profile->per_bin[i] = profile_earliest(&cluster_profile->profiles[first + i], from_us, length_us, gpus);
@@ -301,8 +307,7 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
                                int64_t start_us, struct hr_placement *placement) {
   for (uint32_t i = 0; i < cluster_profile->n_pools; i++) {
     hr_pool pool = {i};
-    const struct hr__profile *profiles =
-        cluster_profile->profiles + hr_release_calendar_first_bin(cluster_profile->calendar, pool);
+    const struct hr__profile *profiles = cluster_profile->profiles + first_bin(cluster_profile, pool);
     uint32_t use = min_use(cluster_profile, demand, pool); /* bins of no use count as full */
     if (cluster_profile->rule == HR_PLACE_POOL) {
       cluster_profile->free_gpus[i] = profile_min(profiles, start_us, demand->length_us, use);
@@ -318,14 +323,6 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
 }
 
 /* ---- Taking capacity ------------------------------------------------------------------------------ */
-
-/* Returns the bin of a slice; without slices that of the pool. */
-static uint32_t bin_of(const struct hr__cluster_profile *cluster_profile, const struct hr_placement *placement,
-                       uint32_t slice) {
-  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, placement->pool);
-  if (placement->n_slices == 0) return first;
-  return first + placement->slices[slice].node.id - hr_cluster_first_node(cluster_profile->cluster, placement->pool).id;
-}
 
 /* A bin that is the first with room, or the fullest, remains so while it has room. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
@@ -347,18 +344,11 @@ bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const
   uint32_t n_bins = placement->n_slices ? placement->n_slices : 1;
   for (uint32_t i = 0; i < n_bins; i++) {
     uint32_t gpus = placement->n_slices ? placement->slices[i].gpu_milli / 1000 : demand->gpus;
-    if (!profile_take(&cluster_profile->profiles[bin_of(cluster_profile, placement, i)], cluster_profile->arena,
-                      start_us, end_us, n * gpus))
+    if (!profile_take(&cluster_profile->profiles[hr__profile_bin(placement, i)], cluster_profile->arena, start_us,
+                      end_us, n * gpus))
       return false;
   }
   return true;
-}
-
-void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_profile,
-                                    const struct hr_placement *placement, uint32_t gpus, uint32_t n, int64_t *per_bin) {
-  if (placement->n_slices == 0) per_bin[bin_of(cluster_profile, placement, 0)] += (int64_t)n * gpus;
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    per_bin[bin_of(cluster_profile, placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
 }
 
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started) {
@@ -381,8 +371,7 @@ static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
 
 /* Returns the window that k bins of the pool have, each on its own; 0 if fewer have one. */
 static int64_t bins_window(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k) {
-  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, pool),
-           n_bins = pool_bins(cluster_profile, pool);
+  uint32_t first = first_bin(cluster_profile, pool), n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return 0;
   for (uint32_t i = 0; i < n_bins; i++)
     cluster_profile->per_bin[i] = -window_us(&cluster_profile->profiles[first + i], gpus);

@@ -54,9 +54,19 @@ bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const
 /* Returns the longest time from now on for which `gpus` GPUs are free: a longer demand cannot start now. */
 int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, uint32_t gpus, uint32_t accept_class);
 
-/* Adds the GPUs of `n` jobs at one placement to a number per bin. */
-void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_profile,
-                                    const struct hr_placement *placement, uint32_t gpus, uint32_t n, int64_t *per_bin);
+/* Returns the bin of a slice; without slices that of the pool. */
+static inline uint32_t hr__profile_bin(const struct hr_placement *placement, uint32_t slice) {
+  return placement->n_slices ? placement->slices[slice].node.id : placement->pool.id;
+}
+
+/* Adds the GPUs of `n` jobs at one placement, `gpus` each, to a number per bin. */
+static inline void hr__profile_count_gpus(const struct hr_placement *placement, uint32_t gpus, uint32_t n,
+                                          int64_t *per_bin) {
+  if (placement->n_slices == 0) per_bin[hr__profile_bin(placement, 0)] += (int64_t)n * gpus;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    per_bin[hr__profile_bin(placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
+}
+
 /* Advances to `now_us`. Returns whether each bin has as many free GPUs as expected, plus those of jobs to be started
    now. */
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);

@@ -139,7 +139,7 @@ static bool count_held(struct hr__queue *queue) {
   market->n_counted = 0;
   for (uint32_t i = 0; i < market->n_demands; i++) market->demands[i].held = market->demands[i].count;
   for (uint32_t i = 0; i < queue->waiting.n_active_subqueues; i++)
-    hr_job_tree_each(&queue->waiting.active_subqueues[i]->jobs, count_in, queue);
+    hr_job_tree_each(&queue->waiting.active_subqueues[i]->jobs, NULL, count_in, queue);
   for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_uncount(queue, market->counted[i]);
   return market->counted || market->n_counted == 0;
 }
