@@ -13,8 +13,6 @@ extern "C" {
 
 /* All built-in policies, terminated by NULL. */
 HR_API const struct hr_policy_ops *const *hr_policies(void);
-/* Finds a built-in policy. NULL if none has that name; `error` then suggests the nearest name. */
-HR_API const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *error);
 
 /* A setting: a name for a policy with some parameters set. Settings are accepted wherever policy names are; explicit
    parameters override theirs. */
