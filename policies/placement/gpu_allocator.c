@@ -506,7 +506,8 @@ static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struc
                                     .requests = allocator->asked,
                                     .n_requests = allocator->n_asked,
                                     .typical = allocator->typical,
-                                    .seed = env->seed};
+                                    .seed = env->seed,
+                                    .finds = &snapshot->finds};
   snapshot->packer = snapshot->inventory ? hr_packer_create(env->arena, &config) : NULL;
   if (!snapshot->packer || !hr_cluster_any_within(env->cluster)) return snapshot->packer != NULL;
   snapshot->groups =

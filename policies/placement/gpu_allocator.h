@@ -15,6 +15,7 @@ struct hr__gang_groups;
 struct hr__cluster_snapshot {
   struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
+  uint64_t finds;                 /* the number of searches by the packer */
   struct hr__gang_groups *groups; /* NULL without topology constraints */
   struct hr_packer *bare;         /* for hr__gpu_allocator_lacks_node_resources; NULL until needed */
 };
@@ -73,11 +74,11 @@ static inline bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, u
 
 /* The random stream is indexed by the number of searches; rewind undoes the count for feasibility-only searches. */
 static inline uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator) {
-  return hr_packer_finds(allocator->now.packer);
+  return allocator->now.finds;
 }
 
 static inline void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
-  hr_packer_rewind(allocator->now.packer, finds);
+  allocator->now.finds = finds;
 }
 
 /* Returns whether memory ran out during a search. */

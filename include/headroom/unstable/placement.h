@@ -41,7 +41,7 @@ struct hr_packing {
   const uint32_t *tasks_of_kind; /* [n_nodes][n_kinds]: number of tasks */
   const struct hr_typical_pods *typical;
   struct hr_fragmentation *fragmentation; /* NULL unless the rule uses it */
-  uint64_t seed, finds;                   /* finds: number of searches so far */
+  uint64_t seed, *finds;                  /* finds: number of searches so far */
 };
 
 /* A rule selects the node with the highest score among those on which the task fits, the first of equal ones. */
@@ -72,6 +72,9 @@ struct hr_packer_config {
   uint32_t n_requests;
   const struct hr_typical_pods *typical; /* may be NULL unless the rule uses fragmentation */
   uint64_t seed;
+  /* The number of searches so far, by which random draws are indexed. The packer counts each search; reset it after
+     searches that only ask whether a task fits. NULL: the packer counts by itself. */
+  uint64_t *finds;
 };
 
 /*
@@ -86,10 +89,6 @@ HR_API bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *
 /* As hr_packer_find, limited to consecutive nodes; also looks at each of them. */
 HR_API bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes,
                                  hr_node *node, uint64_t *gpus);
-/* The number of searches so far, by which random draws are indexed; and its reset, which undoes the count of
-   searches for feasibility only. */
-HR_API uint64_t hr_packer_finds(const struct hr_packer *packer);
-HR_API void hr_packer_rewind(struct hr_packer *packer, uint64_t finds);
 /* Call these after hr_gpu_inventory_take and hr_gpu_inventory_give. */
 HR_API void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node);
 HR_API void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node);
