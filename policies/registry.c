@@ -122,7 +122,8 @@ static void suggest(const char *word, const char *const *words, char *text, size
     snprintf(text, size, "known: %s", known);
 }
 
-const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *error) {
+/* Finds a built-in policy. NULL if none has that name; `error` then suggests the nearest name. */
+static const struct hr_policy_ops *find_policy(const char *name, struct hr_error *error) {
   const char *names[N_POLICIES + N_SETTINGS + 1] = {0};
   for (size_t i = 0; i < N_POLICIES; i++) {
     if (strcmp(policies[i]->name, name) == 0) return policies[i];
@@ -214,7 +215,7 @@ enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char
   enum hr_status status = HR_OK;
   if (is_path(name))
     status = load_library(name, &choice->library, &choice->ops, error);
-  else if (!(choice->ops = hr_policy_find(setting ? setting->policy : name, error)))
+  else if (!(choice->ops = find_policy(setting ? setting->policy : name, error)))
     status = HR_BAD_INPUT;
   if (status == HR_OK) status = set_defaults(choice, error);
   for (const struct hr_policy_value *at = setting ? setting->values : NULL; status == HR_OK && at && at->key; at++)

@@ -13,8 +13,6 @@ extern "C" {
 
 /* Returns all built-in policies, terminated by NULL. */
 HR_API const struct hr_policy_ops *const *hr_policies(void);
-/* Finds a built-in policy by name. Returns NULL if no policy has the name; `error` then suggests the nearest name. */
-HR_API const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *error);
 
 /* A setting is a name for a policy with some parameters set. Users can write the name of a setting instead of the name
    of a policy. Parameters that users set override those of the setting. */

@@ -53,19 +53,15 @@ HR_API int64_t hr_job_tree_min(const struct hr_job_tree *tree);
    `*entry` may be the entry from which `key` and `job` were read. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                              struct hr_job_entry *entry);
-/* Calls `visit` for each entry in order until `visit` returns false. Returns whether all entries were visited. The tree
+/* Calls `visit` for each entry in order until `visit` returns false. If `after` is not NULL, starts with the first entry
+   after its key and job; that entry need not be in the tree. Returns whether all of these entries were visited. The tree
    must not change during the call. */
 typedef bool hr_job_visit(void *self, struct hr_job_entry entry);
-HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self);
-/* As hr_job_tree_each, but starts with the first entry after (key, job). That entry need not exist. */
-HR_API bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, hr_job job, hr_job_visit *visit,
-                                   void *self);
-/* Finds the smallest key such that the values of all entries with at most this key sum to `sum` or more. Values must
-   not be negative. Returns false if the sum of all values is less than `sum`. */
-HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key);
+HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, const struct hr_job_entry *after, hr_job_visit *visit,
+                             void *self);
 /* Finds the first entry in the order of the tree such that its value and the values of all previous entries sum to
    `sum` or more. Values must not be negative. Returns false if the sum of all values is less than `sum`. */
-HR_API bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry);
+HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry);
 /* Returns the sum of the values of all entries with a key of at most `key`. */
 HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
 
@@ -139,26 +135,19 @@ HR_API bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_
 HR_API void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node,
                                            bool usable);
 /* Returns the earliest time after `now_us` at which the rule can place `gpus` GPUs, assuming that no job starts and no
-   node is added before. HR_NEVER_US if the GPUs do not fit on the empty cluster. Only for GPUs that do not fit now. */
-HR_API int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
-                                            int64_t now_us);
-/* Whether `gpus` GPUs can still be placed at the time `at_us` if a job takes `taken` GPUs at `placement` now and runs
-   beyond `at_us`. */
+   node is added before. HR_NEVER_US if the GPUs do not fit on the empty cluster. Only for GPUs that do not fit now.
+   `tier`: the placement must be within one group of the tier, as defined by hr_placer_find_within, and not with
+   HR_PLACE_POOL; HR_TIER_ANY: no restriction. */
+HR_API int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum hr_tier tier, uint32_t gpus,
+                                            uint32_t accept_class, int64_t now_us);
+/* Whether `gpus` GPUs can still be placed at the time `at_us`, within `tier` as in hr_release_calendar_earliest, if a
+   job takes `taken` GPUs at `placement` now and runs beyond `at_us`. */
 HR_API bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                      uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us,
-                                      int64_t now_us);
-/* As hr_release_calendar_earliest and hr_release_calendar_allow, for a placement within one group of a tier, as defined
-   by hr_placer_find_within. Not for HR_PLACE_POOL. */
-HR_API int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier,
-                                                   uint32_t gpus, uint32_t accept_class, int64_t now_us);
-HR_API bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                             uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
-                                             int64_t at_us, int64_t now_us);
-/* The bins, for policies that plan the whole future: the number of bins; the first bin of a pool; the free GPUs of a
-   bin now; the running jobs of a bin, as a tree with the key expected end and the value GPUs. The tree is valid until
-   the next change of the calendar. */
-HR_API uint32_t hr_release_calendar_bins(const struct hr_release_calendar *calendar);
-HR_API uint32_t hr_release_calendar_first_bin(const struct hr_release_calendar *calendar, hr_pool pool);
+                                      uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
+                                      int64_t at_us, int64_t now_us);
+/* The bins, for policies that plan the whole future: the free GPUs of a bin now; the running jobs of a bin, as a tree
+   with the key expected end and the value GPUs. The tree is valid until the next change of the calendar. `bin`: the
+   number of a pool with HR_PLACE_POOL, the number of a node with the other rules. */
 HR_API uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar, uint32_t bin);
 HR_API const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calendar *calendar, uint32_t bin);
 
@@ -178,20 +167,14 @@ struct hr_quota_tree;
    all guarantees belong to the root; every tenant can borrow them. Returns NULL if memory is exhausted. */
 HR_API struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct hr_quota_spec *spec,
                                                   const struct hr_trace *trace, uint64_t total_milli);
-/* Sets the GPUs of the cluster after nodes were added or removed. Guarantees do not change. */
-HR_API void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli);
 /* Adds `milli` to the use of a tenant. */
 HR_API void hr_quota_tree_take(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
 /* Subtracts `milli` from the use of a tenant, at most the amount taken. */
 HR_API void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
-/* Returns the use of a tenant. */
-HR_API uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant);
 /* Returns how much more the tenant may use now. Negative if the tenant or other tenants use more than their limits. */
 HR_API int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant);
 /* Returns how much the tenant could use if no other tenant used anything. A job that requests more can never run. */
 HR_API uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tenant);
-/* Returns how much the tenant uses beyond its guarantee; 0 if its use is within its guarantee. */
-HR_API uint64_t hr_quota_tree_over(const struct hr_quota_tree *tree, uint32_t tenant);
 /* Whether the use of the tenant plus `milli` would exceed its guarantee. */
 HR_API bool hr_quota_tree_borrows(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
 /* Whether jobs of `victim` may be stopped so that the tenant can use `milli` more. Two conditions apply. First, with

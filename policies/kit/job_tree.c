@@ -504,16 +504,14 @@ static bool visit_below(const struct hr_tree_store *store, uint32_t place, uint3
   return true;
 }
 
-bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self) {
-  return !tree->root || visit_below(tree->store, tree->root, tree->depth, visit, self);
-}
-
-bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, hr_job job, hr_job_visit *visit, void *self) {
+bool hr_job_tree_each(const struct hr_job_tree *tree, const struct hr_job_entry *after, hr_job_visit *visit,
+                      void *self) {
   if (!tree->root) return true;
+  if (!after) return visit_below(tree->store, tree->root, tree->depth, visit, self);
   struct path path;
-  descend(tree, key, job.id, &path);
+  descend(tree, after->key, after->job.id, &path);
   const struct leaf *leaf = leaf_at(tree->store, path.leaf);
-  for (uint32_t rank = leaf_rank(leaf, key, job.id, true); rank < leaf->count; rank++)
+  for (uint32_t rank = leaf_rank(leaf, after->key, after->job.id, true); rank < leaf->count; rank++)
     if (!visit(self, entry_at(leaf, rank))) return false;
   for (uint32_t level = tree->depth; level-- > 0;) {
     const struct inner *inner = path.inner[level];
@@ -523,7 +521,7 @@ bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, hr_job 
   return true;
 }
 
-bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry) {
+bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry) {
   if (!tree->root || tree->sum < sum) return false;
   uint32_t place = tree->root;
   for (uint32_t level = 0; level < tree->depth; level++) {
@@ -537,13 +535,6 @@ bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct
   uint32_t rank = 0;
   while (values[rank] < sum && rank + 1 < leaf->count) sum -= values[rank++];
   *entry = entry_at(leaf, rank);
-  return true;
-}
-
-bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key) {
-  struct hr_job_entry entry;
-  if (!hr_job_tree_reach_entry(tree, sum, &entry)) return false;
-  *key = entry.key;
   return true;
 }
 

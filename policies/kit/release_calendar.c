@@ -141,10 +141,10 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
 /* ---- Tournaments ---------------------------------------------------------------------------------- */
 
 static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
-  int64_t time = HR_NEVER_US;
+  struct hr_job_entry last;
   if (bin->away) return HR_NEVER_US;
   if (bin->free >= gpus) return HR__NOW;
-  return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &time) ? time : HR_NEVER_US;
+  return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &last) ? last.key : HR_NEVER_US;
 }
 
 static void replay_all(struct hr_release_calendar *calendar, const struct hr__release_group *group, uint32_t bin) {
@@ -327,24 +327,11 @@ static int64_t group_time(struct hr_release_calendar *calendar, struct hr__relea
   return rest_time > whole_time ? rest_time : whole_time;
 }
 
-int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
-                                     int64_t now_us) {
-  release_calendar_settle(calendar);
-  bool is_single = release_calendar_single(calendar, gpus, accept_class);
-  int64_t earliest_us = HR_NEVER_US;
-  for (uint32_t i = 0; i < calendar->n_groups; i++)
-    if (hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
-      earliest_us = earlier(earliest_us, group_time(calendar, &calendar->groups[i], gpus, is_single));
-  return earliest_us > now_us ? earliest_us : now_us + 1;
-}
-
 /* ---- Changes -------------------------------------------------------------------------------------- */
 
-static uint32_t bin_of(const struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                       uint32_t slice) {
-  uint32_t first_bin = calendar->groups[placement->pool.id].first_bin;
-  if (placement->n_slices == 0) return first_bin;
-  return first_bin + placement->slices[slice].node.id - hr_cluster_first_node(calendar->cluster, placement->pool).id;
+/* Bins are numbered as nodes are, or as pools. */
+static uint32_t bin_of(const struct hr_placement *placement, uint32_t slice) {
+  return placement->n_slices ? placement->slices[slice].node.id : placement->pool.id;
 }
 
 static uint32_t n_parts(const struct hr_placement *placement) {
@@ -359,7 +346,7 @@ bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job job, u
                              const struct hr_placement *placement, int64_t end_us) {
   if (gpus == 0) return true;
   for (uint32_t i = 0; i < n_parts(placement); i++) {
-    uint32_t bin = bin_of(calendar, placement, i), part = part_gpus(placement, i, gpus);
+    uint32_t bin = bin_of(placement, i), part = part_gpus(placement, i, gpus);
     calendar->bins[bin].free -= part;
     if (!write_note(calendar, (struct hr__release_note){end_us, job, bin, part})) return false;
     replay_all(calendar, &calendar->groups[placement->pool.id], bin);
@@ -373,7 +360,7 @@ bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job
   bool found = true, noted = calendar->noted_at[job.id] != 0;
   if (noted) cross_out(calendar, job);
   for (uint32_t i = 0; i < n_parts(placement); i++) {
-    uint32_t bin = bin_of(calendar, placement, i);
+    uint32_t bin = bin_of(placement, i);
     calendar->bins[bin].free += part_gpus(placement, i, gpus);
     if (!noted) found &= hr_job_tree_remove(&calendar->bins[bin].ends, end_us, job);
     replay_all(calendar, &calendar->groups[placement->pool.id], bin);
@@ -383,38 +370,9 @@ bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job
 
 void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node, bool usable) {
   if (!calendar->by_node) return;
-  const struct hr__release_group *group = &calendar->groups[pool.id];
-  uint32_t bin = group->first_bin + node.id - hr_cluster_first_node(calendar->cluster, pool).id;
-  if (calendar->bins[bin].away == !usable) return;
-  calendar->bins[bin].away = !usable;
-  replay_all(calendar, group, bin);
-}
-
-/* GPUs that stay taken are subtracted from the bin's free GPUs: the same as removing their releases. */
-static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                    uint32_t gpus, bool back) {
-  for (uint32_t i = 0; i < n_parts(placement); i++) {
-    uint32_t at = bin_of(calendar, placement, i), part = part_gpus(placement, i, gpus);
-    calendar->bins[at].free += back ? part : (uint32_t)-part;
-    replay_all(calendar, &calendar->groups[placement->pool.id], at);
-  }
-}
-
-bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                               uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
-  if (taken == 0) return true;
-  release_calendar_shrink(calendar, placement, taken, false);
-  int64_t earliest_us = hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
-  release_calendar_shrink(calendar, placement, taken, true);
-  return earliest_us <= at_us;
-}
-
-uint32_t hr_release_calendar_bins(const struct hr_release_calendar *calendar) {
-  return calendar->n_bins;
-}
-
-uint32_t hr_release_calendar_first_bin(const struct hr_release_calendar *calendar, hr_pool pool) {
-  return calendar->groups[pool.id].first_bin;
+  if (calendar->bins[node.id].away == !usable) return;
+  calendar->bins[node.id].away = !usable;
+  replay_all(calendar, &calendar->groups[pool.id], node.id);
 }
 
 uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar, uint32_t bin) {
@@ -502,27 +460,45 @@ static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__releas
   return race->time[1];
 }
 
-int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier, uint32_t gpus,
-                                            uint32_t accept_class, int64_t now_us) {
-  int64_t earliest_us = HR_NEVER_US;
-  if (release_calendar_single(calendar, gpus, accept_class))
-    return hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
+/* ---- Earliest times ------------------------------------------------------------------------------- */
+
+/* Returns when a gang over several nodes can be placed in one group of a tier of the pool; a node is too small. */
+static int64_t tier_time(struct hr_release_calendar *calendar, hr_pool pool, enum hr_tier tier, uint32_t gpus) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, pool);
+  if (tier <= HR_TIER_NODE) return HR_NEVER_US;
+  return pool_time(calendar, &calendar->groups[pool.id], hr_topology_nodes(&spec->topology, tier, spec->nodes), gpus);
+}
+
+int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum hr_tier tier, uint32_t gpus,
+                                     uint32_t accept_class, int64_t now_us) {
   release_calendar_settle(calendar);
-  for (uint32_t i = 0; i < calendar->n_groups && tier > HR_TIER_NODE; i++) {
-    const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, (hr_pool){i});
+  bool is_single = release_calendar_single(calendar, gpus, accept_class);
+  int64_t earliest_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < calendar->n_groups; i++) {
     if (!hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i})) continue;
-    uint32_t nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes);
-    earliest_us = earlier(earliest_us, pool_time(calendar, &calendar->groups[i], nodes_per_group, gpus));
+    earliest_us = earlier(earliest_us, tier == HR_TIER_ANY || is_single
+                                           ? group_time(calendar, &calendar->groups[i], gpus, is_single)
+                                           : tier_time(calendar, (hr_pool){i}, tier, gpus));
   }
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                      uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
-                                      int64_t at_us, int64_t now_us) {
+/* GPUs that stay taken are subtracted from the bin's free GPUs: the same as removing their releases. */
+static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                    uint32_t gpus, bool back) {
+  for (uint32_t i = 0; i < n_parts(placement); i++) {
+    uint32_t at = bin_of(placement, i), part = part_gpus(placement, i, gpus);
+    calendar->bins[at].free += back ? part : (uint32_t)-part;
+    replay_all(calendar, &calendar->groups[placement->pool.id], at);
+  }
+}
+
+bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                               uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class, int64_t at_us,
+                               int64_t now_us) {
   if (taken == 0) return true;
   release_calendar_shrink(calendar, placement, taken, false);
-  int64_t earliest_us = hr_release_calendar_earliest_within(calendar, tier, gpus, accept_class, now_us);
+  int64_t earliest_us = hr_release_calendar_earliest(calendar, tier, gpus, accept_class, now_us);
   release_calendar_shrink(calendar, placement, taken, true);
   return earliest_us <= at_us;
 }

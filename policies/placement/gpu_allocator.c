@@ -1,26 +1,262 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Per-GPU allocation: see gpu_allocator.h. A gang may go to any pool that it accepts, but its tasks stay together. The
-   packer therefore has a variant of its request for each pool, which accepts that pool only; pools are tried in the
-   cluster's order. */
+/*
+ * Per-GPU allocation: see gpu_allocator.h. A gang may go to any pool that it accepts, but its tasks stay together. The
+ * packer therefore has a variant of its request for each pool, which accepts that pool only; pools are tried in the
+ * cluster's order.
+ *
+ * Topology constraints need the room for gangs in the groups of a tier. For each (request, tier) that was ever queried,
+ * each pool has a tournament over its groups: the value of a group with room for all tasks is larger the less room it
+ * has, that of others is 0. Room is the sum over the group's nodes. Nodes are in a list by their last change; an update
+ * visits those that have changed since the last one.
+ */
 
 #include "policies/placement/gpu_allocator.h"
 
+#include "policies/kit/tournament.h"
 #include "policies/queue/dispatch.h"
+
+/* ---- Groups of a tier ----------------------------------------------------------------------------- */
+
+struct pool_groups {
+  struct hr__tournament_shape shape;
+  uint32_t *tree; /* one lane, by group */
+  uint64_t *room; /* by group: tasks */
+};
+
+struct room_query {
+  uint64_t updated_at; /* groups->changes + 1 at the last update; 0: never */
+  uint64_t *node_room; /* by node */
+  struct pool_groups *pools;
+};
+
+/* The part of a pool that is one group. */
+struct group_place {
+  hr_node first;    /* its first node */
+  uint32_t n_nodes; /* 1 if it is GPUs of one node */
+  uint64_t gpus;    /* of each node */
+};
+
+struct hr__gang_groups {
+  struct hr_arena *arena;
+  const struct hr_cluster_spec *cluster;
+  const struct hr_gpu_inventory *inventory;
+  const struct hr_request *requests;
+  uint32_t *first_node;        /* by pool */
+  struct room_query **queries; /* [n_requests][HR_N_TIERS] */
+  uint32_t *before, *after;    /* [n_nodes + 1], neighbours in the list by change; the last entry is its head */
+  uint64_t *changed;           /* [n_nodes], when: a count of changes */
+  uint64_t changes;
+};
+
+/* Creates the groups in the arena; `inventory` and `requests` ([n_requests]) are borrowed. NULL: out of memory. */
+static struct hr__gang_groups *create_groups(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
+                                             const struct hr_gpu_inventory *inventory,
+                                             const struct hr_request *requests, uint32_t n_requests) {
+  struct hr__gang_groups *groups = hr_arena_alloc(arena, sizeof *groups);
+  size_t n = (size_t)inventory->n_nodes + 1;
+  if (!groups) return NULL;
+  *groups = (struct hr__gang_groups){.arena = arena, .cluster = cluster, .inventory = inventory, .requests = requests};
+  groups->first_node = hr_arena_alloc(arena, cluster->n_pools * sizeof *groups->first_node);
+  groups->queries = hr_arena_alloc(arena, ((size_t)n_requests + 1) * HR_N_TIERS * sizeof(*groups->queries));
+  groups->before = hr_arena_alloc(arena, n * sizeof *groups->before);
+  groups->after = hr_arena_alloc(arena, n * sizeof *groups->after);
+  groups->changed = hr_arena_alloc(arena, n * sizeof *groups->changed);
+  if (!groups->first_node || !groups->queries || !groups->before || !groups->after || !groups->changed) return NULL;
+  for (uint32_t i = 1; i < cluster->n_pools; i++)
+    groups->first_node[i] = groups->first_node[i - 1] + cluster->pools[i - 1].nodes;
+  for (uint32_t i = 0; i < n; i++) {
+    groups->after[i] = i + 1 == n ? 0 : i + 1;
+    groups->before[i] = i == 0 ? (uint32_t)n - 1 : i - 1;
+  }
+  return groups;
+}
+
+/* ---- Room ----------------------------------------------------------------------------------------- */
+
+static uint64_t min_u64(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+/* Returns the number of tasks for which a GPU has room, at least one. */
+static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                            size_t gpu) {
+  uint64_t room = inventory->gpu_milli[gpu] / hr_gpu_inventory_milli(inventory, request, node);
+  if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
+    room = min_u64(room, inventory->max_tasks[node.id] - inventory->gpu_tasks[gpu]);
+  if (request->gpu_mem_mib && inventory->gpu_mem_mib[gpu] != HR_NONE)
+    room = min_u64(room, inventory->gpu_mem_mib[gpu] / request->gpu_mem_mib);
+  return room;
+}
+
+/* Returns how many fractions of `tasks` tasks the GPUs have room for. A task uses distinct GPUs. */
+static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                             uint64_t gpus, uint64_t tasks) {
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  uint64_t sum = 0;
+  for (; gpus; gpus &= gpus - 1)
+    sum += min_u64(room_on_gpu(inventory, request, node, first + (uint32_t)__builtin_ctzll(gpus)), tasks);
+  return sum;
+}
+
+/* Returns the maximum number of tasks with fractions that fit, each on as many GPUs as it requests: t tasks fit if the
+   GPUs have room for t times as many fractions, at most t of them counted on each GPU. */
+static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                             uint64_t gpus) {
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;
+  uint64_t high = fractions_of(inventory, request, node, fitting, UINT64_MAX) / request->gpus;
+  while (low < high) {
+    uint64_t middle = (low + high + 1) / 2;
+    if (fractions_of(inventory, request, node, fitting, middle) >= middle * request->gpus)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                        uint64_t gpus) {
+  if (!hr_gpu_inventory_fits(inventory, request, node)) return 0;
+  uint64_t room = request->dedicated ? 1 : UINT32_MAX;
+  uint32_t cpu_milli = hr_gpu_inventory_cpu_milli(inventory, request, node);
+  if (cpu_milli && inventory->cpu_milli[node.id] != HR_NONE)
+    room = min_u64(room, inventory->cpu_milli[node.id] / cpu_milli);
+  if (request->mem_mib && inventory->mem_mib[node.id] != UINT64_MAX)
+    room = min_u64(room, inventory->mem_mib[node.id] / request->mem_mib);
+  return request->gpus ? min_u64(room, room_on_gpus(inventory, request, node, gpus)) : room;
+}
+
+/* ---- Shapes of groups ----------------------------------------------------------------------------- */
+
+/* The groups of a tier in a pool: a group is several nodes, or a node is several groups. */
+struct gang_groups_shape {
+  uint32_t nodes_per_group, groups_per_node, gpus_per_group, n_groups;
+};
+
+static struct gang_groups_shape shape_of(const struct hr_pool_spec *spec, enum hr_tier tier) {
+  struct gang_groups_shape shape = {.nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes)};
+  shape.gpus_per_group = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
+  shape.groups_per_node = shape.gpus_per_group ? spec->gpus_per_node / shape.gpus_per_group : 1;
+  shape.n_groups = (spec->nodes + shape.nodes_per_group - 1) / shape.nodes_per_group * shape.groups_per_node;
+  return shape;
+}
+
+static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
+  uint64_t one = shape->gpus_per_group >= HR_MAX_STOCK_GPUS ? UINT64_MAX : (UINT64_C(1) << shape->gpus_per_group) - 1;
+  return one << (part * shape->gpus_per_group);
+}
+
+/* ---- Queries -------------------------------------------------------------------------------------- */
+
+static struct room_query *make_query(struct hr__gang_groups *groups, enum hr_tier tier) {
+  struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);
+  if (!room_query) return NULL;
+  room_query->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
+  room_query->pools = hr_arena_alloc(groups->arena, groups->cluster->n_pools * sizeof *room_query->pools);
+  if (!room_query->node_room || !room_query->pools) return NULL;
+  for (uint32_t i = 0; i < groups->cluster->n_pools; i++) {
+    struct pool_groups *pool = &room_query->pools[i];
+    uint32_t n_groups = shape_of(&groups->cluster->pools[i], tier).n_groups;
+    pool->shape = hr__tournament_shape(n_groups);
+    pool->tree = hr_arena_alloc(groups->arena, pool->shape.size * sizeof *pool->tree);
+    pool->room = hr_arena_alloc(groups->arena, ((size_t)n_groups + 1) * sizeof *pool->room);
+    if (!pool->tree || !pool->room) return NULL;
+  }
+  return room_query;
+}
+
+static void set_room(struct pool_groups *pool, const struct hr_request *request, uint32_t group, uint64_t room) {
+  uint32_t value = room < request->tasks ? 0 : UINT32_MAX - (uint32_t)min_u64(room, UINT32_MAX - 1);
+  pool->room[group] = room;
+  hr__tournament_set(&pool->shape, pool->tree, 1, false, group, &value);
+}
+
+/* Updates the room of the node's groups, or of the group that it is in. */
+static void update_node(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
+                        enum hr_tier tier, hr_node node) {
+  uint32_t pool = groups->inventory->pool[node.id], number = node.id - groups->first_node[pool];
+  struct gang_groups_shape shape = shape_of(&groups->cluster->pools[pool], tier);
+  struct pool_groups *of_pool = &room_query->pools[pool];
+  for (uint32_t part = 0; part < shape.groups_per_node && shape.groups_per_node > 1; part++)
+    set_room(of_pool, request, number * shape.groups_per_node + part,
+             room_on(groups->inventory, request, node, mask_of(&shape, part)));
+  if (shape.groups_per_node > 1) return;
+  uint32_t group = number / shape.nodes_per_group;
+  uint64_t room = room_on(groups->inventory, request, node, UINT64_MAX);
+  set_room(of_pool, request, group, of_pool->room[group] + room - room_query->node_room[node.id]);
+  room_query->node_room[node.id] = room;
+}
+
+static void refresh(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
+                    enum hr_tier tier) {
+  uint32_t head = groups->inventory->n_nodes;
+  for (uint32_t node = groups->before[head]; node != head; node = groups->before[node]) {
+    if (room_query->updated_at && groups->changed[node] < room_query->updated_at) break;
+    update_node(groups, room_query, request, tier, (hr_node){node});
+  }
+  room_query->updated_at = groups->changes + 1;
+}
+
+/* Updates the groups for a request and tier: visits each node that has changed since the last update. False: out of
+   memory. */
+static bool update_groups(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier) {
+  struct room_query **room_query = &groups->queries[(size_t)request * HR_N_TIERS + tier];
+  if (!*room_query) *room_query = make_query(groups, tier);
+  if (*room_query) refresh(groups, *room_query, &groups->requests[request], tier);
+  return *room_query != NULL;
+}
+
+static struct pool_groups *pool_of(const struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier,
+                                   hr_pool pool) {
+  return &groups->queries[(size_t)request * HR_N_TIERS + tier]->pools[pool.id];
+}
+
+static struct group_place place_of_group(const struct hr__gang_groups *groups, enum hr_tier tier, hr_pool pool,
+                                         uint32_t group) {
+  const struct hr_pool_spec *spec = &groups->cluster->pools[pool.id];
+  struct gang_groups_shape shape = shape_of(spec, tier);
+  uint32_t number = group / shape.groups_per_node * shape.nodes_per_group;
+  return (struct group_place){.first = {groups->first_node[pool.id] + number},
+                              .n_nodes = (uint32_t)min_u64(shape.nodes_per_group, spec->nodes - number),
+                              .gpus = mask_of(&shape, group % shape.groups_per_node)};
+}
+
+/* As of the last update: returns the group in a pool with the least room among those with room for all tasks of the
+   request, the lowest number among equals, and its place; HR_NONE: none. */
+static uint32_t find_tightest_group(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                                    struct group_place *place) {
+  const struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
+  if (hr__tournament_root(&of_pool->shape, of_pool->tree, 1, 0) == 0) return HR_NONE;
+  uint32_t group = hr__tournament_best(&of_pool->shape, of_pool->tree, 1, 0);
+  *place = place_of_group(groups, tier, pool, group);
+  return group;
+}
+
+/* A node's free capacity has changed, or whether it is closed. */
+static void group_changed(struct hr__gang_groups *groups, hr_node node) {
+  uint32_t i = node.id, head = groups->inventory->n_nodes;
+  groups->after[groups->before[i]] = groups->after[i];
+  groups->before[groups->after[i]] = groups->before[i];
+  groups->before[i] = groups->before[head];
+  groups->after[i] = head;
+  groups->after[groups->before[head]] = i;
+  groups->before[head] = i;
+  groups->changed[i] = ++groups->changes;
+}
+
+/* The group has no room until the next update. */
+static void exclude_group(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                          uint32_t group) {
+  struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
+  uint32_t none = 0;
+  hr__tournament_set(&of_pool->shape, of_pool->tree, 1, false, group, &none);
+  group_changed(groups, place_of_group(groups, tier, pool, group).first);
+}
 
 /* ---- Search --------------------------------------------------------------------------------------- */
 
-static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                      uint32_t request, struct hr_slice *slice) {
-  const struct hr_request *asked = &allocator->asked[request];
-  hr_node node;
-  uint64_t gpus;
-  if (!hr_packer_find(snapshot->packer, request, &node, &gpus)) return false;
-  *slice = hr_gpu_inventory_slice(snapshot->inventory, asked, node, gpus);
-  return true;
-}
-
 static void change_node(const struct hr__cluster_snapshot *snapshot, hr_node node) {
-  if (snapshot->groups) hr__groups_changed(snapshot->groups, node);
+  if (snapshot->groups) group_changed(snapshot->groups, node);
   if (snapshot->bare) hr_packer_changed(snapshot->bare, node);
 }
 
@@ -40,13 +276,35 @@ static void change(const struct hr__gpu_allocator *allocator, const struct hr__c
   change_node(snapshot, slice->node);
 }
 
-/* Each task is placed as if those before it were started. */
+/* Finds a place for one task; within a group unless `place` is NULL. On parts of one node (`splits_node`) it gets the
+   GPUs that hr_gpu_inventory_pick would choose of them. */
+static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                      uint32_t request, const struct group_place *place, bool splits_node, struct hr_slice *slice) {
+  const struct hr_request *asked = &allocator->asked[request];
+  hr_node node;
+  uint64_t gpus;
+  if (!place) {
+    if (!hr_packer_find(snapshot->packer, request, &node, &gpus)) return false;
+  } else if (!splits_node) {
+    if (!hr_packer_find_among(snapshot->packer, request, place->first, place->n_nodes, &node, &gpus)) return false;
+  } else {
+    node = place->first;
+    if (!hr_gpu_inventory_fits(snapshot->inventory, asked, node)) return false;
+    gpus = hr_gpu_inventory_pick_of(snapshot->inventory, asked, node, place->gpus);
+    if ((uint32_t)__builtin_popcountll(gpus) < asked->gpus) return false;
+  }
+  *slice = hr_gpu_inventory_slice(snapshot->inventory, asked, node, gpus);
+  return true;
+}
+
+/* Each task is placed as if those before it were started; within one group unless `place` is NULL. */
 static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                      uint32_t variant) {
-  uint32_t tasks = allocator->asked[variant].tasks, placed = 0;
-  while (placed < tasks && find_task(allocator, snapshot, variant, &allocator->slices[placed]))
-    change(allocator, snapshot, variant, &allocator->slices[placed++], HR__GPUS_TAKE);
-  for (uint32_t i = placed; i-- > 0;) change(allocator, snapshot, variant, &allocator->slices[i], HR__GPUS_UNDO);
+                      uint32_t request, const struct group_place *place, bool splits_node) {
+  uint32_t tasks = allocator->asked[request].tasks, placed = 0;
+  struct hr_slice *slices = allocator->slices;
+  while (placed < tasks && find_task(allocator, snapshot, request, place, splits_node, &slices[placed]))
+    change(allocator, snapshot, request, &slices[placed++], HR__GPUS_TAKE);
+  for (uint32_t i = placed; i-- > 0;) change(allocator, snapshot, request, &slices[i], HR__GPUS_UNDO);
   return placed == tasks;
 }
 
@@ -57,14 +315,15 @@ static bool find(const struct hr__gpu_allocator *allocator, const struct hr__clu
   if (!hr_request_needs_node(asked)) return true;
   placement->n_slices = asked->tasks;
   if (allocator->first_variant[request] == HR_NONE) {
-    if (!find_task(allocator, snapshot, request, allocator->slices)) return false;
+    if (!find_task(allocator, snapshot, request, NULL, false, allocator->slices)) return false;
     placement->pool.id = snapshot->inventory->pool[allocator->slices[0].node.id];
     return true;
   }
   for (uint32_t pool = 0; pool < allocator->n_pools; pool++) {
     uint32_t variant = allocator->first_variant[request] + pool;
     placement->pool.id = pool;
-    if (allocator->asked[variant].accept_class != HR_NONE && find_gang(allocator, snapshot, variant)) return true;
+    if (allocator->asked[variant].accept_class != HR_NONE && find_gang(allocator, snapshot, variant, NULL, false))
+      return true;
   }
   return false;
 }
@@ -86,35 +345,7 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
   change_node(snapshot, event->node);
 }
 
-/* ---- Groups of a tier ----------------------------------------------------------------------------- */
-
-/* On parts of one node a task gets the GPUs that hr_gpu_inventory_pick would choose of them. */
-static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                         uint32_t request, const struct hr__group_place *place, bool splits_node,
-                         struct hr_slice *slice) {
-  const struct hr_request *asked = &allocator->asked[request];
-  hr_node node = place->first;
-  uint64_t gpus;
-  if (!splits_node) {
-    if (!hr_packer_find_among(snapshot->packer, request, place->first, place->n_nodes, &node, &gpus)) return false;
-  } else {
-    if (!hr_gpu_inventory_fits(snapshot->inventory, asked, node)) return false;
-    gpus = hr_gpu_inventory_pick_of(snapshot->inventory, asked, node, place->gpus);
-    if ((uint32_t)__builtin_popcountll(gpus) < asked->gpus) return false;
-  }
-  *slice = hr_gpu_inventory_slice(snapshot->inventory, asked, node, gpus);
-  return true;
-}
-
-/* Each task is placed as if those before it were started. */
-static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                    uint32_t request, const struct hr__group_place *place, bool splits_node) {
-  uint32_t tasks = allocator->asked[request].tasks, placed = 0;
-  while (placed < tasks && find_task_in(allocator, snapshot, request, place, splits_node, &allocator->slices[placed]))
-    change(allocator, snapshot, request, &allocator->slices[placed++], HR__GPUS_TAKE);
-  for (uint32_t i = placed; i-- > 0;) change(allocator, snapshot, request, &allocator->slices[i], HR__GPUS_UNDO);
-  return placed == tasks;
-}
+/* ---- Search in groups ----------------------------------------------------------------------------- */
 
 /* Tries groups with enough room by number, the tightest first, until all tasks find a place in one. */
 static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
@@ -122,11 +353,11 @@ static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
   bool splits_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
   for (;;) {
-    struct hr__group_place place;
-    uint32_t group = hr__groups_tightest(snapshot->groups, request, tier, pool, &place);
+    struct group_place place;
+    uint32_t group = find_tightest_group(snapshot->groups, request, tier, pool, &place);
     if (group == HR_NONE) return false;
-    if (find_in(allocator, snapshot, request, &place, splits_node)) return true;
-    hr__groups_exclude(snapshot->groups, request, tier, pool, group);
+    if (find_gang(allocator, snapshot, request, &place, splits_node)) return true;
+    exclude_group(snapshot->groups, request, tier, pool, group);
   }
 }
 
@@ -150,7 +381,7 @@ bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct
   const struct hr_request *asked = &allocator->asked[request];
   if (tier == HR_TIER_ANY || is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
     return find(allocator, snapshot, request, placement);
-  if (!hr__groups_update(snapshot->groups, request, tier)) {
+  if (!update_groups(snapshot->groups, request, tier)) {
     allocator->failed = true;
     return false;
   }
@@ -275,11 +506,12 @@ static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struc
                                     .requests = allocator->asked,
                                     .n_requests = allocator->n_asked,
                                     .typical = allocator->typical,
-                                    .seed = env->seed};
+                                    .seed = env->seed,
+                                    .finds = &snapshot->finds};
   snapshot->packer = snapshot->inventory ? hr_packer_create(env->arena, &config) : NULL;
   if (!snapshot->packer || !hr_cluster_any_within(env->cluster)) return snapshot->packer != NULL;
   snapshot->groups =
-      hr__groups_create(env->arena, cluster, snapshot->inventory, allocator->asked, allocator->requests->count);
+      create_groups(env->arena, cluster, snapshot->inventory, allocator->asked, allocator->requests->count);
   return snapshot->groups != NULL;
 }
 

@@ -15,6 +15,7 @@ struct hr__gang_groups;
 struct hr__cluster_snapshot {
   struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
+  uint64_t finds;                 /* the number of searches by the packer */
   struct hr__gang_groups *groups; /* NULL without topology constraints */
   struct hr_packer *bare;         /* for hr__gpu_allocator_lacks_node_resources; NULL until needed */
 };
@@ -73,42 +74,16 @@ static inline bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, u
 
 /* The random stream is indexed by the number of searches; rewind undoes the count for feasibility-only searches. */
 static inline uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator) {
-  return hr_packer_finds(allocator->now.packer);
+  return allocator->now.finds;
 }
 
 static inline void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
-  hr_packer_rewind(allocator->now.packer, finds);
+  allocator->now.finds = finds;
 }
 
 /* Returns whether memory ran out during a search. */
 static inline bool hr__gpu_allocator_failed(const struct hr__gpu_allocator *allocator) {
   return allocator->failed;
 }
-
-/* ---- gang_groups.c: groups of a tier by the number of tasks for which they have room ---- */
-
-/* The part of a pool that is one group. */
-struct hr__group_place {
-  hr_node first;    /* its first node */
-  uint32_t n_nodes; /* 1 if it is GPUs of one node */
-  uint64_t gpus;    /* of each node */
-};
-
-/* Creates the groups in the arena; `inventory` and `requests` ([n_requests]) are borrowed. NULL: out of memory. */
-struct hr__gang_groups *hr__groups_create(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
-                                          const struct hr_gpu_inventory *inventory, const struct hr_request *requests,
-                                          uint32_t n_requests);
-/* A node's free capacity has changed, or whether it is closed. */
-void hr__groups_changed(struct hr__gang_groups *groups, hr_node node);
-/* Updates the groups for a request and tier: visits each node that has changed since the last update. False: out of
-   memory. */
-bool hr__groups_update(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier);
-/* As of the last update: returns the group in a pool with the least room among those with room for all tasks of the
-   request, the lowest number among equals, and its place; HR_NONE: none. */
-uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
-                             struct hr__group_place *place);
-/* The group has no room until the next update. */
-void hr__groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
-                        uint32_t group);
 
 #endif

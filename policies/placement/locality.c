@@ -307,12 +307,12 @@ static const struct hr__listener gpu_calendar_listener = {.job_starts = gpu_cale
                                                           .job_stops = gpu_calendar_job_stops,
                                                           .node_changes = gpu_calendar_node_changes};
 
-struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue,
-                                                                 const struct hr_policy_env *env,
-                                                                 const struct hr_packing_rule *rule) {
+static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_env *env,
+                                const struct hr_packing_rule *rule) {
   struct hr__gpu_release_calendar *gpu_calendar = hr_arena_alloc(env->arena, sizeof *gpu_calendar);
   uint32_t n_jobs = env->jobs->n_jobs;
-  if (!gpu_calendar) return NULL;
+  queue->gpu_calendar = gpu_calendar;
+  if (!gpu_calendar) return false;
   *gpu_calendar = (struct hr__gpu_release_calendar){
       .arena = env->arena,
       .allocator = queue->allocator,
@@ -323,9 +323,9 @@ struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queu
       .until_us = INT64_MIN,
       .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
       .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
-  if (!gpu_calendar->later || !gpu_calendar->end_us || !gpu_calendar->side) return NULL;
+  if (!gpu_calendar->later || !gpu_calendar->end_us || !gpu_calendar->side) return false;
   hr__queue_add_listener(queue, &gpu_calendar_listener);
-  return gpu_calendar;
+  return true;
 }
 
 /* Expected ends for the node release calendar. A job that was never stopped ends a limit after its start. If jobs may
@@ -369,7 +369,7 @@ static const struct hr__listener calendar_listener = {.job_starts = calendar_job
                                                       .job_moves = calendar_job_moves,
                                                       .node_changes = calendar_node_changes};
 
-bool hr__release_calendar_create(struct hr__queue *queue) {
+static bool create_node_calendar(struct hr__queue *queue) {
   uint32_t n_jobs = queue->trace->n_jobs;
   queue->calendar = hr_release_calendar_create(queue->arena, queue->cluster, queue->rule, n_jobs);
   if (!queue->calendar) return false;
@@ -377,6 +377,11 @@ bool hr__release_calendar_create(struct hr__queue *queue) {
   if (queue->stops && !queue->expected_us) return false;
   hr__queue_add_listener(queue, &calendar_listener);
   return true;
+}
+
+bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_policy_env *env,
+                                  const struct hr_packing_rule *rule) {
+  return rule ? create_gpu_calendar(queue, env, rule) : create_node_calendar(queue);
 }
 
 /* ---- Earliest times ------------------------------------------------------------------------------- */
@@ -406,10 +411,11 @@ static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view
   struct hr_release_calendar *calendar = queue->calendar;
   uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
   int64_t until = until_us(queue, head);
-  if (until == INT64_MIN) return hr_release_calendar_earliest(calendar, gpus, base, view->now_us);
-  int64_t within_us = hr_release_calendar_earliest_within(calendar, kind_of(head->kind).tier, gpus, base, view->now_us);
-  if (until == HR_NEVER_US || within_us <= until) return within_us;
-  return earlier(within_us, later(until, hr_release_calendar_earliest(calendar, gpus, base, view->now_us)));
+  enum hr_tier tier = until == INT64_MIN ? HR_TIER_ANY : kind_of(head->kind).tier;
+  int64_t within_us = hr_release_calendar_earliest(calendar, tier, gpus, base, view->now_us);
+  if (tier == HR_TIER_ANY || until == HR_NEVER_US || within_us <= until) return within_us;
+  return earlier(within_us,
+                 later(until, hr_release_calendar_earliest(calendar, HR_TIER_ANY, gpus, base, view->now_us)));
 }
 
 /* For per-GPU allocation. The calendar is left at the returned time, with all jobs that end by then gone. It must not
@@ -441,11 +447,11 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
   uint32_t base = base_of(queue, head->kind);
   if (queue->gpu_calendar)
     return gpu_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind), head->kind + is_over);
-  if (until <= at_us && hr_release_calendar_allow(calendar, placement, shape->gpus, head->gpus, base, at_us, now_us))
+  if (until <= at_us &&
+      hr_release_calendar_allow(calendar, placement, shape->gpus, HR_TIER_ANY, head->gpus, base, at_us, now_us))
     return true;
-  return until != INT64_MIN &&
-         hr_release_calendar_allow_within(calendar, placement, shape->gpus, kind_of(head->kind).tier, head->gpus, base,
-                                          at_us, now_us);
+  return until != INT64_MIN && hr_release_calendar_allow(calendar, placement, shape->gpus, kind_of(head->kind).tier,
+                                                         head->gpus, base, at_us, now_us);
 }
 
 /* ---- Expiring constraints ------------------------------------------------------------------------- */

@@ -40,12 +40,10 @@ enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_vi
 
 struct hr__gpu_release_calendar;
 
-/* Creates the calendar in the arena; it listens to the queue, after the allocator. NULL: out of memory. */
-struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue,
-                                                                 const struct hr_policy_env *env,
-                                                                 const struct hr_packing_rule *rule);
-
-/* Creates queue->calendar, the release calendar by nodes, and keeps it up to date. False: out of memory. */
-bool hr__release_calendar_create(struct hr__queue *queue);
+/* Creates the calendar of the queue, which listens to it and is used by the functions above: queue->gpu_calendar with
+   per-GPU allocation by `rule`, after the allocator; queue->calendar, by nodes, if `rule` is NULL. False: out of
+   memory. */
+bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_policy_env *env,
+                                  const struct hr_packing_rule *rule);
 
 #endif

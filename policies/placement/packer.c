@@ -106,6 +106,7 @@ struct hr_packer {
   uint32_t n_lanes;            /* of each block: 1 or HR__MAX_LANES */
   uint32_t *subqueue_of;       /* [n_requests], through all blocks, in order of their first search; HR_NONE: none */
   uint32_t n_asked;            /* requests that have a lane */
+  uint64_t finds;              /* the number of searches, unless the configuration has a place for it */
   struct answer last;
   struct hr__node_equivalence alike; /* if scores are of fragmentation */
 };
@@ -170,7 +171,8 @@ static struct hr_packing packing_of(const struct hr_packer_config *config) {
                                .cluster = config->cluster,
                                .n_kinds = HR_KIND_WHOLE + config->inventory->max_gpus,
                                .typical = config->typical,
-                               .seed = config->seed};
+                               .seed = config->seed,
+                               .finds = config->finds};
   measure_nodes(&packing, config->cluster);
   return packing;
 }
@@ -187,6 +189,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
                                .n_lanes = config->rule->scores_nodes || !config->rule->score ? HR__MAX_LANES : 1,
                                .shape = hr__tournament_shape(config->inventory->n_nodes)};
   if (!make_columns(packer, arena, config->n_requests) || !make_blocks(packer, arena, config->n_requests)) return NULL;
+  if (!packer->packing.finds) packer->packing.finds = &packer->finds;
   order_nodes(packer, config->cluster);
   list_nodes(packer);
   packer->packing.tasks = packer->tasks;
@@ -283,7 +286,7 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
   uint32_t root = hr__tournament_root(shape, block->tree, lanes, lane);
   struct answer answer = {.asked = block->good_at, .request = request, .found = root != 0};
   if (!answer.found) return answer;
-  uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
+  uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, *packing->finds, root) : 0;
   uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, lanes, lane, drawn)
                                     : hr__tournament_best(shape, block->tree, lanes, lane);
   answer.node = (hr_node){packer->node_at[place]};
@@ -297,7 +300,7 @@ bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, u
   struct answer *last = &packer->last;
   bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);
   if (!is_known) *last = find(packer, request);
-  packer->packing.finds++;
+  ++*packer->packing.finds;
   *node = last->node;
   *gpus = last->gpus;
   return last->found;
@@ -331,33 +334,25 @@ static uint32_t drawn_among(const struct hr_packer *packer, const struct among *
   uint32_t n_fitting = 0;
   for (uint32_t node = among->first; node < among->end; node++) n_fitting += value_at(packer, among, node);
   if (n_fitting == 0) return HR_NONE;
-  uint32_t rest = hr_random_below(packer->packing.seed, 0, packer->packing.finds, n_fitting), node = among->first;
+  uint32_t rest = hr_random_below(packer->packing.seed, 0, *packer->packing.finds, n_fitting), node = among->first;
   while (rest >= value_at(packer, among, node)) rest -= value_at(packer, among, node++);
   return node;
 }
 
 bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes, hr_node *node,
                           uint64_t *gpus) {
-  struct hr_packing *packing = &packer->packing;
+  const struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
   uint32_t lane = packer->subqueue_of[request] % packer->n_lanes;
   const struct among among = {block->tree + lane, packer->n_lanes, first.id, first.id + n_nodes};
   uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
-  packing->finds++;
+  ++*packing->finds;
   if (found == HR_NONE) return false;
   *node = (hr_node){found};
   *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node)
                              : hr_gpu_inventory_pick(packer->inventory, asked, *node);
   return true;
-}
-
-uint64_t hr_packer_finds(const struct hr_packer *packer) {
-  return packer->packing.finds;
-}
-
-void hr_packer_rewind(struct hr_packer *packer, uint64_t finds) {
-  packer->packing.finds = finds;
 }
 
 void hr_packer_changed(struct hr_packer *packer, hr_node node) {

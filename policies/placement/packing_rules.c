@@ -115,7 +115,7 @@ static uint64_t pick(const struct hr_packing *packing, const struct hr_request *
   if (!is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node);
   uint32_t count = (uint32_t)__builtin_popcountll(fitting);
-  for (uint32_t skip = hr_random_below(packing->seed, 1, packing->finds, count); skip > 0; skip--)
+  for (uint32_t skip = hr_random_below(packing->seed, 1, *packing->finds, count); skip > 0; skip--)
     fitting &= fitting - 1;
   return fitting & -fitting;
 }

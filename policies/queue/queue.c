@@ -114,8 +114,7 @@ static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_
         "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
   queue->allocator = hr__gpu_allocator_create(queue, env, rule);
   if (!queue->allocator) return HR_NO_MEMORY;
-  if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule)))
-    return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !hr__locality_create_calendar(queue, env, rule)) return HR_NO_MEMORY;
   return HR_OK;
 }
 
@@ -160,7 +159,8 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': per-GPU allocation needs 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
-  if (queue->backfill->needs_calendar && !queue->allocator && !hr__release_calendar_create(queue)) return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !queue->allocator && !hr__locality_create_calendar(queue, env, NULL))
+    return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 

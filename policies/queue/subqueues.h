@@ -33,11 +33,6 @@ static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting 
   return waiting->preferred_only ? &shape->preferred : &shape->subqueues;
 }
 
-/* Returns the list, or a larger copy if it has no room for one more; NULL: out of memory. */
-static inline void *hr__roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
-  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
-}
-
 /* Replaces the key of an entry by its full key. */
 static inline void hr__make_full(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                                  struct hr_job_entry *entry) {

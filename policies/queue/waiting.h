@@ -16,6 +16,11 @@
 #include "policies/kit/kinetic_tournament.h"
 #include "policies/queue/quota/quota_tree.h"
 
+/* Returns the list, or a larger copy if it has no room for one more; NULL: out of memory. */
+static inline void *hr__roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
+}
+
 struct hr__subqueue {
   uint64_t name; /* given by the order */
   struct hr__shape *shape;

@@ -2,11 +2,22 @@
 /*
  * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
  * its time that each job should spend in each pool (round_shares.c). At the start of each round the jobs run that are
- * furthest behind their shares (round_choice.c). A job that is chosen again for the same pool keeps its place and
- * continues. Capacity that comes free within a round is used at once; no job is preempted within a round.
+ * furthest behind their shares. A job that is chosen again for the same pool keeps its place and continues. Capacity
+ * that comes free within a round is used at once; no job is preempted within a round.
+ *
+ * Choice of jobs: pairs of a job and a pool are taken in order of priority, which is share / time allocated in that
+ * pool since the shares were computed, as long as they fit; a pair without time comes first. Ties go by the time to
+ * which the job was entitled and did not get, so that shares hold however often they are computed again.
+ *
+ * Two states of capacity are planned at once: `free`, without the jobs chosen so far, and `leases`, also without the
+ * places of all jobs of the previous round. A job gets a place without leases if possible; if not, one with leases of
+ * jobs that come later, which then move or stop.
  */
 
 #include "policies/rounds/rounds.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
 static const enum hr_placement_rule rules[] = {HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT,
@@ -143,10 +154,364 @@ static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
   return HR_OK;
 }
 
+/* ---- Nodes ---------------------------------------------------------------------------------------- */
+
+/* The objective cost-slo must not pay for idle nodes. Shares are computed for nodes that are up or available. A pair
+   that would fit if more nodes were up waits for them, and at the end of the choice that many nodes are acquired. Once
+   a round, nodes without a job that no job waits for are released. */
+
+static void begin_nodes(struct hr__rounds *rounds) {
+  for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
+    rounds->spare_gpus[i] = hr__rounds_gpus(rounds, (hr_pool){i});
+    rounds->awaited_gpus[i] = 0;
+  }
+}
+
+static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
+  if (!rounds->manages) return;
+  uint32_t gpus = hr__member_shape(rounds, member)->gpus;
+  if (rounds->spare_gpus[pool] < gpus) return;
+  if (!member->chosen && !hr__rounds_is_elastic(rounds, (hr_pool){pool})) return;
+  rounds->spare_gpus[pool] -= gpus;
+  if (member->chosen) return;
+  member->awaits = pool;
+  rounds->awaited_gpus[pool] += gpus;
+}
+
+/* Releases nodes of the pool that are up without a job, beyond `keep`, the last ones first. */
+static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool, uint32_t keep) {
+  const struct hr_free_index *index = rounds->free->index[pool.id];
+  uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
+  enum hr_status status = HR_OK;
+  for (uint32_t node = hr_free_index_nodes(index); node-- > 0 && status == HR_OK;) {
+    hr_node id = {first + node};
+    if (hr_free_index_count(index, size) <= keep) return HR_OK;
+    if (hr_free_index_get(index, node) != size || hr_cluster_node_state(rounds->cluster, id) != HR_NODE_UP) continue;
+    hr__capacity_set_usable(rounds->free, pool, id, false);
+    status = hr_moves_release(moves, id);
+  }
+  return status;
+}
+
+static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool) {
+  const struct hr_free_index *index = rounds->free->index[pool.id];
+  uint32_t size = hr_free_index_gpus_per_node(index), idle = hr_free_index_count(index, size);
+  uint64_t wanted = (rounds->awaited_gpus[pool.id] + size - 1) / size;
+  uint64_t coming = (uint64_t)idle + hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING);
+  uint32_t offer = hr_cluster_offer(rounds->cluster, pool);
+  if (wanted <= coming) return give_back(rounds, moves, pool, (uint32_t)wanted);
+  uint64_t more = wanted - coming;
+  return offer > 0 ? hr_moves_acquire(moves, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
+}
+
+static enum hr_status settle_nodes(struct hr__rounds *rounds, struct hr_moves *moves) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < rounds->n_pools && rounds->manages && status == HR_OK; i++)
+    if (hr__rounds_is_elastic(rounds, (hr_pool){i})) status = settle_pool(rounds, moves, (hr_pool){i});
+  return status;
+}
+
+/* ---- Accounting ----------------------------------------------------------------------------------- */
+
+/* Accounts the time until now to a member. */
+static void account(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
+  int64_t passed_us = now_us - member->since_us;
+  const struct hr__round_shape *shape = hr__member_shape(rounds, member);
+  member->since_us = now_us;
+  for (uint32_t i = 0; i < rounds->n_pools && rounds->objective != HR__FAIR; i++)
+    member->credit_us += hr__round_share_of(rounds, member, i) * (double)passed_us;
+  if (!member->runs) return;
+  member->credit_us -= (double)passed_us;
+  member->allocated_us[member->place.pool.id] += passed_us;
+  member->service_gus += (double)passed_us * shape->gpus / shape->weight;
+}
+
+static void account_all(struct hr__rounds *rounds, int64_t now_us) {
+  rounds->base_gus = (double)INFINITY;
+  for (uint32_t i = 0; i < rounds->n_members; i++) {
+    struct hr__member *member = rounds->members[i];
+    account(rounds, member, now_us);
+    if (member->service_gus < rounds->base_gus) rounds->base_gus = member->service_gus;
+  }
+}
+
+/* ---- Order ---------------------------------------------------------------------------------------- */
+
+static bool add_candidate(struct hr__rounds *rounds, struct hr__candidate candidate) {
+  if (rounds->n_candidates == rounds->candidates_capacity) {
+    struct hr__candidate *grown =
+        hr_arena_grown(rounds->arena, rounds->candidates, &rounds->candidates_capacity, sizeof *grown);
+    if (!grown) return false;
+    rounds->candidates = grown;
+  }
+  rounds->candidates[rounds->n_candidates++] = candidate;
+  candidate.member->listed = true;
+  return true;
+}
+
+static int by_priority(const void *a, const void *b) {
+  const struct hr__candidate *x = a, *y = b;
+  if (x->priority > y->priority || x->priority < y->priority) return x->priority > y->priority ? -1 : 1;
+  if (x->credit_us > y->credit_us || x->credit_us < y->credit_us) return x->credit_us > y->credit_us ? -1 : 1;
+  if (x->share > y->share || x->share < y->share) return x->share > y->share ? -1 : 1;
+  if (x->member->job.id != y->member->job.id) return x->member->job.id < y->member->job.id ? -1 : 1;
+  return (x->pool > y->pool) - (x->pool < y->pool);
+}
+
+static void sort_candidates(struct hr__rounds *rounds) {
+  if (rounds->n_candidates > 1)
+    qsort(rounds->candidates, rounds->n_candidates, sizeof *rounds->candidates, by_priority);
+}
+
+/* Lists all members with any pool: the least service first, or the most credit. */
+static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
+  rounds->n_candidates = 0;
+  for (uint32_t i = 0; i < rounds->n_members; i++) {
+    struct hr__member *member = rounds->members[i];
+    struct hr__candidate candidate = {.member = member, .pool = HR_NONE, .credit_us = member->credit_us};
+    if (member->chosen || (waiting_only && member->runs)) continue;
+    if (rounds->objective == HR__FAIR) candidate.priority = -member->service_gus;
+    if (!add_candidate(rounds, candidate)) return false;
+  }
+  sort_candidates(rounds);
+  return true;
+}
+
+static bool list_pairs(struct hr__rounds *rounds) {
+  rounds->n_candidates = 0;
+  for (uint32_t i = 0; i < rounds->n_members; i++)
+    for (uint32_t pool = 0; pool < rounds->n_pools; pool++) {
+      struct hr__member *member = rounds->members[i];
+      double share = hr__round_share_of(rounds, member, pool), allocated_us = (double)member->allocated_us[pool];
+      if (member->chosen || !(share > 0)) continue;
+      struct hr__candidate candidate = {.priority = allocated_us > 0 ? share * (double)rounds->round_us / allocated_us
+                                                                     : (double)INFINITY,
+                                        .credit_us = member->credit_us,
+                                        .share = share,
+                                        .member = member,
+                                        .pool = pool};
+      if (!add_candidate(rounds, candidate)) return false;
+    }
+  sort_candidates(rounds);
+  return true;
+}
+
+/* ---- Places --------------------------------------------------------------------------------------- */
+
+/* Ends the lease of a member that has to move. Returns whether the place is free then. */
+static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
+  bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
+  for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
+    overlaps = hr__place_has(&member->place, place->slices[i].node);
+  if (!member->runs || member->chosen || member->evicted || !overlaps) return false;
+  member->evicted = true;
+  hr__capacity_return(rounds->leases, &member->place);
+  return hr__capacity_holds(rounds->leases, place);
+}
+
+/* Evicts members that are not candidates first, then from the last candidate on. */
+static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place *place) {
+  if (hr__capacity_holds(rounds->leases, place)) return;
+  for (uint32_t i = 0; i < rounds->n_members; i++)
+    if (!rounds->members[i]->listed && evict(rounds, rounds->members[i], place)) return;
+  for (uint32_t i = rounds->n_candidates; i-- > 0;)
+    if (evict(rounds, rounds->candidates[i].member, place)) return;
+}
+
+/* An evicted member may find its place free after all; others are then evicted from it. */
+static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
+  member->chosen = true;
+  if (member->evicted) {
+    evict_for(rounds, &member->place);
+    hr__capacity_take(rounds->leases, &member->place);
+  }
+  hr__capacity_take(rounds->free, &member->place);
+}
+
+static bool set_place(struct hr__rounds *rounds, struct hr__member *member, const struct hr_placement *placement) {
+  if (member->runs && !member->evicted) hr__capacity_return(rounds->leases, &member->place);
+  member->moves = member->runs;
+  member->chosen = true;
+  if (!hr__place_set(&member->place, rounds->arena, placement, hr__member_shape(rounds, member)->gpus)) return false;
+  evict_for(rounds, &member->place);
+  hr__capacity_take(rounds->leases, &member->place);
+  hr__capacity_take(rounds->free, &member->place);
+  return true;
+}
+
+static bool find_in(struct hr__rounds *rounds, struct hr__planned_capacity *capacity, const struct hr__member *member,
+                    uint32_t pool, struct hr_placement *placement) {
+  const struct hr__round_shape *shape = hr__member_shape(rounds, member);
+  return hr__capacity_find_in(capacity, rounds->placer, (hr_pool){pool}, shape->gpus, shape->accept_class, placement);
+}
+
+/* In its current place, else without leases, else with leases. False: out of memory. */
+static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
+  struct hr_placement placement;
+  if (member->runs && member->place.pool.id == pool && hr__capacity_holds(rounds->free, &member->place)) {
+    keep_place(rounds, member);
+    return true;
+  }
+  if (!find_in(rounds, rounds->leases, member, pool, &placement) &&
+      !find_in(rounds, rounds->free, member, pool, &placement))
+    return true;
+  return set_place(rounds, member, &placement);
+}
+
+/* Returns the member's pools, the fastest first, or in the scenario's order for an objective that does not use speeds;
+   HR_NONE after the last. `before`: the previous one. */
+static uint32_t next_pool(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t before) {
+  const double *speed = hr__member_shape(rounds, member)->speed;
+  uint32_t best = HR_NONE;
+  for (uint32_t i = 0; i < rounds->n_pools; i++) {
+    if (!(speed[i] > 0) || i == before) continue;
+    if (rounds->objective == HR__FAIR) {
+      if (best == HR_NONE && (before == HR_NONE || i > before)) best = i;
+      continue;
+    }
+    bool is_after = before == HR_NONE || speed[i] < speed[before] || (!(speed[i] > speed[before]) && i > before);
+    if (is_after && (best == HR_NONE || speed[i] > speed[best])) best = i;
+  }
+  return best;
+}
+
+static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member) {
+  bool ok = true;
+  if (member->runs) ok = choose_in(rounds, member, member->place.pool.id);
+  for (uint32_t pool = next_pool(rounds, member, HR_NONE); ok && !member->chosen && pool != HR_NONE;
+       pool = next_pool(rounds, member, pool))
+    ok = choose_in(rounds, member, pool);
+  return ok;
+}
+
+/* ---- A round -------------------------------------------------------------------------------------- */
+
+/* A member stays where it is if its node is about to go down, or if it has done no work since its start, as it takes
+   long to restart. */
+static bool is_pinned(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
+  if (!member->runs) return false;
+  if (hr_view_done_us(view, member->job) == member->start_work_us) return true;
+  for (uint32_t i = 0; i < member->place.n_slices; i++)
+    if (hr_cluster_node_state(rounds->cluster, member->place.slices[i].node) != HR_NODE_UP) return true;
+  return false;
+}
+
+static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
+  struct hr__planned_capacity *before = rounds->free;
+  rounds->free = rounds->leases;
+  rounds->leases = before;
+  hr__capacity_reset(rounds->free);
+  begin_nodes(rounds);
+  for (uint32_t i = 0; i < rounds->n_members; i++) {
+    struct hr__member *member = rounds->members[i];
+    member->chosen = member->moves = member->listed = member->passed_others = member->evicted = false;
+    member->awaits = HR_NONE;
+    if (!is_pinned(rounds, view, member)) continue;
+    keep_place(rounds, member);
+    note_nodes(rounds, member, member->place.pool.id);
+  }
+}
+
+static enum hr_status start(const struct hr_view *view, struct hr_moves *moves, struct hr__member *member) {
+  struct hr_placement placement = hr__place_placement(&member->place);
+  member->runs = true;
+  member->start_work_us = hr_view_done_us(view, member->job);
+  return hr_moves_start(moves, member->job, &placement,
+                        member->passed_others ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
+}
+
+static enum hr_status apply_choice(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < rounds->n_members && status == HR_OK; i++) {
+    struct hr__member *member = rounds->members[i];
+    if (!member->runs || (member->chosen && !member->moves)) continue;
+    status = hr_moves_preempt(moves, member->job, HR_REASON_POLICY);
+    member->runs = false;
+  }
+  for (uint32_t i = 0; i < rounds->n_members && status == HR_OK; i++)
+    if (rounds->members[i]->chosen && !rounds->members[i]->runs) status = start(view, moves, rounds->members[i]);
+  return status;
+}
+
+static bool choose_pairs(struct hr__rounds *rounds) {
+  bool ok = list_pairs(rounds);
+  for (uint32_t i = 0; i < rounds->n_candidates && ok; i++) {
+    const struct hr__candidate *candidate = &rounds->candidates[i];
+    if (candidate->member->chosen || candidate->member->awaits != HR_NONE) continue;
+    ok = choose_in(rounds, candidate->member, candidate->pool);
+    note_nodes(rounds, candidate->member, candidate->pool);
+  }
+  return ok;
+}
+
+/* Remaining capacity is used, except by an objective that minimizes cost. */
+static bool choose_rest(struct hr__rounds *rounds) {
+  bool ok = list_members(rounds, false), passed_over = false;
+  for (uint32_t i = 0; i < rounds->n_candidates && ok; i++) {
+    struct hr__member *member = rounds->candidates[i].member;
+    member->passed_others = passed_over;
+    ok = choose_anywhere(rounds, member);
+    passed_over = passed_over || !member->chosen;
+  }
+  return ok;
+}
+
+/* Begins a round: preempts and starts jobs. */
+static enum hr_status begin_round(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves) {
+  account_all(rounds, view->now_us);
+  enum hr_status status = hr__round_shares_update(rounds, view);
+  if (status != HR_OK) return status;
+  begin_plan(rounds, view);
+  bool ok = rounds->objective == HR__FAIR || choose_pairs(rounds);
+  if (ok && rounds->objective != HR__COST_SLO) ok = choose_rest(rounds);
+  status = ok ? apply_choice(rounds, view, moves) : HR_NO_MEMORY;
+  return status == HR_OK ? settle_nodes(rounds, moves) : status;
+}
+
+/* ---- Within a round ------------------------------------------------------------------------------- */
+
+static bool any_is_free(const struct hr__rounds *rounds) {
+  for (uint32_t i = 0; i < rounds->n_pools; i++)
+    if (rounds->free->free_gpus[i] > 0) return true;
+  return false;
+}
+
+static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves,
+                                    struct hr__member *member) {
+  struct hr_placement placement;
+  bool awaits = rounds->objective == HR__COST_SLO;
+  uint32_t pool = awaits ? member->awaits : next_pool(rounds, member, HR_NONE);
+  while (pool != HR_NONE && !find_in(rounds, rounds->free, member, pool, &placement))
+    pool = awaits ? HR_NONE : next_pool(rounds, member, pool);
+  if (pool == HR_NONE) return HR_OK;
+  member->awaits = HR_NONE;
+  if (!hr__place_set(&member->place, rounds->arena, &placement, hr__member_shape(rounds, member)->gpus))
+    return HR_NO_MEMORY;
+  account(rounds, member, view->now_us);
+  hr__capacity_take(rounds->free, &member->place);
+  return start(view, moves, member);
+}
+
+/* Within a round: starts waiting jobs on free capacity. */
+static enum hr_status fill_round(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves) {
+  if (!any_is_free(rounds)) return HR_OK;
+  for (uint32_t i = 0; i < rounds->n_members; i++) rounds->members[i]->chosen = false;
+  if (!list_members(rounds, true)) return HR_NO_MEMORY;
+  enum hr_status status = HR_OK;
+  bool passed_over = false;
+  for (uint32_t i = 0; i < rounds->n_candidates && status == HR_OK && any_is_free(rounds); i++) {
+    struct hr__member *member = rounds->candidates[i].member;
+    member->passed_others = passed_over;
+    status = start_if_free(rounds, view, moves, member);
+    passed_over = passed_over || !member->runs;
+  }
+  return status;
+}
+
 /* ---- Events --------------------------------------------------------------------------------------- */
 
 static void stop(struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
-  hr__member_account(rounds, member, now_us);
+  account(rounds, member, now_us);
   hr__capacity_return(rounds->free, &member->place);
   member->runs = false;
 }
@@ -200,12 +565,12 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   if (view->now_us < rounds->end_us) {
     bool fills = rounds->freed && (rounds->objective != HR__COST_SLO || rounds->manages);
     rounds->freed = false;
-    return fills ? hr__round_fill(rounds, view, moves) : HR_OK;
+    return fills ? fill_round(rounds, view, moves) : HR_OK;
   }
   rounds->freed = false;
   rounds->end_us = view->now_us + rounds->round_us;
   status = hr_moves_wake_at(moves, rounds->end_us);
-  return status == HR_OK ? hr__round_begin(rounds, view, moves) : status;
+  return status == HR_OK ? begin_round(rounds, view, moves) : status;
 }
 
 /* A waiting job waits for the next round, unless the GPUs or nodes for it do not exist at all. */

@@ -88,14 +88,6 @@ enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct h
 /* Returns the member's share in a pool, by the last solution. */
 double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool);
 
-/* ---- round_choice.c ------------------------------------------------------------------------------- */
-/* Begins a round: preempts and starts jobs. */
-enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves);
-/* Within a round: starts waiting jobs on free capacity. */
-enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves);
-/* Accounts the time until now to a member. */
-void hr__member_account(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us);
-
 static inline const struct hr__round_shape *hr__member_shape(const struct hr__rounds *rounds,
                                                              const struct hr__member *member) {
   return &rounds->shapes[member->shape];

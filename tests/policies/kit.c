@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
+#include "headroom/sim.h"
 #include "policies/queue/backfill/capacity_profile.h"
 
 #include <string.h>
@@ -38,10 +39,16 @@ static uint32_t model_next(const struct model *model, int64_t key, uint32_t job,
   return best;
 }
 
-static int64_t model_sum_to(const struct model *model, int64_t key) {
+/* The sum over all entries up to (key, job). */
+static int64_t model_sum_up_to(const struct model *model, int64_t key, uint32_t job) {
   int64_t sum = 0;
-  for (uint32_t i = 0; i < JOBS; i++) sum += model->in[i] && model->key[i] <= key ? model->value[i] : 0;
+  for (uint32_t i = 0; i < JOBS; i++)
+    if (model->in[i] && (model->key[i] < key || (model->key[i] == key && i <= job))) sum += model->value[i];
   return sum;
+}
+
+static int64_t model_sum_to(const struct model *model, int64_t key) {
+  return model_sum_up_to(model, key, JOBS);
 }
 
 static void compare(const struct hr_job_tree *tree, const struct model *model) {
@@ -54,11 +61,11 @@ static void compare(const struct hr_job_tree *tree, const struct model *model) {
   CU_ASSERT_EQUAL_FATAL(hr_job_tree_first(tree, &entry), expected < JOBS);
   if (expected < JOBS) CU_ASSERT_EQUAL_FATAL(entry.job.id, expected);
   CU_ASSERT_EQUAL_FATAL(hr_job_tree_sum_to(tree, key), model_sum_to(model, key));
-  int64_t all = model_sum_to(model, KEYS), wanted = all ? 1 + draw((uint32_t)all) : 1, reached = -1;
-  CU_ASSERT_EQUAL_FATAL(hr_job_tree_reach(tree, wanted, &reached), all >= wanted);
+  int64_t all = model_sum_to(model, KEYS), wanted = all ? 1 + draw((uint32_t)all) : 1;
+  CU_ASSERT_EQUAL_FATAL(hr_job_tree_reach(tree, wanted, &entry), all >= wanted);
   if (all < wanted) return;
-  CU_ASSERT_FATAL(model_sum_to(model, reached) >= wanted);
-  CU_ASSERT_FATAL(model_sum_to(model, reached - 1) < wanted);
+  int64_t reached = model_sum_up_to(model, entry.key, entry.job.id);
+  CU_ASSERT_FATAL(reached >= wanted && reached - model->value[entry.job.id] < wanted);
 }
 
 struct listing {
@@ -134,15 +141,15 @@ static void every_entry_is_visited_in_order(void) {
   struct model *model = calloc(1, sizeof *model);
   for (int i = 0; i < 10000; i++) change(&tree, model, 8);
   struct listing listing = {.model = model};
-  CU_ASSERT(hr_job_tree_each(&tree, in_order, &listing));
+  CU_ASSERT(hr_job_tree_each(&tree, NULL, in_order, &listing));
   CU_ASSERT_EQUAL(listing.count, tree.count);
   for (int i = 0; i < 200; i++) { /* from anywhere on: as many as there are, in order */
     int64_t key = draw(KEYS);
     uint32_t job = draw(JOBS), left = 0;
-    struct hr_job_entry entry = {key, {job}, 0};
+    struct hr_job_entry after = {key, {job}, 0}, entry = after;
     while (hr_job_tree_next(&tree, entry.key, entry.job, INT64_MAX, &entry)) left++;
     struct listing rest = {.model = model};
-    CU_ASSERT(hr_job_tree_each_after(&tree, key, (hr_job){job}, in_order, &rest));
+    CU_ASSERT(hr_job_tree_each(&tree, &after, in_order, &rest));
     CU_ASSERT_EQUAL(rest.count, left);
   }
   free(model);
@@ -159,32 +166,87 @@ static bool free_throughout(const uint32_t *free_gpus, int64_t from, int64_t len
   return true;
 }
 
-static void reserve_at_random(struct hr__profile *profile, struct hr_arena *arena, uint32_t *free_gpus) {
+/* The profile of a cluster with one pool of SIZE GPUs, which are only counted, in ticks of a microsecond. */
+static void reserve_at_random(struct hr__cluster_profile *profile, uint32_t accept_class, uint32_t *free_gpus) {
   int64_t from = draw(TICKS / 2), length = 1 + draw(40);
   uint32_t gpus = 1 + draw(SIZE), least = SIZE;
+  struct hr__profile_demand demand = {gpus, accept_class, length};
+  struct hr_placement placement;
   int64_t expected = from;
   while (!free_throughout(free_gpus, expected, length, gpus)) expected++;
-  CU_ASSERT_EQUAL_FATAL(hr__profile_earliest(profile, from, length, gpus), expected);
+  CU_ASSERT_EQUAL_FATAL(hr__cluster_profile_earliest(profile, &demand, from), expected);
   for (int64_t t = expected; t < expected + length; t++) least = free_gpus[t] < least ? free_gpus[t] : least;
-  CU_ASSERT_EQUAL_FATAL(hr__profile_min(profile, expected, length, gpus), least);
-  CU_ASSERT_EQUAL_FATAL(hr__profile_min(profile, expected, length, least + 1), 0);
+  struct hr__profile_demand larger = {least + 1, accept_class, length};
+  CU_ASSERT_FALSE_FATAL(hr__cluster_profile_place(profile, &larger, expected, &placement));
+  CU_ASSERT_TRUE_FATAL(hr__cluster_profile_place(profile, &demand, expected, &placement));
+  CU_ASSERT_EQUAL_FATAL(hr__cluster_profile_count_equal(profile, &demand, &placement, UINT32_MAX), least / gpus);
+  CU_ASSERT_EQUAL_FATAL(profile->free_gpus[0], least);
   if (expected + length >= TICKS - 60) return;
-  CU_ASSERT_FATAL(hr__profile_take(profile, arena, expected, expected + length, gpus));
+  CU_ASSERT_FATAL(hr__cluster_profile_take(profile, &demand, 1, expected, &placement));
   for (int64_t t = expected; t < expected + length; t++) free_gpus[t] -= gpus;
 }
 
-static void a_profile_agrees_with_a_table_of_ticks(void) {
-  struct hr_arena arena = {0};
-  struct hr__profile profile = {0};
-  uint32_t free_gpus[TICKS];
-  for (int round = 0; round < 200; round++) {
-    uint32_t running = draw(SIZE + 1), back_at = 1 + draw(50);
-    CU_ASSERT_FATAL(hr__profile_init(&profile, &arena, 0, SIZE - running));
-    CU_ASSERT_FATAL(hr__profile_release(&profile, &arena, back_at, running));
-    for (uint32_t t = 0; t < TICKS; t++) free_gpus[t] = t < back_at ? SIZE - running : SIZE;
-    for (int i = 0; i < 30; i++) reserve_at_random(&profile, &arena, free_gpus);
+/* The first windows without less than `gpus` GPUs end at a tick, or never. */
+static void check_window(struct hr__cluster_profile *profile, uint32_t accept_class, const uint32_t *free_gpus) {
+  for (uint32_t gpus = 1; gpus <= SIZE; gpus++) {
+    int64_t end = 0;
+    while (end < TICKS && free_gpus[end] >= gpus) end++;
+    CU_ASSERT_EQUAL_FATAL(hr__cluster_profile_window(profile, gpus, accept_class), end == TICKS ? HR_NEVER_US : end);
   }
-  hr__arena_finish(&arena);
+}
+
+/* A policy that compares profiles with a table of ticks when it is created, since policies have a cluster; then it
+   starts the job. */
+static enum hr_status create_checker(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  const hr_job running_job = {0};
+  const struct hr_placement in_pool = {.n_slices = 0};
+  uint32_t accept_class = hr_cluster_accept_class(env->cluster, running_job), free_gpus[TICKS];
+  struct hr__cluster_profile profile = {.arena = env->arena,
+                                        .cluster = env->cluster,
+                                        .placer = hr_placer_create(env->arena, env->cluster, HR_PLACE_POOL),
+                                        .calendar =
+                                            hr_release_calendar_create(env->arena, env->cluster, HR_PLACE_POOL, 1),
+                                        .rule = HR_PLACE_POOL};
+  (void)error;
+  *self = profile.placer;
+  CU_ASSERT_TRUE_FATAL(profile.placer && profile.calendar);
+  CU_ASSERT_EQUAL_FATAL(hr__cluster_profile_init(&profile), HR_OK);
+  for (int round = 0; round < 200; round++) {
+    uint32_t running = 1 + draw(SIZE), back_at = 1 + draw(50);
+    CU_ASSERT_TRUE_FATAL(hr_release_calendar_add(profile.calendar, running_job, running, &in_pool, back_at));
+    CU_ASSERT_EQUAL_FATAL(hr__cluster_profile_begin(&profile, 0), HR_OK);
+    for (uint32_t t = 0; t < TICKS; t++) free_gpus[t] = t < back_at ? SIZE - running : SIZE;
+    for (int i = 0; i < 30; i++) reserve_at_random(&profile, accept_class, free_gpus);
+    check_window(&profile, accept_class, free_gpus);
+    CU_ASSERT_TRUE_FATAL(hr_release_calendar_remove(profile.calendar, running_job, running, &in_pool, back_at));
+  }
+  return HR_OK;
+}
+
+static enum hr_status start_job(void *self, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr_placement placement;
+  if (view->n_waiting == 0) return HR_OK;
+  CU_ASSERT_TRUE_FATAL(hr_placer_find(self, 1, hr_cluster_accept_class(view->cluster, (hr_job){0}), &placement));
+  return hr_moves_start(moves, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
+}
+
+static void a_profile_agrees_with_a_table_of_ticks(void) {
+  static const struct hr_policy_ops checker = {HR_POLICY_HEAD, .name = "checker",
+                                               .summary = "compares capacity profiles with a table",
+                                               .create = create_checker, .decide = start_job};
+  int64_t submit_us = 0, work_us = 1;
+  uint32_t gpus = 1;
+  struct hr_trace trace = {.source = "test", .n_jobs = 1, .submit_us = &submit_us, .work_us = &work_us, .gpus = &gpus};
+  char type[] = "T";
+  struct hr_pool_spec pool = {
+      .name = type, .gpu = type, .nodes = 1, .gpus_per_node = SIZE, .market = {.to_us = HR_NEVER_US}};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_run_config config = {
+      .trace = &trace, .cluster = &cluster, .policy = &checker, .seed = 1, .horizon_us = HR_NEVER_US, .check = true};
+  struct hr_result *result = NULL;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
+  hr_result_destroy(result);
 }
 
 TEST_MAIN("policy kit", TEST(a_job_tree_agrees_with_an_array), TEST(a_queue_in_arrival_order_stays_in_order),

@@ -50,7 +50,7 @@ static const char *const tenants[TENANTS] = {"t0", "t1", "t2", "t3", "t4", "t5",
 static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
   const struct fixture *f = self;
   const struct job *job = &f->jobs[subqueue->head.job.id];
-  return hr__quota_tree_find_limit(f->tree, job->tenant, job->milli, bar);
+  return hr__quota_tree_find_limit(f->tree, job->tenant, job->milli, bar) != HR_NONE;
 }
 
 static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind kind) {

@@ -43,7 +43,7 @@ struct hr_packing {
   const uint32_t *tasks_of_kind; /* [n_nodes][n_kinds]: number of tasks of each kind */
   const struct hr_typical_pods *typical;
   struct hr_fragmentation *fragmentation; /* NULL unless the rule has `wants_fragmentation` */
-  uint64_t seed, finds;                   /* finds: number of searches so far, which indexes random draws */
+  uint64_t seed, *finds;                  /* finds: number of searches so far, which indexes random draws */
 };
 
 /* A rule. It selects the node with the highest score among the nodes on which the task fits; of equal nodes, the
@@ -75,6 +75,9 @@ struct hr_packer_config {
   uint32_t n_requests;
   const struct hr_typical_pods *typical; /* may be NULL if the rule does not use fragmentation */
   uint64_t seed;
+  /* The number of searches so far, which indexes random draws. The packer increments it. The caller resets it after
+     searches that only test feasibility, so that they do not affect later draws. NULL: the packer has its own count. */
+  uint64_t *finds;
 };
 
 /*
@@ -89,10 +92,6 @@ HR_API bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *
 /* As hr_packer_find, but limited to the nodes first .. first + n_nodes - 1. Takes additional O(n_nodes). */
 HR_API bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes,
                                  hr_node *node, uint64_t *gpus);
-/* hr_packer_finds returns the number of searches so far, which indexes random draws. hr_packer_rewind resets the
-   number, so that searches that only tested feasibility do not affect later draws. */
-HR_API uint64_t hr_packer_finds(const struct hr_packer *packer);
-HR_API void hr_packer_rewind(struct hr_packer *packer, uint64_t finds);
 /* Report changes to the packer: call hr_packer_taken after each hr_gpu_inventory_take, and hr_packer_given after each
    hr_gpu_inventory_give. */
 HR_API void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node);

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Capacity profiles: see capacity_profile.h. Steps of a profile are two arrays (times, free GPUs), sorted by time. */
+/* Capacity profiles: see capacity_profile.h. The steps of a bin are two arrays (times, free GPUs), sorted by time. */
 
 #include "policies/queue/backfill/capacity_profile.h"
 
 #include "base/heap.h"
 
 #include <string.h>
+
+/* The free GPUs of one bin. Step i holds from at_us[i] until at_us[i + 1], the last one for ever. */
+struct hr__profile {
+  int64_t *at_us;
+  uint32_t *free;
+  uint32_t count, capacity;
+  uint32_t skipped; /* past steps before the first one: memory to be used again */
+};
 
 /* Moves the steps to the start of the buffer, so that the memory of past steps can be used again. */
 static void move_down(struct hr__profile *profile) {
@@ -37,7 +45,8 @@ static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_
   return true;
 }
 
-bool hr__profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
+/* Resets the profile to one step. Functions that add steps return false if memory is out. */
+static bool profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
   profile->count = 0;
   move_down(profile);
   if (!reserve(profile, arena, 1)) return false;
@@ -47,7 +56,8 @@ bool hr__profile_init(struct hr__profile *profile, struct hr_arena *arena, int64
   return true;
 }
 
-bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus) {
+/* Adds GPUs that come free at `at_us`, not before the last step. */
+static bool profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus) {
   uint32_t last = profile->count - 1;
   if (profile->at_us[last] == at_us) {
     profile->free[last] += gpus;
@@ -94,8 +104,9 @@ static void profile_come_to(struct hr__profile *profile, int64_t now_us) {
   profile->at_us[0] = now_us;
 }
 
-bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
-                      uint32_t gpus) {
+/* Takes GPUs, which must be free, over [from_us, to_us). */
+static bool profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
+                         uint32_t gpus) {
   if (!reserve(profile, arena, profile->count + 2)) return false;
   uint32_t first = cut(profile, from_us), end = cut(profile, to_us);
   for (uint32_t step = first; step < end; step++) profile->free[step] -= gpus;
@@ -133,7 +144,8 @@ static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
   return step + (profile->at_us[step] < at_us);
 }
 
-int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
+/* Returns the earliest start >= from_us of a window of `length_us` in which `gpus` GPUs are free throughout. */
+static int64_t profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
   uint32_t step = step_at(profile, from_us), count = profile->count;
   int64_t start_us = from_us;
   for (;;) {
@@ -146,7 +158,8 @@ int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us,
   }
 }
 
-uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
+/* Returns the minimum number of free GPUs over a window, or 0 if it is below `needed`. */
+static uint32_t profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
   uint32_t step = step_at(profile, from_us), end = steps_before(profile, from_us + length_us);
   uint32_t min = profile->free[step];
   while (step < end && min >= needed) {
@@ -158,10 +171,21 @@ uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int
 
 /* ---- Profiles of all bins ------------------------------------------------------------------------- */
 
+/* Returns the first bin of a pool. Bins are pools if GPUs are only counted, else nodes (headroom/policy_kit.h). */
+static uint32_t first_bin(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
+  return cluster_profile->rule == HR_PLACE_POOL ? pool.id : hr_cluster_first_node(cluster_profile->cluster, pool).id;
+}
+
+/* Returns the number of bins of a pool. */
+static uint32_t pool_bins(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
+  return cluster_profile->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(cluster_profile->cluster, pool)->nodes;
+}
+
 enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile) {
   struct hr_arena *arena = cluster_profile->arena;
-  cluster_profile->n_bins = hr_release_calendar_bins(cluster_profile->calendar);
   cluster_profile->n_pools = hr_cluster_pools(cluster_profile->cluster);
+  hr_pool last = {cluster_profile->n_pools - 1};
+  cluster_profile->n_bins = first_bin(cluster_profile, last) + pool_bins(cluster_profile, last);
   cluster_profile->profiles = hr_arena_alloc(arena, cluster_profile->n_bins * sizeof *cluster_profile->profiles);
   cluster_profile->per_bin = hr_arena_alloc(arena, cluster_profile->n_bins * sizeof *cluster_profile->per_bin);
   cluster_profile->index = hr_arena_alloc(arena, cluster_profile->n_pools * sizeof(*cluster_profile->index));
@@ -188,14 +212,14 @@ struct filling {
 static bool add_end(void *self, struct hr_job_entry entry) {
   struct filling *filling = self;
   int64_t end_us = entry.key > filling->now_us ? entry.key : filling->now_us + 1;
-  return hr__profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
+  return profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
 }
 
 static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin, int64_t now_us) {
   struct filling filling = {&cluster_profile->profiles[bin], cluster_profile->arena, now_us};
   uint32_t free = hr_release_calendar_bin_free(cluster_profile->calendar, bin);
-  return hr__profile_init(filling.profile, cluster_profile->arena, now_us, free) &&
-         hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), add_end, &filling);
+  return profile_init(filling.profile, cluster_profile->arena, now_us, free) &&
+         hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), NULL, add_end, &filling);
 }
 
 enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us) {
@@ -228,18 +252,13 @@ static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   return values[target];
 }
 
-static uint32_t pool_bins(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
-  return cluster_profile->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(cluster_profile->cluster, pool)->nodes;
-}
-
 /* Returns the time by which k bins of the pool, each on its own, can begin a window with `gpus` GPUs. */
 static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k,
                           int64_t from_us, int64_t length_us) {
-  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, pool),
-           n_bins = pool_bins(cluster_profile, pool);
+  uint32_t first = first_bin(cluster_profile, pool), n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return HR_NEVER_US;
   for (uint32_t i = 0; i < n_bins; i++)
-    cluster_profile->per_bin[i] = hr__profile_earliest(&cluster_profile->profiles[first + i], from_us, length_us, gpus);
+    cluster_profile->per_bin[i] = profile_earliest(&cluster_profile->profiles[first + i], from_us, length_us, gpus);
   return select_kth(cluster_profile->per_bin, n_bins, k);
 }
 
@@ -288,31 +307,22 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
                                int64_t start_us, struct hr_placement *placement) {
   for (uint32_t i = 0; i < cluster_profile->n_pools; i++) {
     hr_pool pool = {i};
-    const struct hr__profile *profiles =
-        cluster_profile->profiles + hr_release_calendar_first_bin(cluster_profile->calendar, pool);
+    const struct hr__profile *profiles = cluster_profile->profiles + first_bin(cluster_profile, pool);
     uint32_t use = min_use(cluster_profile, demand, pool); /* bins of no use count as full */
     if (cluster_profile->rule == HR_PLACE_POOL) {
-      cluster_profile->free_gpus[i] = hr__profile_min(profiles, start_us, demand->length_us, use);
+      cluster_profile->free_gpus[i] = profile_min(profiles, start_us, demand->length_us, use);
       continue;
     }
     uint32_t n_nodes = hr_free_index_nodes(cluster_profile->index[i]);
     for (uint32_t node = 0; node < n_nodes; node++)
       hr_free_index_set(cluster_profile->index[i], node,
-                        hr__profile_min(&profiles[node], start_us, demand->length_us, use));
+                        profile_min(&profiles[node], start_us, demand->length_us, use));
   }
   return hr_placer_find_in(cluster_profile->placer, &cluster_profile->capacity, demand->gpus, demand->accept_class,
                            placement);
 }
 
 /* ---- Taking capacity ------------------------------------------------------------------------------ */
-
-/* Returns the bin of a slice; without slices that of the pool. */
-static uint32_t bin_of(const struct hr__cluster_profile *cluster_profile, const struct hr_placement *placement,
-                       uint32_t slice) {
-  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, placement->pool);
-  if (placement->n_slices == 0) return first;
-  return first + placement->slices[slice].node.id - hr_cluster_first_node(cluster_profile->cluster, placement->pool).id;
-}
 
 /* A bin that is the first with room, or the fullest, remains so while it has room. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
@@ -334,18 +344,11 @@ bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const
   uint32_t n_bins = placement->n_slices ? placement->n_slices : 1;
   for (uint32_t i = 0; i < n_bins; i++) {
     uint32_t gpus = placement->n_slices ? placement->slices[i].gpu_milli / 1000 : demand->gpus;
-    if (!hr__profile_take(&cluster_profile->profiles[bin_of(cluster_profile, placement, i)], cluster_profile->arena,
-                          start_us, end_us, n * gpus))
+    if (!profile_take(&cluster_profile->profiles[hr__profile_bin(placement, i)], cluster_profile->arena, start_us,
+                      end_us, n * gpus))
       return false;
   }
   return true;
-}
-
-void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_profile,
-                                    const struct hr_placement *placement, uint32_t gpus, uint32_t n, int64_t *per_bin) {
-  if (placement->n_slices == 0) per_bin[bin_of(cluster_profile, placement, 0)] += (int64_t)n * gpus;
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    per_bin[bin_of(cluster_profile, placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
 }
 
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started) {
@@ -368,8 +371,7 @@ static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
 
 /* Returns the window that k bins of the pool have, each on its own; 0 if fewer have one. */
 static int64_t bins_window(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k) {
-  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, pool),
-           n_bins = pool_bins(cluster_profile, pool);
+  uint32_t first = first_bin(cluster_profile, pool), n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return 0;
   for (uint32_t i = 0; i < n_bins; i++)
     cluster_profile->per_bin[i] = -window_us(&cluster_profile->profiles[first + i], gpus);
@@ -392,17 +394,12 @@ int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, 
 
 /* ---- Reservations --------------------------------------------------------------------------------- */
 
-/* Returns the list with room for one more; NULL: out of memory. */
-static void *with_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
-  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
-}
-
 static bool grow_reservations(struct hr__reservations *all) {
   struct hr_arena *arena = all->arena;
   all->reservation =
-      with_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
-  all->heap = with_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
-  all->due = with_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
+      hr__roomy(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
+  all->heap = hr__roomy(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
+  all->due = hr__roomy(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
   return all->reservation && all->heap && all->due;
 }
 
@@ -429,7 +426,7 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
   added->first_slice = all->n_slices;
   added->n_slices = placement->n_slices;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    all->slices = with_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
+    all->slices = hr__roomy(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
     if (!all->slices) return false;
     all->slices[all->n_slices++] = placement->slices[i];
   }

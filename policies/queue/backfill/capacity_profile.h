@@ -2,35 +2,16 @@
 #ifndef HR_POLICIES_QUEUE_BACKFILL_CAPACITY_PROFILE_H
 #define HR_POLICIES_QUEUE_BACKFILL_CAPACITY_PROFILE_H
 
-/* Future capacity as step functions: struct hr__profile has the free GPUs of one bin (a node, or a pool if GPUs are
-   only counted), struct hr__cluster_profile those of all bins. Step i holds from at_us[i] until at_us[i + 1], the last
-   one for ever. All memory is in the arena. */
+/* Future capacity as step functions: the free GPUs of each bin (a node, or a pool if GPUs are only counted) over time.
+   All memory is in the arena. */
 
 #include "headroom/policy.h"
 #include "policies/queue/waiting.h"
 
-struct hr__profile {
-  int64_t *at_us;
-  uint32_t *free;
-  uint32_t count, capacity;
-  uint32_t skipped; /* past steps before the first one: memory to be used again */
-};
-
-/* Resets the profile to one step. Functions that add steps return false if memory is out. */
-bool hr__profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free);
-/* Adds GPUs that come free at `at_us`, not before the last step. */
-bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus);
-/* Takes GPUs, which must be free, over [from_us, to_us). */
-bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
-                      uint32_t gpus);
-/* Returns the earliest start >= from_us of a window of `length_us` in which `gpus` GPUs are free throughout. */
-int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus);
-/* Returns the minimum number of free GPUs over a window, or 0 if it is below `needed`. */
-uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed);
+struct hr__profile;
 
 /* The free GPUs of all bins from now on: those that come free as running jobs reach their limits, minus
    reservations. */
-
 struct hr__cluster_profile {
   struct hr_arena *arena;
   const struct hr_cluster *cluster;
@@ -73,9 +54,19 @@ bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const
 /* Returns the longest time from now on for which `gpus` GPUs are free: a longer demand cannot start now. */
 int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, uint32_t gpus, uint32_t accept_class);
 
-/* Adds the GPUs of `n` jobs at one placement to a number per bin. */
-void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_profile,
-                                    const struct hr_placement *placement, uint32_t gpus, uint32_t n, int64_t *per_bin);
+/* Returns the bin of a slice; without slices that of the pool. */
+static inline uint32_t hr__profile_bin(const struct hr_placement *placement, uint32_t slice) {
+  return placement->n_slices ? placement->slices[slice].node.id : placement->pool.id;
+}
+
+/* Adds the GPUs of `n` jobs at one placement, `gpus` each, to a number per bin. */
+static inline void hr__profile_count_gpus(const struct hr_placement *placement, uint32_t gpus, uint32_t n,
+                                          int64_t *per_bin) {
+  if (placement->n_slices == 0) per_bin[hr__profile_bin(placement, 0)] += (int64_t)n * gpus;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    per_bin[hr__profile_bin(placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
+}
+
 /* Advances to `now_us`. Returns whether each bin has as many free GPUs as expected, plus those of jobs to be started
    now. */
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);

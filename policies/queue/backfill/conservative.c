@@ -459,7 +459,7 @@ static void count_due(const struct planner *planner, int64_t *due_gpus) {
   for (uint32_t i = 0; i < planner->pending.n_due; i++) {
     struct hr_placement placement;
     const struct hr__reservation *due = hr__reservations_due(&planner->pending, i, &placement);
-    hr__cluster_profile_count_gpus(&planner->cluster_profile, &placement, due->shape->gpus, due->n_jobs, due_gpus);
+    hr__profile_count_gpus(&placement, due->shape->gpus, due->n_jobs, due_gpus);
   }
 }
 

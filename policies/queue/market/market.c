@@ -3,13 +3,281 @@
  * Market rules: when nodes of elastic pools are acquired and released.
  *
  * After the backfill has started what fits, the jobs that still wait are packed, demand by demand, on the GPUs that are
- * free or booting. For the rest, nodes are acquired in the pool that the rule prefers (market_demand.c). A pass costs
+ * free or booting. For the rest, nodes are acquired in the pool that the rule prefers. A pass costs
  * O(demands x pools), whatever the number of waiting jobs. Under spot-first a job waits for spot capacity for some time
  * before it uses on-demand; each demand counts its jobs that have waited for that time. A node that has been idle for
  * long enough is released. Under spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
  */
 
 #include "policies/queue/market/market.h"
+
+#include "policies/queue/quota/quota.h"
+
+#include <math.h>
+
+/* ---- Packing -------------------------------------------------------------------------------------- */
+
+static uint32_t min_u32(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+/* The nodes of one gang. */
+static uint32_t nodes_per_job(uint32_t gpus, uint32_t size) {
+  return gpus / size + (gpus % size != 0);
+}
+
+/* Fills `levels` with the free GPUs of nodes that are up or booting. */
+static void read_levels(struct hr__queue *queue) {
+  struct hr__market *market = queue->market;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
+    for (uint32_t free = 1; free <= market->gpus_per_node[i]; free++)
+      market->levels[i][free] = hr_free_index_count(index, free);
+    market->levels[i][market->gpus_per_node[i]] += hr_cluster_nodes_in(queue->cluster, (hr_pool){i}, HR_NODE_BOOTING);
+  }
+}
+
+/* Packs up to `count` jobs on nodes of `size` GPUs, counted in `levels`. Returns how many found room. */
+static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand, uint32_t count) {
+  uint32_t gpus = demand->gpus, packed = 0;
+  if (gpus == 0) return count;
+  if (!demand->is_single) {
+    uint32_t nodes = nodes_per_job(gpus, size);
+    packed = min_u32(count, levels[size] / nodes);
+    levels[size] -= packed * nodes;
+    if (gpus % size) levels[size - gpus % size] += packed;
+    return packed;
+  }
+  for (uint32_t free = gpus; free <= size && packed < count; free++) {
+    uint32_t per_node = free / gpus, jobs = min_u32(count - packed, levels[free] * per_node);
+    uint32_t nodes = (jobs + per_node - 1) / per_node;
+    levels[free] -= nodes;
+    levels[free - per_node * gpus] += nodes;
+    packed += jobs;
+  }
+  return packed;
+}
+
+/* Packs up to `count` jobs of a demand on the nodes counted in `levels`, of spot pools alone or of all pools that the
+   jobs accept. Returns how many jobs found room. */
+static uint32_t pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count, bool spot_only) {
+  uint32_t packed = 0;
+  for (uint32_t i = 0; i < queue->market->n_pools && packed < count; i++)
+    if ((!spot_only || hr__market_is_spot(queue, i)) &&
+        hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}))
+      packed += pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, count - packed);
+  return packed;
+}
+
+/* ---- Demands -------------------------------------------------------------------------------------- */
+
+static bool may_use_spot(const struct hr__queue *queue, uint32_t accept_class) {
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (hr__market_is_spot(queue, i) && hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) return true;
+  return false;
+}
+
+static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
+  struct hr__market *market = queue->market;
+  uint32_t gpus = hr__gpus(queue, job), accept_class = hr_cluster_accept_class(queue->cluster, job);
+  for (uint32_t i = 0; i < market->n_demands; i++)
+    if (market->demands[i].gpus == gpus && market->demands[i].accept_class == accept_class) return i;
+  struct hr__market_demand *demands =
+      hr__roomy(queue->arena, market->demands, market->n_demands, &market->demands_capacity, sizeof *demands);
+  if (!demands) return HR_NONE;
+  market->demands = demands;
+  demands[market->n_demands] =
+      (struct hr__market_demand){.gpus = gpus,
+                                 .accept_class = accept_class,
+                                 .is_single = hr_placer_is_single(queue->placer, gpus, accept_class),
+                                 .may_use_spot = may_use_spot(queue, accept_class)};
+  return market->n_demands++;
+}
+
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__market *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return HR_OK;
+  uint32_t at = find_demand(queue, job);
+  if (at == HR_NONE) return HR_NO_MEMORY;
+  market->demand_of[job.id] = at;
+  market->demands[at].count++;
+  market->patience_us[job.id] = view->now_us + market->limits.spot_wait_us;
+  if (market->limits.rule != HR__MARKET_SPOT_FIRST || !market->demands[at].may_use_spot) return HR_OK;
+  struct hr__deadline_entry entry = {market->patience_us[job.id], job.id};
+  return hr__deadline_fifo_add(&market->patience, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* A job may have ended before its time is over. Its column is then HR_NEVER_US, or 0 once it has been forgotten.
+   Neither is mistaken for a due time: times of 0 are taken in the first pass, before any job that waited can have
+   ended. */
+static void lose_patience(struct hr__market *market, int64_t now_us) {
+  struct hr__deadline_entry entry;
+  while (hr__deadline_fifo_take(&market->patience, now_us, &entry)) {
+    if (market->patience_us[entry.id] != entry.at_us) continue; /* it has started since */
+    market->patience_us[entry.id] = HR__IMPATIENT;
+    market->demands[market->demand_of[entry.id]].impatient++;
+  }
+}
+
+/* Counts a job if its quota admits it in addition to those counted before. */
+static bool count_in(void *self, struct hr_job_entry entry) {
+  struct hr__queue *queue = self;
+  struct hr__market *market = queue->market;
+  if (hr__gpus(queue, entry.job) == 0) return true;
+  if (!hr__quota_allows(queue, entry.job)) return false;
+  market->counted =
+      hr__roomy(queue->arena, market->counted, market->n_counted, &market->counted_capacity, sizeof(hr_job));
+  if (!market->counted) return false;
+  market->counted[market->n_counted++] = entry.job;
+  market->demands[market->demand_of[entry.job.id]].held--;
+  hr__quota_count(queue, entry.job);
+  return true;
+}
+
+static bool count_held(struct hr__queue *queue) {
+  struct hr__market *market = queue->market;
+  market->n_counted = 0;
+  for (uint32_t i = 0; i < market->n_demands; i++) market->demands[i].held = market->demands[i].count;
+  for (uint32_t i = 0; i < queue->waiting.n_active_subqueues; i++)
+    hr_job_tree_each(&queue->waiting.active_subqueues[i]->jobs, NULL, count_in, queue);
+  for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_uncount(queue, market->counted[i]);
+  return market->counted || market->n_counted == 0;
+}
+
+/* Counts waiting jobs: the jobs of each demand that have ended their wait for spot capacity, and those that quotas
+   block even if there were nodes for all. False: out of memory. */
+static bool count_demands(struct hr__queue *queue, int64_t now_us) {
+  lose_patience(queue->market, now_us);
+  return !queue->quota || count_held(queue);
+}
+
+/* ---- Acquiring nodes ------------------------------------------------------------------------------ */
+
+/* The price of a GPU-hour including the work lost to reclaims; the risk grows with the pool's share of all nodes, which
+   would be lost together. */
+static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
+  double price = (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){pool}, now_us);
+  uint32_t all = hr__market_n_active_in(queue, true, true);
+  double share = all ? (double)hr__market_n_active(queue, pool) / all : 0;
+  double reclaims_per_h = hr_cluster_reclaims_per_h(queue->cluster, (hr_pool){pool});
+  return price * (1 + reclaims_per_h * queue->market->limits.reclaim_hours * (1 + share));
+}
+
+/* Returns how many nodes of the pool may be acquired now. */
+static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
+  const struct hr__market *market = queue->market;
+  uint32_t offer = hr_cluster_offer(queue->cluster, (hr_pool){pool});
+  if (!offer || !hr__market_is_spot(queue, pool)) return offer;
+  if (market->limits.rule == HR__MARKET_ON_DEMAND_ONLY) return 0;
+  if (market->limits.rule == HR__MARKET_SPOT_FIRST && !hr__market_is_stable(market, pool, now_us)) return 0;
+  if (market->limits.max_spot_share >= 1) return offer;
+  double spot = hr__market_n_active_in(queue, true, false), others = hr__market_n_active_in(queue, false, true);
+  double maximum = floor(market->limits.max_spot_share * others / (1 - market->limits.max_spot_share) + 1e-9) - spot;
+  return maximum <= 0 ? 0 : maximum < offer ? (uint32_t)maximum : offer;
+}
+
+/* Returns the pool in which to acquire nodes for at least one job of the demand; HR_NONE: none. */
+static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__market_demand *demand, bool spot_only,
+                            int64_t now_us) {
+  const struct hr__market *market = queue->market;
+  uint32_t best = HR_NONE;
+  double best_score = 0;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    uint32_t size = market->gpus_per_node[i];
+    if (!hr__market_is_elastic(queue, i) || (spot_only && !hr__market_is_spot(queue, i))) continue;
+    if (!hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i})) continue;
+    if (demand->is_single && demand->gpus > size) continue;
+    uint32_t needed = demand->is_single ? 1 : nodes_per_job(demand->gpus, size);
+    uint32_t whole = demand->is_single ? 0 : market->levels[i][size];
+    if (room(queue, i, now_us) + whole < needed || room(queue, i, now_us) == 0) continue;
+    double value = market->limits.rule == HR__MARKET_PRICE_CAPACITY
+                       ? score(queue, i, now_us)
+                       : (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){i}, now_us);
+    if (best != HR_NONE && value >= best_score) continue;
+    best = i;
+    best_score = value;
+  }
+  return best;
+}
+
+/* Acquires nodes for up to `count` jobs of a demand, in spot pools only or in all. `*found`: how many jobs found
+   room. */
+static enum hr_status acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
+                              bool spot_only, const struct hr_view *view, struct hr_moves *moves, uint32_t *found) {
+  struct hr__market *market = queue->market;
+  enum hr_status status = HR_OK;
+  for (*found = 0; status == HR_OK && *found < count;) {
+    uint32_t i = choose_pool(queue, demand, spot_only, view->now_us);
+    if (i == HR_NONE) break;
+    uint32_t size = market->gpus_per_node[i], left = count - *found, nodes;
+    if (demand->is_single)
+      nodes = (left + size / demand->gpus - 1) / (size / demand->gpus);
+    else
+      nodes =
+          nodes_per_job(demand->gpus, size) - min_u32(market->levels[i][size], nodes_per_job(demand->gpus, size) - 1);
+    nodes = min_u32(nodes, room(queue, i, view->now_us));
+    /* one node at a time, as each changes the shares */
+    if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
+    status = hr_moves_acquire(moves, (hr_pool){i}, nodes);
+    market->levels[i][size] += nodes;
+    *found += pack_in_pool(market->levels[i], size, demand, left);
+  }
+  return status;
+}
+
+static enum hr_status supply(struct hr__queue *queue, const struct hr__market_demand *demand,
+                             const struct hr_view *view, struct hr_moves *moves) {
+  uint32_t count = demand->count - demand->held, packed = pack(queue, demand, count, false);
+  uint32_t left = count - packed, found = 0;
+  if (left == 0) return HR_OK;
+  if (queue->market->limits.rule != HR__MARKET_SPOT_FIRST || !demand->may_use_spot)
+    return acquire(queue, demand, left, false, view, moves, &found);
+  enum hr_status status = acquire(queue, demand, left, true, view, moves, &found);
+  packed += found;
+  uint32_t impatient = demand->impatient > packed ? demand->impatient - packed : 0;
+  if (status != HR_OK || impatient == 0) return status;
+  return acquire(queue, demand, impatient, false, view, moves, &found);
+}
+
+/* If the first job blocks the others, nodes are acquired for it first. */
+static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                   struct hr__market_demand **of) {
+  const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
+  *of = NULL;
+  if (queue->backfill->passes_over || !shape || hr__gpus(queue, shape->head.job) == 0) return HR_OK;
+  struct hr__market *market = queue->market;
+  *of = &market->demands[market->demand_of[shape->head.job.id]];
+  struct hr__market_demand one = **of;
+  one.count = 1;
+  one.held = 0;
+  one.impatient = market->patience_us[shape->head.job.id] == HR__IMPATIENT;
+  return supply(queue, &one, view, moves);
+}
+
+/* Acquires nodes for all waiting jobs, beyond what `levels` has for them. */
+static enum hr_status supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__market *market = queue->market;
+  struct hr__market_demand *of_first;
+  enum hr_status status = supply_first(queue, view, moves, &of_first);
+  if (of_first) of_first->held++; /* its nodes have been acquired */
+  for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
+    if (market->demands[i].count > market->demands[i].held) status = supply(queue, &market->demands[i], view, moves);
+  if (of_first) of_first->held--;
+  return status;
+}
+
+bool hr__market_could_ask(const struct hr__queue *queue, hr_job job) {
+  const struct hr__market *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return false;
+  const struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    uint32_t size = market->gpus_per_node[i], offer = hr_cluster_offer(queue->cluster, (hr_pool){i});
+    if (offer == 0 || !hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i})) continue;
+    uint32_t free = hr_free_index_count(hr_cluster_free_index(queue->cluster, (hr_pool){i}), size);
+    if (demand->is_single ? demand->gpus <= size : offer + free >= nodes_per_job(demand->gpus, size)) return true;
+  }
+  return false;
+}
 
 /* ---- Idle nodes ----------------------------------------------------------------------------------- */
 
@@ -68,9 +336,9 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
 /* Packs all waiting jobs on free and booting nodes. No job waits for the remaining capacity. */
 static void pack_all(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
-  hr__market_read_levels(queue);
+  read_levels(queue);
   for (uint32_t i = 0; i < market->n_demands; i++)
-    hr__market_pack(queue, &market->demands[i], market->demands[i].count - market->demands[i].held, false);
+    pack(queue, &market->demands[i], market->demands[i].count - market->demands[i].held, false);
 }
 
 /* A wholly free node of the pool is spare if no waiting job will use it (such as a gang that lacks further nodes) and
@@ -109,14 +377,11 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
    are. */
 static bool add_returning(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market *market = queue->market;
-  if (market->n_returning == market->returning_capacity) {
-    struct hr__returning_job *returning =
-        hr_arena_grown(queue->arena, market->returning, &market->returning_capacity, sizeof *returning);
-    if (!returning) return false;
-    market->returning = returning;
-  }
-  market->returning[market->n_returning++] =
-      (struct hr__returning_job){job, placement->pool.id, placement->slices[0].node.id};
+  struct hr__returning_job *returning =
+      hr__roomy(queue->arena, market->returning, market->n_returning, &market->returning_capacity, sizeof *returning);
+  if (!returning) return false;
+  market->returning = returning;
+  returning[market->n_returning++] = (struct hr__returning_job){job, placement->pool.id, placement->slices[0].node.id};
   market->returning_at[job.id] = market->n_returning;
   return true;
 }
@@ -161,20 +426,15 @@ static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view 
 }
 
 /* Moves a running job to another placement without loss of work. */
-static enum hr_status migrate(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
-                              const struct hr_placement *from, const struct hr_placement *to) {
-  enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
-  if (status == HR_OK) status = hr_moves_start(moves, job, to, HR_REASON_IN_ORDER);
-  queue->freed = true;
-  HR__NOTIFY(queue, status, job_moves, view, job, from, to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
-}
-
 static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__returning_job job, const struct hr_placement *to) {
   struct hr_slice slice = {{job.node}, hr__gpus(queue, job.job) * 1000, 0};
   struct hr_placement from = {{job.pool}, 1, &slice};
-  return migrate(queue, view, moves, job.job, &from, to);
+  enum hr_status status = hr_moves_preempt(moves, job.job, HR_REASON_POLICY);
+  if (status == HR_OK) status = hr_moves_start(moves, job.job, to, HR_REASON_IN_ORDER);
+  queue->freed = true;
+  HR__NOTIFY(queue, status, job_moves, view, job.job, &from, to);
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
 /* Moves jobs to spot nodes with room. `*leaving`: how many. A job that moves leaves the list, and the last one takes
@@ -201,7 +461,7 @@ static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_vi
   uint32_t leaving = 0;
   enum hr_status status = move_all(queue, view, moves, &leaving);
   if (status != HR_OK || market->n_returning == 0) return status;
-  hr__market_read_levels(queue);
+  read_levels(queue);
   for (uint32_t i = 0; i < market->n_returning && status == HR_OK; i++) {
     if (!is_worth_moving(queue, view, market->returning[i].job)) continue;
     uint32_t found, gpus = hr__gpus(queue, market->returning[i].job);
@@ -210,9 +470,9 @@ static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_vi
                                            hr_cluster_accept_class(queue->cluster, market->returning[i].job),
                                        .is_single = true};
     leaving++;
-    if (hr__market_pack(queue, &demand, 1, true)) continue;
+    if (pack(queue, &demand, 1, true)) continue;
     if (!hr__market_keeps_share(queue, 1, leaving)) break;
-    status = hr__market_acquire(queue, &demand, 1, true, view, moves, &found);
+    status = acquire(queue, &demand, 1, true, view, moves, &found);
     if (!found) break; /* none is available */
   }
   return status;
@@ -224,8 +484,8 @@ static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_moves *mov
     uint32_t there = hr__market_n_active_in(queue, false, true), minimum = queue->market->limits.min_on_demand;
     if (there >= minimum) break;
     if (!hr__market_is_elastic(queue, i) || hr__market_is_spot(queue, i)) continue;
-    status = hr_moves_acquire(moves, (hr_pool){i},
-                              hr__min_u32(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
+    status =
+        hr_moves_acquire(moves, (hr_pool){i}, min_u32(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
   }
   return status;
 }
@@ -293,12 +553,12 @@ static enum hr_status request_wake(struct hr__market *market, const struct hr_vi
 
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
-  if (!hr__market_count_demand(queue, view->now_us)) return HR_NO_MEMORY;
+  if (!count_demands(queue, view->now_us)) return HR_NO_MEMORY;
   enum hr_status status = release_idle(queue, view, moves);
   if (status == HR_OK) status = keep_minimum(queue, moves);
   if (status == HR_OK && view->n_waiting) {
-    hr__market_read_levels(queue);
-    status = hr__market_supply(queue, view, moves);
+    read_levels(queue);
+    status = supply_all(queue, view, moves);
   } else if (status == HR_OK && market->n_returning) {
     status = return_to_spot(queue, view, moves);
   }
@@ -322,7 +582,7 @@ static uint32_t n_nodes(const struct hr_cluster *cluster) {
   return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
 }
 
-static const struct hr__listener listener = {.job_waits = hr__market_job_waits,
+static const struct hr__listener listener = {.job_waits = job_waits,
                                              .job_starts = job_starts,
                                              .job_rejected = job_waits_no_more,
                                              .job_stops = job_stops,

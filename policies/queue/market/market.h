@@ -38,7 +38,7 @@ bool hr__market_could_ask(const struct hr__queue *queue, hr_job job);
 /* To be called after the backfill's pass. */
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
-/* ---- Shared by market.c and market_demand.c ------------------------------------------------------- */
+/* ---- State ---------------------------------------------------------------------------------------- */
 
 /* Waiting jobs of equal request. */
 struct hr__market_demand {
@@ -84,43 +84,10 @@ static inline bool hr__market_is_spot(const struct hr__queue *queue, uint32_t po
   return hr_cluster_pool_spec(queue->cluster, (hr_pool){pool})->market.market == HR_MARKET_SPOT;
 }
 
-static inline uint32_t hr__min_u32(uint32_t a, uint32_t b) {
-  return a < b ? a : b;
-}
-
-/* The nodes of one gang. */
-static inline uint32_t hr__nodes_per_job(uint32_t gpus, uint32_t size) {
-  return gpus / size + (gpus % size != 0);
-}
-
-enum hr_status hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-
-/* Acquires nodes for up to `count` jobs of a demand, in spot pools only or in all. `*found`: how many jobs found
-   room. */
-enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
-                                  bool spot_only, const struct hr_view *view, struct hr_moves *moves, uint32_t *found);
-/* Acquires nodes for all waiting jobs, beyond what `levels` has for them. */
-enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-
-/* Counts waiting jobs: the jobs of each demand that have ended their wait for spot capacity, and those that quotas
-   block even if there were nodes for all. False: out of memory. */
-bool hr__market_count_demand(struct hr__queue *queue, int64_t now_us);
-/* Packs up to `count` jobs of a demand on the nodes counted in `levels`, of spot pools alone or of all pools that the
-   jobs accept. Returns how many jobs found room. */
-uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
-                         bool spot_only);
-
 /* Returns whether spot capacity has been available for long enough to be used. */
 static inline bool hr__market_is_stable(const struct hr__market *market, uint32_t pool, int64_t now_us) {
   int64_t stable_us = market->stable_us[pool];
   return stable_us != HR_NEVER_US && now_us - stable_us >= market->limits.spot_hold_us;
-}
-
-/* Returns until when a waiting job waits for spot capacity; HR_NEVER_US if it does not. */
-static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
-  int64_t until_us = queue->market->patience_us[job.id];
-  bool waits = queue->market->limits.rule == HR__MARKET_SPOT_FIRST && until_us != HR__IMPATIENT;
-  return waits ? until_us : HR_NEVER_US;
 }
 
 /* Returns how many nodes of a pool are paid for. */
@@ -147,15 +114,11 @@ static inline bool hr__market_keeps_share(const struct hr__queue *queue, uint32_
          spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
 }
 
-/* Fills `levels` with the free GPUs of nodes that are up or booting. */
-static inline void hr__market_read_levels(struct hr__queue *queue) {
-  struct hr__market *market = queue->market;
-  for (uint32_t i = 0; i < market->n_pools; i++) {
-    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
-    for (uint32_t free = 1; free <= market->gpus_per_node[i]; free++)
-      market->levels[i][free] = hr_free_index_count(index, free);
-    market->levels[i][market->gpus_per_node[i]] += hr_cluster_nodes_in(queue->cluster, (hr_pool){i}, HR_NODE_BOOTING);
-  }
+/* Returns until when a waiting job waits for spot capacity; HR_NEVER_US if it does not. */
+static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
+  int64_t until_us = queue->market->patience_us[job.id];
+  bool waits = queue->market->limits.rule == HR__MARKET_SPOT_FIRST && until_us != HR__IMPATIENT;
+  return waits ? until_us : HR_NEVER_US;
 }
 
 #endif

@@ -84,11 +84,6 @@ void hr__shares_advance(struct hr__shares *shares, int64_t now_us) {
   shares->x = exp2((double)(now_us - shares->moment_us) / shares->half_life_us);
 }
 
-double hr__shares_usage(const struct hr__shares *shares, uint32_t account) {
-  double scaled = scaled_usage(shares, account);
-  return shares->half_life_us > 0 ? scaled / shares->x : scaled;
-}
-
 static void run(struct hr__shares *shares, uint32_t account, int64_t milli) {
   struct hr__share_account *of = &shares->accounts[account];
   of->usage = scaled_usage(shares, account);

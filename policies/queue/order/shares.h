@@ -59,10 +59,9 @@ struct hr__shares {
 uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *queue, hr_job job);
 /* Advances to `now_us`. To be called before all functions below. */
 void hr__shares_advance(struct hr__shares *shares, int64_t now_us);
-/* Adds to the thousandths of GPUs that an account runs on: positive when a job starts, negative when it stops. */
+/* Adds to the thousandths of GPUs that an account runs on: positive when a job starts, negative when it stops. Brings
+   the account's `usage` up to now. */
 void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t milli);
-/* Returns the decayed usage as of now, in GPU-microseconds. */
-double hr__shares_usage(const struct hr__shares *shares, uint32_t account);
 /* Returns a key by which accounts compare under the rule; the smallest goes first. It distinguishes usages that differ
    by a millionth. Under `tree` it never decreases with time, unless `moment_us` changes. */
 int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);

@@ -321,7 +321,7 @@ static bool pass_over(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
   struct hr_job_entry victim;
-  while (walk->debt[pool] > 0 && hr_job_tree_reach_entry(running, running->sum - walk->debt[pool] + 1, &victim) &&
+  while (walk->debt[pool] > 0 && hr_job_tree_reach(running, running->sum - walk->debt[pool] + 1, &victim) &&
          victim.key <= bound) {
     if (walk->n_victims == walk->victims_capacity) {
       walk->victims = hr_arena_grown(queue->arena, walk->victims, &walk->victims_capacity, sizeof *walk->victims);

@@ -139,7 +139,8 @@ static bool list_one(void *self, struct hr_job_entry entry) {
 static bool gather(struct pool_search *search, uint32_t pool) {
   struct hr__preemptor *preemptor = search->queue->preemptor;
   preemptor->n_victims = preemptor->n_slices = 0;
-  hr_job_tree_each_after(&preemptor->running[pool], search->bound, (hr_job){UINT32_MAX}, list_one, search);
+  const struct hr_job_entry last_within = {.key = search->bound, .job = {UINT32_MAX}};
+  hr_job_tree_each(&preemptor->running[pool], &last_within, list_one, search);
   sort_victims(preemptor);
   return !search->failed;
 }
@@ -180,7 +181,8 @@ static bool has_room(struct pool_search *search, uint32_t pool) {
   search->whole_needed = gpus / search->size;
   search->enough = !search->is_single && search->whole >= search->whole_needed;
   memset(queue->preemptor->gain, 0, hr_free_index_nodes(search->index) * sizeof *queue->preemptor->gain);
-  hr_job_tree_each_after(&queue->preemptor->running[pool], search->bound, (hr_job){UINT32_MAX}, add_room, search);
+  const struct hr_job_entry last_within = {.key = search->bound, .job = {UINT32_MAX}};
+  hr_job_tree_each(&queue->preemptor->running[pool], &last_within, add_room, search);
   return search->enough;
 }
 

@@ -15,7 +15,7 @@ static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__
   const struct hr__queue *queue = self;
   uint64_t milli = hr__counted_milli(queue, subqueue->head.job);
   return milli > 0 &&
-         hr__quota_tree_find_limit(queue->quota->tree, hr__tenant(queue, subqueue->head.job), milli, limit);
+         hr__quota_tree_find_limit(queue->quota->tree, hr__tenant(queue, subqueue->head.job), milli, limit) != HR_NONE;
 }
 
 static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind kind) {
@@ -39,7 +39,8 @@ static struct hr__admission admission_of(const struct hr__queue *queue) {
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota) {
   uint64_t milli = hr__counted_milli(queue, job);
   if (!queue->quota || milli == 0) return false;
-  uint32_t place = hr__quota_tree_find_place(queue->quota->tree, hr__tenant(queue, job), milli);
+  struct hr__admission_limit unused;
+  uint32_t place = hr__quota_tree_find_limit(queue->quota->tree, hr__tenant(queue, job), milli, &unused);
   if (place == HR_NONE) return false;
   *quota = place == 0 ? HR_QUOTA_ROOT : place <= queue->quota->n_nodes ? place - 1 : HR_QUOTA_FALLBACK;
   return true;

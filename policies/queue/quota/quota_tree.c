@@ -85,18 +85,17 @@ static void add_leaves(struct hr_quota_tree *tree, const struct hr_quota_spec *s
   }
 }
 
-/* Computes what each node keeps and lends, children before parents. */
-static void sum_up(struct hr_quota_tree *tree) {
+/* Computes what each node keeps and lends, children before parents; the root has the GPUs beyond all guarantees. */
+static void sum_up(struct hr_quota_tree *tree, uint64_t total_milli) {
+  int64_t guaranteed = 0;
   for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
     struct hr__quota_tree_node *node = &tree->nodes[i];
     node->kept = node->kept == NO_LIMIT ? 0 : max_i64(0, node->subtree - node->kept);
-    if (node->parent)
-      tree->nodes[node->parent].subtree += node->subtree - node->kept;
-    else
-      tree->lent_to_root += node->subtree - node->kept;
-    tree->guaranteed += node->kept;
+    tree->nodes[node->parent].subtree += node->subtree - node->kept;
+    guaranteed += node->kept;
   }
-  tree->guaranteed += tree->lent_to_root;
+  guaranteed += tree->nodes[0].subtree;
+  tree->nodes[0].subtree += max_i64(0, bounded(total_milli) - guaranteed);
 }
 
 struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct hr_quota_spec *spec,
@@ -112,13 +111,8 @@ struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct 
       (struct hr__quota_tree_node){.parent = HR_NONE, .borrow = NO_LIMIT, .max = NO_LIMIT, .weight = 1};
   for (uint32_t i = 0; i < spec->n_nodes; i++) add_node(tree, &spec->nodes[i], place_of(spec->nodes[i].parent));
   add_leaves(tree, spec, trace, sorted);
-  sum_up(tree);
-  hr_quota_tree_set_total(tree, total_milli);
+  sum_up(tree, total_milli);
   return tree;
-}
-
-void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli) {
-  tree->nodes[0].subtree = tree->lent_to_root + max_i64(0, bounded(total_milli) - tree->guaranteed);
 }
 
 /* ---- Usage ---------------------------------------------------------------------------------------- */
@@ -148,10 +142,6 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
 
 /* ---- Availability --------------------------------------------------------------------------------- */
 
-uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return (uint64_t)tree->nodes[hr__quota_tree_place(tree, tenant)].held;
-}
-
 /* `from_below`: what the nodes below add from what they keep. Each node on the way limits how much can come from above;
    the root has what there is. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
@@ -178,8 +168,8 @@ int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, en
 }
 
 /* The conditions of hr_quota_tree_available, one by one. */
-bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
-                               struct hr__admission_limit *limit) {
+uint32_t hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                                   struct hr__admission_limit *limit) {
   int64_t wanted = bounded(milli), spare = 0;
   bool others_keep = false;
   uint32_t leaf = hr__quota_tree_place(tree, tenant);
@@ -188,20 +178,10 @@ bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant
     if (is_full || hr__quota_tree_room(tree, i, HR__LIMIT_BORROWING) < wanted - spare) {
       *limit = (struct hr__admission_limit){i, is_full ? HR__LIMIT_MAXIMUM : HR__LIMIT_BORROWING, wanted, spare};
       if (others_keep) *limit = (struct hr__admission_limit){.place = HR_NONE};
-      return true;
+      return i;
     }
     spare += max_i64(0, tree->nodes[i].kept - tree->nodes[i].usage);
     others_keep = others_keep || (i != leaf && tree->nodes[i].kept > 0);
-  }
-  return false;
-}
-
-uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
-  int64_t wanted = bounded(milli), spare = 0;
-  for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    bool is_full = hr__quota_tree_room(tree, i, HR__LIMIT_MAXIMUM) < wanted;
-    if (is_full || hr__quota_tree_room(tree, i, HR__LIMIT_BORROWING) < wanted - spare) return i;
-    spare += max_i64(0, tree->nodes[i].kept - tree->nodes[i].usage);
   }
   return HR_NONE;
 }
@@ -226,10 +206,6 @@ uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tena
 static int64_t borrowed_milli(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
   const struct hr__quota_tree_node *leaf = &tree->nodes[hr__quota_tree_place(tree, tenant)];
   return max_i64(0, leaf->usage + bounded(extra_milli) - leaf->subtree);
-}
-
-uint64_t hr_quota_tree_over(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return (uint64_t)borrowed_milli(tree, tenant, 0);
 }
 
 bool hr_quota_tree_borrows(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {

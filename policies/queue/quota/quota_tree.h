@@ -36,16 +36,14 @@ struct hr__quota_tree_node {
 struct hr_quota_tree {
   struct hr__quota_tree_node *nodes;
   uint32_t n_nodes, n_tenants;
-  uint32_t *leaf;                   /* [n_tenants + 1]: of each tenant, the last for jobs without one */
-  int64_t lent_to_root, guaranteed; /* by the root's children; by all */
+  uint32_t *leaf; /* [n_tenants + 1]: of each tenant, the last for jobs without one */
 };
 
-/* Returns whether the tenant may not use `milli` more now, and the lowest limit that stops it. The need then depends on
-   the tenant's own usage only; the place is HR_NONE if it would also depend on the usage of others. */
-bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
-                               struct hr__admission_limit *limit);
-/* Returns the lowest place with a limit that stops the tenant; HR_NONE: none does. */
-uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
+/* Returns the lowest place with a limit that stops the tenant from using `milli` more now; HR_NONE: none does. `*limit`
+   is that limit if there is one. Its need depends on the tenant's own usage only; its place is HR_NONE if the need
+   would also depend on the usage of others. */
+uint32_t hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                                   struct hr__admission_limit *limit);
 /* Returns how much room a limit leaves. It shrinks when quota is taken at or below its place, and grows when it is
    given back. */
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind);
