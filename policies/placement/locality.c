@@ -500,17 +500,11 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
 
 static const struct hr__listener listener = {.job_waits = job_waits};
 
-enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  struct hr__locality_state *locality = queue->locality;
-  const struct expiry *first;
-  enum hr_status status = HR_OK;
-  bool any = false;
-  while (status == HR_OK && (first = first_expiry(locality, view)) && first->until_us <= view->now_us) {
-    hr_job job = first->job;
-    status = hr__queue_change_kind(queue, view, job, &locality->is_over[job.id]);
-    queue->freed = any = true;
-  }
-  return status == HR_OK && any ? hr__queue_refresh(queue, view) : status;
+uint8_t *hr__locality_next_expired(struct hr__queue *queue, const struct hr_view *view, hr_job *job) {
+  const struct expiry *first = first_expiry(queue->locality, view);
+  if (!first || first->until_us > view->now_us) return NULL;
+  *job = first->job;
+  return &queue->locality->is_over[job->id];
 }
 
 enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {

@@ -30,8 +30,9 @@ int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *vie
 bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
                          const struct hr__shape *head, int64_t at_us, int64_t now_us);
 
-/* Before a pass: changes the kind of jobs with an expired constraint. */
-enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view);
+/* Before a pass: returns the flag to be set for a waiting job with a constraint that has expired, and the job; NULL if
+   there is none. The job's kind depends on the flag: see hr__queue_change_kind. */
+uint8_t *hr__locality_next_expired(struct hr__queue *queue, const struct hr_view *view, hr_job *job);
 /* After a pass: requests a wake-up for the next expiry. */
 enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 

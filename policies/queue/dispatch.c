@@ -82,16 +82,6 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
   return status;
 }
 
-bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
-  if (queue->n_rejections == queue->rejections_capacity) {
-    queue->rejections =
-        hr_arena_grown(queue->arena, queue->rejections, &queue->rejections_capacity, sizeof *queue->rejections);
-    if (!queue->rejections) return false;
-  }
-  queue->rejections[queue->n_rejections++] = (struct hr__queue_rejection){job, reason};
-  return true;
-}
-
 static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                              enum hr_reason reason) {
   struct hr__shape *shape;

@@ -147,11 +147,20 @@ enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view
 /* Starts jobs in order until one does not fit. `*blocked`: the shape of that job, NULL if no job waits. */
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                         struct hr__shape **blocked);
-/* Marks a waiting job for rejection in the next pass. False: out of memory. */
-bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason);
+/* Rejects the jobs that were marked since the last pass. */
 enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Moves a waiting job to where its order puts it now; `old_key`: its key so far. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
+
+/* Marks a waiting job for rejection in the next pass. False: out of memory. */
+static inline bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
+  struct hr__queue_rejection *rejections =
+      hr__roomy(queue->arena, queue->rejections, queue->n_rejections, &queue->rejections_capacity, sizeof *rejections);
+  if (!rejections) return false;
+  queue->rejections = rejections;
+  rejections[queue->n_rejections++] = (struct hr__queue_rejection){job, reason};
+  return true;
+}
 
 static inline void hr__queue_add_listener(struct hr__queue *queue, const struct hr__listener *listener) {
   queue->listeners[queue->n_listeners++] = listener;

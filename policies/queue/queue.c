@@ -364,6 +364,19 @@ static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *
   return queue->quota ? pass_by_quota(queue, view, moves) : pass(queue, view, moves, queue->backfill);
 }
 
+/* Changes the kind of jobs with a topology constraint that has expired. */
+static enum hr_status expire_localities(struct hr__queue *queue, const struct hr_view *view) {
+  enum hr_status status = HR_OK;
+  uint8_t *flag;
+  hr_job job;
+  bool any = false;
+  while (status == HR_OK && (flag = hr__locality_next_expired(queue, view, &job))) {
+    status = hr__queue_change_kind(queue, view, job, flag);
+    queue->freed = any = true;
+  }
+  return status == HR_OK && any ? hr__queue_refresh(queue, view) : status;
+}
+
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__queue *queue = self;
   if (queue->deadlines) return hr__deadlines_pass(queue, view, moves);
@@ -371,7 +384,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   queue->head = (hr_job){HR_NONE};
   queue->reserved_us = HR_NEVER_US;
   if (queue->n_rejections) status = hr__queue_reject_marked(queue, view, moves);
-  if (status == HR_OK && queue->locality) status = hr__locality_begin_pass(queue, view);
+  if (status == HR_OK && queue->locality) status = expire_localities(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
   if (status == HR_OK) status = start_jobs(queue, view, moves);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, moves);

@@ -6,8 +6,8 @@
  * that comes free within a round is used at once; no job is preempted within a round.
  *
  * Choice of jobs: pairs of a job and a pool are taken in order of priority, which is share / time allocated in that
- * pool since the shares were computed, as long as they fit; a pair without time comes first. Ties go by the time to
- * which the job was entitled and did not get, so that shares hold however often they are computed again.
+ * pool since the shares were computed, as long as they fit; a pair without time comes first. Ties are broken by the
+ * time to which the job was entitled and did not get, so that shares hold however often they are computed again.
  *
  * Two states of capacity are planned at once: `free`, without the jobs chosen so far, and `leases`, also without the
  * places of all jobs of the previous round. A job gets a place without leases if possible; if not, one with leases of
