@@ -2,7 +2,7 @@
 #ifndef HR_TRACES_FORMATS_FORMATS_H
 #define HR_TRACES_FORMATS_FORMATS_H
 
-/* Readers of trace formats, what they share, and the detection of formats. formats.c lists the readers; each is a
+/* Readers of trace formats, and what they share. formats.c lists the readers and detects formats; each reader is a
    file of its own. */
 
 #include "traces/core/reader.h"
