@@ -39,7 +39,7 @@ static bool allocate(struct hr__run_profile *profile) {
   profile->uses = calloc(n_uses + 1, sizeof *profile->uses);
   profile->by_tenant = calloc(n_uses * profile->n_tenants + 1, sizeof *profile->by_tenant);
   profile->pools = calloc((size_t)profile->n_pools + 1, sizeof *profile->pools);
-  profile->allocations = malloc((n_jobs + 1) * sizeof *profile->allocations);
+  profile->allocations = calloc(n_jobs + 1, sizeof *profile->allocations);
   if (!profile->uses || !profile->by_tenant || !profile->pools || !profile->allocations) return false;
   for (size_t job = 0; job < n_jobs; job++)
     profile->allocations[job] = (struct hr__profile_allocation){.since_us = HR_NEVER_US, .pool = HR_NONE};

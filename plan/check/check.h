@@ -145,7 +145,7 @@ struct hr_check {
   struct hr_notes notes;
 };
 
-/* What was run for a case: one run or replications of it. Borrowed. */
+/* The results of a case: of one run, or of replications. Borrowed. */
 struct hr__check_results {
   const struct hr_trace *trace;
   const struct hr_replicates *replicates; /* NULL: one run, of which the following are known */
