@@ -307,6 +307,7 @@ static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
   return spec->memory == HR_GPU_MEMORY_FIRST_COME && spec->gpu_mem_mib > 0;
 }
 
+/* A cluster. Freed by hr_cluster_spec_finish. */
 struct hr_cluster_spec {
   struct hr_pool_spec *pools;
   uint32_t n_pools;

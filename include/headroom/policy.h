@@ -157,6 +157,7 @@ HR_API const char *hr_reason_name(enum hr_reason reason);
 /* Why a job was rejected, as a part of a sentence: "no pool has an acceptable GPU type". */
 HR_API const char *hr_rejection_words(enum hr_reason reason);
 
+/* The state of a job. */
 enum hr_job_state {
   /* not submitted yet; the value is 0 because finished jobs of a streamed run may read as this state */
   HR_JOB_FUTURE,
@@ -227,9 +228,9 @@ HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t 
 struct hr_group_index;
 /* Returns the groups with that many nodes each; NULL if the engine does not maintain them. */
 HR_API const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group);
-/* Returns the number of the group in which a gang of `gpus` GPUs leaves the fewest GPUs free; of equal groups, the
-   first. A gang needs nodes without jobs, and one more node for the remainder. HR_NONE if the gang fits into no group.
-   Takes a few bit scans. */
+/* Returns the number of the group with the least room for gangs among the groups with room for `gpus` GPUs; of equal
+   groups, the first. HR_NONE if no group has enough room. The room of a group is the maximum size of a gang that fits:
+   the GPUs of all nodes without jobs plus the free GPUs of one more node. Takes a few bit scans. */
 HR_API uint32_t hr_group_index_tightest(const struct hr_group_index *groups, uint32_t gpus);
 
 /* The state of the cluster. The functions below read it. */
@@ -362,6 +363,7 @@ HR_API void hr_moves_rollback(struct hr_moves *moves, uint32_t mark);
 
 /* ---- Policies ---- */
 
+/* The type of a parameter. */
 enum hr_param_type { HR_PARAM_CHOICE, HR_PARAM_INTEGER, HR_PARAM_REAL, HR_PARAM_BOOLEAN };
 
 /* A parameter of a policy. Strings are constants. */

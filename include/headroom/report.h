@@ -130,10 +130,12 @@ HR_API struct hr_observer hr_meter_observer(struct hr_meter *meter);
 
 /* ---- Cost summary ---- */
 
+/* A line of a breakdown of costs. */
 struct hr_cost_line {
   char *name;
   int64_t uusd;
 };
+/* A breakdown of costs. */
 struct hr_cost_lines {
   struct hr_cost_line *line;
   size_t count;

@@ -127,6 +127,7 @@ struct hr_gpu_watts {
   double idle_w, tdp_w;
 };
 
+/* The options of hr_openmetrics_write. */
 struct hr_openmetrics_config {
   /* time between samples; 0: 5 minutes, or more if the file would have more than about 500,000 samples */
   int64_t step_us;
