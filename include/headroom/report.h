@@ -164,6 +164,7 @@ struct hr_budget_line {
 /* A row of the table of costs. It is for a tenant, for idle capacity or for a shared cost. */
 struct hr_cost_row {
   char *tenant; /* name of the tenant, "(idle)" or "(shared)"; "": jobs without a tenant */
+  /* name of the market and of the GPU type; for a shared cost its kind, such as "(savings-plan)", and "" */
   char *market, *gpu;
   hr_amount gpu_time; /* milli-GPU x microseconds */
   int64_t uusd;
