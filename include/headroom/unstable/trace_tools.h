@@ -119,10 +119,10 @@ struct hr_tenant_merge {
 /* The parameters of merging. */
 struct hr_merge_spec {
   enum hr_align align;
-  /* [n_traces]: distinct prefixes of ids, separated by `/`. NULL: no prefixes; the ids of all traces must then be
-     distinct. */
+  /* [n_traces]: distinct labels of the traces. Each id gets the label of its trace and `/` as prefix. NULL: no
+     prefixes; the ids of all traces must then be distinct. */
   const char *const *labels;
-  bool tells_tenants;                    /* the labels are also prefixes of tenants and users */
+  bool tells_tenants;                    /* tenants and users get the prefixes, too */
   const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge, by their names with prefixes */
   size_t n_tenants;
 };
