@@ -263,7 +263,8 @@ struct hr_alert {
   int64_t begin_us, end_us;
   /* by rule: mean utilization; maximum share of nodes reclaimed; maximum number of jobs; spent / budget */
   double value;
-  /* number of nodes reclaimed, or number of times that a job waited or worked too long; 0 for other rules */
+  /* number of nodes reclaimed, or number of times that a job waited, or ran without a checkpoint, for too long; 0 for
+     other rules */
   uint64_t count;
 };
 
@@ -370,13 +371,13 @@ struct hr_group {
   uint64_t jobs, completed;
   uint64_t deadlines, missed_deadlines; /* number of jobs with a deadline, and number of jobs that missed it */
   double gpu_hours;                     /* GPUs x time that jobs held them */
-  double useful_gpu_hours;              /* part of gpu_hours in which work was done that was not lost */
+  double useful_gpu_hours;              /* part of gpu_hours: work that was not lost */
   struct hr_distribution wait_s, jct_s, slowdown;
 };
 
 /* The GPU time that jobs held, by use. The four parts sum to the GPU time held. Lost: work that had to be repeated. */
 struct hr_goodput {
-  double useful_gpu_hours, lost_gpu_hours, checkpoint_gpu_hours, restart_gpu_hours; /* sum to the time held */
+  double useful_gpu_hours, lost_gpu_hours, checkpoint_gpu_hours, restart_gpu_hours;
   /* useful GPU time / GPU time held; 0 if no GPU time was held */
   double fraction;
 };
