@@ -33,7 +33,7 @@ struct hr_instance {
   uint8_t layout, layout_before; /* layout of the GPU after and before the instance is allocated */
 };
 
-/* The GPUs of one node that are allocated to a job. */
+/* A slot of a placement: the GPUs of one node that are allocated to a job. */
 struct hr_slice {
   hr_node node;
   uint32_t gpu_milli; /* the sum over all GPUs of the slice */

@@ -72,7 +72,7 @@ struct hr_wait_reason {
   /* the time for which the start of `behind` is planned, or at which the turn or the requirement on locality ends;
      HR_NEVER_US: unknown */
   int64_t until_us;
-  /* maximum of the free milli-GPUs of a pool, over the pools that the job accepts */
+  /* free milli-GPUs of the pool with the most free GPUs, among the pools that the job accepts */
   uint64_t free_milli;
   uint64_t asked_milli; /* milli-GPUs that the job requests */
 };
@@ -258,10 +258,10 @@ HR_API const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster
 HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job);
 /* Whether jobs of an accept class accept the pool. */
 HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool);
-/* Returns the narrowest tier of which one group contains the whole placement; HR_TIER_POOL for a placement without
-   slices. O(slices). */
+/* Returns the span of a placement: the narrowest tier with a group that contains all its GPUs. HR_TIER_POOL for a
+   placement without slices. O(slices). */
 HR_API enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement);
-/* Returns the class of the network links that join the GPUs of a placement, which is determined by hr_cluster_span. */
+/* Returns the class of network links that join the GPUs of a placement: the links of the tier hr_cluster_span. */
 HR_API enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement);
 
 /* A requirement on locality. Until `until_us` the placement must be within one group of `tier` or of a narrower tier;
