@@ -9,6 +9,10 @@
  * with the matching `destroy` function; `destroy` accepts NULL. An object in the caller's own memory has `init` and
  * `finish` functions instead. Strings and arrays that an object points to belong to that object.
  *
+ * Errors: A function that returns enum hr_status returns HR_OK on success. Each of these functions may return
+ * HR_NO_MEMORY; functions that read or write files may also return HR_IO_ERROR. The comments of a function state when
+ * it returns other values. On failure the function writes `error`, which may be NULL.
+ *
  * Units: Times are int64_t microseconds since the first submit of the trace, and durations are int64_t microseconds
  * (both `_us`). Shares of GPUs are milli-GPUs (`_milli`); 1000 milli-GPUs are one GPU. Memory is in MiB (`_mib`).
  * Prices are in micro-dollars per GPU-hour (`_uusd_h`). Speeds and shares are in parts per million (`_ppm`).

@@ -135,8 +135,9 @@ struct hr_network_span {
 };
 HR_API struct hr_network_span hr_network_span_of(const struct hr_network_speeds *speeds, const char *model,
                                                  enum hr_network network);
-/* Returns the speed of a job on `gpus` GPUs, in ppm: the speed in the row of `span` with the most GPUs that has at most
-   `gpus`. If all rows have more GPUs, the first row applies. 1,000,000 if the span has no rows. */
+/* Returns the speed of a job on `gpus` GPUs, in ppm. Among the rows of `span` with at most `gpus` GPUs, the row with
+   the most GPUs applies. If all rows have more GPUs, the first row applies. Returns 1,000,000 if the span has no rows.
+ */
 HR_API uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span, uint32_t gpus);
 
 /*
@@ -307,6 +308,7 @@ static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
   return spec->memory == HR_GPU_MEMORY_FIRST_COME && spec->gpu_mem_mib > 0;
 }
 
+/* A cluster. Freed by hr_cluster_spec_finish. */
 struct hr_cluster_spec {
   struct hr_pool_spec *pools;
   uint32_t n_pools;

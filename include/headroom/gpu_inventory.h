@@ -33,7 +33,7 @@ struct hr_instance {
   uint8_t layout, layout_before; /* layout of the GPU after and before the instance is allocated */
 };
 
-/* The GPUs of one node that are allocated to a job. */
+/* A slot of a placement: the GPUs of one node that are allocated to a job. */
 struct hr_slice {
   hr_node node;
   uint32_t gpu_milli; /* the sum over all GPUs of the slice */
@@ -73,7 +73,7 @@ struct hr_requests {
   uint64_t *jobs;             /* [count]: number of jobs with each request */
   uint32_t *of_job;   /* [n_jobs]: index into `request`; in a streamed run, valid only for jobs that were submitted */
   uint32_t mig_needs; /* number of distinct `mig_profiles` arrays; 0: no GPU is partitioned */
-  struct hr__request_reader *reader;
+  struct hr__request_reader *reader; /* internal */
 };
 /*
  * Collects the requests of a trace, in the arena. The GPUs of a job are divided equally among its tasks. Returns NULL
@@ -229,7 +229,7 @@ HR_API void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const stru
                                   const struct hr_slice *slice);
 HR_API void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
-/* Undoes the last allocation on these GPUs, including a change of their layout. */
+/* Undoes the last hr_gpu_inventory_take on these GPUs: releases the slice and restores the previous layout. */
 HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
 /* Sets the GPUs of a node without tasks to their initial layout. */

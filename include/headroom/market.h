@@ -75,10 +75,10 @@ struct hr_billing {
 /* How the provider reclaims spot capacity. The columns: enumerator, name in scenarios. */
 #define HR_SPOT_MODEL_TABLE(X)                                                                                         \
   X(HR_SPOT_NONE, "none")               /* spot nodes are never reclaimed */                                           \
-  X(HR_SPOT_TRACE, "trace")             /* as recorded: the number of available nodes over time */                     \
+  X(HR_SPOT_TRACE, "trace")             /* a record of the number of available nodes over time */                      \
   X(HR_SPOT_ON_OFF, "on-off")           /* periods with and without capacity alternate; their durations are random */  \
   X(HR_SPOT_EXPONENTIAL, "exponential") /* each node is reclaimed at a constant rate, alone or in groups */            \
-  X(HR_SPOT_BATHTUB, "bathtub")         /* by the age of a node, up to a maximum age */                                \
+  X(HR_SPOT_BATHTUB, "bathtub")         /* each node is reclaimed at a rate that depends on its age */                 \
   X(HR_SPOT_ADVISOR, "advisor") /* as exponential; the rate is derived from a share of nodes interrupted per month */
 
 enum hr_spot_model {

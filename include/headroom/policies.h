@@ -14,12 +14,13 @@ extern "C" {
 /* Returns all built-in policies, terminated by NULL. */
 HR_API const struct hr_policy_ops *const *hr_policies(void);
 
-/* A setting is a name for a policy with some parameters set. Users can write the name of a setting instead of the name
-   of a policy. Parameters that users set override those of the setting. */
+/* A parameter of a setting. */
 struct hr_policy_value {
   const char *key, *value;
 };
 enum { HR_MAX_SETTING_VALUES = 7 };
+/* A setting is a name for a policy with some parameters set. Users can write the name of a setting instead of the name
+   of a policy. Parameters that users set override those of the setting. */
 struct hr_policy_setting {
   const char *name, *policy;
   struct hr_policy_value values[HR_MAX_SETTING_VALUES + 1]; /* terminated by a NULL key */
@@ -31,8 +32,8 @@ HR_API const struct hr_policy_setting *hr_policy_setting_find(const char *name);
 
 /* A policy and a value for each of its parameters. */
 struct hr_policy_choice {
-  const struct hr_policy_ops *ops; /* [n_params]: one value for each entry of ops->params */
-  struct hr_param_value *params;
+  const struct hr_policy_ops *ops;
+  struct hr_param_value *params; /* [n_params]: one value for each entry of ops->params */
   size_t n_params;
   void *library; /* handle of the shared object that contains the policy; NULL: built in */
 };

@@ -72,7 +72,7 @@ struct hr_wait_reason {
   /* the time for which the start of `behind` is planned, or at which the turn or the requirement on locality ends;
      HR_NEVER_US: unknown */
   int64_t until_us;
-  /* maximum of the free milli-GPUs of a pool, over the pools that the job accepts */
+  /* free milli-GPUs of the pool with the most free GPUs, among the pools that the job accepts */
   uint64_t free_milli;
   uint64_t asked_milli; /* milli-GPUs that the job requests */
 };
@@ -157,6 +157,7 @@ HR_API const char *hr_reason_name(enum hr_reason reason);
 /* Why a job was rejected, as a part of a sentence: "no pool has an acceptable GPU type". */
 HR_API const char *hr_rejection_words(enum hr_reason reason);
 
+/* The state of a job. */
 enum hr_job_state {
   /* not submitted yet; the value is 0 because finished jobs of a streamed run may read as this state */
   HR_JOB_FUTURE,
@@ -227,9 +228,9 @@ HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t 
 struct hr_group_index;
 /* Returns the groups with that many nodes each; NULL if the engine does not maintain them. */
 HR_API const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group);
-/* Returns the number of the group in which a gang of `gpus` GPUs leaves the fewest GPUs free; of equal groups, the
-   first. A gang needs nodes without jobs, and one more node for the remainder. HR_NONE if the gang fits into no group.
-   Takes a few bit scans. */
+/* Returns the number of the group with the least room for gangs among the groups with room for `gpus` GPUs; of equal
+   groups, the first. HR_NONE if no group has enough room. The room of a group is the maximum size of a gang that fits:
+   the GPUs of all nodes without jobs plus the free GPUs of one more node. Takes a few bit scans. */
 HR_API uint32_t hr_group_index_tightest(const struct hr_group_index *groups, uint32_t gpus);
 
 /* The state of the cluster. The functions below read it. */
@@ -257,10 +258,10 @@ HR_API const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster
 HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job);
 /* Whether jobs of an accept class accept the pool. */
 HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool);
-/* Returns the narrowest tier of which one group contains the whole placement; HR_TIER_POOL for a placement without
-   slices. O(slices). */
+/* Returns the span of a placement: the narrowest tier with a group that contains all its GPUs. HR_TIER_POOL for a
+   placement without slices. O(slices). */
 HR_API enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement);
-/* Returns the class of the network links that join the GPUs of a placement, which is determined by hr_cluster_span. */
+/* Returns the class of network links that join the GPUs of a placement: the links of the tier hr_cluster_span. */
 HR_API enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement);
 
 /* A requirement on locality. Until `until_us` the placement must be within one group of `tier` or of a narrower tier;
@@ -362,6 +363,7 @@ HR_API void hr_moves_rollback(struct hr_moves *moves, uint32_t mark);
 
 /* ---- Policies ---- */
 
+/* The type of a parameter. */
 enum hr_param_type { HR_PARAM_CHOICE, HR_PARAM_INTEGER, HR_PARAM_REAL, HR_PARAM_BOOLEAN };
 
 /* A parameter of a policy. Strings are constants. */

@@ -127,10 +127,12 @@ HR_API struct hr_observer hr_meter_observer(struct hr_meter *meter);
 
 /* ---- Cost summary ---- */
 
+/* A line of a breakdown of costs. */
 struct hr_cost_line {
   char *name;
   int64_t uusd;
 };
+/* A breakdown of costs. */
 struct hr_cost_lines {
   struct hr_cost_line *line;
   size_t count;
@@ -159,6 +161,7 @@ struct hr_budget_line {
 /* A row of the table of costs. It is for a tenant, for idle capacity or for a shared cost. */
 struct hr_cost_row {
   char *tenant; /* name of the tenant, "(idle)" or "(shared)"; "": jobs without a tenant */
+  /* name of the market and of the GPU type; for a shared cost its kind, such as "(savings-plan)", and "" */
   char *market, *gpu;
   hr_amount gpu_time; /* milli-GPU x microseconds */
   int64_t uusd;
@@ -257,7 +260,8 @@ struct hr_alert {
   int64_t begin_us, end_us;
   /* by rule: mean utilization; maximum share of nodes reclaimed; maximum number of jobs; spent / budget */
   double value;
-  /* number of nodes reclaimed, or number of times that a job waited or worked too long; 0 for other rules */
+  /* number of nodes reclaimed, or number of times that a job waited, or ran without a checkpoint, for too long; 0 for
+     other rules */
   uint64_t count;
 };
 
@@ -364,13 +368,13 @@ struct hr_group {
   uint64_t jobs, completed;
   uint64_t deadlines, missed_deadlines; /* number of jobs with a deadline, and number of jobs that missed it */
   double gpu_hours;                     /* GPUs x time that jobs held them */
-  double useful_gpu_hours;              /* part of gpu_hours in which work was done that was not lost */
+  double useful_gpu_hours;              /* part of gpu_hours: work that was not lost */
   struct hr_distribution wait_s, jct_s, slowdown;
 };
 
 /* The GPU time that jobs held, by use. The four parts sum to the GPU time held. Lost: work that had to be repeated. */
 struct hr_goodput {
-  double useful_gpu_hours, lost_gpu_hours, checkpoint_gpu_hours, restart_gpu_hours; /* sum to the time held */
+  double useful_gpu_hours, lost_gpu_hours, checkpoint_gpu_hours, restart_gpu_hours;
   /* useful GPU time / GPU time held; 0 if no GPU time was held */
   double fraction;
 };

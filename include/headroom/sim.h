@@ -66,9 +66,9 @@ struct hr_gpu_times {
   hr_amount kept, lost, saving, restarting;
 };
 
-/* The accounts of a job, in runs in which jobs can be interrupted. The members that end in `_us` are durations of the
-   job and are not multiplied by its number of GPUs; end_us and saved_us are times. held_us = kept_us + lost_us +
-   saving_us + restarting_us. At speed 1, working time equals work. */
+/* The accounts of a job, in runs in which jobs can be interrupted. kept_us, lost_us, saving_us, restarting_us and
+   held_us are durations of the job, not multiplied by its number of GPUs. held_us is the sum of the other four. end_us
+   and saved_us are times since the first submit. At speed 1, working time equals work. */
 struct hr_job_accounting {
   uint32_t attempts;  /* number of starts */
   uint32_t oom_kills; /* kills because of exhausted GPU memory; the time until the next try counts as restarting */
@@ -78,7 +78,7 @@ struct hr_job_accounting {
   int64_t lost_us;    /* working time that was lost in interruptions */
   int64_t saving_us, restarting_us; /* time spent on checkpoints and on restarts */
   int64_t held_us;                  /* time for which the job held GPUs, in all attempts */
-  struct hr_gpu_times milli_us;     /* the four durations above, each multiplied by the milli-GPUs of the attempt */
+  struct hr_gpu_times milli_us;     /* the same four parts, each multiplied by the milli-GPUs of the attempt */
 };
 
 /* The accounts of a pool: changes of its nodes, and kills of jobs because of exhausted GPU memory. */

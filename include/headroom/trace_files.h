@@ -67,7 +67,7 @@ HR_API struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder)
 /* Records that the dates of the trace have no time zone, see hr_trace_has_local_dates. */
 HR_API enum hr_status hr_trace_builder_note_local_dates(struct hr_trace_builder *builder);
 /* Adds a job. `line` is its line in the file, for errors that are found later, such as duplicate ids; lines must be
-   ascending. */
+   ascending. Returns HR_BAD_INPUT if the record is not a valid job. */
 HR_API enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record,
                                            uint64_t line, struct hr_error *error);
 /* Counts an invalid row that is left out for `reason`. `line` is its line in the file. */
@@ -225,13 +225,13 @@ HR_API enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written
 HR_API enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, struct hr_notes *notes,
                                     struct hr_error *error);
 
-/* A synthetic workload: Poisson arrivals with a daily wave, log-normal run times, a table of GPU counts, and users with
-   Zipf popularity. */
+/* A number of GPUs of synthetic jobs, with its frequency. */
 struct hr_gpu_count {
   uint32_t gpus;
   double weight; /* relative weight */
 };
-/* The parameters of a synthetic workload. */
+/* The parameters of a synthetic workload: Poisson arrivals with a daily wave, log-normal run times, a table of GPU
+   counts, and users with Zipf popularity. */
 struct hr_generator {
   uint64_t count, seed;          /* count: number of jobs */
   double load;                   /* mean number of GPUs requested / GPUs of the cluster */
@@ -308,8 +308,8 @@ struct hr_workload_spec {
      the series of each job; HR_NONE: no series, with factor 1; NULL: all jobs are in series 0. */
   const uint32_t *series;
   const double *factors; /* factors[series * n_positions + position], at least 0, multiplied with `growth`; NULL: 1 */
-  uint32_t n_series,
-      n_positions; /* dimensions of `factors`; n_positions is at least the number of positions of the workload */
+  /* dimensions of `factors`; n_positions is at least the number of positions of the workload */
+  uint32_t n_series, n_positions;
 };
 /* Sets the defaults: no blocks, growth 1, the length of the trace and no factors, which is the trace as recorded. */
 HR_API void hr_workload_spec_init(struct hr_workload_spec *spec);

@@ -29,7 +29,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   return HR_OK;
 }
 
-/* The smallest key starts first: minus the wait for jobs that have waited too long, else the limit. */
+/* Jobs start in the order of ascending keys. Key: minus the wait if it exceeds the patience, otherwise the limit. */
 static int64_t key(const struct patience *p, const struct hr_view *view, hr_job job) {
   int64_t waited_us = view->now_us - view->jobs->submit_us[job.id];
   return waited_us > p->patience_us ? -waited_us : hr_trace_limit_us(view->jobs, job);

@@ -61,9 +61,9 @@ HR_API struct hr_observer hr_history_observer(struct hr_history *history);
    records were lost during the run. */
 HR_API enum hr_status hr_history_close(struct hr_history *history, const struct hr_result *result);
 
-/* The records of the history; the arrays belong to the history. hr_history_attempts returns the number of attempts,
-   which are sorted by start. hr_history_slices returns the n_slices slices of an attempt. hr_history_changes returns
-   the number of changes of nodes, which are sorted by time. */
+/* The records of the history; the arrays belong to the history. hr_history_attempts sets `*attempts` to the
+   attempts, sorted by start, and returns their number. hr_history_slices returns the n_slices slices of an attempt.
+   hr_history_changes sets `*changes` to the changes of nodes, sorted by time, and returns their number. */
 HR_API size_t hr_history_attempts(const struct hr_history *history, const struct hr_attempt **attempts);
 HR_API const struct hr_slice *hr_history_slices(const struct hr_history *history, const struct hr_attempt *attempt);
 HR_API size_t hr_history_changes(const struct hr_history *history, const struct hr_node_change **changes);
@@ -112,9 +112,9 @@ struct hr_export {
 };
 
 /* Writes the run as trace events in JSON (the "JSON Object Format" of Chrome's Trace Event Format), which Perfetto
-   displays. A pool is a process. A node is a set of threads, one for each concurrent job. An attempt is a slice. There
-   are counters of jobs and GPUs, and instant events for nodes and rejections. Times are in microseconds. `path` "-" is
-   standard output. */
+   displays. A pool is a process. A node is a set of threads, one for each concurrent job. An attempt is a slice of the
+   trace. There are counters of jobs and GPUs, and instant events for nodes and rejections. Times are in microseconds.
+   `path` "-" is standard output. */
 HR_API enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error);
 
 /* ---- Metrics ---- */
@@ -127,6 +127,7 @@ struct hr_gpu_watts {
   double idle_w, tdp_w;
 };
 
+/* The options of hr_openmetrics_write. */
 struct hr_openmetrics_config {
   /* time between samples; 0: 5 minutes, or more if the file would have more than about 500,000 samples */
   int64_t step_us;

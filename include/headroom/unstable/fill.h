@@ -33,7 +33,8 @@ struct hr_fill_config {
   struct hr_progress progress;
 };
 
-/* The state at the first pod with which the requested GPUs reach a whole per cent of the cluster's GPUs. */
+/* The results for a whole per cent of requested GPUs: the state after the first pod with which all pods so far have
+   requested at least that share of the cluster's GPUs. */
 struct hr_fill_row {
   double alloc_pct; /* GPUs allocated, in per cent of the cluster's GPUs */
   double frag_pct;  /* sum of F (headroom/unstable/fragmentation.h) over nodes, in per cent of the cluster's GPUs */

@@ -119,6 +119,8 @@ struct hr_forecast_span {
   double confidence, half_life_weeks; /* half_life_weeks: of the damped trend; NAN: no trend */
 };
 
+/* hr_forecast_span returns the extent of a forecast. hr_forecast_item returns a series, or the total for the number
+   n_series. Strings belong to the forecast. */
 HR_API struct hr_forecast_span hr_forecast_span(const struct hr_forecast *forecast);
 HR_API struct hr_forecast_item hr_forecast_item(const struct hr_forecast *forecast, uint32_t series);
 /* Returns the GPU hours of a week of the trace. */

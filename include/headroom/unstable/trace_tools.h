@@ -43,6 +43,7 @@ struct hr_cut_spec {
 };
 /* Sets the defaults: all jobs are selected. */
 HR_API void hr_cut_spec_init(struct hr_cut_spec *spec);
+/* Creates a trace of the selected jobs. */
 HR_API enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec,
                                        struct hr_trace **made, struct hr_error *error);
 /* Parses a time into `*us`, microseconds from the first submit of the trace. "36h", "2d", "90" (seconds) and "1d12h"
@@ -117,13 +118,14 @@ struct hr_tenant_merge {
 /* The parameters of merging. */
 struct hr_merge_spec {
   enum hr_align align;
-  /* [n_traces]: distinct prefixes of ids, separated by `/`. NULL: no prefixes; the ids of all traces must then be
-     distinct. */
+  /* [n_traces]: distinct labels of the traces. Each id gets the label of its trace and `/` as prefix. NULL: no
+     prefixes; the ids of all traces must then be distinct. */
   const char *const *labels;
-  bool tells_tenants;                    /* the labels are also prefixes of tenants and users */
+  bool tells_tenants;                    /* tenants and users get the prefixes, too */
   const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge, by their names with prefixes */
   size_t n_tenants;
 };
+/* Creates a trace of the jobs of all traces. */
 HR_API enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n_traces,
                                          const struct hr_merge_spec *spec, struct hr_trace **made,
                                          struct hr_error *error);
@@ -180,6 +182,7 @@ struct hr_trace_size {
   double gpu_hours; /* sum of GPUs, or shares of GPUs, x run time */
   int64_t span_us;  /* from the first to the last submit */
 };
+/* Returns the size of a trace. */
 HR_API struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace);
 
 /* An input file of a transformation. */

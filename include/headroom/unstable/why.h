@@ -62,13 +62,12 @@ HR_API struct hr_observer hr_waits_observer(struct hr_waits *waits);
    a wait was lost during the run. */
 HR_API enum hr_status hr_waits_close(struct hr_waits *waits, const struct hr_result *result);
 
-/* The results, which belong to `waits`. hr_waits_all returns the number of all waits, sorted by (job, time).
-   hr_waits_of returns the number of waits of a job, sorted by time. hr_waits_parts returns the n_parts parts of a
-   wait. */
+/* The results, which belong to `waits`. hr_waits_all sets `*all` to all waits, sorted by (job, time), and returns their
+   number. hr_waits_of does so for the waits of one job. hr_waits_parts returns the n_parts parts of a wait. */
 HR_API size_t hr_waits_all(const struct hr_waits *waits, const struct hr_wait **all);
 HR_API size_t hr_waits_of(const struct hr_waits *waits, hr_job job, const struct hr_wait **all);
 HR_API const struct hr_wait_part *hr_waits_parts(const struct hr_waits *waits, const struct hr_wait *wait);
-/* Returns the number of segments of a watched job, sorted by time; 0 for other jobs. */
+/* Sets `*segments` to the segments of a watched job, sorted by time, and returns their number; 0 for other jobs. */
 HR_API size_t hr_waits_segments(const struct hr_waits *waits, hr_job job, const struct hr_wait_segment **segments);
 
 /* ---- Explanations of waits and of the life of a job ---- */
