@@ -75,17 +75,14 @@ struct hr_wait_reason {
 
 struct hr_view;
 /* Asks why a waiting job does not start: the policy if it explains, otherwise the engine, which recognises lack of
-   room (hr_view_lacks). HR_WAIT_REASON_POLICY if neither knows; HR_WAIT_REASON_NONE if the job does not wait. Only
+   room. HR_WAIT_REASON_POLICY if neither knows; HR_WAIT_REASON_NONE if the job does not wait. Only
    observers may call this, after a pass (on_instant). Changes nothing. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 /* The abilities that the policy declared, HR_POLICY_PREEMPTS and others. Only observers may call this. */
 HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
-/* For policies that explain their decisions: whether no placement exists for the job under any placement rule. If
-   so, sets the reason: capacity, booting (nodes that would suffice are booting) or fragments. Costs a few bit scans
-   per pool in counted allocation; in per-GPU allocation, a look at each node, for one task of the job. */
-HR_API bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
-/* As hr_view_lacks, for a job that is known to have no placement; does not look at nodes. */
+/* For policies that explain their decisions: sets the reason of a job that is known to have no placement: capacity,
+   booting (nodes that would suffice are booting) or fragments. Does not look at nodes. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 
 #define HR_POLICY_ABI 3u
