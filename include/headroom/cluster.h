@@ -246,13 +246,12 @@ struct hr_mig_spec {
   uint8_t *layout_of_gpu; /* [gpus_per_node], initially; NULL with HR_MIG_ON_DEMAND */
   int64_t lead_us;        /* time to change the layout of a GPU, or to create an instance on demand */
 };
-/* Creates settings with a copy of the type and no layouts. NULL if memory is exhausted. */
+/* Creates settings with a copy of the type and no layouts; hr_pool_sharing_finish frees them with their pool. NULL if
+   memory is exhausted. */
 HR_API struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_mig_mode mode);
 /* Adds a layout with a copy of the name, unless an equal layout exists; `*number` is its index. HR_NO_MEMORY. */
 HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
                                       uint32_t *number);
-/* Frees settings with their layouts. NULL is accepted. */
-HR_API void hr_mig_spec_destroy(struct hr_mig_spec *spec);
 
 struct hr_pool_spec {
   char *name;
@@ -304,7 +303,7 @@ struct hr_cluster_spec {
    interference, pairs, MIG settings. HR_NO_MEMORY. */
 HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
                                           struct hr_error *error);
-/* Frees the interference, pairs and MIG settings of a pool. */
+/* Frees the interference, pairs and MIG settings with their layouts of a pool. */
 HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
 /* Frees all pools and node_order; the description is empty afterwards. */
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);

@@ -63,10 +63,6 @@ HR_API void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct h
 HR_API enum hr_status hr_mig_profile_parse(const struct hr_mig_type *type, const char *text, uint32_t *profile,
                                            struct hr_error *error);
 
-/* The smallest profile with at least that much memory and that many sevenths of the compute slices, without media
-   engines; HR_NONE if none exists. Of equal memory slices, the one with fewer compute slices is smaller. */
-HR_API uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint32_t compute_sevenths);
-
 /* ---- One GPU ---- */
 
 /* The set of starts at which an instance of the profile can be created now; 0: no room. */
@@ -74,19 +70,19 @@ HR_API uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mi
 
 /* The milli-GPUs of an instance: those of its compute slices, counted from its start, so that all seven together are
    the whole GPU (142 or 143 each). */
-HR_API uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start);
+static inline uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start) {
+  uint32_t slices = type->compute_slices, end = start + type->profiles[profile].compute_slices;
+  return end * 1000 / slices - start * 1000 / slices;
+}
 
 /* The number of instances of the profile that could be created now, if no others were. */
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
-/* The room for each profile of the set `wanted` (bit p: profile p; HR_MIG_ALL: all) as one number: of two states of
-   a type, the greater number has room for more instances of the largest such profile for which their room differs. */
-#define HR_MIG_ALL UINT32_MAX
-HR_API uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted);
-
-/* The start that leaves the greatest hr_mig_outlook, the lowest of equal ones; HR_NONE: no room. Profiles that no
+/* The start that leaves the most room (hr_mig_room) for profiles of the set `wanted` (bit p: profile p; HR_MIG_ALL:
+   all): for the largest one for which the room differs. The lowest of equal ones; HR_NONE: no room. Profiles that no
    job uses should not be in `wanted`: leaving room for them costs room for others. See docs/reference/sharing.md for
    reasons and figures. */
+#define HR_MIG_ALL UINT32_MAX
 HR_API uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                                   uint32_t wanted);
 
@@ -123,9 +119,6 @@ HR_API const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_m
 HR_API enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *text, struct hr_mig_gpu *gpu,
                                     struct hr_error *error);
 
-/* Places `count[p]` instances of each profile p on an empty GPU. False if no arrangement has room. */
-HR_API bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu);
-
 /*
  * Group `number` (from 0) of those among which Volcano's dynamic MIG chooses for a GPU without instances, and which the
  * GPU retains until it has none again (docs/design/dynamic-mig.md: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g): for each number
@@ -133,16 +126,6 @@ HR_API bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], 
  * remainder. False if there are fewer groups.
  */
 HR_API bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig_gpu *gpu);
-
-/* ---- All states ---- */
-
-/* Whether no instance can be created. */
-HR_API bool hr_mig_is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu);
-
-/* Calls `visit` (may be NULL) for each set of instances, with their starts, that can exist on a GPU, in a fixed
-   order. Returns their number. */
-HR_API uint64_t hr_mig_each_state(const struct hr_mig_type *type,
-                                  void (*visit)(void *context, const struct hr_mig_gpu *gpu), void *context);
 
 #ifdef __cplusplus
 }

@@ -204,14 +204,11 @@ HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t g
 /* The number of nodes with exactly `gpus` free GPUs. */
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
 
-/* Groups of consecutive nodes; the last group may be smaller. The engine maintains groups for the tiers that jobs
-   must be in (hr_cluster_locality): racks and zones that are smaller than their pool. */
-struct hr_group_index;
-/* The groups of that many nodes; NULL if the engine does not maintain them. */
-HR_API const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group);
-/* The group with the least room among those that a gang fits, on empty nodes and one more for its remainder; the
-   first of equal ones; HR_NONE if it fits in none. Takes a few bit scans. */
-HR_API uint32_t hr_group_index_tightest(const struct hr_group_index *groups, uint32_t gpus);
+/* Of the groups of `nodes_per_group` consecutive nodes (the last one may be smaller), the one with the least room among
+   those that a gang fits, on empty nodes and one more for its remainder; the first of equal ones. HR_NONE if it fits in
+   none, or if the engine does not maintain such groups: it does for the tiers that jobs must be in
+   (hr_cluster_locality), racks and zones that are smaller than their pool. Takes a few bit scans. */
+HR_API uint32_t hr_free_index_group(const struct hr_free_index *index, uint32_t nodes_per_group, uint32_t gpus);
 
 struct hr_cluster;
 /* The description of the cluster, without jobs. */

@@ -117,8 +117,8 @@ struct hr_free_index {
 
 /* Adds an index of groups of `nodes_per_group` consecutive nodes, unless it exists. In the arena; NULL if memory is
    exhausted. */
-struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_free_index *index,
-                                            uint32_t nodes_per_group);
+struct hr_group_index *hr__free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index,
+                                                 uint32_t nodes_per_group);
 /* Whether the group indices are consistent with the nodes. For checks. */
 bool hr__group_index_is_consistent(const struct hr_free_index *index);
 
