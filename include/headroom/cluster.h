@@ -133,7 +133,13 @@ HR_API struct hr_network_span hr_network_span_of(const struct hr_network_speeds 
                                                  enum hr_network network);
 /* The speed of a job on that many GPUs, in ppm: the row with the largest number of GPUs that is not larger; the
    first row if all are larger; 1,000,000 without rows. */
-HR_API uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span, uint32_t gpus);
+static inline uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span,
+                                           uint32_t gpus) {
+  if (span.count == 0) return 1000000;
+  uint32_t row = span.first;
+  while (row + 1 < span.first + span.count && speeds->rows[row + 1].gpus <= gpus) row++;
+  return speeds->rows[row].speed_ppm;
+}
 
 /*
  * ---- Quotas: tenants in a tree of cohorts ----
@@ -308,7 +314,12 @@ HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
 /* Frees all pools and node_order; the description is empty afterwards. */
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
 /* The number of GPUs of all pools. */
-HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);
+static inline uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
+  uint64_t gpus = 0;
+  for (uint32_t i = 0; i < spec->n_pools; i++) gpus += (uint64_t)spec->pools[i].nodes * spec->pools[i].gpus_per_node;
+  return gpus;
+}
+
 /* Whether the cluster needs per-GPU allocation: some pool with nodes shares its GPUs or has a topology within nodes,
    or `by_gpu` is set. */
 HR_API bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec);

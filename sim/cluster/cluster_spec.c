@@ -61,12 +61,6 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   *spec = (struct hr_cluster_spec){0};
 }
 
-uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
-  uint64_t gpus = 0;
-  for (uint32_t i = 0; i < spec->n_pools; i++) gpus += (uint64_t)spec->pools[i].nodes * spec->pools[i].gpus_per_node;
-  return gpus;
-}
-
 bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     const struct hr_pool_spec *pool = &spec->pools[i];
@@ -77,8 +71,6 @@ bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
 }
 
 /* ---- Tiers, networks and speeds by network ---- */
-
-enum { FULL_PPM = 1000000 };
 
 const char *hr_tier_name(enum hr_tier tier) {
   static const char *const names[] = {
@@ -127,13 +119,6 @@ struct hr_network_span hr_network_span_of(const struct hr_network_speeds *speeds
       best = (struct hr_network_span){i, 1};
   }
   return best;
-}
-
-uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span, uint32_t gpus) {
-  if (span.count == 0) return FULL_PPM;
-  uint32_t row = span.first;
-  while (row + 1 < span.first + span.count && speeds->rows[row + 1].gpus <= gpus) row++;
-  return speeds->rows[row].speed_ppm;
 }
 
 /* ---- Sharing ---- */

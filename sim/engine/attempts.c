@@ -2,7 +2,7 @@
 /*
  * Jobs that can be stopped before their end. An attempt has phases: it restarts (not the first attempt), works, and
  * writes a checkpoint from time to time; after a notice it may write one and leave. If its GPUs have too little memory,
- * it is killed before that and tries again later (sharing.c).
+ * it is killed before that and tries again later.
  *
  * The event heap has one entry for the end of a job's phase or of its work, except for jobs that write to a shared
  * storage, which the storage advances. Work is measured on the job's own clock, which stops during restarts

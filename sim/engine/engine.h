@@ -284,7 +284,8 @@ static inline void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
   engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
 }
 
-/* A job that was just placed begins to work or to restart, or is killed if its GPU memory is not available. */
+/* A job that was just placed begins to work or to restart, or is killed if its GPU memory is not available. The jobs on
+   its GPUs change their speed. */
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
 /* Handles a pending event of a job or of a pool's storage: the end of a phase, of a write, or of a policy's notice. */
 enum hr_status hr__attempts_advance(struct hr__engine *engine, struct hr__pending pending);
