@@ -8,24 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool begins_character(char byte) {
-  return ((unsigned char)byte & 0xc0) != 0x80;
-}
-
-size_t hr__width_of(const char *text, size_t bytes) {
-  size_t width = 0;
-  for (size_t i = 0; i < bytes; i++) width += begins_character(text[i]);
-  return width;
-}
-
 /* The number of bytes of the first `width` characters. */
 static size_t bytes_of(const char *text, size_t width) {
   size_t bytes = 0;
-  while (text[bytes] && (width > 0 || !begins_character(text[bytes]))) width -= begins_character(text[bytes++]);
+  while (text[bytes] && (width > 0 || !hr__begins_character(text[bytes]))) width -= hr__begins_character(text[bytes++]);
   return bytes;
 }
 
-char *hr__presentable(struct hr__console *console, const char *text) {
+/* A copy that is safe to print (hr__presentable). */
+static char *presentable(struct hr__console *console, const char *text) {
   char *copy = hr__utf8_copy(text);
   if (!copy) console->out_of_memory = true;
   for (unsigned char *at = (unsigned char *)copy; at && *at; at++) {
@@ -36,7 +27,7 @@ char *hr__presentable(struct hr__console *console, const char *text) {
 }
 
 char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end) {
-  char *copy = hr__presentable(console, text);
+  char *copy = presentable(console, text);
   if (!copy) return NULL;
   size_t length = strlen(copy), all = hr__width_of(copy, length);
   if (all <= width) return copy;
@@ -109,7 +100,7 @@ void hr__put_field(struct hr__console *console, const char *label, const char *f
   bool failed = vfprintf(stream, format, arguments) < 0;
   va_end(arguments);
   failed |= fclose(stream) != 0;
-  char *clean = failed ? NULL : hr__presentable(console, text);
+  char *clean = failed ? NULL : presentable(console, text);
   if (clean) {
     hr__put_label(console, label);
     print_wrapped(console, clean);
@@ -121,7 +112,7 @@ void hr__put_field(struct hr__console *console, const char *label, const char *f
 }
 
 void hr__markdown_text(struct hr__console *page, const char *text) {
-  char *clean = hr__presentable(page, text);
+  char *clean = presentable(page, text);
   for (const char *at = clean; at && *at; at++) {
     if (strchr("\\`*_|<>[]#~", *at)) fputc('\\', page->out);
     fputc(*at, page->out);

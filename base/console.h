@@ -30,14 +30,26 @@ static inline const char *hr__plain(const struct hr__console *console) {
   return console->colour ? "\033[0m" : "";
 }
 
+/* Whether a byte of a UTF-8 text is the first one of a character. */
+static inline bool hr__begins_character(char byte) {
+  return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
 /* The number of columns of the first `bytes` bytes of a UTF-8 text: one for each character. */
-size_t hr__width_of(const char *text, size_t bytes);
-/* A copy of a text from the input that is safe to print: valid UTF-8, with '?' for control characters. The caller
-   frees it. NULL if memory is exhausted, and then console->out_of_memory is set. */
-char *hr__presentable(struct hr__console *console, const char *text);
-/* As hr__presentable, cut to `width` columns (at least 3) with "..." at the end, or at the beginning if `keep_end`
-   is set. The caller frees the copy; NULL if memory is exhausted. */
+static inline size_t hr__width_of(const char *text, size_t bytes) {
+  size_t width = 0;
+  for (size_t i = 0; i < bytes; i++) width += hr__begins_character(text[i]);
+  return width;
+}
+
+/* A copy of a text from the input that is safe to print: valid UTF-8, with '?' for control characters; cut to `width`
+   columns (at least 3) with "..." at the end, or at the beginning if `keep_end` is set. The caller frees it. NULL if
+   memory is exhausted, and then console->out_of_memory is set. */
 char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end);
+/* As hr__fitted, of any width. */
+static inline char *hr__presentable(struct hr__console *console, const char *text) {
+  return hr__fitted(console, text, SIZE_MAX, false);
+}
 
 void hr__put_label(struct hr__console *console, const char *label);
 /* Prints a label and, in the column beside it, a text that is wrapped at word boundaries. */

@@ -234,10 +234,6 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
   return cannot_write(path, number, error);
 }
 
-void hr__output_write(struct hr__output_file *file, const char *bytes, size_t count) {
-  if (fwrite(bytes, 1, count, file->stream) < count && !file->failure) file->failure = errno;
-}
-
 /* Links a file without a name to its path. If the path exists, links it to a temporary name beside it, to be
    renamed. Returns whether that succeeded; errno is set if not. */
 static bool name_file(struct hr__output_file *file) {

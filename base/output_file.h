@@ -13,6 +13,7 @@
 
 #include "headroom/base.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +31,10 @@ struct hr__output_file {
 /* Opens a file for writing; `path` "-" is standard output. HR_BAD_INPUT or HR_IO_ERROR with the system's reason. */
 enum hr_status hr__output_open(struct hr__output_file *file, const char *path, struct hr_error *error);
 /* Writes bytes to the stream. An error is reported by the commit. */
-void hr__output_write(struct hr__output_file *file, const char *bytes, size_t count);
+static inline void hr__output_write(struct hr__output_file *file, const char *bytes, size_t count) {
+  if (fwrite(bytes, 1, count, file->stream) < count && !file->failure) file->failure = errno;
+}
+
 /* Flushes, checks for errors, syncs, closes and names the file. On failure nothing remains. */
 enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error);
 /* Closes and removes the file. Does nothing after a commit. */

@@ -17,7 +17,8 @@ static void philox_round(uint32_t counter[4], const uint32_t key[2]) {
   memcpy(counter, next, sizeof next);
 }
 
-void hr__philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+/* Encrypts the block `counter` under `key` into `out`. */
+static void philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
   uint32_t round_key[2] = {key[0], key[1]};
   memcpy(out, counter, 4 * sizeof *out);
   for (int round = 0; round < ROUNDS; round++) {
@@ -35,16 +36,11 @@ void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose 
 
 uint32_t hr__stream_next(struct hr__stream *stream) {
   if (stream->left == 0) {
-    hr__philox_block(stream->counter, stream->key, stream->block);
+    philox_block(stream->counter, stream->key, stream->block);
     stream->counter[0]++;
     stream->left = 4;
   }
   return stream->block[4 - stream->left--];
-}
-
-double hr__stream_uniform(struct hr__stream *stream) {
-  uint64_t high = hr__stream_next(stream) >> 5, low = hr__stream_next(stream) >> 6;
-  return ((double)(high << 26 | low) + 0.5) * 0x1p-53;
 }
 
 uint32_t hr__weighted_place(const double *sums, uint32_t n, double p) {
@@ -64,7 +60,7 @@ uint32_t hr_random_below(uint64_t seed, uint32_t stream, uint64_t number, uint32
   const uint32_t counter[4] = {(uint32_t)number, HR__PURPOSE_PLACEMENT, stream, (uint32_t)(number >> 32)};
   const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
   uint32_t word[4];
-  hr__philox_block(counter, key, word);
+  philox_block(counter, key, word);
   return (uint32_t)((uint64_t)word[0] * bound >> 32);
 }
 

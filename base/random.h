@@ -40,9 +40,6 @@ enum hr__purpose {
   HR__PURPOSE_JITTER = 40       /* submit times of copies; entity: the job; replication: the copy */
 };
 
-/* Encrypts the block `counter` under `key` into `out`. */
-void hr__philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
-
 struct hr__stream {
   uint32_t key[2], counter[4];
   uint32_t block[4];
@@ -59,7 +56,10 @@ static inline void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t l
 
 uint32_t hr__stream_next(struct hr__stream *stream);
 /* Uniform in (0, 1), 53 bits. */
-double hr__stream_uniform(struct hr__stream *stream);
+static inline double hr__stream_uniform(struct hr__stream *stream) {
+  uint64_t high = hr__stream_next(stream) >> 5, low = hr__stream_next(stream) >> 6;
+  return ((double)(high << 26 | low) + 0.5) * 0x1p-53;
+}
 
 /* Draws an index in 0 .. n - 1 with given weights: `sums` are the cumulative sums of the weights, n >= 1, and `p` is
    uniform in (0, 1). O(log n). */

@@ -24,11 +24,6 @@ static uint64_t magnitude_of(int64_t value) {
   return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
-char *hr__put_i64(char *at, int64_t value) {
-  if (value < 0) *at++ = '-';
-  return hr__put_u64(at, magnitude_of(value));
-}
-
 /* `unit` is 10^`digits`. Both are constants at each call, so the compiler replaces the divisions by multiplications. */
 static inline char *put_scaled(char *at, int64_t value, uint32_t unit, unsigned digits) {
   uint64_t magnitude = magnitude_of(value);
@@ -216,10 +211,4 @@ char *hr__utf8_copy(const char *text) {
   }
   *end = '\0';
   return copy;
-}
-
-static const char *const size_names[HR__SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
-
-const char *hr__size_name(uint32_t size) {
-  return size < HR__SIZES ? size_names[size] : NULL;
 }

@@ -13,7 +13,10 @@
 
 /* The hr__put functions write at `at`, without a NUL, and return the end of what they wrote. */
 char *hr__put_u64(char *at, uint64_t value);
-char *hr__put_i64(char *at, int64_t value);
+static inline char *hr__put_i64(char *at, int64_t value) {
+  if (value < 0) *at++ = '-';
+  return hr__put_u64(at, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
 /* A value in millionths or thousandths as a decimal: 1500000 millionths are "1.5". Trailing zeros are omitted. */
 char *hr__put_millionths(char *at, int64_t value);
 char *hr__put_thousandths(char *at, int64_t value);
@@ -75,6 +78,9 @@ static inline uint32_t hr__size_of(uint32_t gpus) {
   return doublings < HR__SIZES - 1 ? doublings : HR__SIZES - 1;
 }
 /* Returns the name of a size class, such as "2-4"; NULL if no class has that name. */
-const char *hr__size_name(uint32_t size);
+static inline const char *hr__size_name(uint32_t size) {
+  static const char *const names[HR__SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
+  return size < HR__SIZES ? names[size] : NULL;
+}
 
 #endif

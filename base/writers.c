@@ -16,12 +16,6 @@ enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_err
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
 }
 
-void hr__out_abandon(struct hr__out *out) {
-  hr__output_abandon(&out->file);
-  free(out->buffer);
-  out->buffer = NULL;
-}
-
 enum hr_status hr__out_commit(struct hr__out *out, struct hr_error *error) {
   if (out->out_of_memory) {
     hr__out_abandon(out);
@@ -43,10 +37,6 @@ void hr__out_bytes(struct hr__out *out, const char *bytes, size_t count) {
   }
 }
 
-void hr__out_text(struct hr__out *out, const char *text) {
-  hr__out_bytes(out, text, strlen(text));
-}
-
 enum hr_status hr__csv_open(struct hr__csv_out *csv, const char *path, const char *header, struct hr_error *error) {
   *csv = (struct hr__csv_out){0};
   enum hr_status status = hr__out_open(&csv->out, path, error);
@@ -54,14 +44,6 @@ enum hr_status hr__csv_open(struct hr__csv_out *csv, const char *path, const cha
   hr__out_text(&csv->out, header);
   hr__out_byte(&csv->out, '\n');
   return HR_OK;
-}
-
-void hr__csv_slice(struct hr__csv_out *csv, bool first, uint32_t node, uint32_t gpu_milli) {
-  char *at = hr__out_room(&csv->out, 2 * HR__NUMBER_BYTES);
-  if (!first) *at++ = '|';
-  at = hr__put_u64(at, node);
-  *at++ = ':';
-  hr__out_to(&csv->out, hr__put_thousandths(at, gpu_milli));
 }
 
 static void put_quoted(struct hr__csv_out *csv, const char *text) {

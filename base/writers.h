@@ -12,6 +12,9 @@
 #include "base/output_file.h"
 #include "base/text.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { HR__OUT_BYTES = 1 << 18 };
 
 struct hr__out {
@@ -26,7 +29,12 @@ enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_err
 /* Writes the rest of the buffer and commits the file. On failure nothing remains. */
 enum hr_status hr__out_commit(struct hr__out *out, struct hr_error *error);
 /* Discards the file. Does nothing after a commit. */
-void hr__out_abandon(struct hr__out *out);
+static inline void hr__out_abandon(struct hr__out *out) {
+  hr__output_abandon(&out->file);
+  free(out->buffer);
+  out->buffer = NULL;
+}
+
 /* Writes the buffer and empties it. */
 static inline void hr__out_drain(struct hr__out *out) {
   hr__output_write(&out->file, out->buffer, out->used);
@@ -68,7 +76,10 @@ static inline void hr__out_milli(struct hr__out *out, uint64_t value) {
 }
 
 void hr__out_bytes(struct hr__out *out, const char *bytes, size_t count);
-void hr__out_text(struct hr__out *out, const char *text);
+static inline void hr__out_text(struct hr__out *out, const char *text) {
+  hr__out_bytes(out, text, strlen(text));
+}
+
 /* A JSON string with its quotes. Bytes that are not UTF-8 are read as Latin-1. */
 void hr__out_json_text(struct hr__out *out, const char *text);
 
@@ -92,7 +103,7 @@ static inline void hr__csv_abandon(struct hr__csv_out *csv) {
   hr__out_abandon(&csv->out);
 }
 
-/* Begins a field; its text is appended with hr__csv_part and hr__csv_slice. */
+/* Begins a field; its text is appended with hr__csv_part. */
 static inline void hr__csv_begin_field(struct hr__csv_out *csv) {
   if (csv->within_row) hr__out_byte(&csv->out, ',');
   csv->within_row = true;
@@ -148,8 +159,5 @@ void hr__csv_text(struct hr__csv_out *csv, const char *text);
 static inline void hr__csv_part(struct hr__csv_out *csv, const char *text) {
   hr__out_text(&csv->out, text);
 }
-
-/* Appends "NODE:GPUS" to the current field, after a '|' unless it is the first slice. */
-void hr__csv_slice(struct hr__csv_out *csv, bool first, uint32_t node, uint32_t gpu_milli);
 
 #endif

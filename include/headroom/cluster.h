@@ -138,7 +138,13 @@ HR_API struct hr_network_span hr_network_span_of(const struct hr_network_speeds 
 /* Returns the speed of a job on `gpus` GPUs, in ppm. Among the rows of `span` with at most `gpus` GPUs, the row with
    the most GPUs applies. If all rows have more GPUs, the first row applies. Returns 1,000,000 if the span has no rows.
  */
-HR_API uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span, uint32_t gpus);
+static inline uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span,
+                                           uint32_t gpus) {
+  if (span.count == 0) return 1000000;
+  uint32_t row = span.first;
+  while (row + 1 < span.first + span.count && speeds->rows[row + 1].gpus <= gpus) row++;
+  return speeds->rows[row].speed_ppm;
+}
 
 /*
  * ---- Quotas: tenants in a tree of cohorts ----
@@ -271,8 +277,6 @@ HR_API struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, en
    are copied. Returns HR_NO_MEMORY if memory is exhausted. */
 HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
                                       uint32_t *number);
-/* Frees settings with their layouts. NULL is accepted. */
-HR_API void hr_mig_spec_destroy(struct hr_mig_spec *spec);
 
 /* A pool. Arrays and strings are from malloc. */
 struct hr_pool_spec {
@@ -335,7 +339,12 @@ HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
 /* Frees all pools and node_order. The description is empty afterwards. */
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
 /* Returns the number of GPUs of all pools. */
-HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);
+static inline uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
+  uint64_t gpus = 0;
+  for (uint32_t i = 0; i < spec->n_pools; i++) gpus += (uint64_t)spec->pools[i].nodes * spec->pools[i].gpus_per_node;
+  return gpus;
+}
+
 /* Whether the cluster needs per-GPU allocation: a pool with nodes shares its GPUs or has a topology within nodes, or
    `by_gpu` is set. */
 HR_API bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec);

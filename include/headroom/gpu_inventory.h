@@ -151,11 +151,18 @@ HR_API uint32_t hr_pool_max_tasks(const struct hr_cluster_spec *spec, hr_pool po
 
 /* Returns the maximum GPU memory of a task in the pool: with MPS in equal parts, the memory of a part. HR_NONE: no
    limit. */
-HR_API uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec);
+static inline uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
+  bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
+  return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
+}
 
 /* Returns the milli-GPUs that every task takes of each GPU in the pool: 1000 if GPUs are not shared, the equal part if
    GPUs are divided into equal parts. 0: a task takes the share that it requests, or the share of its MIG instance. */
-HR_API uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec);
+static inline uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
+  bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
+  return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
+}
 
 /* Returns the MIG settings of the node; NULL if its GPUs are not partitioned. */
 static inline const struct hr_mig_spec *hr_gpu_inventory_mig(const struct hr_gpu_inventory *inventory, hr_node node) {
@@ -184,7 +191,11 @@ static inline uint32_t hr_gpu_inventory_cpu_milli(const struct hr_gpu_inventory 
                            (uint64_t)request->gpus * hr_gpu_inventory_milli(inventory, request, node));
 }
 /* Returns the milli-CPUs that a task takes on a node of the pool. */
-HR_API uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request);
+static inline uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
+  return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
+}
 
 /* Returns the number of GPUs of the node without tasks. */
 HR_API uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node);

@@ -71,11 +71,6 @@ HR_API void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct h
 HR_API enum hr_status hr_mig_profile_parse(const struct hr_mig_type *type, const char *text, uint32_t *profile,
                                            struct hr_error *error);
 
-/* Returns the smallest profile without media engines that has at least `mem_mib` of memory and at least
-   `compute_sevenths` / 7 of the compute slices of the GPU; HR_NONE if no profile does. The smallest profile is the one
-   with the fewest memory slices; of profiles with equally many, the one with the fewest compute slices. */
-HR_API uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint32_t compute_sevenths);
-
 /* ---- One GPU ---- */
 
 /* Returns the set of starts at which an instance of the profile can be created now; 0 if none. */
@@ -83,20 +78,20 @@ HR_API uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mi
 
 /* Returns the milli-GPUs of an instance, which are those of its compute slices. The slices are counted from `start`,
    and rounding is chosen such that all seven slices together are 1000 milli-GPUs (142 or 143 each). */
-HR_API uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start);
+static inline uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start) {
+  uint32_t slices = type->compute_slices, end = start + type->profiles[profile].compute_slices;
+  return end * 1000 / slices - start * 1000 / slices;
+}
 
 /* Returns how many instances of the profile can be created now, if no other instances are created. */
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
-/* Returns one number for the room (hr_mig_room) for all profiles of the set `wanted`: bit p stands for profile p;
-   HR_MIG_ALL are all profiles. Two states of one GPU type are compared by their numbers. Take the largest wanted
-   profile for which the states have different room: the state with the greater number has more room for it. */
+/* Returns the start for an instance of the profile that leaves the most room (hr_mig_room) for other profiles; HR_NONE
+   if no instance can be created. Only profiles of the set `wanted` count: bit p stands for profile p; HR_MIG_ALL are all
+   profiles. Two starts are compared by the largest wanted profile for which they leave different room; of equal starts,
+   the lowest is returned. Exclude profiles that no job uses from `wanted`, because room that is left for them reduces
+   the room for others. docs/reference/sharing.md gives reasons and figures. */
 #define HR_MIG_ALL UINT32_MAX
-HR_API uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted);
-
-/* Returns the start for an instance of the profile that leaves the greatest hr_mig_outlook; of equal ones, the lowest
-   start; HR_NONE if no instance can be created. Exclude profiles that no job uses from `wanted`, because room that is
-   left for them reduces the room for others. docs/reference/sharing.md gives reasons and figures. */
 HR_API uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                                   uint32_t wanted);
 
@@ -135,10 +130,6 @@ HR_API const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_m
 HR_API enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *text, struct hr_mig_gpu *gpu,
                                     struct hr_error *error);
 
-/* Creates a state with `count[p]` instances of each profile p. Returns false if no arrangement of these instances
-   exists. */
-HR_API bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu);
-
 /*
  * Creates a group of instances as Volcano's dynamic MIG does (docs/design/dynamic-mig.md). Volcano selects one of the
  * groups for a GPU without instances: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g. The GPU retains its group until it has no
@@ -147,16 +138,6 @@ HR_API bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], 
  * without media engines, and the smallest profile in the remainder. Returns false if there is no group of that number.
  */
 HR_API bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig_gpu *gpu);
-
-/* ---- All states ---- */
-
-/* Whether no further instance can be created. */
-HR_API bool hr_mig_is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu);
-
-/* Calls `visit` for each set of instances (profiles with starts) that can exist on a GPU, in a fixed order. Returns the
-   number of these sets. `visit` may be NULL; `context` is passed to it. */
-HR_API uint64_t hr_mig_each_state(const struct hr_mig_type *type,
-                                  void (*visit)(void *context, const struct hr_mig_gpu *gpu), void *context);
 
 #ifdef __cplusplus
 }

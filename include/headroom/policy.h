@@ -86,13 +86,8 @@ HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct h
 /* Returns the abilities that the policy declared: HR_POLICY_PREEMPTS and others. Only observers may call this. */
 HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
-/* For `explain` functions of policies: returns whether the job cannot be placed on the free capacity under any
-   placement rule. If so, sets the reason in `*wait` to capacity, booting (nodes that would suffice are booting) or
-   fragments. `free_milli` and `asked_milli` of `*wait` must be set, as the engine does before it calls `explain`. In
-   counted allocation the cost is a few bit scans per pool. In per-GPU allocation each node is checked for one task of
-   the job. */
-HR_API bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
-/* Sets the reason as hr_view_lacks does, for a job that is known to have no placement. Does not check nodes. */
+/* For `explain` functions of policies, for a job that is known to have no placement: sets the reason in `*wait` to
+   capacity, booting (nodes that would suffice are booting) or fragments. Does not check nodes. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 
 /* The version of this interface. Headroom refuses policies that were compiled for another version. */
@@ -222,16 +217,13 @@ HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t g
 /* The number of nodes with exactly `gpus` free GPUs. */
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
 
-/* The groups of a pool's nodes for one tier. Each group has the same number of consecutive nodes; the last group may be
-   smaller. The engine maintains groups for racks and zones, if jobs of the trace require these tiers
-   (hr_cluster_locality) and the groups are smaller than the pool. */
-struct hr_group_index;
-/* Returns the groups with that many nodes each; NULL if the engine does not maintain them. */
-HR_API const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group);
-/* Returns the number of the group with the least room for gangs among the groups with room for `gpus` GPUs; of equal
-   groups, the first. HR_NONE if no group has enough room. The room of a group is the maximum size of a gang that fits:
-   the GPUs of all nodes without jobs plus the free GPUs of one more node. Takes a few bit scans. */
-HR_API uint32_t hr_group_index_tightest(const struct hr_group_index *groups, uint32_t gpus);
+/* The nodes of each pool are divided into groups of `nodes_per_group` consecutive nodes; the last group may be smaller.
+   Returns the number of the group with the least room for gangs among the groups with room for `gpus` GPUs; of equal
+   groups, the first. The room of a group is the maximum size of a gang that fits: the GPUs of all nodes without jobs
+   plus the free GPUs of one more node. Returns HR_NONE if no group has enough room, or if the engine does not maintain
+   such groups. The engine maintains groups for racks and zones, if jobs of the trace require these tiers
+   (hr_cluster_locality) and the groups are smaller than the pool. Takes a few bit scans. */
+HR_API uint32_t hr_free_index_group(const struct hr_free_index *index, uint32_t nodes_per_group, uint32_t gpus);
 
 /* The state of the cluster. The functions below read it. */
 struct hr_cluster;

@@ -134,7 +134,12 @@ HR_API enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_r
 HR_API void hr_result_destroy(struct hr_result *result);
 
 /* Returns the time at which a job completed; HR_NEVER_US if the job did not complete. */
-HR_API int64_t hr_result_end_us(const struct hr_result *result, hr_job job);
+static inline int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
+  if (result->accounting) return result->accounting[job.id].end_us;
+  if (result->ended_us) return result->ended_us[job.id];
+  if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
+  return result->start_us[job.id] + result->trace->work_us[job.id];
+}
 /* Returns the final state of a job: "completed", "rejected", "unfinished" (waiting or running at the end) or
    "unsubmitted" (its submit is after the horizon). */
 HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job job);

@@ -58,12 +58,6 @@ static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_e
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-static bool is_barred_from_spot(const struct hr__fill_input *input, uint32_t job) {
-  const struct hr_trace *trace = input->trace;
-  if (trace->flags && trace->flags[job] & HR_JOB_NOT_INTERRUPTIBLE) return true;
-  return input->scenario->classes[trace->class_ ? trace->class_[job] : HR_CLASS_UNKNOWN].no_spot;
-}
-
 /* Accept classes are those of a simulation. */
 static bool find_requests(struct hr__fill_input *input) {
   const struct hr_scenario *scenario = input->scenario;
@@ -74,10 +68,9 @@ static bool find_requests(struct hr__fill_input *input) {
   uint32_t *class_ = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *class_);
   if (!speeds || !accepts || !class_ ||
       hr__speeds_init(speeds, arena, scenario->speeds, &scenario->cluster, trace) != HR_OK ||
-      hr__accepts_init(accepts, arena, &scenario->cluster, trace, speeds) != HR_OK)
+      hr__accepts_init(accepts, arena, &scenario->cluster, trace, scenario->classes, speeds) != HR_OK)
     return false;
-  for (uint32_t i = 0; i < trace->n_jobs; i++)
-    class_[i] = hr__accepts_class(accepts, trace, (hr_job){i}, is_barred_from_spot(input, i));
+  for (uint32_t i = 0; i < trace->n_jobs; i++) class_[i] = hr__accepts_class(accepts, (hr_job){i});
   input->acceptance = (struct hr_acceptance){accepts->classes.row, accepts->classes.count, accepts->classes.n_pools};
   input->requests = hr_requests_create(arena, trace, class_, NULL, &scenario->cluster);
   if (input->requests) input->typical = hr_typical_pods_create(arena, input->requests);

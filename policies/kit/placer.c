@@ -202,7 +202,7 @@ static bool place_in_group(struct hr_placer *placer, hr_pool pool, uint32_t n_no
                            struct hr_placement *placement) {
   const struct hr_free_index *index = placer->index[pool.id];
   if (n_nodes >= hr_free_index_nodes(index)) return place_on_nodes(placer, &placer->present, pool, gpus, placement);
-  uint32_t group = hr_group_index_tightest(hr_free_index_groups(index, n_nodes), gpus);
+  uint32_t group = hr_free_index_group(index, n_nodes, gpus);
   if (group == HR_NONE) return false;
   struct placer_range range = {group * n_nodes, group * n_nodes, (group + 1) * n_nodes};
   return place_in_range(placer, index, pool, range, gpus, placement);

@@ -195,6 +195,15 @@ static void put_facts(struct jobs_out *out, hr_job job) {
   hr__csv_text(&out->csv, trace->outcome ? hr_outcome_name((enum hr_outcome)trace->outcome[job.id]) : NULL);
 }
 
+/* Appends "NODE:GPUS" to the current field, after a '|' unless it is the first slice. */
+static void put_slice(struct hr__csv_out *csv, bool first, uint32_t node, uint32_t gpu_milli) {
+  char *at = hr__out_room(&csv->out, 2 * HR__NUMBER_BYTES);
+  if (!first) *at++ = '|';
+  at = hr__put_u64(at, node);
+  *at++ = ':';
+  hr__out_to(&csv->out, hr__put_thousandths(at, gpu_milli));
+}
+
 static void put_placement(struct jobs_out *out, const struct hr_placement *placement) {
   hr__csv_text(&out->csv, out->cluster->pools[placement->pool.id].name);
   hr__csv_begin_field(&out->csv);
@@ -203,7 +212,7 @@ static void put_placement(struct jobs_out *out, const struct hr_placement *place
     bool is_first = i == 0;
     for (; i < placement->n_slices && placement->slices[i].node.id == node; i++)
       gpu_milli += placement->slices[i].gpu_milli;
-    hr__csv_slice(&out->csv, is_first, node, gpu_milli);
+    put_slice(&out->csv, is_first, node, gpu_milli);
   }
 }
 

@@ -185,8 +185,13 @@ static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_sp
 
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
                                 const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
-                                const struct hr__speed_table *speeds) {
+                                const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds) {
+  accepts->trace = trace;
+  accepts->job_classes = job_classes;
   accepts->speeds = speeds;
+  accepts->has_spot = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    accepts->has_spot = accepts->has_spot || cluster->pools[i].market.market == HR_MARKET_SPOT;
   if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists, gpu_trait) !=
           HR_OK ||
       sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
@@ -224,17 +229,26 @@ static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr
   return accepts->set_of_memory[below];
 }
 
-uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred) {
+/* A job that must not be interrupted, or that is of a class that must not use spot capacity. */
+static bool is_barred(const struct hr__accepts *accepts, hr_job job) {
+  const struct hr_trace *trace = accepts->trace;
+  const struct hr_class_spec *classes = accepts->job_classes;
+  if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return true;
+  return classes && classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].no_spot;
+}
+
+uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
+  const struct hr_trace *trace = accepts->trace;
   return *class_at(accepts, (struct accepts_choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
                                                     .regions = set_of(accepts->set_of_regions, trace->regions, job),
                                                     .class_ = set_of_class(accepts, trace, job),
                                                     .speeds = speed_set_of(accepts, job),
                                                     .memory = memory_set_of(accepts, trace, job),
-                                                    .barred = barred});
+                                                    .barred = accepts->has_spot && is_barred(accepts, job)});
 }
 
-enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job,
-                                   uint32_t class_, uint32_t pool) {
+enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool) {
+  const struct hr_trace *trace = accepts->trace;
   if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool) ||
       !sets_have(&accepts->by_speed, speed_set_of(accepts, job), pool))
     return HR_REASON_NO_GPU_TYPE;

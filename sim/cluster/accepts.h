@@ -25,6 +25,9 @@ struct hr__accepts {
   uint32_t *memory_mib;    /* distinct GPU memories of pools, ascending */
   uint32_t *set_of_memory; /* [n_memories + 1]: of jobs that need more than the first k memories */
   uint32_t n_memories;
+  const struct hr_trace *trace;
+  const struct hr_class_spec *job_classes; /* may be NULL */
+  bool has_spot;
   const struct hr__speed_table *speeds;
   struct hr__pool_sets by_speed; /* set 0: all pools */
   uint32_t *set_of_rows;         /* [rows + 1] of the table of speeds */
@@ -34,13 +37,14 @@ struct hr__accepts {
   uint32_t *class_of;
 };
 
-/* Initializes the classes in the arena. Fails with HR_NO_MEMORY only. */
+/* Initializes the classes in the arena. `trace`, `job_classes` (may be NULL) and `speeds` must outlive them. Fails with
+   HR_NO_MEMORY only. */
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
                                 const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
-                                const struct hr__speed_table *speeds);
+                                const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds);
 
-/* The accept class of a job; `barred`: the job must not use spot capacity. */
-uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred);
+/* The accept class of a job. In a streamed run only for jobs whose row of speeds was found (hr__speeds_find_row). */
+uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job);
 
 static inline bool hr__accepts_pool(const struct hr__accepts *accepts, uint32_t class_, uint32_t pool) {
   return accepts->classes.row[(size_t)class_ * accepts->classes.n_pools + pool];
@@ -48,7 +52,6 @@ static inline bool hr__accepts_pool(const struct hr__accepts *accepts, uint32_t 
 
 /* Why a job of accept class `class_` does not accept the pool. The first that applies of: GPU type, memory, region,
    job class, spot. HR_REASON_NONE if it accepts the pool. */
-enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job,
-                                   uint32_t class_, uint32_t pool);
+enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool);
 
 #endif

@@ -54,7 +54,6 @@ static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *are
   pool->n_in[HR_NODE_UP] = spec->nodes;
   pool->index = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
   cluster->n_nodes += spec->nodes;
-  cluster->has_spot = cluster->has_spot || spec->market.market == HR_MARKET_SPOT;
   if (!pool->index || (pool_comes_and_goes(spec) && init_elastic(pool, arena) != HR_OK)) return HR_NO_MEMORY;
   cluster->total_milli += pool->total_milli;
   cluster->free_milli += pool->free_milli;
@@ -94,7 +93,7 @@ static enum hr_status create_requests(struct hr_cluster *cluster, struct hr_aren
       uint32_t gpus = cluster->pools[i].spec->gpus_per_node;
       if (hr_cluster_accepts(cluster, class_, (hr_pool){i}) && gpus > max_gpus[class_]) max_gpus[class_] = gpus;
     }
-  cluster->requests = hr__requests_create(arena, cluster, cluster->trace, max_gpus);
+  cluster->requests = hr__requests_create(arena, &cluster->accepts, max_gpus, cluster->spec);
   return cluster->requests ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -119,14 +118,10 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
     if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
   while (cluster->n_nodes > 0 && spec->pools[cluster->first_pool.id].nodes == 0) cluster->first_pool.id++;
   if (init_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
-  enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
+  enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, classes, speeds);
   if (status == HR_OK) status = create_inventory(cluster, arena, spec);
   if (status != HR_OK) return status;
   return hr__locality_init(cluster, arena);
-}
-
-void hr__cluster_submit(const struct hr_cluster *cluster, hr_job job) {
-  if (cluster->accepts.speeds->table) hr__speeds_find_row(cluster->accepts.speeds, cluster->trace, job);
 }
 
 /* ---- Queries ---- */
@@ -185,15 +180,8 @@ const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster *clust
   return cluster->pools[pool.id].index;
 }
 
-/* A job that must not be interrupted, or that is of a class that must not use spot capacity. */
-static bool is_barred(const struct hr_cluster *cluster, hr_job job) {
-  const struct hr_trace *trace = cluster->trace;
-  if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return true;
-  return cluster->classes && cluster->classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].no_spot;
-}
-
 uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job) {
-  return hr__accepts_class(&cluster->accepts, cluster->trace, job, cluster->has_spot && is_barred(cluster, job));
+  return hr__accepts_class(&cluster->accepts, job);
 }
 
 bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool) {
@@ -487,7 +475,7 @@ enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job j
   enum hr_reason nearest = HR_REASON_NO_GPU_TYPE;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     if (!is_relevant(cluster, i)) continue;
-    enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, cluster->trace, job, accept_class, i);
+    enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, job, accept_class, i);
     enum hr_reason refusal = refuse_empty(cluster, (hr_pool){i}, job, request);
     if (reason == HR_REASON_NONE && refusal == HR_REASON_NONE) return HR_REASON_NONE;
     if (nearness(reason) > nearness(HR_REASON_TOO_LARGE) && refusal != HR_REASON_NONE) reason = refusal;

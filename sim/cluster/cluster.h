@@ -45,7 +45,6 @@ struct hr_cluster {
   struct hr__node *nodes;    /* [n_nodes]; NULL if no node comes and goes */
   const struct hr_trace *trace;
   const struct hr_class_spec *classes; /* may be NULL */
-  bool has_spot;
   struct hr__accepts accepts;
   struct hr_gpu_inventory *inventory; /* NULL in counted allocation */
   struct hr_requests *requests;       /* NULL in counted allocation */
@@ -63,9 +62,6 @@ static inline uint32_t hr__cluster_whole_gpus(const struct hr_cluster *cluster, 
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
                                 const struct hr__speed_table *speeds);
-
-/* Must be called at the submission of a job if the run is streamed; in other runs all jobs are known at the start. */
-void hr__cluster_submit(const struct hr_cluster *cluster, hr_job job);
 
 /* Allocates a placement to a job. Returns NULL, or the rule that the placement breaks; then nothing is allocated. */
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
@@ -95,10 +91,10 @@ hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node);
 
 /* ---- requests.c ---- */
 
-/* As hr_requests_create, with the accept classes of the cluster and its trace. In a streamed run jobs are counted
-   here, but the request of each job is recorded at its submission. */
-struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                        const struct hr_trace *trace, const uint32_t *max_gpus);
+/* As hr_requests_create, for the jobs of the accept classes, which must outlive the result. In a streamed run jobs are
+   counted here, but the request of each job is recorded at its submission. */
+struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr__accepts *accepts,
+                                        const uint32_t *max_gpus, const struct hr_cluster_spec *cluster);
 /* Records the request of a job that is submitted, in a streamed run. */
 void hr__requests_submit(const struct hr_requests *requests, hr_job job);
 
@@ -121,8 +117,8 @@ struct hr_free_index {
 
 /* Adds an index of groups of `nodes_per_group` consecutive nodes, unless it exists. In the arena; NULL if memory is
    exhausted. */
-struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_free_index *index,
-                                            uint32_t nodes_per_group);
+struct hr_group_index *hr__free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index,
+                                                 uint32_t nodes_per_group);
 /* Whether the group indices are consistent with the nodes. For checks. */
 bool hr__group_index_is_consistent(const struct hr_free_index *index);
 

@@ -3,8 +3,6 @@
 
 #include "headroom/cluster.h"
 
-#include "headroom/gpu_inventory.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,6 +26,17 @@ enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr
   return HR_OK;
 }
 
+/* NULL is accepted. */
+static void destroy_mig(struct hr_mig_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_layouts; i++) free(spec->layouts[i].name);
+  free(spec->layouts);
+  free(spec->layout_of_gpu);
+  free((void *)(uintptr_t)spec->type.gpu);
+  free((void *)(uintptr_t)spec->type.profiles);
+  free(spec);
+}
+
 void hr_pool_sharing_finish(struct hr_pool_spec *pool) {
   for (uint32_t i = 0; i < pool->n_pairs; i++) {
     free(pool->pairs[i].model);
@@ -35,7 +44,7 @@ void hr_pool_sharing_finish(struct hr_pool_spec *pool) {
   }
   free(pool->pairs);
   free(pool->interference);
-  hr_mig_spec_destroy(pool->mig);
+  destroy_mig(pool->mig);
 }
 
 void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
@@ -52,12 +61,6 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   *spec = (struct hr_cluster_spec){0};
 }
 
-uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
-  uint64_t gpus = 0;
-  for (uint32_t i = 0; i < spec->n_pools; i++) gpus += (uint64_t)spec->pools[i].nodes * spec->pools[i].gpus_per_node;
-  return gpus;
-}
-
 bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     const struct hr_pool_spec *pool = &spec->pools[i];
@@ -68,8 +71,6 @@ bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
 }
 
 /* ---- Tiers, networks and speeds by network ---- */
-
-enum { FULL_PPM = 1000000 };
 
 const char *hr_tier_name(enum hr_tier tier) {
   static const char *const names[] = {
@@ -120,13 +121,6 @@ struct hr_network_span hr_network_span_of(const struct hr_network_speeds *speeds
   return best;
 }
 
-uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span, uint32_t gpus) {
-  if (span.count == 0) return FULL_PPM;
-  uint32_t row = span.first;
-  while (row + 1 < span.first + span.count && speeds->rows[row + 1].gpus <= gpus) row++;
-  return speeds->rows[row].speed_ppm;
-}
-
 /* ---- Sharing ---- */
 
 const char *hr_sharing_name(enum hr_sharing sharing) {
@@ -145,23 +139,6 @@ const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
 #undef MEMORY_TEXT
   };
   return names[memory];
-}
-
-uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
-  if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
-  bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
-  return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
-}
-
-uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
-  bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
-  return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
-}
-
-uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
-  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
-  if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
-  return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
 }
 
 /* ---- MIG settings of a pool ---- */
@@ -195,7 +172,7 @@ struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_m
   spec->type.gpu = strdup(type->gpu);
   spec->type.profiles = copy_profiles(type);
   if (spec->type.gpu && spec->type.profiles) return spec;
-  hr_mig_spec_destroy(spec);
+  destroy_mig(spec);
   return NULL;
 }
 
@@ -216,16 +193,6 @@ enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const
     if (gpu->at[start]) layout.starts[gpu->at[start] - 1] = (uint8_t)(layout.starts[gpu->at[start] - 1] | 1U << start);
   layouts[spec->n_layouts++] = layout;
   return HR_OK;
-}
-
-void hr_mig_spec_destroy(struct hr_mig_spec *spec) {
-  if (!spec) return;
-  for (uint32_t i = 0; i < spec->n_layouts; i++) free(spec->layouts[i].name);
-  free(spec->layouts);
-  free(spec->layout_of_gpu);
-  free((void *)(uintptr_t)spec->type.gpu);
-  free((void *)(uintptr_t)spec->type.profiles);
-  free(spec);
 }
 
 void hr_quota_spec_destroy(struct hr_quota_spec *spec) {

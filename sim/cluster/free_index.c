@@ -94,8 +94,8 @@ static uint32_t room_of(const struct hr_group_index *groups, uint32_t group) {
   return count[size] * size + rest;
 }
 
-struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_free_index *index,
-                                            uint32_t nodes_per_group) {
+struct hr_group_index *hr__free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index,
+                                                 uint32_t nodes_per_group) {
   for (struct hr_group_index *each = index->groups; each; each = each->next)
     if (each->nodes_per_group == nodes_per_group) return each;
   struct hr_group_index *groups = hr_arena_alloc(arena, sizeof *groups);
@@ -146,14 +146,10 @@ bool hr__group_index_is_consistent(const struct hr_free_index *index) {
   return true;
 }
 
-const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group) {
+uint32_t hr_free_index_group(const struct hr_free_index *index, uint32_t nodes_per_group, uint32_t gpus) {
   const struct hr_group_index *groups = index->groups;
   while (groups && groups->nodes_per_group != nodes_per_group) groups = groups->next;
-  return groups;
-}
-
-uint32_t hr_group_index_tightest(const struct hr_group_index *groups, uint32_t gpus) {
-  if (gpus > hr_free_index_gpus_per_node(groups->by_room)) return HR_NONE;
+  if (!groups || gpus > hr_free_index_gpus_per_node(groups->by_room)) return HR_NONE;
   uint32_t room = hr_free_index_lowest(groups->by_room, gpus);
   return room == HR_NONE ? HR_NONE : hr_free_index_node(groups->by_room, room, 0);
 }

@@ -49,16 +49,6 @@ void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct hr_mig_p
   }
 }
 
-/* Profiles are sorted, so the last one that is large enough is the smallest. */
-uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint32_t compute_sevenths) {
-  for (uint32_t i = type->n_profiles; i-- > 0;) {
-    const struct hr_mig_profile *profile = &type->profiles[i];
-    uint64_t wanted = (uint64_t)compute_sevenths * type->compute_slices;
-    if (!profile->media && profile->mem_mib >= mem_mib && profile->compute_slices * 7U >= wanted) return i;
-  }
-  return HR_NONE;
-}
-
 /* ---- One GPU ---- */
 
 /* The memory slices of an instance. */
@@ -94,16 +84,13 @@ uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gp
   return apart < max ? apart : max;
 }
 
-uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted) {
+/* The room for each profile of the set `wanted` as one number: of two states of a type, the greater number has room for
+   more instances of the largest such profile for which their room differs. */
+static uint64_t outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted) {
   uint64_t room = 0;
   for (uint32_t i = 0; i < type->n_profiles; i++)
     room = room << ROOM_BITS | (wanted >> i & 1 ? hr_mig_room(type, gpu, i) : 0);
   return room;
-}
-
-uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start) {
-  uint32_t slices = type->compute_slices, end = start + type->profiles[profile].compute_slices;
-  return end * 1000 / slices - start * 1000 / slices;
 }
 
 static void put(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t profile, uint32_t start) {
@@ -122,7 +109,7 @@ uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_g
     struct hr_mig_gpu after = *gpu;
     uint32_t start = (uint32_t)__builtin_ctz(starts);
     put(type, &after, profile, start);
-    uint64_t room = hr_mig_outlook(type, &after, wanted);
+    uint64_t room = outlook(type, &after, wanted);
     if (best != HR_NONE && room <= best_room) continue;
     best = start;
     best_room = room;
@@ -157,41 +144,6 @@ const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_mig_gpu 
                              (unsigned)start);
   }
   return text;
-}
-
-/* ---- All states ---- */
-
-bool hr_mig_is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu) {
-  for (uint32_t i = 0; i < type->n_profiles; i++)
-    if (hr_mig_starts(type, gpu, i)) return false;
-  return true;
-}
-
-struct mig_walk {
-  const struct hr_mig_type *type;
-  void (*visit)(void *context, const struct hr_mig_gpu *gpu);
-  void *context;
-};
-
-/* Visits all states with instances at `start` or after it, in addition to those in `gpu`. Removing an instance never
-   makes the others invalid, so all states are reached. */
-static uint64_t walk_from(const struct mig_walk *walk, const struct hr_mig_gpu *gpu, uint32_t start) {
-  if (start == walk->type->memory_slices) {
-    if (walk->visit) walk->visit(walk->context, gpu);
-    return 1;
-  }
-  uint64_t count = walk_from(walk, gpu, start + 1);
-  for (uint32_t i = 0; i < walk->type->n_profiles; i++) {
-    struct hr_mig_gpu with = *gpu;
-    if (hr_mig_create(walk->type, &with, i, start)) count += walk_from(walk, &with, start + 1);
-  }
-  return count;
-}
-
-uint64_t hr_mig_each_state(const struct hr_mig_type *type, void (*visit)(void *context, const struct hr_mig_gpu *gpu),
-                           void *context) {
-  const struct mig_walk walk = {type, visit, context};
-  return walk_from(&walk, &(struct hr_mig_gpu){0}, 0);
 }
 
 /* ---- Profile names: as in nvidia-smi and Kubernetes ---- */
@@ -315,7 +267,8 @@ static struct mig_demand demand_of(const struct hr_mig_type *type, const uint8_t
   return demand;
 }
 
-bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu) {
+/* Places `count[p]` instances of each profile p on an empty GPU. False if no arrangement has room. */
+static bool place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu) {
   struct mig_demand demand = demand_of(type, count);
   uint8_t left[HR_MIG_PROFILES];
   *gpu = (struct hr_mig_gpu){0};
@@ -346,17 +299,24 @@ static uint32_t profile_of_group(const struct hr_mig_type *type, uint32_t number
   return HR_NONE;
 }
 
+/* The smallest profile without media engines: profiles are sorted, so the last one. */
+static uint32_t smallest_plain(const struct hr_mig_type *type) {
+  uint32_t profile = type->n_profiles;
+  while (profile-- > 0 && type->profiles[profile].media) continue;
+  return profile;
+}
+
 static void fill_with(const struct hr_mig_type *type, uint32_t profile, struct hr_mig_gpu *gpu) {
   for (uint32_t start; (start = hr_mig_best_start(type, gpu, profile, HR_MIG_ALL)) != HR_NONE;)
     hr_mig_create(type, gpu, profile, start);
 }
 
 bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig_gpu *gpu) {
-  uint32_t profile = profile_of_group(type, number), smallest = hr_mig_smallest(type, 0, 0);
+  uint32_t profile = profile_of_group(type, number);
   *gpu = (struct hr_mig_gpu){0};
   if (profile == HR_NONE) return false;
   fill_with(type, profile, gpu);
-  fill_with(type, smallest, gpu);
+  fill_with(type, smallest_plain(type), gpu);
   return true;
 }
 
@@ -425,7 +385,7 @@ static enum hr_status count_items(const struct hr_mig_type *type, const char *te
 
 static enum hr_status place_or_fail(const struct hr_mig_type *type, const char *text, const uint8_t count[],
                                     struct hr_mig_gpu *gpu, struct hr_error *error) {
-  if (hr_mig_place(type, count, gpu)) return HR_OK;
+  if (place(type, count, gpu)) return HR_OK;
   struct mig_demand demand = demand_of(type, count);
   *gpu = (struct hr_mig_gpu){0};
   if (demand.compute > type->compute_slices || demand.memory > type->memory_slices)

@@ -61,13 +61,13 @@ static void split(struct hr_request *request, uint32_t max_gpus) {
 /* The data needed to derive the request of a job. */
 struct requests_reader {
   const struct hr_trace *trace;
-  const struct hr_cluster *cluster; /* NULL: accept classes are given in `accept_class` */
+  const struct hr__accepts *accepts; /* NULL: accept classes are given in `accept_class` */
   const uint32_t *accept_class, *max_gpus;
   struct mig_needs mig;
 };
 
 static uint32_t class_of(const struct requests_reader *reader, hr_job job) {
-  if (reader->cluster) return hr_cluster_accept_class(reader->cluster, job);
+  if (reader->accepts) return hr__accepts_class(reader->accepts, job);
   return reader->accept_class ? reader->accept_class[job.id] : 0;
 }
 
@@ -152,9 +152,9 @@ static uint32_t find(struct hr__request_reader *self, hr_job job) {
 static bool count_jobs(struct hr_requests *requests) {
   struct hr__request_reader *self = requests->reader;
   struct hr_arena *arena = self->table.arena;
-  const struct hr_cluster *cluster = self->reader.cluster;
+  const struct hr__accepts *accepts = self->reader.accepts;
   for (uint32_t job = 0; job < self->reader.trace->n_jobs; job++) {
-    if (hr__arena_is_streamed(arena) && cluster) hr__cluster_submit(cluster, (hr_job){job});
+    if (hr__arena_is_streamed(arena) && accepts) hr__speeds_find_row(accepts->speeds, accepts->trace, (hr_job){job});
     uint32_t number = find(self, (hr_job){job});
     if (number == HR_NONE) return false;
     requests->jobs[number]++;
@@ -189,10 +189,10 @@ struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_t
   return make(arena, &reader, cluster);
 }
 
-struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                        const struct hr_trace *trace, const uint32_t *max_gpus) {
-  const struct requests_reader reader = {.trace = trace, .cluster = cluster, .max_gpus = max_gpus};
-  return make(arena, &reader, hr_cluster_spec_of(cluster));
+struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr__accepts *accepts,
+                                        const uint32_t *max_gpus, const struct hr_cluster_spec *cluster) {
+  const struct requests_reader reader = {.trace = accepts->trace, .accepts = accepts, .max_gpus = max_gpus};
+  return make(arena, &reader, cluster);
 }
 
 /* The meaning of a profile name in the pools. */

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Rows of a table of speeds are sorted by model and, for each model, by GPUs. The rows of a model are looked up once
- * per model of the trace, not per job. Conversion between work and time uses 128 bits: work is rounded down and time
- * up, so the time for an amount of work never ends before that work is complete.
+ * per model of the trace, not per job.
  */
 
 #include "sim/cluster/speeds.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_US (INT64_MAX / 2)
-
-__extension__ typedef unsigned __int128 wide;
 
 static struct hr__row_span rows_of(const struct hr_speeds *table, const char *model) {
   uint32_t low = 0, high = table->n_rows;
@@ -62,6 +57,7 @@ enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *
 }
 
 void hr__speeds_find_row(const struct hr__speed_table *speeds, const struct hr_trace *trace, hr_job job) {
+  if (!speeds->table) return;
   uint32_t model = trace->model ? trace->model[job.id] : HR_NONE, gpus = trace->gpus[job.id];
   struct hr__row_span span = model == HR_NONE ? (struct hr__row_span){0} : speeds->spans[model];
   speeds->row_of[job.id] = gpus ? row_for(speeds->table, span, gpus) : HR_NONE;
@@ -74,19 +70,6 @@ void hr_speeds_destroy(struct hr_speeds *speeds) {
   free(speeds->ppm);
   free(speeds->reference);
   free(speeds);
-}
-
-int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm) {
-  if (speed_ppm == HR__FULL_SPEED_PPM || work_us == 0) return work_us;
-  wide time_us = ((wide)(uint64_t)work_us * HR__FULL_SPEED_PPM - part + speed_ppm - 1) / speed_ppm;
-  return time_us < MAX_US ? (int64_t)time_us : MAX_US;
-}
-
-int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part) {
-  if (speed_ppm == HR__FULL_SPEED_PPM) return time_us;
-  wide work_ppm = (wide)(uint64_t)time_us * speed_ppm + *part, work_us = work_ppm / HR__FULL_SPEED_PPM;
-  *part = (uint32_t)(work_ppm % HR__FULL_SPEED_PPM);
-  return work_us < MAX_US ? (int64_t)work_us : MAX_US;
 }
 
 /* ---- Speeds by network ---- */
@@ -114,12 +97,4 @@ enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_ar
       network->spans[model * HR_N_NETWORKS + links] = hr_network_span_of(
           table, model < trace->models.count ? trace->models.text[model] : NULL, (enum hr_network)links);
   return HR_OK;
-}
-
-uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace, hr_job job,
-                         enum hr_network links) {
-  if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
-  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
-  size_t row = model == HR_NONE ? trace->models.count : model;
-  return hr_network_span_ppm(network->table, network->spans[row * HR_N_NETWORKS + links], trace->gpus[job.id]);
 }

@@ -10,6 +10,9 @@
 
 enum { HR__FULL_SPEED_PPM = 1000000 };
 
+#define HR__MAX_TIME_US (INT64_MAX / 2)
+__extension__ typedef unsigned __int128 hr__wide_us;
+
 struct hr__speed_table {
   const struct hr_speeds *table; /* NULL: every speed is 1 */
   uint32_t *row_of;              /* by job, in a streamed run from its submission on; NULL without a table */
@@ -36,11 +39,22 @@ static inline uint32_t hr__speed_ppm(const struct hr__speed_table *speeds, hr_jo
   return hr__speed_of_row(speeds->table, speeds->row_of[job.id], pool.id);
 }
 
-/* The time that work takes, rounded up, and the work completed in a time, rounded down; at most INT64_MAX / 2. For work
-   in progress: `part` is the completed fraction of the next microsecond of work, in millionths. hr__work_done_us
-   updates it, so that changes of speed lose no work. */
-int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm);
-int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part);
+/* The time that work takes, rounded up, and the work completed in a time, rounded down, so that the time for an amount
+   of work never ends before that work is complete; at most INT64_MAX / 2. Computed in 128 bits. For work in progress:
+   `part` is the completed fraction of the next microsecond of work, in millionths. hr__work_done_us updates it, so that
+   changes of speed lose no work. */
+static inline int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm) {
+  if (speed_ppm == HR__FULL_SPEED_PPM || work_us == 0) return work_us;
+  hr__wide_us time_us = ((hr__wide_us)(uint64_t)work_us * HR__FULL_SPEED_PPM - part + speed_ppm - 1) / speed_ppm;
+  return time_us < HR__MAX_TIME_US ? (int64_t)time_us : HR__MAX_TIME_US;
+}
+
+static inline int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part) {
+  if (speed_ppm == HR__FULL_SPEED_PPM) return time_us;
+  hr__wide_us work_ppm = (hr__wide_us)(uint64_t)time_us * speed_ppm + *part, work_us = work_ppm / HR__FULL_SPEED_PPM;
+  *part = (uint32_t)(work_ppm % HR__FULL_SPEED_PPM);
+  return work_us < HR__MAX_TIME_US ? (int64_t)work_us : HR__MAX_TIME_US;
+}
 
 /* The time that work takes, rounded up; at most INT64_MAX / 2. */
 static inline int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
@@ -69,7 +83,12 @@ enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_ar
                                 const struct hr_trace *trace);
 
 /* The speed of a job on links of this kind. */
-uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace, hr_job job,
-                         enum hr_network links);
+static inline uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace,
+                                       hr_job job, enum hr_network links) {
+  if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
+  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
+  size_t row = model == HR_NONE ? trace->models.count : model;
+  return hr_network_span_ppm(network->table, network->spans[row * HR_N_NETWORKS + links], trace->gpus[job.id]);
+}
 
 #endif

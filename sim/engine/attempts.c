@@ -2,7 +2,7 @@
 /*
  * Jobs that can be stopped before their end. An attempt has phases: it restarts (not the first attempt), works, and
  * writes a checkpoint from time to time; after a notice it may write one and leave. If its GPUs have too little memory,
- * it is killed before that and tries again later (sharing.c).
+ * it is killed before that and tries again later.
  *
  * The event heap has one entry for the end of a job's phase or of its work, except for jobs that write to a shared
  * storage, which the storage advances. Work is measured on the job's own clock, which stops during restarts
@@ -16,6 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Kubernetes' CrashLoopBackOff: 10 s, 20 s, 40 s, ..., at most 5 minutes (kubernetes.io, "Pod Lifecycle", "How Pods
+   handle problems with containers"). */
+#define FIRST_BACK_OFF_US (10 * HR_SECOND_US)
+#define MAX_BACK_OFF_US (300 * HR_SECOND_US)
+
 /*
  * ---- Storage ----
  *
@@ -26,23 +31,7 @@
  * on every machine.
  */
 
-__extension__ typedef unsigned __int128 wide;
-
 #define SERVICE_PER_MIB (UINT64_C(1000000) << 10)
-
-struct storage_writer {
-  wide mark;
-  hr_job job;
-};
-
-struct hr__storage {
-  uint64_t mib_s;
-  wide clock;
-  int64_t clock_us;               /* when the clock was last updated */
-  int64_t next_us;                /* when the first writer is done */
-  struct storage_writer *writers; /* sorted by (mark, job) */
-  uint32_t count, capacity;
-};
 
 static enum hr_status init_storage(struct hr__engine *engine) {
   engine->storage = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->storage);
@@ -52,43 +41,39 @@ static enum hr_status init_storage(struct hr__engine *engine) {
   return HR_OK;
 }
 
-void hr__storage_finish(struct hr__engine *engine) {
-  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) free(engine->storage[i].writers);
-}
-
 static void read_clock(struct hr__storage *storage, int64_t now_us) {
   if (storage->count)
-    storage->clock += ((wide)storage->mib_s << 10) * (uint64_t)(now_us - storage->clock_us) / storage->count;
+    storage->clock += ((hr__service)storage->mib_s << 10) * (uint64_t)(now_us - storage->clock_us) / storage->count;
   storage->clock_us = now_us;
 }
 
 /* The time until the clock has advanced by `service` with `count` writers. */
-static int64_t time_for(const struct hr__storage *storage, wide service, uint32_t count) {
-  wide rate = (wide)storage->mib_s << 10;
-  wide us = (service * count + rate - 1) / rate;
-  return us > (wide)HR_MAX_INPUT_US ? HR_MAX_INPUT_US : (int64_t)us;
+static int64_t time_for(const struct hr__storage *storage, hr__service service, uint32_t count) {
+  hr__service rate = (hr__service)storage->mib_s << 10;
+  hr__service us = (service * count + rate - 1) / rate;
+  return us > (hr__service)HR_MAX_INPUT_US ? HR_MAX_INPUT_US : (int64_t)us;
 }
 
 static enum hr_status schedule_first(struct hr__engine *engine, hr_pool pool) {
   struct hr__storage *storage = &engine->storage[pool.id];
   storage->next_us = HR_NEVER_US;
   if (!storage->count) return HR_OK;
-  wide mark = storage->writers[0].mark;
-  wide service = mark > storage->clock ? mark - storage->clock : 0;
+  hr__service mark = storage->writers[0].mark;
+  hr__service service = mark > storage->clock ? mark - storage->clock : 0;
   storage->next_us = engine->view.now_us + time_for(storage, service, storage->count);
   return hr__schedule(engine, storage->next_us, HR__PENDING_STORAGE, pool.id);
 }
 
 static int64_t forecast_write_us(const struct hr__engine *engine, hr_pool pool, uint64_t mib) {
   const struct hr__storage *storage = &engine->storage[pool.id];
-  return time_for(storage, (wide)mib * SERVICE_PER_MIB, storage->count + 1);
+  return time_for(storage, (hr__service)mib * SERVICE_PER_MIB, storage->count + 1);
 }
 
 static enum hr_status begin_write(struct hr__engine *engine, hr_pool pool, hr_job job, uint64_t mib) {
   struct hr__storage *storage = &engine->storage[pool.id];
   read_clock(storage, engine->view.now_us);
   if (!HR__ARRAY_HAS_ROOM(storage->writers, storage->count, storage->capacity)) return hr__out_of_memory(engine);
-  struct storage_writer writer = {storage->clock + (wide)mib * SERVICE_PER_MIB, job};
+  struct hr__storage_writer writer = {storage->clock + (hr__service)mib * SERVICE_PER_MIB, job};
   uint32_t at = storage->count++;
   for (; at > 0 && writer.mark < storage->writers[at - 1].mark; at--) storage->writers[at] = storage->writers[at - 1];
   storage->writers[at] = writer;
@@ -107,22 +92,6 @@ static enum hr_status cancel_write(struct hr__engine *engine, hr_pool pool, hr_j
   while (storage->writers[at].job.id != job.id) at++;
   take_out(storage, at);
   return schedule_first(engine, pool);
-}
-
-enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done) {
-  struct hr__storage *storage = &engine->storage[pool.id];
-  *done = (hr_job){HR_NONE};
-  if (!storage->count || storage->next_us != engine->view.now_us) return HR_OK;
-  read_clock(storage, engine->view.now_us);
-  *done = storage->writers[0].job;
-  take_out(storage, 0);
-  return schedule_first(engine, pool);
-}
-
-void hr__storage_each(const struct hr__engine *engine, hr_pool pool, void (*visit)(void *self, hr_job job),
-                      void *self) {
-  const struct hr__storage *storage = &engine->storage[pool.id];
-  for (uint32_t i = 0; i < storage->count; i++) visit(self, storage->writers[i].job);
 }
 
 /* ---- Checkpoints: settings of the job's class and the job's own columns ---- */
@@ -294,7 +263,8 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
                       job.id);
 }
 
-enum hr_status hr__attempt_set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
+/* Changes the speed of a running job from now on. Its completed work is kept exactly. */
+static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->speed_ppm == speed_ppm) return HR_OK;
   if (attempt->phase == HR__PHASE_WORKING) {
@@ -339,6 +309,44 @@ static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
   return work_on(engine, job);
 }
 
+static enum hr_status pace_node(struct hr__engine *engine, struct hr_slice slice) {
+  const struct hr__residents *residents = &engine->residents;
+  enum hr_status status = HR_OK;
+  for (uint32_t link = residents->first[slice.node.id]; link && status == HR_OK;
+       link = residents->links[link - 1].next) {
+    hr_job job = residents->links[link - 1].job;
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    if (!hr__placement_has_gpu(&placement, slice.node, slice.gpus)) continue;
+    status = set_speed(engine, job, hr__speed_now_ppm(engine, job, &placement));
+  }
+  return status;
+}
+
+/* A job has come to this placement or has left it: updates the speeds of the jobs on the same GPUs. */
+static enum hr_status neighbours_change(struct hr__engine *engine, const struct hr_placement *placement) {
+  enum hr_status status = HR_OK;
+  if (!engine->interferes || !hr__pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
+  for (uint32_t i = 0; i < placement->n_slices && status == HR_OK; i++)
+    if (placement->slices[i].gpus) status = pace_node(engine, placement->slices[i]);
+  return status;
+}
+
+/* Counts the kill of a job that got no memory, and schedules its next try. */
+static enum hr_status back_off(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  int64_t back_off_us = FIRST_BACK_OFF_US;
+  for (uint32_t i = 0; i < attempt->kills && back_off_us < MAX_BACK_OFF_US; i++) back_off_us *= 2;
+  if (back_off_us > MAX_BACK_OFF_US) back_off_us = MAX_BACK_OFF_US;
+  attempt->kills++;
+  attempt->retry_us = engine->view.now_us + back_off_us;
+  engine->claims.killed_us = engine->view.now_us;
+  engine->accounting[job.id].oom_kills++;
+  engine->pool_accounting[hr__allocation_placement(engine, job, &one).pool.id].oom_kills++;
+  return hr__schedule(engine, attempt->retry_us, HR__PENDING_PHASE, job.id);
+}
+
 /* A job that has its GPUs and their memory restarts or works. */
 static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
   int64_t restart_us = engine->attempt[job.id].restart_us;
@@ -350,13 +358,14 @@ static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
 static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  if (!hr__claims_take(engine, job, &placement)) return hr__claims_back_off(engine, job);
+  if (!hr__claims_take(engine, job, &placement)) return back_off(engine, job);
   engine->attempt[job.id].speed_ppm = hr__speed_now_ppm(engine, job, &placement);
   enum hr_status status = begin_execution(engine, job);
-  return status == HR_OK ? hr__neighbours_change(engine, &placement) : status;
+  return status == HR_OK ? neighbours_change(engine, &placement) : status;
 }
 
-enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job) {
+/* Ends the current phase of a running job and begins the next. */
+static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
   switch (engine->attempt[job.id].phase) {
   case HR__PHASE_RESTARTING:
     enter(engine, job, HR__PHASE_WORKING);
@@ -370,6 +379,17 @@ enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job) {
     break;
   }
   return finish_save(engine, job);
+}
+
+/* The first write to the storage of a pool completes, unless the pending entry is outdated. */
+static enum hr_status advance_storage(struct hr__engine *engine, hr_pool pool) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  if (!storage->count || storage->next_us != engine->view.now_us) return HR_OK;
+  read_clock(storage, engine->view.now_us);
+  hr_job done = storage->writers[0].job;
+  take_out(storage, 0);
+  enum hr_status status = schedule_first(engine, pool);
+  return status == HR_OK ? advance_phase(engine, done) : status;
 }
 
 /* ---- Start and end ---- */
@@ -392,6 +412,7 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   int64_t restart_us = engine->accounting[job.id].attempts++ ? class_spec_of(engine, job)->restart_us : 0;
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  if (engine->residents.first && hr__residents_add(engine, job, &placement) != HR_OK) return HR_NO_MEMORY;
   restart_us += hr__reconfiguration_us(engine, &placement);
   bool claimed = hr__claims_take(engine, job, &placement);
   *attempt = (struct hr__engine_attempt){.begun_us = engine->view.now_us,
@@ -403,7 +424,8 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
                                          .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
                                          .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
   if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
-  return claimed ? begin_execution(engine, job) : hr__claims_back_off(engine, job);
+  enum hr_status status = claimed ? begin_execution(engine, job) : back_off(engine, job);
+  return status == HR_OK ? neighbours_change(engine, &placement) : status;
 }
 
 static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
@@ -424,18 +446,26 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   accounting->held_us += engine->view.now_us - engine->attempt_us[job.id];
 }
 
-enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep) {
-  enum hr_status status = leave_storage(engine, job);
-  hr__claims_release(engine, job);
-  close_books(engine, job, keep);
-  hr__event_heap_remove_job(&engine->heap, job.id);
-  return status;
+/* The job is no longer on the nodes of its placement. */
+static enum hr_status leave_nodes(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  if (engine->residents.first) hr__residents_remove(engine, job, placement);
+  return neighbours_change(engine, placement);
 }
 
-void hr__attempt_end(struct hr__engine *engine, hr_job job) {
-  hr__claims_release(engine, job);
+enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                                bool keep) {
+  enum hr_status status = leave_storage(engine, job);
+  hr__claims_release(engine, job, placement);
+  close_books(engine, job, keep);
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  return status == HR_OK ? leave_nodes(engine, job, placement) : status;
+}
+
+enum hr_status hr__attempt_end(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  hr__claims_release(engine, job, placement);
   close_books(engine, job, true);
   engine->accounting[job.id].end_us = engine->view.now_us;
+  return leave_nodes(engine, job, placement);
 }
 
 void hr__attempts_settle(struct hr__engine *engine) {
@@ -449,19 +479,16 @@ void hr__attempts_settle(struct hr__engine *engine) {
 
 static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason, bool keep) {
   struct hr_slice one;
-  enum hr_status status = hr__attempt_stop(engine, job, keep);
-  if (status != HR_OK) return status;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_release(&engine->cluster, &placement, job);
-  if (engine->residents.first) hr__residents_remove(engine, job, &placement);
+  enum hr_status status = hr__attempt_stop(engine, job, &placement, keep);
+  if (status != HR_OK) return status;
   engine->view.allocated_milli -= gpu_milli;
   engine->view.n_running--;
   engine->view.n_waiting++;
   engine->state[job.id] = HR_JOB_WAITING;
   if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
-  status = hr__neighbours_change(engine, &placement);
-  if (status != HR_OK) return status;
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);
   hr__allocation_free(engine, job);
@@ -518,10 +545,17 @@ enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job j
 
 /* Does nothing if the job has left or ended, or if a later notice replaced this one. The state of a finished job may
    have been reclaimed; then it is not running either. */
-enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job) {
+static enum hr_status evict(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;
   return interrupt(engine, job, HR_REASON_PREEMPTED, attempt->evict_keeps || hr__attempt_keeps_all(engine, job));
+}
+
+enum hr_status hr__attempts_advance(struct hr__engine *engine, struct hr__pending pending) {
+  uint32_t entity = hr__pending_entity(pending);
+  if (hr__pending_kind(pending) == HR__PENDING_STORAGE) return advance_storage(engine, (hr_pool){entity});
+  if (hr__pending_kind(pending) == HR__PENDING_EVICT) return evict(engine, (hr_job){entity});
+  return advance_phase(engine, (hr_job){entity});
 }
 
 /* ---- Queries of policies ---- */
@@ -545,8 +579,4 @@ int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   if (attempt->begun_us != engine->attempt_us[job.id]) return engine->kept_us[job.id];
   uint32_t part;
   return progress_us(engine, job, &part);
-}
-
-uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool) {
-  return hr__speed_ppm(&hr__engine_of(view)->speeds, job, pool);
 }

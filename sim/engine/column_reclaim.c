@@ -112,12 +112,6 @@ enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
   return HR_OK;
 }
 
-enum hr_status hr__column_reclaim_check(const struct hr__engine *engine) {
-  if (!engine->config->check) return HR_OK;
-  return hr_fail(engine->error, HR_BAD_INPUT,
-                 "--check cannot be combined with a streamed run, which forgets finished jobs");
-}
-
 /* Reading one page of a mapped file also maps the pages around it that are in memory: 64 KiB, the default of Linux's
    fault_around_bytes. */
 enum { FAULT_AROUND_BYTES = 1 << 16 };
@@ -147,22 +141,6 @@ static void release_block(const struct hr__column_reclaim *reclaim, uint32_t blo
   }
 }
 
-static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
-  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.min_ppm), engine->network.min_ppm);
-  return hr__time_for_us(time_us, engine->interference_ppm);
-}
-
-void hr__column_reclaim_submit(struct hr__engine *engine, hr_job job) {
-  engine->start_us[job.id] = HR_NEVER_US;
-  hr__cluster_submit(&engine->cluster, job);
-  if (engine->cluster.requests) hr__requests_submit(engine->cluster.requests, job);
-  if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
-  if (!engine->attempt) return;
-  hr__attempt_submit(engine, job);
-  int64_t longest_us = max_run_us(engine, engine->trace->work_us[job.id]);
-  if (longest_us > engine->longest_us) engine->longest_us = longest_us;
-}
-
 void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job) {
   if (!reclaim->unfinished) return;
   uint32_t block = job.id / reclaim->block_jobs;
@@ -175,29 +153,6 @@ uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint3
   if (reclaim->unfinished[block]) return from;
   while (block < n_blocks && reclaim->unfinished[block] == 0) block++;
   return block * reclaim->block_jobs;
-}
-
-static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *totals) {
-  const int64_t *deadline_us = engine->trace->deadline_us;
-  if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) totals->missed_deadlines += deadline_us[job] < engine->last_us;
-  if (!engine->accounting) return;
-  const struct hr_job_accounting *accounting = &engine->accounting[job];
-  totals->oom_kills += accounting->oom_kills;
-  totals->oom_jobs += accounting->oom_kills > 0;
-  totals->milli_us.kept += accounting->milli_us.kept;
-  totals->milli_us.lost += accounting->milli_us.lost;
-  totals->milli_us.saving += accounting->milli_us.saving;
-  totals->milli_us.restarting += accounting->milli_us.restarting;
-}
-
-struct hr_unfinished_totals hr__column_reclaim_unfinished(const struct hr__engine *engine) {
-  const struct hr__column_reclaim *reclaim = &engine->reclaim;
-  struct hr_unfinished_totals totals = {0};
-  for (uint32_t job = hr__column_reclaim_skip(reclaim, 0); job < engine->cursor;
-       job = hr__column_reclaim_skip(reclaim, job + 1))
-    if (engine->state[job] == HR_JOB_WAITING || engine->state[job] == HR_JOB_RUNNING)
-      add_unfinished(engine, job, &totals);
-  return totals;
 }
 
 void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim) {

@@ -15,6 +15,9 @@
 #include "sim/engine/events.h"
 #include "sim/market/market.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
 /* The placement of a running job in compact form. A single slice, by far the most common case, needs no block of the
    slice store. */
 struct hr__allocation_ref {
@@ -97,8 +100,19 @@ struct hr__engine_attempt {
   enum hr__phase phase;
 };
 
-/* Writers of checkpoints to the storage of a pool (attempts.c). */
-struct hr__storage;
+/* The storage of a pool (attempts.c). Service is counted in units of 2^-10 MiB x microseconds per second. */
+__extension__ typedef unsigned __int128 hr__service;
+struct hr__storage {
+  uint64_t mib_s;
+  hr__service clock; /* the service that each writer has received so far */
+  int64_t clock_us;  /* when the clock was last updated */
+  int64_t next_us;   /* when the first writer is done */
+  struct hr__storage_writer {
+    hr__service mark;
+    hr_job job;
+  } * writers; /* of checkpoints; sorted by (mark, job) */
+  uint32_t count, capacity;
+};
 
 /* The known speeds of pairs of models that share a GPU, sorted by (model, other model). */
 struct hr__pair_table {
@@ -227,19 +241,33 @@ struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr
 /* Frees the stored slices of a job that has left its placement. */
 void hr__allocation_free(struct hr__engine *engine, hr_job job);
 
-/* ---- run.c ---- */
+/* Adds a job to the lists of its nodes, or removes it. */
+enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+
+/* ---- Memory ---- */
 /* Allocates a zeroed per-job column of the result: from malloc, or from the arena if the run is streamed. NULL if
    memory is exhausted. */
-void *hr__result_column(struct hr__engine *engine, size_t width);
+static inline void *hr__result_column(struct hr__engine *engine, size_t width) {
+  if (engine->config->stream) return hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, width);
+  return calloc((size_t)engine->trace->n_jobs + 1, width);
+}
 
 /* Sets the error of the run and returns HR_NO_MEMORY. */
-enum hr_status hr__out_of_memory(const struct hr__engine *engine);
+static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) {
+  return hr_fail(engine->error, HR_NO_MEMORY, "out of memory for %" PRIu32 " jobs", engine->trace->n_jobs);
+}
+
+/* ---- events.c ---- */
 /* Adds the event to the digest and notifies the observers. */
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
-/* Adds the event to the digest and notifies observers and policy. Fails if the policy does. */
-enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event);
-/* Notifies only the policy, of an event that the observers have already seen. */
+/* Notifies only the policy, of an event that the observers have already seen. Fails if the policy does. */
 enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event);
+/* Adds the event to the digest and notifies observers and policy. Fails if the policy does. */
+static inline enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
+  hr__notify_observers(engine, event);
+  return hr__notify_policy(engine, event);
+}
 /* Schedules an event. HR_NO_MEMORY. */
 static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind,
                                           uint32_t entity) {
@@ -256,36 +284,27 @@ static inline void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
   engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
 }
 
-/* Changes the speed of a running job from now on. Its completed work is kept exactly. */
-enum hr_status hr__attempt_set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
-/* A job that was just placed begins to work or to restart, or is killed if its GPU memory is not available. */
+/* A job that was just placed begins to work or to restart, or is killed if its GPU memory is not available. The jobs on
+   its GPUs change their speed. */
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
-/* Ends the current phase of a running job and begins the next. */
-enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job);
-/* Closes the accounts of a running job that has completed its work. */
-void hr__attempt_end(struct hr__engine *engine, hr_job job);
+/* Handles a pending event of a job or of a pool's storage: the end of a phase, of a write, or of a policy's notice. */
+enum hr_status hr__attempts_advance(struct hr__engine *engine, struct hr__pending pending);
+/* Closes the accounts of a running job that has completed its work. The cluster already has its capacity back. */
+enum hr_status hr__attempt_end(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* Whether the job's work is kept at all times (continuous checkpoints). */
 bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job);
-/* Ends the attempt of a running job. Work that is not kept is lost, unless `keep` is set. */
-enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep);
+/* Ends the attempt of a running job, whose capacity the cluster already has back. Work that is not kept is lost, unless
+   `keep` is set. */
+enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement, bool keep);
 /* A running job learns that it will be stopped at `down_us`. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us);
 /* The policy's notice to a running job: it will be stopped at `evict_us`, with all work kept if `keeps` is set.
-   hr__attempt_evict stops it when that time has come. */
+   hr__attempts_advance stops it when that time has come. */
 enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps);
-enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job);
 /* Stops a running job now and returns it to the queue. */
 enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason);
 /* At the end of the run: all work of jobs that still run counts as kept. */
 void hr__attempts_settle(struct hr__engine *engine);
-
-/* Checkpoints that are written to the storage of a pool: */
-/* Frees what writes allocated outside the arena. */
-void hr__storage_finish(struct hr__engine *engine);
-/* Calls `visit` for each job that is writing to the storage of the pool. */
-void hr__storage_each(const struct hr__engine *engine, hr_pool pool, void (*visit)(void *self, hr_job job), void *self);
-/* The first write completes. `*done` is its job, or HR_NONE if the pending entry is outdated. */
-enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done);
 
 /* ---- sim/market/market.c: nodes that come and go ---- */
 /* Allocates the state of elastic and reserved pools and schedules their first events. HR_NO_MEMORY. */
@@ -293,13 +312,11 @@ enum hr_status hr__markets_init(struct hr__engine *engine);
 /* Frees what markets allocated outside the arena. */
 void hr__markets_finish(struct hr__engine *engine);
 /* Handles a pending event of a pool or a node. */
-enum hr_status hr__market_advance(struct hr__engine *engine, enum hr__pending_kind kind, uint32_t entity);
+enum hr_status hr__markets_advance(struct hr__engine *engine, struct hr__pending pending);
 /* For policies that do not manage capacity: requests all available nodes. `*any`: whether there were any. */
 enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any);
-/* The next available node of a pool. */
-hr_node hr__market_next_offer(const struct hr__engine *engine, hr_pool pool);
-/* Requests an available node; cancels the request in the same pass. */
-void hr__market_request(struct hr__engine *engine, hr_node node);
+/* Requests the next available node of a pool, which must have one; cancels the request in the same pass. */
+hr_node hr__market_request(struct hr__engine *engine, hr_pool pool);
 void hr__market_cancel(struct hr__engine *engine, hr_node node);
 /* Starts the node that was requested: it is billed from now on, and boots. */
 enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
@@ -308,27 +325,36 @@ void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_
 /* Closes the accounts at the end of the run. */
 void hr__markets_settle(struct hr__engine *engine);
 
+/* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job that is about to work, or for none: false if some GPU has too little.
    True if there is nothing to claim. */
 bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* Releases the memory of a job that leaves its placement. */
-void hr__claims_release(struct hr__engine *engine, hr_job job);
-/* Counts the kill of a job that got no memory, and schedules its next try. */
-enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job);
+void hr__claims_release(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* The speed of a job at its placement, if it were alone there: of its GPU type and of the network between its GPUs.
    In ppm of the reference. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
-/* Call this after hr__markets_init. */
+/* Allocates the state of claims, of jobs that slow each other down, and of MIG reconfigurations, and adjusts the
+   longest run time to them. Call this after hr__markets_init. HR_NO_MEMORY. */
 enum hr_status hr__sharing_init(struct hr__engine *engine);
 /* As hr__speed_at_ppm, with the jobs that share its GPUs now. */
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* A job has come to this placement or has left it: updates the speeds of the jobs on the same GPUs. */
-enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_placement *placement);
+/* Whether jobs that share a GPU of the pool slow each other down. */
+static inline bool hr__pool_interferes(const struct hr_pool_spec *spec) {
+  if (spec->nodes == 0) return false;
+  if (spec->sharing == HR_SHARING_TIME_SLICE) return true;
+  return spec->sharing != HR_SHARING_WHOLE && (spec->n_interference > 0 || spec->n_pairs > 0);
+}
 
-/* Allocates the state of MIG reconfigurations, if any takes time. HR_NO_MEMORY. */
-enum hr_status hr__reconfiguration_init(struct hr__engine *engine);
+/* Whether a placement has one of the GPUs of the node, a set. */
+static inline bool hr__placement_has_gpu(const struct hr_placement *placement, hr_node node, uint64_t gpus) {
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (placement->slices[i].node.id == node.id && placement->slices[i].gpus & gpus) return true;
+  return false;
+}
+
 /* The time from a job's start until its MIG instances are ready. Must be called once for each start. */
 int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
@@ -337,22 +363,12 @@ int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placem
 /* Prepares the columns of the trace, which must be mapped, and those that the engine's arena will allocate.
    HR_BAD_INPUT if the trace is not mapped. */
 enum hr_status hr__column_reclaim_init(struct hr__engine *engine);
-/* HR_BAD_INPUT if some part of the run needs finished jobs. */
-enum hr_status hr__column_reclaim_check(const struct hr__engine *engine);
-/* Initializes the columns of a job at its submission; in other runs this is done for all jobs at the start. */
-void hr__column_reclaim_submit(struct hr__engine *engine, hr_job job);
 /* The job is finished: nothing will read its columns any more. */
 void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job);
 /* The first job >= `from` in a block that has unfinished jobs; `from` itself if the run is not streamed. */
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
-/* At the end of the run: totals of the jobs that are not finished. */
-struct hr_unfinished_totals hr__column_reclaim_unfinished(const struct hr__engine *engine);
 /* Unmaps the engine's columns. */
 void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim);
-
-/* Adds a job to the lists of its nodes, or removes it (allocations.c). */
-enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* Checks all invariants of the state (sim/verify/check.c); of every job only if `every_job` is set. HR_INTERNAL with
    the violated invariant in the error. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Events of a run: the heap of pending events; emitting events, which adds them to the digest and notifies the
- * observers and then the policy; and what every part of the engine needs besides, columns by job and the out-of-memory
- * error.
+ * observers and then the policy.
  *
  * The heap is a binary heap (base/heap.h) that, if `place` is set, records where the entry of each job is, so that the
  * entry can be removed early. (Floyd's variant, which lets the hole of a removed entry sink to a leaf first, halves the
@@ -54,17 +53,6 @@ void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job) {
   if (heap->place[job]) remove_at(heap, heap->place[job] - 1);
 }
 
-/* ---- Memory ---- */
-
-void *hr__result_column(struct hr__engine *engine, size_t width) {
-  if (engine->config->stream) return hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, width);
-  return calloc((size_t)engine->trace->n_jobs + 1, width);
-}
-
-enum hr_status hr__out_of_memory(const struct hr__engine *engine) {
-  return hr_fail(engine->error, HR_NO_MEMORY, "out of memory for %" PRIu32 " jobs", engine->trace->n_jobs);
-}
-
 /* ---- Notification ---- */
 
 enum { PROGRESS_EVENTS = 1 << 16 };
@@ -114,9 +102,4 @@ enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_even
   return status == HR_OK ? HR_OK
                          : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
                                    hr_event_name(event->kind), event->job.id);
-}
-
-enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
-  hr__notify_observers(engine, event);
-  return hr__notify_policy(engine, event);
 }

@@ -161,8 +161,7 @@ enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t n
     return refuse(moves, none, "acquisition", "the pool does not have that many available nodes");
   enum hr_status status = HR_OK;
   while (nodes-- > 0 && status == HR_OK) {
-    hr_node node = hr__market_next_offer(engine, pool);
-    hr__market_request(engine, node);
+    hr_node node = hr__market_request(engine, pool);
     status = add_move(moves, (struct hr__move){.kind = HR__MOVE_ACQUIRE, .job = none, .node = node});
   }
   return status;
@@ -344,14 +343,15 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
     if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_WAIT_REASON_BOOTING;
 }
 
-bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+/* Sets the reason if no placement exists for the job under any placement rule. Costs a few bit scans per pool in
+   counted allocation; in per-GPU allocation, a look at each node, for one task of the job. */
+static void find_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
   bool enough = cluster->inventory
                     ? has_node(cluster, &cluster->requests->request[cluster->requests->of_job[job.id]])
                     : hold->free_milli >= hold->asked_milli &&
                           has_nodes(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
   if (!enough) hr_view_lack(view, job, hold);
-  return !enough;
 }
 
 void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
@@ -361,9 +361,13 @@ void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_
   hold->reason = HR_WAIT_REASON_POLICY;
   count_room(&engine->cluster, job, hold);
   if (engine->ops.explain) engine->ops.explain(engine->policy, view, job, hold);
-  if (hold->reason == HR_WAIT_REASON_POLICY) hr_view_lacks(view, job, hold);
+  if (hold->reason == HR_WAIT_REASON_POLICY) find_lack(view, job, hold);
 }
 
 uint32_t hr_view_abilities(const struct hr_view *view) {
   return hr__engine_of(view)->abilities;
+}
+
+uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool) {
+  return hr__speed_ppm(&hr__engine_of(view)->speeds, job, pool);
 }

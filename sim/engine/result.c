@@ -20,13 +20,6 @@ void hr_result_destroy(struct hr_result *result) {
   free(result);
 }
 
-int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
-  if (result->accounting) return result->accounting[job.id].end_us;
-  if (result->ended_us) return result->ended_us[job.id];
-  if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
-  return result->start_us[job.id] + result->trace->work_us[job.id];
-}
-
 const char *hr_result_state_name(const struct hr_result *result, hr_job job) {
   switch ((enum hr_job_state)result->state[job.id]) {
   case HR_JOB_FUTURE:

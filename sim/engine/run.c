@@ -42,10 +42,8 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   engine->state[job.id] = HR_JOB_COMPLETED;
   engine->n_completed++;
   engine->last_progress_us = engine->view.now_us;
-  if (engine->attempt) hr__attempt_end(engine, job);
   if (engine->ended_us) engine->ended_us[job.id] = engine->view.now_us;
-  if (engine->residents.first) hr__residents_remove(engine, job, &placement);
-  enum hr_status status = hr__neighbours_change(engine, &placement);
+  enum hr_status status = engine->attempt ? hr__attempt_end(engine, job, &placement) : HR_OK;
   if (status != HR_OK) return status;
   struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);
@@ -54,13 +52,30 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   return status;
 }
 
+static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
+  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.min_ppm), engine->network.min_ppm);
+  return hr__time_for_us(time_us, engine->interference_ppm);
+}
+
+/* Initializes the columns of a job, in a streamed run; in other runs this is done for all jobs at the start. */
+static void init_job(struct hr__engine *engine, hr_job job) {
+  engine->start_us[job.id] = HR_NEVER_US;
+  hr__speeds_find_row(&engine->speeds, engine->trace, job);
+  if (engine->cluster.requests) hr__requests_submit(engine->cluster.requests, job);
+  if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
+  if (!engine->attempt) return;
+  hr__attempt_submit(engine, job);
+  int64_t longest_us = max_run_us(engine, engine->trace->work_us[job.id]);
+  if (longest_us > engine->longest_us) engine->longest_us = longest_us;
+}
+
 /* A job that does not fit into any acceptable pool, even an empty one, is rejected at submission. The policy is not
    notified. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
   engine->last_progress_us = engine->view.now_us;
-  if (engine->config->stream) hr__column_reclaim_submit(engine, job);
+  if (engine->config->stream) init_job(engine, job);
   hr__notify_observers(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
   if (reason == HR_REASON_NONE) {
@@ -88,27 +103,18 @@ static enum hr_status check_after_event(const struct hr__engine *engine) {
   return engine->config->check ? hr__check_state(engine, false) : HR_OK;
 }
 
-static enum hr_status advance_storage(struct hr__engine *engine, hr_pool pool) {
-  hr_job done;
-  enum hr_status status = hr__storage_advance(engine, pool, &done);
-  return status == HR_OK && done.id != HR_NONE ? hr__attempt_advance(engine, done) : status;
-}
-
 static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
-  uint32_t entity = hr__pending_entity(pending);
   switch (hr__pending_kind(pending)) {
   case HR__PENDING_END:
-    return end_job(engine, (hr_job){entity});
+    return end_job(engine, (hr_job){hr__pending_entity(pending)});
   case HR__PENDING_PHASE:
-    return hr__attempt_advance(engine, (hr_job){entity});
   case HR__PENDING_STORAGE:
-    return advance_storage(engine, (hr_pool){entity});
   case HR__PENDING_EVICT:
-    return hr__attempt_evict(engine, (hr_job){entity});
+    return hr__attempts_advance(engine, pending);
   case HR__PENDING_TIMER:
     return fire_timer(engine);
   default:
-    return hr__market_advance(engine, hr__pending_kind(pending), entity);
+    return hr__markets_advance(engine, pending);
   }
 }
 
@@ -159,11 +165,7 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
   hr__notify_observers(engine, &event);
-  if (engine->residents.first && hr__residents_add(engine, move->job, &placement) != HR_OK) return HR_NO_MEMORY;
-  if (engine->attempt) {
-    enum hr_status status = hr__attempt_begin(engine, move->job);
-    return status == HR_OK ? hr__neighbours_change(engine, &placement) : status;
-  }
+  if (engine->attempt) return hr__attempt_begin(engine, move->job);
   return hr__schedule(engine, now_us + run_us, HR__PENDING_END, move->job.id);
 }
 
@@ -175,9 +177,7 @@ static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr_
   hr__allocation_set(engine, move->job, move->allocation);
   engine->attempt_us[move->job.id] = move->attempt_us;
   struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
-  enum hr_status status = hr__attempt_stop(engine, move->job, move->keeps);
-  if (engine->residents.first) hr__residents_remove(engine, move->job, &placement);
-  if (status == HR_OK) status = hr__neighbours_change(engine, &placement);
+  enum hr_status status = hr__attempt_stop(engine, move->job, &placement, move->keeps);
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
   if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
@@ -387,6 +387,12 @@ static enum hr_status allocate_gpu_columns(struct hr__engine *engine) {
   return made ? HR_OK : hr__out_of_memory(engine);
 }
 
+static enum hr_status refuse_check(const struct hr__engine *engine) {
+  if (!engine->config->stream || !engine->config->check) return HR_OK;
+  return hr_fail(engine->error, HR_BAD_INPUT,
+                 "--check cannot be combined with a streamed run, which forgets finished jobs");
+}
+
 static enum hr_status begin(struct hr__engine *engine) {
   enum hr_status status = engine->config->stream ? hr__column_reclaim_init(engine) : HR_OK;
   if (status == HR_OK) status = bind_speeds(engine);
@@ -409,10 +415,8 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (status == HR_OK) status = hr__sharing_init(engine);
   if (status == HR_OK) status = create_policy(engine);
   if (status != HR_OK) return status;
-  engine->longest_us = hr__time_for_us(engine->longest_us, engine->interference_ppm);
-  if (status == HR_OK) status = hr__reconfiguration_init(engine);
-  if (status == HR_OK) status = begin_attempts(engine);
-  return status == HR_OK && engine->config->stream ? hr__column_reclaim_check(engine) : status;
+  status = begin_attempts(engine);
+  return status == HR_OK ? refuse_check(engine) : status;
 }
 
 static void settle(struct hr__engine *engine) {
@@ -435,6 +439,30 @@ static void drop_result_columns(struct hr_result *result) {
   result->start_us = result->ended_us = NULL;
   result->accounting = NULL;
   result->gpu_milli = NULL;
+}
+
+static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *totals) {
+  const int64_t *deadline_us = engine->trace->deadline_us;
+  if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) totals->missed_deadlines += deadline_us[job] < engine->last_us;
+  if (!engine->accounting) return;
+  const struct hr_job_accounting *accounting = &engine->accounting[job];
+  totals->oom_kills += accounting->oom_kills;
+  totals->oom_jobs += accounting->oom_kills > 0;
+  totals->milli_us.kept += accounting->milli_us.kept;
+  totals->milli_us.lost += accounting->milli_us.lost;
+  totals->milli_us.saving += accounting->milli_us.saving;
+  totals->milli_us.restarting += accounting->milli_us.restarting;
+}
+
+/* At the end of a streamed run. */
+static struct hr_unfinished_totals sum_unfinished(const struct hr__engine *engine) {
+  const struct hr__column_reclaim *reclaim = &engine->reclaim;
+  struct hr_unfinished_totals totals = {0};
+  for (uint32_t job = hr__column_reclaim_skip(reclaim, 0); job < engine->cursor;
+       job = hr__column_reclaim_skip(reclaim, job + 1))
+    if (engine->state[job] == HR_JOB_WAITING || engine->state[job] == HR_JOB_RUNNING)
+      add_unfinished(engine, job, &totals);
+  return totals;
 }
 
 /* Moves the per-job columns into the result. */
@@ -464,7 +492,7 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
                                 .ended_us = engine->ended_us,
                                 .gpu_milli = engine->gpu_milli};
   engine->pool_accounting = NULL;
-  if (engine->config->stream) (*result)->left = hr__column_reclaim_unfinished(engine);
+  if (engine->config->stream) (*result)->left = sum_unfinished(engine);
   if (engine->config->stream) drop_result_columns(*result);
   forget_columns(engine);
   return HR_OK;
@@ -479,7 +507,7 @@ static void finish(struct hr__engine *engine) {
   hr__column_reclaim_finish(&engine->reclaim);
   hr__event_heap_finish(&engine->heap);
   hr__markets_finish(engine);
-  hr__storage_finish(engine);
+  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) free(engine->storage[i].writers);
   hr__arena_finish(&engine->arena);
   free(engine->moves.list);
   free(engine->store.slices);

@@ -18,11 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kubernetes' CrashLoopBackOff: 10 s, 20 s, 40 s, ..., at most 5 minutes (kubernetes.io, "Pod Lifecycle", "How Pods
-   handle problems with containers"). */
-#define FIRST_BACK_OFF_US (10 * HR_SECOND_US)
-#define MAX_BACK_OFF_US (300 * HR_SECOND_US)
-
 static bool has_claims(const struct hr__engine *engine, hr_pool pool) {
   return engine->claims.of_gpu && hr_pool_kills(engine->cluster.pools[pool.id].spec);
 }
@@ -81,35 +76,10 @@ bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_plac
   return true;
 }
 
-void hr__claims_release(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  if (!has_claims(engine, placement.pool) || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
+void hr__claims_release(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  if (!has_claims(engine, placement->pool) || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
   uint32_t mib = asked_mib(engine, job);
-  for (uint32_t i = 0; i < placement.n_slices; i++) give(engine, placement.slices[i], mib);
-}
-
-/* ---- Kills ---- */
-
-enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
-  int64_t back_off_us = FIRST_BACK_OFF_US;
-  for (uint32_t i = 0; i < attempt->kills && back_off_us < MAX_BACK_OFF_US; i++) back_off_us *= 2;
-  if (back_off_us > MAX_BACK_OFF_US) back_off_us = MAX_BACK_OFF_US;
-  attempt->kills++;
-  attempt->retry_us = engine->view.now_us + back_off_us;
-  engine->claims.killed_us = engine->view.now_us;
-  engine->accounting[job.id].oom_kills++;
-  engine->pool_accounting[hr__allocation_placement(engine, job, &one).pool.id].oom_kills++;
-  return hr__schedule(engine, attempt->retry_us, HR__PENDING_PHASE, job.id);
-}
-
-/* Whether jobs that share a GPU of the pool slow each other down. */
-static bool pool_interferes(const struct hr_pool_spec *spec) {
-  if (spec->nodes == 0) return false;
-  if (spec->sharing == HR_SHARING_TIME_SLICE) return true;
-  return spec->sharing != HR_SHARING_WHOLE && (spec->n_interference > 0 || spec->n_pairs > 0);
+  for (uint32_t i = 0; i < placement->n_slices; i++) give(engine, placement->slices[i], mib);
 }
 
 /* ---- Pairs of models with known speeds ---- */
@@ -180,12 +150,6 @@ static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t mil
   return (uint32_t)((uint64_t)turn_ppm * spec->interference[step].speed_ppm / HR__FULL_SPEED_PPM);
 }
 
-static bool has_gpu(const struct hr_placement *placement, hr_node node, uint64_t gpu) {
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    if (placement->slices[i].node.id == node.id && placement->slices[i].gpus & gpu) return true;
-  return false;
-}
-
 /* The other job of two tasks on a GPU of the node; HR_NONE if both belong to one job. */
 static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node, uint64_t gpu) {
   const struct hr__residents *residents = &engine->residents;
@@ -194,7 +158,7 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
     struct hr_slice one;
     struct hr_placement placement = hr__allocation_placement(engine, other, &one);
     bool is_dead = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
-    if (other.id != job.id && !is_dead && has_gpu(&placement, node, gpu)) return other;
+    if (other.id != job.id && !is_dead && hr__placement_has_gpu(&placement, node, gpu)) return other;
   }
   return (hr_job){HR_NONE};
 }
@@ -227,7 +191,7 @@ static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   uint32_t alone_ppm = hr__speed_at_ppm(engine, job, placement), share_ppm = UINT32_MAX;
   const struct hr_pool_spec *spec = engine->interferes ? engine->cluster.pools[placement->pool.id].spec : NULL;
-  if (!spec || !pool_interferes(spec)) return alone_ppm;
+  if (!spec || !hr__pool_interferes(spec)) return alone_ppm;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t ppm = slowest_ppm(engine, job, placement->pool, placement->slices[i]);
     if (ppm < share_ppm) share_ppm = ppm;
@@ -237,31 +201,9 @@ uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const st
   return both_ppm > 0 ? both_ppm : 1;
 }
 
-static enum hr_status pace_node(struct hr__engine *engine, struct hr_slice slice) {
-  const struct hr__residents *residents = &engine->residents;
-  enum hr_status status = HR_OK;
-  for (uint32_t link = residents->first[slice.node.id]; link && status == HR_OK;
-       link = residents->links[link - 1].next) {
-    hr_job job = residents->links[link - 1].job;
-    struct hr_slice one;
-    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-    if (!has_gpu(&placement, slice.node, slice.gpus)) continue;
-    status = hr__attempt_set_speed(engine, job, hr__speed_now_ppm(engine, job, &placement));
-  }
-  return status;
-}
-
-enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_placement *placement) {
-  enum hr_status status = HR_OK;
-  if (!engine->interferes || !pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
-  for (uint32_t i = 0; i < placement->n_slices && status == HR_OK; i++)
-    if (placement->slices[i].gpus) status = pace_node(engine, placement->slices[i]);
-  return status;
-}
-
 /* ---- MIG reconfiguration: the time until instances are ready ---- */
 
-enum hr_status hr__reconfiguration_init(struct hr__engine *engine) {
+static enum hr_status init_reconfiguration(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   int64_t longest_us = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
@@ -322,7 +264,7 @@ static uint32_t min_interference_ppm(const struct hr__engine *engine) {
   uint32_t min_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
-    if (!pool_interferes(spec)) continue;
+    if (!hr__pool_interferes(spec)) continue;
     for (uint32_t k = 0; k < spec->n_pairs; k++)
       if (spec->pairs[k].speed_ppm < min_ppm) min_ppm = spec->pairs[k].speed_ppm;
     uint32_t tasks = spec->replicas ? spec->replicas : 1, milli = 0;
@@ -338,7 +280,7 @@ static uint32_t min_interference_ppm(const struct hr__engine *engine) {
 static enum hr_status init_speeds(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    engine->interferes = engine->interferes || pool_interferes(cluster->pools[i].spec);
+    engine->interferes = engine->interferes || hr__pool_interferes(cluster->pools[i].spec);
   if (!engine->interferes) return HR_OK;
   if (bind_all_pairs(engine) != HR_OK) return HR_NO_MEMORY;
   if (engine->residents.first) return HR_OK;
@@ -348,6 +290,8 @@ static enum hr_status init_speeds(struct hr__engine *engine) {
 
 enum hr_status hr__sharing_init(struct hr__engine *engine) {
   engine->interference_ppm = min_interference_ppm(engine);
+  engine->longest_us = hr__time_for_us(engine->longest_us, engine->interference_ppm);
   enum hr_status status = init_speeds(engine);
-  return status == HR_OK ? init_claims(engine) : status;
+  if (status == HR_OK) status = init_claims(engine);
+  return status == HR_OK ? init_reconfiguration(engine) : status;
 }

@@ -210,12 +210,6 @@ static enum hr_status end_node(struct hr__engine *engine, hr_node node) {
 
 /* ---- Nodes come ---- */
 
-hr_node hr__market_next_offer(const struct hr__engine *engine, hr_pool pool) {
-  const struct hr__pool *self = &engine->cluster.pools[pool.id];
-  uint32_t number = hr__bitset_next(&self->shape, self->off, 0);
-  return number < self->obtainable ? node_of(self, number) : (hr_node){HR_NONE};
-}
-
 static int64_t draw_boot_us(const struct hr__engine *engine, hr_pool pool, hr_node node) {
   const struct hr_duration *boot = &engine->cluster.pools[pool.id].spec->market.boot;
   if (boot->kind == HR_DURATION_FIXED && boot->a <= 0) return 0;
@@ -225,11 +219,13 @@ static int64_t draw_boot_us(const struct hr__engine *engine, hr_pool pool, hr_no
   return hr__duration_draw(boot, &stream);
 }
 
-void hr__market_request(struct hr__engine *engine, hr_node node) {
-  struct hr__node *self = &engine->cluster.nodes[node.id];
+hr_node hr__market_request(struct hr__engine *engine, hr_pool pool) {
+  const struct hr__pool *self = &engine->cluster.pools[pool.id];
+  hr_node node = node_of(self, hr__bitset_next(&self->shape, self->off, 0));
   hr__market_set_state(engine, node, HR_NODE_BOOTING);
-  self->since_us = engine->view.now_us;
-  self->launches++;
+  engine->cluster.nodes[node.id].since_us = engine->view.now_us;
+  engine->cluster.nodes[node.id].launches++;
+  return node;
 }
 
 void hr__market_cancel(struct hr__engine *engine, hr_node node) {
@@ -257,10 +253,8 @@ enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     hr_pool pool = {i};
     while (engine->cluster.pools[i].n_offered) {
-      hr_node node = hr__market_next_offer(engine, pool);
       *any = true;
-      hr__market_request(engine, node);
-      enum hr_status status = hr__market_launch(engine, node);
+      enum hr_status status = hr__market_launch(engine, hr__market_request(engine, pool));
       if (status != HR_OK) return status;
     }
   }
@@ -348,8 +342,9 @@ void hr__markets_finish(struct hr__engine *engine) {
   free(engine->residents.links);
 }
 
-enum hr_status hr__market_advance(struct hr__engine *engine, enum hr__pending_kind kind, uint32_t entity) {
-  switch (kind) {
+enum hr_status hr__markets_advance(struct hr__engine *engine, struct hr__pending pending) {
+  uint32_t entity = hr__pending_entity(pending);
+  switch (hr__pending_kind(pending)) {
   case HR__PENDING_LEVEL_AHEAD:
     return look_ahead(engine, (hr_pool){entity});
   case HR__PENDING_LEVEL:

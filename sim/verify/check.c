@@ -106,16 +106,6 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
   return HR_OK;
 }
 
-struct writers {
-  const struct hr__engine *engine;
-  struct usage *usage;
-};
-
-static void add_writer(void *self, hr_job job) {
-  const struct writers *writers = self;
-  add_job(writers->engine, job, writers->usage);
-}
-
 static enum hr_status add_running(const struct hr__engine *engine, struct usage *usage) {
   for (uint32_t i = 0; i < engine->heap.count; i++) {
     struct hr__pending pending = engine->heap.entries[i];
@@ -127,9 +117,8 @@ static enum hr_status add_running(const struct hr__engine *engine, struct usage 
     if (status != HR_OK) return status;
     add_job(engine, (hr_job){hr__pending_entity(pending)}, usage);
   }
-  struct writers writers = {engine, usage};
   for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++)
-    hr__storage_each(engine, (hr_pool){i}, add_writer, &writers);
+    for (uint32_t k = 0; k < engine->storage[i].count; k++) add_job(engine, engine->storage[i].writers[k].job, usage);
   return HR_OK;
 }
 

@@ -362,7 +362,8 @@ static void jobs_have_instances_that_they_may_have(void) {
     unsigned failed_before = CU_get_number_of_failures();
     n_completed += run_one();
     if (CU_get_number_of_failures() > failed_before) printf("seed %u, %s\n", seed, world.rule);
-    for (uint32_t i = 0; i < world.cluster.n_pools; i++) hr_mig_spec_destroy(world.pools[i].mig);
+    for (uint32_t i = 0; i < world.cluster.n_pools; i++)
+      hr_pool_sharing_finish(&(struct hr_pool_spec){.mig = world.pools[i].mig});
   }
   CU_ASSERT(n_completed > CASES * JOBS / 2);
   CU_ASSERT(world.n_waited > CASES * JOBS / 10);

@@ -270,7 +270,8 @@ static void draw_pools(uint32_t n_real) {
 }
 
 static void free_pools(void) {
-  for (uint32_t i = 0; i < world.more.cluster.n_pools; i++) hr_mig_spec_destroy(world.more.pools[i].mig);
+  for (uint32_t i = 0; i < world.more.cluster.n_pools; i++)
+    hr_pool_sharing_finish(&(struct hr_pool_spec){.mig = world.more.pools[i].mig});
 }
 
 static void draw_world(uint64_t seed, uint32_t n_real) {

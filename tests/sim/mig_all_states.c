@@ -61,11 +61,31 @@ struct gathered {
   size_t count, n_full;
 };
 
-static void gather(void *context, const struct hr_mig_gpu *gpu) {
-  struct gathered *all = context;
-  CU_ASSERT_TRUE_FATAL(all->count < sizeof all->states / sizeof *all->states);
-  all->states[all->count++] = state_of(gpu);
-  all->n_full += hr_mig_is_full(all->type, gpu);
+static bool is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu) {
+  uint32_t profile = 0;
+  while (profile < type->n_profiles && !hr_mig_starts(type, gpu, profile)) profile++;
+  return profile == type->n_profiles;
+}
+
+/* Gathers all states with instances at `start` or after it, in addition to those in `gpu`. Removing an instance never
+   makes the others invalid, so all states are reached. */
+static void gather_from(struct gathered *all, const struct hr_mig_gpu *gpu, uint32_t start) {
+  if (start == all->type->memory_slices) {
+    CU_ASSERT_TRUE_FATAL(all->count < sizeof all->states / sizeof *all->states);
+    all->states[all->count++] = state_of(gpu);
+    all->n_full += is_full(all->type, gpu);
+    return;
+  }
+  gather_from(all, gpu, start + 1);
+  for (uint32_t i = 0; i < all->type->n_profiles; i++) {
+    struct hr_mig_gpu with = *gpu;
+    if (hr_mig_create(all->type, &with, i, start)) gather_from(all, &with, start + 1);
+  }
+}
+
+static void gather(struct gathered *all, const struct hr_mig_type *type) {
+  *all = (struct gathered){.type = type};
+  gather_from(all, &(struct hr_mig_gpu){0}, 0);
 }
 
 static size_t count_full(const struct brute_type *brute, const struct brute_state *states, size_t count) {
@@ -79,13 +99,11 @@ static void states_are_the_same(void) {
   for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
     size_t count;
     struct brute_state *states = brute_states(brute, &count);
-    all = (struct gathered){.type = type_of(brute)};
-    CU_ASSERT_EQUAL(hr_mig_each_state(all.type, gather, &all), count);
+    gather(&all, type_of(brute));
     CU_ASSERT_EQUAL_FATAL(all.count, count);
     qsort(all.states, count, sizeof *states, brute_compare);
     CU_ASSERT_EQUAL(memcmp(all.states, states, count * sizeof *states), 0);
     CU_ASSERT_EQUAL(all.n_full, count_full(brute, states, count));
-    CU_ASSERT_EQUAL(hr_mig_each_state(all.type, NULL, NULL), count);
     printf("\n    %-8s %5zu states, %4zu of them full", brute->gpu, count, all.n_full);
     free(states);
   }
@@ -98,8 +116,8 @@ static void states_are_so_many(void) {
   for (size_t i = 0; i < catalog->n_mig_types; i++) {
     static struct gathered all;
     bool small = strcmp(catalog->mig_types[i].gpu, "A30") == 0;
-    all = (struct gathered){.type = &catalog->mig_types[i]};
-    CU_ASSERT_EQUAL(hr_mig_each_state(all.type, gather, &all), small ? 5 * 5 + 1 + 2 * 5 * 5 : 2319);
+    gather(&all, &catalog->mig_types[i]);
+    CU_ASSERT_EQUAL(all.count, small ? 5 * 5 + 1 + 2 * 5 * 5 : 2319);
     CU_ASSERT_EQUAL(all.n_full, small ? 17 : 239);
   }
 }
@@ -117,8 +135,7 @@ static void nvidias_nineteen(void) {
     if (!whole->profiles[i].media && strcmp(whole->profiles[i].name, "1g.10gb") != 0)
       profiles[n_profiles++] = whole->profiles[i];
   hr_mig_type_init(&plain, "A100-40", profiles, n_profiles);
-  all = (struct gathered){.type = &plain};
-  hr_mig_each_state(&plain, gather, &all);
+  gather(&all, &plain);
   CU_ASSERT_EQUAL(n_profiles, 5);
   CU_ASSERT_EQUAL(all.n_full, 6 * 3 + 1);
 }
@@ -163,6 +180,14 @@ static void starts_and_room(void) {
 
 /* ---- Layouts ---- */
 
+/* "1x3g.40gb,2x1g.10gb" */
+static void name_layout(const struct hr_mig_type *type, const uint8_t count[], char *text) {
+  char *end = text;
+  for (uint32_t i = 0; i < type->n_profiles; i++)
+    if (count[i]) end += sprintf(end, "%s%ux%s", end > text ? "," : "", (unsigned)count[i], type->profiles[i].name);
+  if (end == text) strcpy(text, "all-enabled");
+}
+
 /* If an arrangement exists, one is found, with the requested number of each profile. */
 static void what_can_be_placed_is_placed(void) {
   for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
@@ -171,10 +196,12 @@ static void what_can_be_placed_is_placed(void) {
     struct brute_state *states = brute_states(brute, &n_states);
     for (size_t i = 0; i < n_states; i++) {
       uint8_t count[HR_MIG_PROFILES] = {0};
+      char text[HR_MIG_PROFILES * (HR_MIG_NAME_BYTES + 4)];
       struct hr_mig_gpu gpu;
       for (int start = 0; start < BRUTE_SLICES; start++)
         if (states[i].begins[start] >= 0) count[states[i].begins[start]]++;
-      CU_ASSERT_TRUE(hr_mig_place(type, count, &gpu));
+      name_layout(type, count, text);
+      CU_ASSERT_EQUAL(hr_mig_layout(type, text, &gpu, NULL), HR_OK);
       struct brute_state placed = state_of(&gpu);
       CU_ASSERT_TRUE(brute_is_legal(brute, &placed));
       for (int start = 0; start < BRUTE_SLICES; start++)

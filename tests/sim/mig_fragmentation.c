@@ -27,6 +27,13 @@ static uint32_t draw(uint64_t *seed, uint32_t below) {
   return (uint32_t)((*seed >> 33) * below >> 31);
 }
 
+/* The room for each profile as one number, the largest profile on top. */
+static uint64_t outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu) {
+  uint64_t room = 0;
+  for (uint32_t i = 0; i < type->n_profiles; i++) room = room * (HR_MIG_SLICES + 1) + hr_mig_room(type, gpu, i);
+  return room;
+}
+
 static uint32_t choose_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                              enum rule rule, uint32_t wanted) {
   uint32_t starts = hr_mig_starts(type, gpu, profile), worst = HR_NONE;
@@ -37,9 +44,9 @@ static uint32_t choose_start(const struct hr_mig_type *type, const struct hr_mig
     struct hr_mig_gpu after = *gpu;
     if (!(starts >> start & 1) || !hr_mig_create(type, &after, profile, start)) continue;
     if (rule == FIRST) return start;
-    if (worst != HR_NONE && hr_mig_outlook(type, &after, HR_MIG_ALL) >= least) continue;
+    if (worst != HR_NONE && outlook(type, &after) >= least) continue;
     worst = start;
-    least = hr_mig_outlook(type, &after, HR_MIG_ALL);
+    least = outlook(type, &after);
   }
   return worst;
 }

@@ -325,7 +325,7 @@ static void what_is_free_is_what_jobs_leave(void) {
     CU_ASSERT_FALSE(told.over);
     n_completed += result->n_completed;
     n_digests += result->digest != 0;
-    hr_mig_spec_destroy(pools[1].mig);
+    hr_pool_sharing_finish(&(struct hr_pool_spec){.mig = pools[1].mig});
     hr_result_destroy(result);
   }
   CU_ASSERT(n_completed > 300 * MANY * 8 / 10);

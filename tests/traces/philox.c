@@ -6,9 +6,14 @@
 
 #include <string.h>
 
+static void encrypt(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+  struct hr__stream stream = {.key = {key[0], key[1]}, .counter = {counter[0], counter[1], counter[2], counter[3]}};
+  for (int i = 0; i < 4; i++) out[i] = hr__stream_next(&stream);
+}
+
 static bool block_is(const uint32_t counter[4], const uint32_t key[2], const uint32_t wanted[4]) {
   uint32_t out[4];
-  hr__philox_block(counter, key, out);
+  encrypt(counter, key, out);
   return memcmp(out, wanted, sizeof out) == 0;
 }
 
@@ -29,7 +34,7 @@ static void streams_are_blocks_in_order(void) {
   const uint32_t key[2] = {0xa4093822, 0x299f31d0};
   for (uint32_t draw = 0; draw < 3; draw++) {
     uint32_t block[4];
-    hr__philox_block((const uint32_t[4]){draw, HR__PURPOSE_GPUS, 7, 9}, key, block);
+    encrypt((const uint32_t[4]){draw, HR__PURPOSE_GPUS, 7, 9}, key, block);
     for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(hr__stream_next(&stream), block[i]);
   }
 }

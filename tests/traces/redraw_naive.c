@@ -59,9 +59,10 @@ static int64_t n_whole(const struct naive_grid *grid) {
 
 static void philox(uint64_t seed, enum hr__purpose purpose, uint32_t entity, uint32_t layer, uint32_t number,
                    uint32_t word[4]) {
-  const uint32_t counter[4] = {number, (uint32_t)purpose, entity, layer};
-  const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-  hr__philox_block(counter, key, word);
+  struct hr__stream stream;
+  hr__stream_init(&stream, seed, purpose, entity, layer);
+  stream.counter[0] = number;
+  for (int i = 0; i < 4; i++) word[i] = hr__stream_next(&stream);
 }
 
 static double uniform(const uint32_t word[4]) {
