@@ -87,10 +87,10 @@ static inline uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t pro
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
 /* Returns the start for an instance of the profile that leaves the most room (hr_mig_room) for other profiles; HR_NONE
-   if no instance can be created. Only profiles of the set `wanted` count: bit p stands for profile p; HR_MIG_ALL are all
-   profiles. Two starts are compared by the largest wanted profile for which they leave different room; of equal starts,
-   the lowest is returned. Exclude profiles that no job uses from `wanted`, because room that is left for them reduces
-   the room for others. docs/reference/sharing.md gives reasons and figures. */
+   if no instance can be created. Only profiles of the set `wanted` count: bit p stands for profile p; HR_MIG_ALL are
+   all profiles. Two starts are compared by the largest wanted profile for which they leave different room; of equal
+   starts, the lowest is returned. Exclude profiles that no job uses from `wanted`, because room that is left for them
+   reduces the room for others. docs/reference/sharing.md gives reasons and figures. */
 #define HR_MIG_ALL UINT32_MAX
 HR_API uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                                   uint32_t wanted);

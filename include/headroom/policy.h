@@ -79,7 +79,7 @@ struct hr_wait_reason {
 
 struct hr_view;
 /* Sets `*wait` to the reason for which a job waits. The engine asks the policy if the policy has `explain`; otherwise
-   the engine itself detects a lack of capacity (hr_view_lacks). HR_WAIT_REASON_POLICY: the reason is unknown.
+   the engine itself detects a lack of capacity. HR_WAIT_REASON_POLICY: the reason is unknown.
    HR_WAIT_REASON_NONE: the job does not wait. Only observers may call this, after a pass (on_instant). The call does
    not affect the run. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
