@@ -13,7 +13,7 @@ enum { BRUTE_SLICES = 8, BRUTE_PROFILES = 7 };
 struct brute_profile {
   const char *name;
   int compute, memory, most;
-  int starts[BRUTE_SLICES]; /* terminated by -1 */
+  int starts[BRUTE_SLICES + 1]; /* terminated by -1 */
 };
 
 struct brute_type {
