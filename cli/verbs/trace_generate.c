@@ -7,7 +7,7 @@
 #include "cli/input.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/trace_report.h"
-#include "headroom/unstable/workload_model.h"
+#include "headroom/unstable/workload_model_files.h"
 
 #include <errno.h>
 #include <inttypes.h>

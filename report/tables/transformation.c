@@ -11,20 +11,6 @@
 
 #include <stdlib.h>
 
-__extension__ typedef unsigned __int128 wide;
-
-static const double us_per_hour = 3600e6;
-
-struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
-  wide gpu_milli_us = 0;
-  for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    gpu_milli_us += (wide)hr_trace_gpus_milli(trace, (hr_job){job}) * (uint64_t)trace->work_us[job];
-  }
-  return (struct hr_trace_size){.n_jobs = trace->n_jobs,
-                                .gpu_hours = (double)gpu_milli_us / 1000 / us_per_hour,
-                                .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
-}
-
 /* ---- Table --------------------------------------------------------------------------------------- */
 
 static void put_size(struct hr__console *console, const char *label, const char *path,

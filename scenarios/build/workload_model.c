@@ -5,8 +5,8 @@
  * writer are generated from them. A new key is a line there, and one in docs/reference/schemas/like.schema.json.
  */
 
-#include "headroom/unstable/workload_model.h"
 #include "base/output_file.h"
+#include "headroom/unstable/workload_model_files.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/schema/keys.h"
 #include "scenarios/workloads/embedded.h"
@@ -270,17 +270,6 @@ bool hr_workload_model_is_file(const char *path) {
       is_json ? get(json.tree, "headroom_workload") != NULL : strstr(start, "\"headroom_workload\"") != NULL;
   if (is_json) hr__json_file_finish(&json);
   return is_model;
-}
-
-void hr_workload_model_destroy(struct hr_workload_model *model) {
-  if (!model) return;
-  for (uint32_t i = 0; i < model->n_sizes; i++)
-    for (uint32_t k = 0; k < model->sizes[i].n_requests; k++) free(model->sizes[i].requests[k].gpu_type);
-  free(model->users);
-  free(model->tenants);
-  free(model->name);
-  free(model->source);
-  free(model);
 }
 
 /* Takes `item`, of which NULL is a failure. cJSON writes numbers so that they are read as the same ones. */

@@ -2,7 +2,7 @@
 /* Any bytes as a model of a workload: read or refused with a reason; what was read is written, read again, and jobs
    can be drawn from it. */
 
-#include "headroom/unstable/workload_model.h"
+#include "headroom/unstable/workload_model_files.h"
 #include "input.h"
 
 #include <stdlib.h>

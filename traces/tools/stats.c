@@ -535,6 +535,18 @@ static bool group_jobs(struct hr_trace_stats *stats) {
   return done;
 }
 
+/* ---- Size -------------------------------------------------------------------------------------------- */
+
+struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
+  hr__wide gpu_milli_us = 0;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    gpu_milli_us += (hr__wide)hr_trace_gpus_milli(trace, (hr_job){job}) * (uint64_t)trace->work_us[job];
+  }
+  return (struct hr_trace_size){.n_jobs = trace->n_jobs,
+                                .gpu_hours = (double)gpu_milli_us / 1000 / 3600e6,
+                                .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
+}
+
 /* ---- Whole ------------------------------------------------------------------------------------------- */
 
 enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,

@@ -390,3 +390,14 @@ enum hr_status hr_workload_model_fit(const struct hr_trace *trace, struct hr_wor
   *model = status == HR_OK ? fit.model : NULL;
   return status == HR_OK ? HR_OK : hr_fail(error, status, "%s: out of memory", trace->source);
 }
+
+void hr_workload_model_destroy(struct hr_workload_model *model) {
+  if (!model) return;
+  for (uint32_t i = 0; i < model->n_sizes; i++)
+    for (uint32_t k = 0; k < model->sizes[i].n_requests; k++) free(model->sizes[i].requests[k].gpu_type);
+  free(model->users);
+  free(model->tenants);
+  free(model->name);
+  free(model->source);
+  free(model);
+}

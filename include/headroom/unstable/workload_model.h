@@ -3,9 +3,9 @@
 #define HEADROOM_UNSTABLE_WORKLOAD_MODEL_H
 
 /*
- * Workload models: a few hundred numbers that describe a workload. A model is fitted to a trace, read from a file, or
- * shipped with Headroom. Traces of any length can be drawn from it. docs/researcher/generate.md defines the fitted
- * quantities and how jobs are drawn.
+ * Workload models: a few hundred numbers that describe a workload. A model is fitted to a trace, or
+ * read from a file (headroom/unstable/workload_model_files.h). Traces of any length can be drawn from it.
+ * docs/researcher/generate.md defines the fitted quantities and how jobs are drawn.
  *
  * Jobs arrive as a Poisson process. Its rate depends on the hour of the day, the weekday and the week. The size of a
  * job is a range of GPU counts. The request, the run time and the outcome of a job depend on its size. A model contains
@@ -91,23 +91,8 @@ struct hr_workload_model {
    hr_workload_model_destroy. On failure, which can only be HR_NO_MEMORY, `*model` is NULL. */
 HR_API enum hr_status hr_workload_model_fit(const struct hr_trace *trace, struct hr_workload_model **model,
                                             struct hr_error *error);
+/* Frees a model. NULL is accepted. */
 HR_API void hr_workload_model_destroy(struct hr_workload_model *model);
-
-/* Returns the names of the shipped models, terminated by NULL. */
-HR_API const char *const *hr_workload_model_names(void);
-/* hr_workload_model_shipped reads a shipped model by its name; hr_workload_model_load reads a model file
-   (docs/reference/schemas/like.schema.json). The caller frees `*model` with hr_workload_model_destroy. On failure
-   `*model` is NULL. Returns HR_BAD_INPUT for an invalid model; `error` names file, line and column. */
-HR_API enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_model **model,
-                                                struct hr_error *error);
-HR_API enum hr_status hr_workload_model_load(const char *path, struct hr_workload_model **model,
-                                             struct hr_error *error);
-/* Whether a file is a workload model: a JSON object that has the key "headroom_workload". Always false for pipes and
-   other files that cannot be read twice. */
-HR_API bool hr_workload_model_is_file(const char *path);
-/* Writes a model to a file that hr_workload_model_load reads as an equal model. `path` "-" is standard output. */
-HR_API enum hr_status hr_workload_model_write(const struct hr_workload_model *model, const char *path,
-                                              struct hr_error *error);
 
 /* Replaces the users of a model by `n_users` users and the tenants by `n_tenants` tenants. The numbers of jobs of the
    new users follow Zipf's law; the new tenants have equal shares. 0: no change. At most HR_WORKLOAD_MODEL_MAX_PEOPLE

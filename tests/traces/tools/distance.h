@@ -5,7 +5,7 @@
 /* How far apart two workloads are: two-sample distances of Kolmogorov and Smirnov, counted here the plain way. */
 
 #include "headroom/trace_files.h"
-#include "headroom/unstable/workload_model.h"
+#include "headroom/unstable/workload_model_files.h"
 
 /* The greatest distance between two empirical distributions; sorts both. */
 double distance_of(double *a, uint32_t n_a, double *b, uint32_t n_b);

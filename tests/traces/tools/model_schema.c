@@ -4,6 +4,7 @@
 #include "harness.h"
 
 #include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/workload_model_files.h"
 #include "schema_check.h"
 #include "trace_files.h"
 
