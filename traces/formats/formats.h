@@ -2,8 +2,8 @@
 #ifndef HR_TRACES_FORMATS_FORMATS_H
 #define HR_TRACES_FORMATS_FORMATS_H
 
-/* Readers of trace formats, what they share, and the detection of formats. formats.c lists the readers; each is a
-   file of its own. */
+/* Readers of trace formats, functions that several readers use, and the detection of formats. formats.c lists the
+   readers. Each reader is a file of its own. */
 
 #include "traces/core/reader.h"
 
@@ -13,16 +13,16 @@ extern const struct hr__format_reader hr__swf_reader, hr__philly_reader, hr__phi
 
 /* ---- Requests and states of jobs (job_facts.c) ------------------------------------------------------- */
 
-/* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 is a share of one GPU;
-   more are whole GPUs, rounded up, which sets `*rounded`. Returns false if there are more than HR_MAX_GPUS GPUs or no
-   task. */
+/* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 thousandths are a
+   share of one GPU. More than 1000 are rounded up to whole GPUs; `*rounded` is set to true if that changes the
+   request. Returns false if there are no tasks, or more than HR_MAX_GPUS GPUs. */
 bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
 
-/* Divides a job's GPUs, and its totals in `cpu_milli` and `mem_mib`, among nodes: one task per node if the GPUs
-   divide evenly. Otherwise the whole job is one task and the result is false. */
+/* Divides the GPUs of a job, and its totals in `cpu_milli` and `mem_mib`, among nodes. If the GPUs divide evenly,
+   the job has one task per node. Otherwise the job has one task, and false is returned. */
 bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes);
 
-/* Slurm job states, as printed by sacct and used in published logs of Slurm clusters. */
+/* States of Slurm jobs, as sacct prints them and as published logs of Slurm clusters contain them. */
 
 enum hr__job_stage { HR__STAGE_ENDED, HR__STAGE_WAITING, HR__STAGE_RUNNING };
 
@@ -31,7 +31,7 @@ struct hr__slurm_state {
   uint8_t outcome; /* enum hr_outcome */
 };
 
-/* Parses "COMPLETED" or "CANCELLED by 1000"; false if the text is not a state. */
+/* Parses a state such as "COMPLETED" or "CANCELLED by 1000". Returns false if the text is not a state. */
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
 
 #endif
