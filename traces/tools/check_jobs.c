@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks of jobs one by one: run times (cut, constant, rounded, zero, implausibly long), limits, deadlines, sizes,
-   outcomes, units. */
+/* Checks of jobs: run times (cut, constant, rounded, zero, very long), limits, deadlines, sizes, outcomes, units. */
 
 #include "base/text.h"
 #include "traces/tools/check.h"
@@ -31,7 +30,7 @@ static bool find_grain(struct hr__check_state *checker) {
   return true;
 }
 
-/* Number of values below `key`. */
+/* Returns the number of values with a key below `key`. */
 static uint32_t count_below(const struct hr__job_value *values, uint32_t count, int64_t key) {
   uint32_t low = 0, high = count;
   while (low < high) {
@@ -44,7 +43,8 @@ static uint32_t count_below(const struct hr__job_value *values, uint32_t count, 
   return low;
 }
 
-/* Mean number of jobs per distinct run time, from 4/5 of the bound up to it. */
+/* Counts the jobs with run times from 4/5 of the bound, which begins at index `begin`, up to the bound. Sets
+   `*neighbours` to their number, and returns their number per distinct run time. */
 static double crowd_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
   uint32_t from = count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
   *neighbours = begin - from;
@@ -52,8 +52,9 @@ static double crowd_below(const struct hr__job_value *values, uint32_t begin, ui
   return distinct ? (double)*neighbours / distinct : 0;
 }
 
-/* A bound: among the longest 2 % of jobs, one run time with at least ten times as many jobs as the values below it
-   share, almost no job beyond it, and a tail that leads up to it. */
+/* Reports a bound on run times. A run time is a bound if it is among the longest 2 % of run times, has at least ten
+   times as many jobs as a run time just below it, and almost no job runs longer. There must be run times just below
+   the bound. */
 static void check_clamp(struct hr__check_state *checker) {
   enum { MIN = 10, TIMES = 10, MIN_NEIGHBOURS = 3 };
   const struct hr__job_value *work = checker->work;
@@ -76,7 +77,8 @@ static void check_clamp(struct hr__check_state *checker) {
 
 /* ---- Run times: constant, rounded -------------------------------------------------------------------- */
 
-/* A few hundred equal jobs may be made by hand. */
+/* Reports that nearly all run times are equal. It is only a note for a trace of a few hundred jobs, which a user may
+   have written. */
 static void check_constant(struct hr__check_state *checker) {
   enum { MIN = 20, MANY = 500 };
   uint32_t n = checker->n_work, begin, count = n >= MIN ? hr__check_most_frequent(checker->work, n, 0, &begin) : 0;
@@ -96,7 +98,7 @@ static uint32_t count_distinct(const struct hr__job_value *values, uint32_t coun
   return distinct;
 }
 
-/* A step matters unless it is small compared with the median. */
+/* Reports that run times are multiples of a step. It is only a note if the step is small compared with the median. */
 static void check_rounded(struct hr__check_state *checker) {
   enum { MIN = 50, MIN_DISTINCT = 5, SMALL = 20 };
   uint32_t n = checker->n_work;
@@ -123,7 +125,8 @@ static void report_count(struct hr__check_state *checker, enum hr_finding_code c
                 hr__count_text(count, text), hr__plural(count), hr__check_share_text(share, of), what);
 }
 
-/* Jobs that were cancelled before they ran are reported with the outcomes. */
+/* Reports run times of 0, below a second and above a year. Jobs that were cancelled before they ran are reported by
+   check_unrun(). */
 static void check_extremes(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t zero = 0, first_zero = HR_NONE, tiny = 0, first_tiny = HR_NONE, endless = 0, first_endless = HR_NONE;
@@ -154,12 +157,13 @@ enum { MIN_JOBS = 20, GRACE_S = 60 };
 
 struct limits {
   uint32_t known, beyond, first_beyond;
-  struct hr__job_value *ratio; /* limit / run time in millionths, ascending, with their jobs */
-  struct hr__job_value *limit; /* ascending, with their jobs */
+  struct hr__job_value *ratio; /* limit / run time in millionths, sorted, with the jobs */
+  struct hr__job_value *limit; /* limits, sorted, with the jobs */
   uint32_t n_ratios;
 };
 
-/* The time that a scheduler takes to stop a job is tolerated. */
+/* Returns true if the run time exceeds the limit by more than 1 % and a minute. A scheduler may need that time to
+   stop a job. */
 static bool is_beyond(int64_t work_us, int64_t limit_us) {
   return work_us > limit_us + limit_us / 100 + GRACE_S * HR_SECOND_US;
 }
@@ -184,7 +188,7 @@ static bool gather(const struct hr__check_state *checker, struct limits *limits)
 
 /* ---- Limits ------------------------------------------------------------------------------------------ */
 
-/* Nine of ten limits are the same multiple of the run time, within 0.1 %. */
+/* Reports that nine of ten limits are the same multiple of the run time, within 0.1 %. */
 static void check_ratio(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t n = limits->n_ratios;
   if (n < MIN_JOBS) return;
@@ -268,7 +272,7 @@ static void check_limits_part(struct hr__check_state *checker) {
 
 enum { USUAL_NODE_GPUS = 8 };
 
-/* Whether some such requests fill whole nodes of that size, or one fills several whole nodes. */
+/* Returns true if jobs of `gpus` GPUs can fill nodes of `node_gpus` GPUs completely. */
 static bool divides(uint32_t gpus, uint32_t node_gpus) {
   return node_gpus && (gpus % node_gpus == 0 || node_gpus % gpus == 0);
 }
@@ -281,7 +285,8 @@ static bool fills_nodes(const struct hr__check_state *checker, uint32_t gpus) {
   return false;
 }
 
-/* For a job of several tasks, the GPUs of a task count. */
+/* Reports sizes that cannot fill nodes completely. The size of a job with several tasks is the number of GPUs of a
+   task. */
 static void check_odd(struct hr__check_state *checker) {
   enum { SIZES_MIN = 20, SHARE = 5 };
   const struct hr_trace *trace = checker->trace;
@@ -305,7 +310,7 @@ static void check_odd(struct hr__check_state *checker) {
       checker->cluster ? "a node's GPUs" : "8, the usual node size", hr__count_text(trace->gpus[first], size));
 }
 
-/* Three of four jobs request one whole GPU, and no job a fraction of one. */
+/* Reports that three of four jobs request one GPU, and that no job requests a fraction of a GPU. */
 static void check_single(struct hr__check_state *checker) {
   enum { SIZES_MIN = 100 };
   const struct hr_trace *trace = checker->trace;
@@ -343,7 +348,8 @@ static void check_sizes_part(struct hr__check_state *checker) {
 
 /* ---- Outcomes ---------------------------------------------------------------------------------------- */
 
-/* Counts of outcomes; failed jobs with their run times; the first job that was cancelled before it ran. */
+/* The number of jobs with each outcome, failed jobs with their run times, and the first job that was cancelled
+   before it ran. */
 struct outcomes {
   uint32_t count[HR_N_OUTCOMES], unrun, first_unrun;
   struct hr__job_value *failed;
@@ -364,7 +370,8 @@ static bool outcomes_gather(const struct hr__check_state *checker, struct outcom
   return hr__pairs_sort(outcomes->failed, outcomes->count[HR_OUTCOME_FAILED]);
 }
 
-/* Immediate failures are naturally alike, so only those after at least a minute count. */
+/* Reports that many jobs failed after exactly the same time. Failures within the first minute are ignored, because
+   they often have the same run time. */
 static void check_alike(struct hr__check_state *checker, const struct outcomes *outcomes) {
   enum { OUTCOMES_MIN = 20 };
   uint32_t n = outcomes->count[HR_OUTCOME_FAILED], from = 0, begin;
@@ -436,7 +443,7 @@ static void check_median(struct hr__check_state *checker) {
                   "half of the jobs run for %s or more: are run times in milliseconds, and read as seconds?", text);
 }
 
-/* Plain numbers that are too large for dates in seconds since 1970. */
+/* Reports submit times that are too large to be seconds since 1970. */
 static void check_epoch(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   int64_t first_s = trace->origin_us / HR_SECOND_US;
@@ -449,7 +456,7 @@ static void check_epoch(struct hr__check_state *checker) {
       hr__count_text((uint64_t)first_s, text));
 }
 
-/* Jobs overlap on any cluster that is large enough to record. */
+/* Reports that jobs hardly overlap, which is implausible for a cluster. */
 static void check_overlap(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   double busy_s = 0, span_s = hr__seconds(checker->span_us);
