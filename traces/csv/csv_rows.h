@@ -22,8 +22,8 @@ struct hr__csv_schema {
   const struct hr__csv_column *columns;
   size_t n_columns;
   const char *const *ignored; /* names of columns that are known but not used, NULL-terminated */
-  const char *const
-      *header;              /* columns of a table without a header row, NULL-terminated; NULL: the table has a header */
+  /* columns of a table without a header row, NULL-terminated; NULL: the table has a header */
+  const char *const *header;
   char separator;           /* field separator; 0: comma */
   bool unquoted;            /* quotes are ordinary characters */
   const char *missing_hint; /* hint in the error on missing columns; NULL: explain --map */

@@ -94,8 +94,8 @@ static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result)
       rule.factor = factor / suffixes[i].over;
       break;
     }
-    bool ok = hr__number_parse(text, &rule, result) ==
-              HR__NUMBER_FINE; /* "1500m" of a resource that is counted in whole units is rounded up to 2 */
+    /* "1500m" of a resource that is counted in whole units is rounded up to 2. */
+    bool ok = hr__number_parse(text, &rule, result) == HR__NUMBER_FINE;
     *result = (*result + suffixes[i].over - 1) / suffixes[i].over;
     return ok;
   }

@@ -225,10 +225,8 @@ struct pai_row {
   struct hr_text job_name, task_name, status, gpu_type;
   int64_t start_us, end_us;
   uint64_t mem_mib;
-  uint32_t instances, cpu_percent,
-      /* instances: a number; cpu_percent, gpu_percent: requests of an instance in thousandths of a percent of a CPU
-         or GPU */
-      gpu_percent;
+  uint32_t instances;                /* number of instances */
+  uint32_t cpu_percent, gpu_percent; /* request of an instance, in thousandths of a percent of a CPU or a GPU */
 };
 
 #define ROW(member) offsetof(struct pai_row, member)

@@ -18,10 +18,9 @@ struct hr__json_item {
 };
 
 struct hr__json_schema {
-  const char *const
-      /* Members of the outermost object whose items are read one by one, NULL-terminated. Other members are read as
-         a whole. If the outermost value is a list, its items are read one by one. */
-      *streamed;
+  /* Members of the outermost object whose items are read one by one, NULL-terminated. Other members are read as a
+     whole. If the outermost value is a list, its items are read one by one. */
+  const char *const *streamed;
   bool (*is_used)(const char *member); /* returns true if another member is needed; NULL: no other member is needed */
   enum hr_status (*on_item)(void *self, const struct hr__json_item *item);
   void *self;

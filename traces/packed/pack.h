@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* programs that convert line ends or strip the eighth bit change these bytes, so such damage is detected */
+/* Programs that convert line ends or strip the eighth bit change these bytes, so such damage is detected. */
 #define HR__PACKED_MAGIC "\x89HRT\r\n\x1A\n"
 
 enum {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* a letter, "-", digits and NUL */
+/* A pseudonym consists of a letter, "-", digits and NUL. */
 enum { HR__PSEUDONYM_BYTES = 2 + HR_MAX_PSEUDONYM_DIGITS + 1 };
 
 struct pseudonyms {

@@ -301,10 +301,9 @@ static void check_starts(struct hr__check_state *checker) {
 /* ---- Busy GPUs --------------------------------------------------------------------------------------- */
 
 struct busy_gpus {
-  struct hr__job_value
-      /* [n] starts and ends of jobs, sorted by time. `value` is the number of busy GPUs after that time, in
-         thousandths; while the marks are built, it is the change of that number. */
-      *mark;
+  /* [n] starts and ends of jobs, sorted by time. `value` is the number of busy GPUs after that time, in thousandths;
+     while the marks are built, it is the change of that number. */
+  struct hr__job_value *mark;
   uint32_t n;
   uint32_t size; /* number of leaves of the tree, a power of two */
   int64_t *tree; /* [2 * size], leaf i at size + i */

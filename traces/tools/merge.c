@@ -216,9 +216,9 @@ static enum hr_status id_twice(const struct merge *merge, struct hr_error *error
 static enum hr_status put_together(struct merge *merge, struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
+  /* The note on local dates must not be added to a trace with another clock. */
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
     if (strcmp(clock_of(merge->traces[0]), clock_of(merge->traces[i])) == 0)
-      /* these notes may include the note on local dates */
       status = hr__rebuild_add_notes(&rebuild, merge->traces[i], error);
   if (status == HR_OK) status = add_jobs(merge, &rebuild, error);
   bool added = status == HR_OK;

@@ -81,9 +81,8 @@ struct hr__arrivals {
   double dispersion_by_day; /* variance / mean of jobs per day; NaN: unknown */
   /* autocorrelation of jobs per hour after 24 and after 168 hours; NaN: the trace is too short */
   double after_a_day, after_a_week;
-  double
-      /* (s - m) / (s + m), where m is the mean and s the standard deviation of gaps (Goh and Barabasi, EPL 81, 2008) */
-      burstiness;
+  /* (s - m) / (s + m), where m is the mean and s the standard deviation of gaps (Goh and Barabasi, EPL 81, 2008) */
+  double burstiness;
 };
 
 /* The distribution of an amount over parties (users, tenants or jobs). */
@@ -107,8 +106,8 @@ struct hr_trace_stats {
   const struct hr_trace *trace;
   double span_s, gpu_hours;
   double curve_s[HR__CURVE_POINTS]; /* quantiles of run times */
-  struct hr__spread run_s, gpus, wait_s,
-      limit_ratio; /* wait_s: recorded waits; limit_ratio: limit / run time; both over the jobs that have them */
+  /* wait_s: recorded waits; limit_ratio: limit / run time; both over the jobs that have them */
+  struct hr__spread run_s, gpus, wait_s, limit_ratio;
   struct hr__distribution_fit run_fits[HR__N_FAMILIES], gap_fits[HR__N_FAMILIES];
   struct hr__stats_rows by[HR__N_STATS_BY];
   struct hr__arrivals arrivals;

@@ -282,8 +282,8 @@ static enum hr_status fit_people(const struct fit *fit, const uint32_t *column, 
                                  uint32_t *n_shares) {
   double *jobs = column ? calloc(n_names + (size_t)1, sizeof *jobs) : NULL, sum = 0;
   if (!jobs) return column ? HR_NO_MEMORY : HR_OK;
+  /* Counts are negative, so that sorting in ascending order puts the largest first. */
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++)
-    /* counts are negative, so that sorting in ascending order puts the largest first */
     if (column[job] != HR_NONE) jobs[column[job]]--;
   gsl_sort(jobs, 1, n_names);
   *shares = jobs;
