@@ -27,6 +27,7 @@ struct hr__pool_notes {
   size_t count;
 };
 
+/* State of building a document: its source, the object that is built, and the current value. */
 struct hr__builder {
   struct hr__source source;
   struct hr_scenario *scenario; /* NULL for suites, grids and baselines */
@@ -38,6 +39,8 @@ struct hr__builder {
 
 /* ---- Sections, in the order in which they are built ------------------------------------------------- */
 
+/* Each function builds one section from the root object. It does nothing if an optional section is missing. Errors:
+   see the beginning of this file. */
 enum hr_status hr__build_cluster(struct hr__builder *builder);
 enum hr_status hr__build_classes(struct hr__builder *builder);
 enum hr_status hr__build_models(struct hr__builder *builder);
@@ -63,11 +66,13 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
 /* Reads an axis from the current object. All bytes of `axis` must be zero. The caller calls hr__grid_axis_finish(),
    also after an error. */
 enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, struct hr_grid_axis *axis);
+/* Frees the members of `axis`, not `axis` itself. */
 void hr__grid_axis_finish(struct hr_grid_axis *axis);
 
 /* Copies the strings of a list. If `list` is NULL, there are no strings. The caller calls hr__grid_texts_free(),
    also after an error. */
 enum hr_status hr__grid_texts_copy(const struct hr__builder *builder, const cJSON *list, char ***texts, size_t *count);
+/* Frees a list of strings and its strings. NULL is allowed. */
 static inline void hr__grid_texts_free(char **texts, size_t count) {
   for (size_t i = 0; i < count; i++) free(texts[i]);
   free(texts);
@@ -112,6 +117,7 @@ static inline void hr__build_leave(struct hr__builder *builder) {
   hr__place_leave(&builder->place);
 }
 
+/* Returns true if the member `name` exists. `name` may be NULL. */
 static inline bool hr__has(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
 }

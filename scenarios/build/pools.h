@@ -7,8 +7,9 @@
 
 #include "scenarios/build/builder.h"
 
+/* A pool while it is built. */
 struct hr__pool_draft {
-  const cJSON *entry;
+  const cJSON *entry;                  /* entry of the pool in the scenario */
   struct hr_pool_spec pool;            /* its strings belong to the tree or to the catalogue */
   struct hr_pool_source *source;       /* entry in the scenario, which frees the data that is stored here */
   uint32_t zone;                       /* zone number of a spot pool, see hr_spot_spec */

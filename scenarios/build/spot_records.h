@@ -7,6 +7,7 @@
 #include "headroom/base.h"
 #include "headroom/market.h"
 
+/* The number of available spot nodes over time. After `period_us` the record repeats. */
 struct hr__spot_levels {
   struct hr_level_step *steps; /* steps in order of time, the first one at 0; the caller frees them */
   uint32_t n_steps;
@@ -26,6 +27,7 @@ struct hr__spot_levels {
 enum hr_status hr__spot_levels_read(const char *path, uint32_t n_nodes, struct hr__spot_levels *levels,
                                     struct hr_notes *notes, struct hr_error *error);
 
+/* The spot price over time. */
 struct hr__spot_prices {
   struct hr_price_step *steps; /* prices per GPU-hour in order of time, the first one at 0; the caller frees them */
   uint32_t n_steps;
@@ -37,10 +39,10 @@ struct hr__spot_price_query {
   /* name of the accelerator in the record, for rows with `gpus` accelerators; NULL: rows are selected by instance
      type */
   const char *accelerator;
-  const char *region; /* region; NULL: any region */
-  const char *const *zones;
-  size_t n_zones; /* number of zones; 0: all zones */
-  uint32_t gpus;  /* GPUs of a node */
+  const char *region;       /* region; NULL: any region */
+  const char *const *zones; /* [n_zones] names of zones */
+  size_t n_zones;           /* number of zones; 0: all zones */
+  uint32_t gpus;            /* GPUs of a node */
   int64_t from_s; /* Unix time of the start of the run; HR_UNKNOWN_US: the run starts at the first recorded price */
 };
 

@@ -17,11 +17,12 @@
 
 #define MILLION INT64_C(1000000)
 
+/* The query of a price. */
 struct price_search {
   const struct hr_catalog *catalog;
   const struct hr_instance_type *type;
   const char *region;
-  const char *as_of;
+  const char *as_of; /* date of the price; NULL or "": the newest price */
 };
 
 static int64_t scale(int64_t price, int64_t numerator, int64_t denominator) {
@@ -31,6 +32,7 @@ static int64_t scale(int64_t price, int64_t numerator, int64_t denominator) {
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
+/* A market with its conditions. */
 struct offer {
   enum hr_market market;
   const char *term, *upfront; /* upfront: NULL for any upfront payment */

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+/* The tables. Each has a built-in CSV file of the same name. */
 enum hr__catalog_table {
   HR__CATALOG_GPUS,
   HR__CATALOG_INSTANCES,
@@ -22,6 +23,7 @@ enum hr__catalog_table {
   HR__N_CATALOG_TABLES
 };
 
+/* The columns of each table. */
 extern const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES];
 
 /* The bytes of the CSV files. embed.cmake generates them. */

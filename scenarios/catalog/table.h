@@ -12,6 +12,7 @@
 #include "headroom/base.h"
 #include "headroom/trace_files.h"
 
+/* Kinds of cells, with the type of the member in which the value is stored. */
 enum hr__table_cell {
   HR__CELL_TEXT,   /* const char *: interned; one of `words` unless `words` is NULL */
   HR__CELL_DATE,   /* const char *: a year, a month or a day */
@@ -22,6 +23,7 @@ enum hr__table_cell {
   HR__CELL_SOURCE  /* const char *: source of the figures; the path of the file if empty */
 };
 
+/* A column of a table. */
 struct hr__table_column {
   const char *name;
   enum hr__table_cell cell;
@@ -29,15 +31,16 @@ struct hr__table_column {
   bool key;      /* the column is part of the key of a row */
   /* the column or its cells may be missing; the value is then "", HR_UNKNOWN_NUMBER, 0 or the first word */
   bool optional;
-  double min, max; /* bounds of numbers and millionths */
-  const char *const *words;
+  double min, max;          /* bounds of numbers and millionths */
+  const char *const *words; /* allowed texts, NULL-terminated; NULL: any text */
 };
 
+/* The columns of a table and the conversion of its rows. */
 struct hr__table_format {
   const char *name; /* name of the built-in table, for messages */
   const struct hr__table_column *columns;
   size_t n_columns;
-  size_t row_bytes;
+  size_t row_bytes;   /* size of a row */
   size_t draft_bytes; /* size of a draft: a row, then further fields that `finish` uses; at most HR__MAX_DRAFT */
   /* computes the row of a draft and returns NULL, or the text of an error; NULL: nothing to do */
   const char *(*finish)(void *row);
@@ -45,14 +48,16 @@ struct hr__table_format {
 
 enum { HR__MAX_DRAFT = 512, HR__MAX_COLUMNS = 32 };
 
+/* A table. It may consist of rows of several files. */
 struct hr__table {
   const struct hr__table_format *format;
-  void *rows;
+  void *rows;     /* [count] rows of format->row_bytes */
   uint32_t *line; /* [count] line of each row in the last file that was added; 0: the row is not in that file */
   uint32_t count, capacity;
   struct hr__hash by_key; /* index of the rows by the hash of their keys */
 };
 
+/* The text of a CSV file in memory. */
 struct hr__table_text {
   const char *path; /* path for messages */
   const char *bytes;

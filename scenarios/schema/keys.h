@@ -55,6 +55,7 @@ static const char *const hr__scales[] = {"linear", "log", NULL};
       REQUIRED_TEXT(axis ".settings.*.label", MAX_NAME),                                                               \
       {axis ".settings.*.set", HR__KEY_LIST, true, 0, MAX_MEMBERS, NULL}, TEXT(axis ".settings.*.set.*", 1, MAX_TEXT)
 
+/* Types of values. */
 enum hr__key_type {
   HR__KEY_OBJECT,
   HR__KEY_LIST,
@@ -67,6 +68,7 @@ enum hr__key_type {
   HR__KEY_SCALAR  /* text, number, true or false */
 };
 
+/* A key that a document may have. */
 struct hr__key {
   const char *path; /* path from the outermost object, with dots; "*" stands for any name or any index of a list */
   enum hr__key_type type;

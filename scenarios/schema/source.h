@@ -9,6 +9,7 @@
 #include "traces/json/json_file.h"
 #include "traces/json/json_scan.h"
 
+/* A document with the overrides of its values. */
 struct hr__source {
   const char *path; /* path of the file, for messages */
   struct hr__json_file file;
@@ -24,11 +25,13 @@ struct hr__source_place {
   const char *name[HR__JSON_DEPTH + 1]; /* key in the parent; NULL: the parent is a list */
 };
 
+/* Extends the path by a child. `ordinal` and `name` have the meaning of the members of hr__source_place. */
 static inline void hr__place_enter(struct hr__source_place *place, uint32_t ordinal, const char *name) {
   place->ordinal[place->depth] = ordinal;
   place->name[place->depth++] = name;
 }
 
+/* Removes the last component of the path. */
 static inline void hr__place_leave(struct hr__source_place *place) {
   place->depth--;
 }

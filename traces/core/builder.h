@@ -17,9 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A column of a trace. In a streamed trace, the column is a mapped temporary file. */
 struct hr__column {
   void *at;
-  uint8_t width;
+  uint8_t width;        /* bytes per entry */
   size_t spooled_bytes; /* size of the temporary file; 0: the column is in memory */
   int file;
 };
@@ -109,9 +110,10 @@ struct hr__line_jump {
   uint64_t line;
 };
 
+/* A trace under construction. */
 struct hr_trace_builder {
   char *source, *format;
-  uint32_t n, capacity;
+  uint32_t n, capacity; /* number of rows, and rows for which columns have room */
   struct hr__column column[HR__N_COLUMNS];
   struct hr_job_record blank; /* all fields unknown */
   bool has_others;            /* some row has a field that is not common */
@@ -120,7 +122,7 @@ struct hr_trace_builder {
   struct hr__name_table names[HR__N_NAMES];
   enum hr__ids ids;
   bool ids_increase; /* all ids are increasing numbers, so duplicates are impossible */
-  int64_t last_id;
+  int64_t last_id;   /* id of the last row, with HR__IDS_NUMBER */
   struct hr__id_block *id_blocks;
   uint64_t id_bytes; /* bytes of all id blocks */
   struct hr__line_jump *jumps;

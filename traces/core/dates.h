@@ -12,9 +12,9 @@
    another form or if the day does not exist. */
 bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned);
 
+enum { HR__DATE_BYTES = 32 };
 /* Writes a time as `YYYY-MM-DDTHH:MM:SS`, with a fraction unless it is 0, and with `Z` if `zoned` is set. `at` must
    have room for HR__DATE_BYTES. Returns the end of the text, or NULL if the year is not in 1 .. 9999. */
-enum { HR__DATE_BYTES = 32 };
 char *hr__date_put(char *at, int64_t us, bool zoned);
 
 /* The note on a trace whose dates have no zone. */

@@ -31,12 +31,13 @@ enum compression { PLAIN, GZIP, ZSTD };
 
 const char hr__standard_input[] = "standard input";
 
+/* The decoder of a file. */
 struct decoder {
   const char *path;
   int descriptor;
   enum compression compression;
-  size_t raw_at, raw_end;
-  bool raw_ended, between;
+  size_t raw_at, raw_end;  /* range of unread bytes in `raw` */
+  bool raw_ended, between; /* raw_ended: end of the file reached; between: compressed data may end here */
   z_stream inflater;
   ZSTD_DStream *zstd;
   unsigned char raw[RAW_BYTES];
@@ -73,6 +74,7 @@ static enum hr_status refill_raw(struct decoder *decoder, struct hr_error *error
 
 /* ---- Detection of formats ---------------------------------------------------------------------------- */
 
+/* The magic bytes of a file format that is not supported. */
 struct signature {
   const char *bytes;
   size_t length;
@@ -258,12 +260,13 @@ static enum hr_status decoder_read(struct decoder *decoder, char *buffer, size_t
 
 enum { BLOCK_BYTES = 1 << 17 };
 
+/* A decoded file and its window. */
 struct hr__input {
   const char *path;
   struct decoder *decoder;
-  size_t begin, end;
-  uint64_t line;
-  bool ended;
+  size_t begin, end; /* range of bytes of the window that are not yet returned */
+  uint64_t line;     /* number of the line that was read last */
+  bool ended;        /* end of the file reached */
   char window[HR__LONGEST_LINE + BLOCK_BYTES];
 };
 

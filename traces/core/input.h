@@ -22,19 +22,19 @@ void hr__input_close(struct hr__input *input);
 /* Returns the beginning of the file, up to a few hundred kilobytes. The text is valid until the first line is read. */
 struct hr_text hr__input_peek(const struct hr__input *input);
 
-/* Whether a text begins with `start`. */
+/* Returns true if a text begins with `start`. */
 static inline bool hr__begins_with(struct hr_text text, const char *start) {
   size_t length = strlen(start);
   return text.length >= length && memcmp(text.at, start, length) == 0;
 }
 
-/* Whether a header line begins with `start`, ignoring case. */
+/* Returns true if a header line begins with `start`, ignoring case. */
 static inline bool hr__begins_with_names(struct hr_text line, const char *start) {
   size_t length = strlen(start);
   return line.length >= length && strncasecmp(line.at, start, length) == 0;
 }
 
-/* The first line that is neither blank nor a `#` comment, without surrounding white space. */
+/* Returns the first line that is neither blank nor a `#` comment, without surrounding white space. */
 struct hr_text hr__first_line(struct hr_text beginning);
 
 /* Reads the next line, including its line end. The last line of a file may have no line end. The line is valid until

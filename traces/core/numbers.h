@@ -6,6 +6,7 @@
 
 #include "headroom/trace_files.h"
 
+/* Results of parsing a number. */
 enum hr__number_fault {
   HR__NUMBER_FINE,
   HR__NUMBER_BAD,
@@ -14,6 +15,7 @@ enum hr__number_fault {
   HR__NUMBER_TOO_LARGE
 };
 
+/* Unit and range of a number. */
 struct hr__number_rule {
   uint64_t factor; /* units of the result for one unit of the text */
   uint64_t max;    /* maximum of the result, below 2^63 */
@@ -27,9 +29,9 @@ enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__num
 /* Parses an integer in canonical form: no plus sign, no leading zeros, within int64_t. */
 bool hr__integer_parse(struct hr_text text, int64_t *value);
 
+#define HR__QUOTE_BYTES 256
 /* Formats text from a file for a message, on one line. At most 60 bytes of the text are used. Bytes that are not
    printable ASCII are escaped. */
-#define HR__QUOTE_BYTES 256
 const char *hr__quote(struct hr_text text, char buffer[HR__QUOTE_BYTES]);
 
 #endif

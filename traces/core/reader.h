@@ -8,6 +8,7 @@
 #include "traces/core/builder.h"
 #include "traces/core/input.h"
 
+/* The state of reading a file. */
 struct hr__reader {
   const char *path;
   struct hr__input *input;
@@ -15,9 +16,9 @@ struct hr__reader {
   struct hr_notes *notes;
   const struct hr_column_map *map; /* may be NULL */
   const char *params;              /* parameters after the name of the format; NULL: none */
-  bool lenient;
-  bool dated;           /* set by a reader if the times of the file are dates */
-  uint64_t n_fractions; /* jobs that request a fraction of a GPU */
+  bool lenient;                    /* true: bad rows are counted; false: a bad row is an error */
+  bool dated;                      /* set by a reader if the times of the file are dates */
+  uint64_t n_fractions;            /* jobs that request a fraction of a GPU */
   struct hr_error *error;
   bool without_times; /* true: rows may lack times */
 };
@@ -43,6 +44,7 @@ struct hr__row_fault {
   const char *detail; /* details of a fault without a column; NULL: none */
 };
 
+/* Reports that memory ran out. Returns HR_NO_MEMORY. */
 static inline enum hr_status hr__reader_no_memory(const struct hr__reader *reader) {
   return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
 }

@@ -15,8 +15,8 @@
 struct number_kind {
   struct hr__number_rule rule;
   uint64_t min;
-  size_t width;
-  const char *not_right, *too_large;
+  size_t width;                      /* bytes of the member */
+  const char *not_right, *too_large; /* errors, which complete a sentence after "is" */
 };
 
 static const struct number_kind number_kinds[] = {

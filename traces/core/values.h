@@ -23,6 +23,8 @@
   X(HR__STEPS, uint64_t, 1, 0, INT64_C(1) << 50, true, "a whole number of at least 0", "1125899906842624")             \
   X(HR__FRACTION, uint32_t, 1000000, 0, 1000000, false, "a fraction from 0 to 1", "1")
 
+/* Kinds of values, with the type of the member in which the value is stored. HR__N_NUMBER_KINDS is the number of
+   kinds of numbers, not a kind. */
 enum hr__kind {
 #define HR__KIND_NAME(kind, ...) kind,
   HR__NUMBER_KIND_TABLE(HR__KIND_NAME)
@@ -49,6 +51,7 @@ struct hr__text_store {
   size_t used;
 };
 
+/* State of parsing the values of a file. `clock` is set by the first time of the file. */
 struct hr__value_reader {
   enum hr__clock clock;
   struct hr__text_store texts;

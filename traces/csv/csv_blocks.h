@@ -7,12 +7,14 @@
 
 #include "traces/core/input.h"
 
+/* A row of a block. Its fields are fields first_field .. first_field + n_fields - 1 of the block. */
 struct hr__csv_row {
   uint64_t line; /* line on which the row begins */
   uint32_t first_field, n_fields;
   bool cut_off; /* the file ends in this row, without a line end */
 };
 
+/* A part of the file that consists of whole rows. */
 struct hr__csv_block {
   struct hr__csv_row *rows;
   size_t n_rows, rows_capacity;
@@ -21,7 +23,7 @@ struct hr__csv_block {
   char *bytes;
   size_t n_bytes, bytes_capacity;
   enum hr_status status; /* result of reading after the rows of this block */
-  bool last;
+  bool last;             /* true: no block follows */
   struct hr_error error;
 };
 
@@ -34,6 +36,7 @@ struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *
    fails, the rows before the error are returned first, and the next call returns the error. */
 enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct hr__csv_block **block,
                                    struct hr_error *error);
+/* Stops the thread and frees the blocks. `input` is not closed. NULL is allowed. */
 void hr__csv_blocks_close(struct hr__csv_blocks *blocks);
 
 #endif

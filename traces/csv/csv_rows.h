@@ -8,16 +8,18 @@
 #include "traces/core/reader.h"
 #include "traces/core/values.h"
 
+/* A column of a schema. */
 struct hr__csv_column {
   const char *name;  /* name in the header */
   const char *field; /* key in a column map; NULL if the format is fixed */
   enum hr__kind kind;
-  bool must_exist; /* the column must exist in the header */
-  bool must_fill;  /* each row must have a value if the column exists */
-  size_t offset;   /* offset of the member in the struct of a row */
-  uint64_t unit_us;
+  bool must_exist;  /* the column must exist in the header */
+  bool must_fill;   /* each row must have a value if the column exists */
+  size_t offset;    /* offset of the member in the struct of a row */
+  uint64_t unit_us; /* microseconds per unit of a plain number, for times and durations */
 };
 
+/* The columns of a file, and the destination of its rows. */
 struct hr__csv_schema {
   const struct hr__csv_column *columns;
   size_t n_columns;

@@ -47,6 +47,7 @@ enum {
 #undef HR__COUNT_FIELD
 };
 
+/* The columns of Headroom's own CSV, in the order of the field table. */
 extern const struct hr__csv_column hr__fields[HR__N_FIELDS];
 
 /* Reads jobs from a CSV file. `reader->map` says which column contains which field; for other fields the names of

@@ -22,6 +22,7 @@ static const struct hr__csv_column columns[] = {
 
 struct llm {
   struct hr__reader *reader;
+  /* parameters: tokens per second in prefill and in decode; share of a GPU in thousandths */
   uint64_t prefill_per_s, decode_per_s, gpu_milli;
 };
 

@@ -23,7 +23,7 @@ struct profile {
   int64_t delay_us;
   double operations; /* operations of each resource; KIND_TOTAL: of all resources together */
   uint32_t type;     /* KIND_OTHER: name number of the type of the profile */
-  bool fails;
+  bool fails;        /* a job with this profile fails */
 };
 
 struct batsim_job {
@@ -34,6 +34,8 @@ struct batsim_job {
 
 struct batsim {
   struct hr__json_get get;
+  /* mflops: parameter, 10^6 operations per second of a resource; n_tasks: jobs with parallel tasks; n_stopped: jobs
+     that were stopped at their limit */
   uint64_t mflops, n_tasks, n_stopped;
   struct hr__name_table ids, names; /* ids: ids of jobs; names: names and types of profiles */
   struct batsim_job *jobs;

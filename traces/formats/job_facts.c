@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Requests and states of jobs, in notations that several trace formats use.
+ *
+ * Job states are those of sacct(1). If the system ended a job (PREEMPTED, REQUEUED), its outcome is unknown: the job
+ * did not fail, and its user did not cancel it.
+ */
 
 #include "traces/formats/formats.h"
 
@@ -24,13 +30,6 @@ bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes) {
   job->mem_mib /= job->tasks;
   return true;
 }
-
-/*
- * Requests and states of jobs, in notations that several trace formats use.
- *
- * Job states are those of sacct(1). If the system ended a job (PREEMPTED, REQUEUED), its outcome is unknown: the job
- * did not fail, and its user did not cancel it.
- */
 
 #define ENDED(word, outcome)                                                                                           \
   {                                                                                                                    \

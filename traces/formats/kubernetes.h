@@ -18,6 +18,7 @@ struct hr__kube_pod {
 
 enum hr__kube_kind { HR__KUBE_JOB, HR__KUBE_WORKLOAD, HR__KUBE_POD };
 
+/* A Job, a Workload or a Pod. */
 struct hr__kube_object {
   uint64_t line;
   int64_t created_us, start_us, finish_us;                      /* INT64_MIN if unknown */
@@ -39,6 +40,7 @@ struct hr__kube_word {
   bool evicted, is_class;
 };
 
+/* The objects of a list. */
 struct hr__kube {
   struct hr__json_get get;
   struct hr__name_table names;

@@ -9,6 +9,7 @@
 
 #include <cjson/cJSON.h>
 
+/* A JSON file in memory. */
 struct hr__json_file {
   char *text; /* without the byte order mark */
   cJSON *tree;
@@ -26,14 +27,16 @@ enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, 
    hr__json_file_finish(). */
 enum hr_status hr__json_file_copy(const char *path, const unsigned char *bytes, size_t length,
                                   struct hr__json_file *file, struct hr_error *error);
+/* Frees the text and the tree. */
 void hr__json_file_finish(struct hr__json_file *file);
 
 /* ---- Duplicate keys ---------------------------------------------------------------------------------- */
 
+/* The place of a duplicate key. */
 struct hr__json_repeat {
   const char *key;                       /* the duplicate key, in the tree; NULL: no duplicate */
   uint32_t ordinals[HR__JSON_DEPTH + 1]; /* path to the second occurrence of the key, for hr__json_find() */
-  size_t depth;
+  size_t depth;                          /* number of entries of `ordinals` */
 };
 /* Finds the first duplicate key of a tree. The depth of the tree must not exceed HR__JSON_DEPTH. Returns false if
    out of memory. */

@@ -14,8 +14,9 @@
 /* Maximum nesting depth of lists and objects. */
 enum { HR__JSON_DEPTH = 64 };
 
+/* The first error in a text. */
 struct hr__json_flaw {
-  size_t offset;
+  size_t offset;    /* offset of the error in the text, in bytes */
   const char *text; /* a description of the error and of the expected input */
 };
 /* Returns true if `text` is exactly one JSON value. Otherwise `flaw` describes the first error. */

@@ -92,6 +92,7 @@ static enum hr_status append_char(struct stream *stream, char c) {
   return HR_OK;
 }
 
+/* State of searching the end of a value: number of open brackets, and position in a string. */
 struct cut {
   size_t depth;
   bool in_text, escaped;

@@ -9,6 +9,7 @@
 
 #include <cjson/cJSON.h>
 
+/* An item of a JSON file. */
 struct hr__json_item {
   const char *member; /* member of the outermost object that contains the item; NULL: the outermost value is a list */
   uint32_t index;     /* index of the item in its list or object, from 0 */
@@ -17,6 +18,7 @@ struct hr__json_item {
   uint64_t line;      /* line on which the item begins */
 };
 
+/* The members of a file to read, and the callback for items. */
 struct hr__json_schema {
   /* Members of the outermost object whose items are read one by one, NULL-terminated. Other members are read as a
      whole. If the outermost value is a list, its items are read one by one. */
@@ -50,6 +52,7 @@ bool hr__get_wrong(struct hr__json_get *get, const char *path, const cJSON *valu
 
 /* Reads a text, which is valid as long as the tree. If `required` is set, "" is treated as missing. */
 bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *path, bool required, struct hr_text *text);
+/* Reads a whole number from 0 to `most`. */
 bool hr__get_whole(struct hr__json_get *get, const cJSON *object, const char *path, uint64_t most, uint64_t *value);
 /* Reads seconds with decimals and converts them to microseconds. */
 bool hr__get_seconds(struct hr__json_get *get, const cJSON *object, const char *path, int64_t *us);

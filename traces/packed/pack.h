@@ -24,6 +24,7 @@ enum {
   HR__PACKED_IDS_TOLD = 2
 };
 
+/* The beginning of a packed file. The section table follows it. */
 struct hr__packed_header {
   char magic[HR__PACKED_MAGIC_BYTES];
   uint32_t version, n_sections;
@@ -34,6 +35,7 @@ struct hr__packed_header {
   uint64_t checksum; /* checksum of the header before this member and of the section table */
 };
 
+/* An entry of the section table. `offset` counts bytes from the beginning of the file. */
 struct hr__packed_section {
   char name[HR_PACKED_NAME_BYTES]; /* padded with NUL */
   uint64_t entries, offset, bytes; /* `bytes` does not include the padding */
@@ -46,6 +48,7 @@ struct hr__packed_skipped {
   uint64_t count, first_line;
 };
 
+/* Returns the next multiple of HR__PACKED_ALIGNMENT at or above `offset`. */
 static inline uint64_t hr__packed_align(uint64_t offset) {
   return (offset + HR__PACKED_ALIGNMENT - 1) / HR__PACKED_ALIGNMENT * HR__PACKED_ALIGNMENT;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* A pair for sorting. `value` is usually a job. */
 struct hr__job_value {
   int64_t key; /* at least 0 */
   int64_t value;
@@ -48,10 +49,11 @@ struct hr__check_subject {
 void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, enum hr_severity severity,
                    const struct hr__check_subject *where, const char *format, ...) HR_PRINTF(5, 6);
 
-/* Formats a share as a percentage: "1.9 %", "0.0022 %". `buffer` must have HR__SHARE_BYTES. Returns `buffer`. */
 enum { HR__SHARE_BYTES = 32 };
+/* Formats a share as a percentage: "1.9 %", "0.0022 %". `buffer` must have HR__SHARE_BYTES. Returns `buffer`. */
 const char *hr__check_share_text(double share, char *buffer);
 
+/* Returns true if the job is a service. */
 static inline bool hr__check_is_service(const struct hr_trace *trace, uint32_t job) {
   return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
 }

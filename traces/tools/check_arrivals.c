@@ -271,9 +271,10 @@ static double level_around(const struct hourly *hours, double begin, double end)
   return expected > 0 ? fmin(1, count / expected) : 0;
 }
 
+/* A gap between two consecutive submits. */
 struct gap {
-  uint32_t job; /* the first job after the gap */
-  double expected;
+  uint32_t job;    /* the first job after the gap */
+  double expected; /* number of jobs that were expected in the gap */
 };
 
 /* Returns the gap in which the most jobs were expected. `*count` is set to the number of gaps to report. */
@@ -352,6 +353,7 @@ static void check_cut(struct hr__check_state *checker) {
 
 /* ---- End: missing jobs ------------------------------------------------------------------------------- */
 
+/* Starts and ends of jobs, sorted separately. */
 struct marks {
   struct hr__job_value *begin, *end; /* ascending */
   uint32_t n;

@@ -33,6 +33,7 @@ struct cluster_comparison {
 enum { MAX_SETS = 64, MAX_STEPS = 100000, LONG_BACKLOG_H = 24 };
 #define LITTLE 0.05
 
+/* Sets of pools, and the load of one set over time in steps. */
 struct sets {
   const struct hr__check_state *checker;
   const struct cluster_comparison *against;
@@ -40,7 +41,7 @@ struct sets {
   uint8_t *row; /* [MAX_SETS][n_pools] 1: the pool is in the set */
   /* [accept classes] set of each accept class; HR_NONE: not known yet, or there are more than MAX_SETS sets */
   uint32_t *set_of;
-  int64_t step_us;
+  int64_t step_us; /* length of a step */
   uint32_t n_steps;
   double *level; /* [n_steps + 1] change of the number of busy GPUs at the beginning of each step */
   double *part;  /* [n_steps + 1] GPUs of intervals that cover a part of the step, averaged over the step */

@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "headroom/trace_files.h"
 
+/* A trace under construction, and the number of its jobs. */
 struct hr__rebuild {
   struct hr_trace_builder *builder;
   const char *source;

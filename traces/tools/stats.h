@@ -69,6 +69,7 @@ struct hr__stats_rows {
   size_t count;
 };
 
+/* Statistics of submit times. */
 struct hr__arrivals {
   bool has_weekdays;        /* true: the trace has dates; false: days count from time 0 */
   uint64_t by_hour[24];     /* submits in each hour of the day */
@@ -102,6 +103,7 @@ enum hr__concentrated {
 };
 const char *hr__concentrated_name(enum hr__concentrated what); /* "jobs_by_user" */
 
+/* All statistics of a trace. */
 struct hr_trace_stats {
   const struct hr_trace *trace;
   double span_s, gpu_hours;

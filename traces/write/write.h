@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+/* The writer of a format. */
 struct hr__trace_writer {
   bool compresses; /* the file is compressed if its name says so */
   /* Writes the trace to `path`. `written` must not be NULL; only its format is set before the call. */
@@ -36,10 +37,13 @@ void hr__encoder_abandon(struct hr__encoder *encoder);
 
 /* Appends text. hr__encoder_commit() returns an error of this call. */
 void hr__encode_bytes(struct hr__encoder *encoder, const char *bytes, size_t count);
+/* Appends a NUL-terminated text. */
 static inline void hr__encode_text(struct hr__encoder *encoder, const char *text) {
   hr__encode_bytes(encoder, text, strlen(text));
 }
+/* Appends a byte. */
 void hr__encode_byte(struct hr__encoder *encoder, char byte);
+/* Appends an integer in decimal. */
 void hr__encode_i64(struct hr__encoder *encoder, int64_t value);
 /* Returns the length of `path` without the suffix of a compression. */
 size_t hr__encoder_plain_name_length(const char *path);
