@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reads a baseline of `headroom check`: metrics, digests of inputs, and the encoded decisions of each run. plan/check
- * writes these files. A long text is stored as a list of lines, which the reader joins.
+ * writes these files. A figure is the value of a metric for a run, or for a class, a tenant or a pool of a run. A long
+ * text is stored as a list of lines, which the reader joins.
  */
 
 #include "headroom/unstable/experiments.h"

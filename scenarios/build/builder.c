@@ -94,9 +94,9 @@ int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-/* Returns the length of the path of the parent of a folder. The first `folder` bytes of `path` are the folder,
-   including the final '/'. If its last component is ".." or a symbolic link, its parent cannot be derived from the
-   path, and `folder` is returned. */
+/* Returns the length of the path of the parent folder. The first `folder` bytes of `path` are a folder, including
+   its final '/'. If the last component of the folder is ".." or a symbolic link, the parent cannot be derived from
+   the path, and `folder` is returned. */
 static size_t parent_length(const char *path, size_t folder) {
   char copy[4096];
   struct stat info;

@@ -115,7 +115,7 @@ static enum hr_status build_range(struct hr__builder *builder, const cJSON *json
   axis->logarithmic = strcmp(hr__text_of(json, "scale", ""), "log") == 0;
   enum hr_status status = check_range(builder, json, axis);
   if (status != HR_OK) return status;
-  /* Because of rounding errors, the last step may exceed `to` by a fraction of 1e-9 steps. */
+  /* 1e-9 is added because a rounding error could exclude the last level. */
   double count = step > 0 ? floor((axis->to - axis->from) / step + 1e-9) + 1 : hr__number_of(json, "points", 0);
   if (count > HR__MAX_LEVELS)
     return hr__build_fail_at(builder, json, "step", "'step' makes %.0f levels; an axis has at most %d", count,
@@ -207,7 +207,7 @@ static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
 
 /* Replaces "design": "full" by {"kind": "full"}. An unknown word is reported here, because the new object has no
    place in the file. */
-static enum hr_status widen_design(struct hr__builder *builder) {
+static enum hr_status expand_design(struct hr__builder *builder) {
   cJSON *tree = builder->source.file.tree, *design = cJSON_GetObjectItemCaseSensitive(tree, "design");
   if (!cJSON_IsString(design)) return HR_OK;
   const char *word = design->valuestring;
@@ -318,7 +318,7 @@ static enum hr_status build(struct hr__builder *builder, struct hr_grid *grid) {
                    "\"axes\": [...]}",
                    builder->source.path);
   /* if the tree is no object, the validation below reports that */
-  enum hr_status status = cJSON_IsObject(tree) ? widen_design(builder) : HR_OK;
+  enum hr_status status = cJSON_IsObject(tree) ? expand_design(builder) : HR_OK;
   if (status == HR_OK) status = hr__source_validate(&builder->source, hr__grid_keys, "the grid", builder->error);
   if (status == HR_OK) status = build_head(builder, grid);
   if (status == HR_OK) status = build_design(builder, grid);

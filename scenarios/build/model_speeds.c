@@ -143,7 +143,7 @@ static enum hr_status read_csv(struct speed_figures *figures, const char *path, 
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* The path to the current value of the file. Its levels are the GPU type, the model, and "null". */
+/* The path to the current value of the file. The levels of the file are the GPU type, the model, and "null". */
 struct json_walk {
   struct speed_figures *figures;
   const struct hr__json_file *file;

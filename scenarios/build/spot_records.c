@@ -502,7 +502,7 @@ static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uus
 
 /* The current price of each zone, and the time at which it was last recorded. */
 struct board {
-  int64_t *price, *seen_us; /* [zones] */
+  int64_t *price, *seen_us; /* [zones.count] HR_NEVER_US and HR_UNKNOWN_US before the first price of the zone */
 };
 
 static enum hr_status fold_changes(const struct collector *collector, struct board board,

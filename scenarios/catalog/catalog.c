@@ -248,8 +248,9 @@ static enum hr_status check_family(const struct hr_catalog *catalog, const struc
                  discount->family, discount->provider);
 }
 
-/* Returns the discount that matches the instance type most specifically, and of these the newest; NULL if none
-   matches. If `upfront` is NULL, any upfront payment matches. Sets `*best_fit` as fit_of(). */
+/* Returns the discount that matches the instance type most specifically, and of several such discounts the newest;
+   NULL if none matches. If `upfront` is NULL, any upfront payment matches. Sets `*best_fit` to the result of
+   fit_of() for the discount, or to 0. */
 static const struct hr_discount *best_discount(const struct hr_catalog *catalog, const struct hr_instance_type *type,
                                                const struct hr_discount_query *query, const char *upfront,
                                                size_t *best_fit) {

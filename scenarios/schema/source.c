@@ -4,9 +4,9 @@
  *
  * A key table is a flat array in which the children of a key follow it. A child is found by its dotted path.
  *
- * The place of a value in an error is an override or a position in the file. It is the last override that set the
- * value or a value that contains it. If there is none, the value is in the file. cJSON stores no positions, so a scan
- * of the text computes the line and column of a value from its path.
+ * An error names the place of a value: an override or a position in the file. If an override set the value, or a value
+ * that contains it, the place is the last such override. Otherwise the place is in the file. cJSON stores no
+ * positions, so a scan of the text computes the line and column of a value from its path.
  */
 
 #include "scenarios/schema/source.h"

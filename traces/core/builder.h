@@ -78,8 +78,8 @@ enum hr__column_id {
   HR__N_ALWAYS = HR__COLUMN_GPUS + 1
 };
 
-/* Name tables: id, member of struct hr_trace, member of a record. They are divided into common and other tables, as
-   the columns are. */
+/* Name tables: id, member of struct hr_trace, member of a record. A name table numbers its distinct texts from 0;
+   this number is the name number of a text. The tables are divided into common and other tables, as the columns are. */
 #define HR__COMMON_NAMES_TABLE(X)                                                                                      \
   X(TENANTS, tenants, tenant)                                                                                          \
   X(USERS, users, user)

@@ -205,33 +205,33 @@ static void rebase_instants(int64_t *us, uint32_t from, uint32_t to, int64_t ori
 }
 
 /* Sets the unknown bounds of rows to the requested number of GPUs. `bound` may be NULL, if no job is elastic. */
-static void fill_rigid(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
+static void fill_bounds(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
   for (uint32_t row = from; bound && row < to; row++)
     if (bound[row] == HR_NONE) bound[row] = gpus[row];
 }
 
 /* Converts rows [from, to) from the clock of the file to the clock of the trace. */
-static void settle_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
+static void convert_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
   const struct hr__column *column = builder->column;
   int64_t *submit_us = column[HR__COLUMN_SUBMIT].at;
   for (uint32_t row = from; row < to; row++) submit_us[row] -= origin_us;
   rebase_instants(column[HR__COLUMN_DEADLINE].at, from, to, origin_us);
   rebase_instants(column[HR__COLUMN_RECORDED_START].at, from, to, origin_us);
-  fill_rigid(column[HR__COLUMN_MIN_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
-  fill_rigid(column[HR__COLUMN_MAX_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+  fill_bounds(column[HR__COLUMN_MIN_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+  fill_bounds(column[HR__COLUMN_MAX_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
 }
 
 /* Converts all rows block by block, so that a spooled column is never completely in memory. */
-static void settle_columns(const struct hr_trace_builder *builder, int64_t origin_us) {
+static void convert_columns(const struct hr_trace_builder *builder, int64_t origin_us) {
   for (uint32_t from = 0, to; from < builder->n; from = to) {
     to = builder->n - from > HR__SPOOL_BLOCK ? from + HR__SPOOL_BLOCK : builder->n;
-    settle_rows(builder, from, to, origin_us);
+    convert_rows(builder, from, to, origin_us);
     for (int id = 0; id < HR__N_COLUMNS; id++) hr__spool_drop(&builder->column[id], from, to);
   }
 }
 
 /* Frees the unused part of each column. Returns false if out of memory. */
-static bool cut_columns(struct hr_trace_builder *builder) {
+static bool trim_columns(struct hr_trace_builder *builder) {
   if (builder->streamed) return true; /* files grow by a few blocks only, so the unused part is small */
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
@@ -319,12 +319,12 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   int64_t origin_us = first_submit(builder);
   uint32_t *order = NULL;
   struct hr__owned_trace *owned = calloc(1, sizeof *owned);
-  if (!owned || !sort_rows(builder, origin_us, &order) || !cut_columns(builder)) {
+  if (!owned || !sort_rows(builder, origin_us, &order) || !trim_columns(builder)) {
     free(owned);
     free(order);
     return no_memory(builder, error);
   }
-  settle_columns(builder, origin_us);
+  convert_columns(builder, origin_us);
   owned->trace.n_jobs = builder->n;
   owned->trace.origin_us = origin_us;
   owned->trace.dated = dated;

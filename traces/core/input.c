@@ -2,9 +2,9 @@
 /*
  * Reads files that are plain text, gzip or zstd, line by line or completely. The kind is detected by magic bytes.
  *
- * The decoder reads raw bytes into one buffer. The first block determines the compression. Decompressors write
- * directly into the memory of the caller. The flag `between` is true at the positions where compressed data may end:
- * before the first byte, and after each gzip member or zstd frame. A file may contain several members or frames.
+ * The decoder reads raw bytes into one buffer. The first block of raw bytes determines the compression. Decompressors
+ * write directly into the memory of the caller. The flag `between` is true at the positions where compressed data may
+ * end: before the first byte, and after each gzip member or zstd frame. A file may contain several members or frames.
  *
  * The input stores a window of the decoded file. Bytes [begin, end) of the window are decoded but not yet returned. If
  * they contain no complete line, they are moved to the beginning of the window, and the next block is decoded after

@@ -82,17 +82,18 @@ static size_t length_without_unit(const char *name) {
   return (size_t)(open - name);
 }
 
-static bool is_but_for_case(const char *name, const char *target, size_t length) {
+static bool equals_ignoring_case(const char *name, const char *target, size_t length) {
   return strlen(name) == length && strncasecmp(name, target, length) == 0;
 }
 
 /* Returns the first name at or after index `from` that equals the name of the target, ignoring case; HR_NONE if none
    does. */
-static uint32_t find_but_for_case(const struct csv_header *header, const struct hr__csv_column *target, uint32_t from) {
+static uint32_t find_ignoring_case(const struct csv_header *header, const struct hr__csv_column *target,
+                                   uint32_t from) {
   size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;
   for (uint32_t i = from; i < header->names.count; i++)
-    if (is_but_for_case(header->names.text[i], target->name, length) ||
-        is_but_for_case(header->names.text[i], target->name, shorter))
+    if (equals_ignoring_case(header->names.text[i], target->name, length) ||
+        equals_ignoring_case(header->names.text[i], target->name, shorter))
       return i;
   return HR_NONE;
 }
@@ -106,15 +107,15 @@ static uint32_t find_exactly(const struct csv_header *header, const struct hr__c
 
 static uint32_t find_column(const struct csv_header *header, const struct hr__csv_column *target) {
   uint32_t number = find_exactly(header, target);
-  if (number == HR_NONE) number = find_but_for_case(header, target, 0);
+  if (number == HR_NONE) number = find_ignoring_case(header, target, 0);
   return number == HR_NONE ? HR_NONE : header->column_of[number];
 }
 
 /* Reports an ambiguous header: two names equal the name of the target, but only if case is ignored. */
 static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
                                    const struct hr__csv_column *target, uint64_t line) {
-  uint32_t first = find_exactly(header, target) == HR_NONE ? find_but_for_case(header, target, 0) : HR_NONE;
-  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, target, first + 1);
+  uint32_t first = find_exactly(header, target) == HR_NONE ? find_ignoring_case(header, target, 0) : HR_NONE;
+  uint32_t second = first == HR_NONE ? HR_NONE : find_ignoring_case(header, target, first + 1);
   char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
   if (second == HR_NONE) return HR_OK;
   return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,

@@ -20,7 +20,7 @@ extern const struct hr__format_reader hr__swf_reader, hr__philly_reader, hr__phi
 bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
 
 /* Divides the GPUs of a job, and its totals in `cpu_milli` and `mem_mib`, among nodes. If the GPUs divide evenly,
-   the job has one task per node. Otherwise the job has one task, and false is returned. */
+   the job gets one task per node. Otherwise the job is not changed, and false is returned. */
 bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes);
 
 /* States of Slurm jobs, as sacct prints them and as published logs of Slurm clusters contain them. */

@@ -122,7 +122,7 @@ static bool read_status(struct hr__json_get *get, const cJSON *job, uint8_t *out
 }
 
 /* Returns the reason why the job cannot be replayed; NULL if it can be replayed. */
-static const char *why_left_out(const struct attempts *attempts) {
+static const char *skip_reason(const struct attempts *attempts) {
   if (!attempts->n) return "the job has no attempt: it never ran";
   if (attempts->open) return "the last attempt has no end: the job was still running";
   if (!attempts->n_timed) return "no attempt of the job has both a start and an end";
@@ -157,7 +157,7 @@ static enum hr_status log_on_job(void *self, const struct hr__json_item *item) {
   if (ok && job.submit_us == INT64_MIN) ok = hr__get_wrong(get, "submitted_time", NULL, "missing");
   if (ok && attempts.gpus > HR_MAX_GPUS) ok = hr__get_wrong(get, "attempts", NULL, "a list of too many GPUs");
   if (!ok) return hr__reader_bad_row(reader, &get->fault);
-  const char *reason = why_left_out(&attempts);
+  const char *reason = skip_reason(&attempts);
   if (reason) return hr__reader_leave_out(reader, reason, item->line);
   job.gpus = (uint32_t)attempts.gpus;
   job.tasks = attempts.gpus % attempts.servers ? 1 : (uint32_t)attempts.servers;

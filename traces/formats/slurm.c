@@ -409,7 +409,7 @@ static bool read_limit(struct sacct_state *sacct, const struct sacct_row *row, i
 }
 
 /* Returns the reason why a valid job is not replayed; NULL if it is replayed. */
-static const char *why_left_out(const struct sacct_row *row, const struct hr__slurm_state *state) {
+static const char *skip_reason(const struct sacct_row *row, const struct hr__slurm_state *state) {
   bool started = row->start_us != INT64_MIN;
   if (state->stage == HR__STAGE_WAITING) return "the job had not started";
   if (state->stage == HR__STAGE_RUNNING) return "the job was still running";
@@ -427,7 +427,7 @@ static bool read_times(struct sacct_state *sacct, const struct sacct_row *row, s
   *fault = (struct hr__row_fault){.line = fault->line, .column = "Submit", .fault = "unknown"};
   if (row->submit_us == INT64_MIN) return false;
   job->outcome = state.outcome;
-  job->left_out = why_left_out(row, &state);
+  job->left_out = skip_reason(row, &state);
   job->submit_us = job->attempt_us = row->submit_us;
   job->began_us = row->start_us;
   if (job->left_out) return true;

@@ -163,7 +163,7 @@ static enum hr_status parse_item(struct stream *stream, struct hr__json_item *it
 
 /* ---- The outermost value ---------------------------------------------------------------------------- */
 
-/* Reads `"key" :`. */
+/* Reads the key of a member and the colon after the key. */
 static enum hr_status read_key(struct stream *stream, char key[MAX_KEY + 1]) {
   char c;
   enum hr_status status = skip_space(stream, &c);

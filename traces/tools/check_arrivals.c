@@ -2,11 +2,11 @@
 /*
  * Checks of submit times: bursts, rounded times, short traces, changes of the clock, gaps, and the end of the trace.
  *
- * Clock changes: the trace has dates without a zone. A change to summer time is found as an hour of the night without
- * jobs, although the mean on the days around it is at least 12. A change to winter time is found as an hour with at
- * least 1.7 times the mean number of jobs of the days around it. Only the nights are examined in which the European
- * Union (last Sundays of March and October) or the United States (second Sunday of March, first Sunday of November)
- * change clocks, from 1:00 to 3:00.
+ * Clock changes: if a trace has dates without a zone, its local clock may change in spring and autumn. In spring, an
+ * hour of the night without jobs is reported if the mean number of jobs in that hour on the days around it is at least
+ * 12. In autumn, an hour is reported if its number of jobs is at least 1.7 times that mean and more than 1.2 times the
+ * maximum. Only the nights are examined in which the European Union (last Sundays of March and October) or the United
+ * States (second Sunday of March, first Sunday of November) change clocks, from 1:00 to 3:00.
  *
  * Gaps: a gap is a long time without a job in which many jobs were expected. If the trace has at least three weeks,
  * the expected number of jobs depends on the hour of the week. Otherwise it depends on the hour of the day, and a gap
@@ -69,8 +69,8 @@ static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *fi
   return max;
 }
 
-/* Reports a burst: an hour has at least a tenth of all jobs and 20 times the mean. The busiest hour of a daily
-   pattern is far below that. */
+/* Reports a burst: an hour has at least a tenth of all jobs and at least 20 times the mean. The busiest hour of a
+   daily pattern is far below that. */
 static void check_hour(struct hr__check_state *checker) {
   enum { MIN_DAYS = 3, MIN = 50, SHARE = 10, TIMES = 20 };
   uint32_t first = 0, max = checker->span_us < MIN_DAYS * HR__DAY_US ? 0 : busiest_hour(checker, &first);

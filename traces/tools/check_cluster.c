@@ -39,7 +39,8 @@ struct sets {
   const struct cluster_comparison *against;
   uint32_t n_pools, count;
   uint8_t *row; /* [MAX_SETS][n_pools] 1: the pool is in the set */
-  /* [accept classes] set of each accept class; HR_NONE: not known yet, or there are more than MAX_SETS sets */
+  /* [accept classes] set of each accept class (jobs that accept the same pools); HR_NONE: not known yet, or there
+     are more than MAX_SETS sets */
   uint32_t *set_of;
   int64_t step_us; /* length of a step */
   uint32_t n_steps;
@@ -145,7 +146,7 @@ static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double 
 }
 
 /* Computes the worst day, the number of overloaded days and the longest backlog from the steps. */
-static void follow(const struct sets *sets, struct hr_offered_load *load) {
+static void summarize_steps(const struct sets *sets, struct hr_offered_load *load) {
   double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0;
   double gpus = (double)load->gpus;
   for (uint32_t i = 0; i < sets->n_steps; i++) {
@@ -235,7 +236,7 @@ static bool measure(struct hr__check_state *checker, struct sets *sets) {
     add_jobs(sets, set, &load->gpu_hours, &within);
     load->load = load->gpu_hours / ((double)load->gpus * span_h);
     load->within = within / ((double)load->gpus * span_h);
-    follow(sets, load);
+    summarize_steps(sets, load);
   }
   if (!check->loads) return false;
   qsort(check->loads, check->n_loads, sizeof *check->loads, by_load);

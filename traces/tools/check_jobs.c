@@ -45,7 +45,7 @@ static uint32_t count_below(const struct hr__job_value *values, uint32_t count, 
 
 /* Counts the jobs with run times from 4/5 of the bound, which begins at index `begin`, up to the bound. Sets
    `*neighbours` to their number, and returns their number per distinct run time. */
-static double crowd_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
+static double mean_count_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
   uint32_t from = count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
   *neighbours = begin - from;
   for (uint32_t i = from; i < begin; i++) distinct += i == from || values[i].key != values[i - 1].key;
@@ -61,7 +61,7 @@ static void check_clamp(struct hr__check_state *checker) {
   uint32_t n = checker->n_work, begin, neighbours;
   if (n < MIN) return;
   uint32_t count = hr__check_most_frequent(work, n, n - n / 50 - 1, &begin), beyond = n - begin - count;
-  double crowd = crowd_below(work, begin, &neighbours);
+  double crowd = mean_count_below(work, begin, &neighbours);
   bool cut = count >= MIN && count >= TIMES * crowd && neighbours >= MIN_NEIGHBOURS && beyond <= n / 200;
   if (!cut || count > n / 2) return;
   checker->clamp_us = work[begin].key;
@@ -126,7 +126,7 @@ static void report_count(struct hr__check_state *checker, enum hr_finding_code c
 }
 
 /* Reports run times of 0, below a second and above a year. Jobs that were cancelled before they ran are reported by
-   check_unrun(). */
+   check_never_ran(). */
 static void check_extremes(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t zero = 0, first_zero = HR_NONE, tiny = 0, first_tiny = HR_NONE, endless = 0, first_endless = HR_NONE;
@@ -314,17 +314,17 @@ static void check_odd(struct hr__check_state *checker) {
 static void check_single(struct hr__check_state *checker) {
   enum { SIZES_MIN = 100 };
   const struct hr_trace *trace = checker->trace;
-  uint32_t asking = 0, single = 0;
+  uint32_t requesting = 0, single = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
-    asking += trace->gpus[i] > 0;
+    requesting += trace->gpus[i] > 0;
     single += trace->gpus[i] == 1;
   }
-  if (trace->gpu_milli || trace->mig_profile || asking < SIZES_MIN || single < asking - asking / 4) return;
+  if (trace->gpu_milli || trace->mig_profile || requesting < SIZES_MIN || single < requesting - requesting / 4) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__check_add(checker, HR_FINDING_ALL_SINGLE_GPU, HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = single, .of = asking, .job = HR_NONE},
+                &(struct hr__check_subject){.count = single, .of = requesting, .job = HR_NONE},
                 "%s jobs (%s of those with GPUs) request one whole GPU, and no job a fraction of one",
-                hr__count_text(single, text), hr__check_share_text((double)single / asking, of));
+                hr__count_text(single, text), hr__check_share_text((double)single / requesting, of));
 }
 
 static void check_none(struct hr__check_state *checker) {
@@ -351,7 +351,7 @@ static void check_sizes_part(struct hr__check_state *checker) {
 /* The number of jobs with each outcome, failed jobs with their run times, and the first job that was cancelled
    before it ran. */
 struct outcomes {
-  uint32_t count[HR_N_OUTCOMES], unrun, first_unrun;
+  uint32_t count[HR_N_OUTCOMES], never_ran, first_never_ran;
   struct hr__job_value *failed;
 };
 
@@ -364,7 +364,8 @@ static bool outcomes_gather(const struct hr__check_state *checker, struct outcom
     uint8_t outcome = trace->outcome[i];
     if (outcome == HR_OUTCOME_FAILED)
       outcomes->failed[outcomes->count[HR_OUTCOME_FAILED]] = (struct hr__job_value){trace->work_us[i], i};
-    if (outcome == HR_OUTCOME_CANCELLED && trace->work_us[i] == 0 && outcomes->unrun++ == 0) outcomes->first_unrun = i;
+    if (outcome == HR_OUTCOME_CANCELLED && trace->work_us[i] == 0 && outcomes->never_ran++ == 0)
+      outcomes->first_never_ran = i;
     outcomes->count[outcome]++;
   }
   return hr__pairs_sort(outcomes->failed, outcomes->count[HR_OUTCOME_FAILED]);
@@ -372,7 +373,7 @@ static bool outcomes_gather(const struct hr__check_state *checker, struct outcom
 
 /* Reports that many jobs failed after exactly the same time. Failures within the first minute are ignored, because
    they often have the same run time. */
-static void check_alike(struct hr__check_state *checker, const struct outcomes *outcomes) {
+static void check_equal_failures(struct hr__check_state *checker, const struct outcomes *outcomes) {
   enum { OUTCOMES_MIN = 20 };
   uint32_t n = outcomes->count[HR_OUTCOME_FAILED], from = 0, begin;
   while (from < n && outcomes->failed[from].key < HR__MINUTE_US) from++;
@@ -388,7 +389,7 @@ static void check_alike(struct hr__check_state *checker, const struct outcomes *
                 hr__duration_text(hr__seconds(outcomes->failed[begin].key), time));
 }
 
-static void check_most(struct hr__check_state *checker, const struct outcomes *outcomes) {
+static void check_failure_share(struct hr__check_state *checker, const struct outcomes *outcomes) {
   enum { OUTCOMES_MIN = 20 };
   uint32_t failed = outcomes->count[HR_OUTCOME_FAILED], known = checker->n - outcomes->count[HR_OUTCOME_UNKNOWN];
   if (failed < OUTCOMES_MIN || failed <= known / 2 || known <= checker->n / 2) return;
@@ -399,23 +400,24 @@ static void check_most(struct hr__check_state *checker, const struct outcomes *o
       "%s jobs (%s) failed", hr__count_text(failed, text), hr__check_share_text((double)failed / known, of));
 }
 
-static void check_unrun(struct hr__check_state *checker, const struct outcomes *outcomes) {
-  if (!outcomes->unrun) return;
-  double share = (double)outcomes->unrun / checker->n;
+static void check_never_ran(struct hr__check_state *checker, const struct outcomes *outcomes) {
+  if (!outcomes->never_ran) return;
+  double share = (double)outcomes->never_ran / checker->n;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = outcomes->unrun, .of = checker->n, .job = outcomes->first_unrun},
-                "%s job%s (%s) %s cancelled before running", hr__count_text(outcomes->unrun, text),
-                hr__plural(outcomes->unrun), hr__check_share_text(share, of), outcomes->unrun == 1 ? "was" : "were");
+  hr__check_add(
+      checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = outcomes->never_ran, .of = checker->n, .job = outcomes->first_never_ran},
+      "%s job%s (%s) %s cancelled before running", hr__count_text(outcomes->never_ran, text),
+      hr__plural(outcomes->never_ran), hr__check_share_text(share, of), outcomes->never_ran == 1 ? "was" : "were");
 }
 
 static void check_outcomes_part(struct hr__check_state *checker) {
   struct outcomes outcomes;
   if (!checker->trace->outcome) return;
   if (outcomes_gather(checker, &outcomes)) {
-    check_alike(checker, &outcomes);
-    check_most(checker, &outcomes);
-    check_unrun(checker, &outcomes);
+    check_equal_failures(checker, &outcomes);
+    check_failure_share(checker, &outcomes);
+    check_never_ran(checker, &outcomes);
   } else {
     checker->out_of_memory = true;
   }

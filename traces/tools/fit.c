@@ -89,8 +89,8 @@ static void fit_log_normal(const struct sample *sample, struct hr__distribution_
   fit->aic = 4 - 2 * fit->log_likelihood;
 }
 
-/* Returns the equation for the shape k of a Weibull distribution, as a function whose root is k. Values are divided
-   by the maximum, so that their powers do not overflow. */
+/* Returns left side - right side of the equation for the shape k of a Weibull distribution, which is 0 for the
+   solution. Values are divided by the maximum, so that their powers do not overflow. */
 static double weibull_slope(double shape, void *of) {
   const struct sample *sample = of;
   double sum = 0, weighted = 0;

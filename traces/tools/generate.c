@@ -70,8 +70,8 @@ static void choose_gpu_counts(struct generation *work) {
   work->mean_gpus = gpus / work->gpu_weights;
 }
 
-/* Initializes a generation. The parameters in `g` must be valid and must outlive it. If HR_OK is returned, the
-   caller must finish the generation. */
+/* Initializes the state of a generation. The parameters in `g` must be valid and must outlive it. If HR_OK is
+   returned, the caller must call finish_generation(). */
 static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error) {
   *work = (struct generation){.g = g};
   choose_gpu_counts(work);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Merges traces. The jobs of all traces are in one list, first by trace and then by position. A stable sort by submit
- * time gives the order of the result. Names with prefixes are built in one buffer for each kind of name, which each
- * job overwrites.
+ * time gives the order of the result. Names with prefixes are built in buffers, one for each kind of name. Each job
+ * overwrites the names of the previous job.
  */
 
 #include "base/names.h"

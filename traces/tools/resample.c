@@ -46,7 +46,7 @@ static int64_t trace_length_us(const struct hr_trace *trace) {
 }
 
 /* Returns the time of the first grid point from which on blocks are whole, relative to the first submit. If the
-   trace has dates, it is a midnight. */
+   trace has dates, the grid points are midnights. */
 static int64_t first_cut_us(const struct hr_trace *trace) {
   if (!trace->dated) return 0;
   int64_t since_midnight_us = (trace->origin_us % DAY_US + DAY_US) % DAY_US;
@@ -152,7 +152,7 @@ static enum hr_status check_growth(struct draw *draw, struct hr_error *error) {
   if (!(spec->growth > 0 && spec->growth <= HR_MAX_GROWTH))
     return hr_fail(error, HR_BAD_INPUT, "%s: growth %g must be above 0 and at most %d", source, spec->growth,
                    HR_MAX_GROWTH);
-  double max = 1; /* jobs without series */
+  double max = 1; /* maximum factor; jobs without a series have the factor 1 */
   size_t n_factors = spec->factors ? (size_t)spec->n_series * spec->n_positions : 0;
   for (size_t i = 0; i < n_factors; i++) {
     double factor = spec->factors[i];
@@ -355,7 +355,7 @@ enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct 
   struct hr_workload_spec longer = *spec;
   double span_us = trace->n_jobs ? (double)trace->submit_us[trace->n_jobs - 1] + 1 : 1;
   double share = trace->n_jobs ? (double)count / trace->n_jobs / spec->growth : 1;
-  for (int doublings = 0;; doublings++) { /* if a draw has too few jobs, the next draw is twice as long */
+  for (int doublings = 0;; doublings++) { /* if a draw has too few jobs, the next one is twice as long */
     struct draw draw = {.trace = trace, .spec = &longer, .seed = seed, .max_jobs = count};
     double length_us = ldexp(1.2 * share * span_us, doublings);
     bool is_longest = length_us >= (double)HR_MAX_INPUT_US;

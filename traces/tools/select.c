@@ -321,7 +321,7 @@ static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **c
 
 __extension__ typedef __int128 wide;
 
-/* Divides all submit times by the load. The load is in millionths, so that the results are exact integers. */
+/* Divides all submit times by the load. The load is converted to millionths, so that the results are exact integers. */
 static enum hr_status compress(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   const int64_t load_ppm = llround(scale->spec->load * 1e6);

@@ -19,7 +19,7 @@ static double quantile(const double *sorted, size_t count, double share) {
   return gsl_stats_quantile_from_sorted_data(sorted, 1, count, share);
 }
 
-/* Sorts the values in place. */
+/* Returns the distribution of the values, which are sorted in place. */
 static struct hr__spread spread_of(double *values, size_t count) {
   struct hr__spread spread = {.count = count};
   if (count == 0) return spread;
@@ -305,7 +305,7 @@ static void rank(double *values, size_t *order, size_t count) {
 }
 
 static double correlation(const double *first, const double *other, size_t count) {
-  /* mean of the ranks 1 .. count, also if some values are equal */
+  /* The mean of the ranks 1 .. count. Equal values do not change it. */
   double mean = ((double)count + 1) / 2, a = 0, b = 0, both = 0;
   for (size_t i = 0; i < count; i++) {
     a += (first[i] - mean) * (first[i] - mean);

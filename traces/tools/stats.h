@@ -60,7 +60,7 @@ enum hr__stats_by {
   HR__STATS_BY_OUTCOME,
   HR__N_STATS_BY
 };
-const char *hr__stats_by_name(enum hr__stats_by by); /* "size" */
+const char *hr__stats_by_name(enum hr__stats_by by); /* returns a name such as "size" */
 
 /* The groups of jobs by a field. Sizes and classes are in their natural order, other groups in order of GPU hours.
    The list is empty if the trace does not have the field. */
@@ -101,7 +101,7 @@ enum hr__concentrated {
   HR__GPU_TIME_OF_JOBS,
   HR__N_CONCENTRATED
 };
-const char *hr__concentrated_name(enum hr__concentrated what); /* "jobs_by_user" */
+const char *hr__concentrated_name(enum hr__concentrated what); /* returns a name such as "jobs_by_user" */
 
 /* All statistics of a trace. */
 struct hr_trace_stats {

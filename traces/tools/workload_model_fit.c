@@ -62,8 +62,8 @@ struct fit {
   /* column of the submitter: users if the trace has users, otherwise tenants; NULL: unknown */
   const uint32_t *submitter;
   uint32_t n_submitters; /* at least 1 */
-  uint8_t *size;         /* [n_jobs] */
-  double *p;             /* [n_jobs] */
+  uint8_t *size;         /* [n_jobs] index of the size of each job */
+  double *p;             /* [n_jobs] probability that belongs to the run time of each job */
   /* Work arrays with n_jobs or n_submitters entries. */
   struct value *values;
   double *numbers;
@@ -131,11 +131,11 @@ static double share_between(const struct fit *fit, uint32_t n) {
   struct group *groups = fit->groups;
   memset(groups, 0, fit->n_submitters * sizeof *groups);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t job = fit->values[i].job, who = submitter_of(fit, job);
-    if (who == HR_NONE) continue;
+    uint32_t job = fit->values[i].job, submitter = submitter_of(fit, job);
+    if (submitter == HR_NONE) continue;
     double z = gsl_cdf_ugaussian_Pinv(fit->p[job]);
-    groups[who].jobs++;
-    groups[who].sum += z;
+    groups[submitter].jobs++;
+    groups[submitter].sum += z;
     squares += z * z;
   }
   for (uint32_t i = 0; i < fit->n_submitters; i++) {
@@ -241,11 +241,11 @@ static enum hr_status add_request(const struct fit *fit, const struct request_ta
 static double repeat_probability(const struct fit *fit, double chance) {
   double pairs = 0, same = 0;
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++) {
-    uint32_t who = submitter_of(fit, job);
-    if (who == HR_NONE) continue;
-    pairs += fit->last[who] > 0;
-    same += fit->last[who] == fit->request[job];
-    fit->last[who] = fit->request[job];
+    uint32_t submitter = submitter_of(fit, job);
+    if (submitter == HR_NONE) continue;
+    pairs += fit->last[submitter] > 0;
+    same += fit->last[submitter] == fit->request[job];
+    fit->last[submitter] = fit->request[job];
   }
   return pairs < MIN_REPEATS || chance > 0.99 ? 0 : fmin(0.99, fmax(0, (same / pairs - chance) / (1 - chance)));
 }
@@ -278,7 +278,7 @@ static enum hr_status fit_requests(struct fit *fit) {
 }
 
 /* Computes the shares of users or tenants in the jobs, the largest first. */
-static enum hr_status fit_people(const struct fit *fit, const uint32_t *column, uint32_t n_names, double **shares,
+static enum hr_status fit_shares(const struct fit *fit, const uint32_t *column, uint32_t n_names, double **shares,
                                  uint32_t *n_shares) {
   double *jobs = column ? calloc(n_names + (size_t)1, sizeof *jobs) : NULL, sum = 0;
   if (!jobs) return column ? HR_NO_MEMORY : HR_OK;
@@ -371,9 +371,9 @@ static enum hr_status fit_all(struct fit *fit) {
   fit_limits(fit);
   fit_arrivals(fit);
   enum hr_status status = fit_requests(fit);
-  if (status == HR_OK) status = fit_people(fit, trace->user, trace->users.count, &model->users, &model->n_users);
+  if (status == HR_OK) status = fit_shares(fit, trace->user, trace->users.count, &model->users, &model->n_users);
   if (status == HR_OK)
-    status = fit_people(fit, trace->tenant, trace->tenants.count, &model->tenants, &model->n_tenants);
+    status = fit_shares(fit, trace->tenant, trace->tenants.count, &model->tenants, &model->n_tenants);
   model->name = strdup("fitted");
   model->source = hr__utf8_copy(trace->source);
   return status == HR_OK && !(model->name && model->source) ? HR_NO_MEMORY : status;
@@ -389,20 +389,20 @@ enum hr_status hr_workload_model_fit(const struct hr_trace *trace, struct hr_wor
                                                      : 0) +
                                     1};
   size_t n = trace->n_jobs, m = fit.n_submitters;
-  void *const room[] = {fit.size = malloc(n),
-                        fit.p = malloc(n * sizeof *fit.p),
-                        fit.values = malloc(n * sizeof *fit.values),
-                        fit.numbers = malloc(n * sizeof *fit.numbers),
-                        fit.requests = malloc(n * sizeof *fit.requests),
-                        fit.tallies = malloc(n * sizeof *fit.tallies),
-                        fit.request = malloc(n * sizeof *fit.request),
-                        fit.last = calloc(m, sizeof *fit.last),
-                        fit.groups = malloc(m * sizeof *fit.groups)};
+  void *const work_arrays[] = {fit.size = malloc(n),
+                               fit.p = malloc(n * sizeof *fit.p),
+                               fit.values = malloc(n * sizeof *fit.values),
+                               fit.numbers = malloc(n * sizeof *fit.numbers),
+                               fit.requests = malloc(n * sizeof *fit.requests),
+                               fit.tallies = malloc(n * sizeof *fit.tallies),
+                               fit.request = malloc(n * sizeof *fit.request),
+                               fit.last = calloc(m, sizeof *fit.last),
+                               fit.groups = malloc(m * sizeof *fit.groups)};
   enum hr_status status = fit.model ? HR_OK : HR_NO_MEMORY;
-  for (size_t i = 0; i < sizeof room / sizeof *room; i++)
-    if (!room[i]) status = HR_NO_MEMORY;
+  for (size_t i = 0; i < sizeof work_arrays / sizeof *work_arrays; i++)
+    if (!work_arrays[i]) status = HR_NO_MEMORY;
   if (status == HR_OK) status = fit_all(&fit);
-  for (size_t i = 0; i < sizeof room / sizeof *room; i++) free(room[i]);
+  for (size_t i = 0; i < sizeof work_arrays / sizeof *work_arrays; i++) free(work_arrays[i]);
   if (status != HR_OK) hr_workload_model_destroy(fit.model);
   *model = status == HR_OK ? fit.model : NULL;
   return status == HR_OK ? HR_OK : hr_fail(error, status, "%s: out of memory", trace->source);

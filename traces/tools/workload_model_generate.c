@@ -2,17 +2,19 @@
 /*
  * Draws jobs from a workload model and writes them to a file.
  *
- * Arrivals are a Poisson process with a rate that depends on time. A Poisson process of rate 1 is drawn. Its times are
- * expected numbers of jobs, which are converted to times by inverting the sum of the rates of all hours (time
- * rescaling; Cinlar 1975). Each job has a random stream of its own, so its draws do not depend on those of other jobs.
+ * Arrivals are a Poisson process with a rate that depends on time. First, a Poisson process of rate 1 is drawn. Its
+ * times are then read as expected numbers of jobs: an arrival occurs when the rates, summed from time 0, reach that
+ * number (time rescaling; Cinlar 1975). Each job has a random stream of its own, so its draws do not depend on those
+ * of other jobs.
  *
  * The normal score of a run time is sqrt(s) * user part + sqrt(1 - s) * own part, where s is the share of users in the
  * variance. The user part takes a limited number of values, so the distribution of scores is a mixture of normal
  * distributions. The distribution function of this mixture is tabulated for each size. It converts scores to
  * probabilities, so run times have exactly the fitted quantiles, even if few users submit most of the jobs.
  *
- * A requested load is met exactly, because run times and requests do not depend on the rate of arrivals. The jobs are
- * drawn twice. The first pass computes their GPU time, from which the rate of arrivals follows that gives the load.
+ * A requested load is met exactly. Run times and requests do not depend on the rate of arrivals, so the jobs are drawn
+ * twice. The first pass computes their GPU time. The rate of arrivals is then chosen so that this GPU time gives the
+ * load.
  */
 
 #include "headroom/unstable/workload_model.h"
@@ -118,7 +120,7 @@ static double user_bin_score(uint32_t bin) {
 
 /* Draws the scores of all submitters, and the tenants of users. `weights` becomes the share of jobs for each value
    of a score. */
-static void draw_people(struct model_draw *draw, double weights[USER_BINS]) {
+static void draw_submitters(struct model_draw *draw, double weights[USER_BINS]) {
   const struct hr_workload_model *model = draw->model;
   const double *shares = model->n_users ? model->users : model->n_tenants ? model->tenants : NULL;
   for (uint32_t i = 0; i < draw->n_submitters; i++) {
@@ -170,7 +172,7 @@ static enum hr_status draw_init(struct model_draw *draw, const struct hr_workloa
   sum_shares(&model->sizes->share, sizeof *model->sizes, model->n_sizes, draw->size_sums);
   sum_shares(model->users, sizeof *model->users, model->n_users, draw->user_sums);
   sum_shares(model->tenants, sizeof *model->tenants, model->n_tenants, draw->tenant_sums);
-  draw_people(draw, weights);
+  draw_submitters(draw, weights);
   for (uint32_t i = 0; i < model->n_sizes; i++) {
     const struct hr_workload_model_size *size = &model->sizes[i];
     sum_shares(&size->requests->share, sizeof *size->requests, size->n_requests, draw->request_sums[i]);

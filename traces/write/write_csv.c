@@ -72,7 +72,8 @@ static bool put_instant(const struct csv *csv, int64_t us) {
 }
 
 static void put_gib(struct hr__encoder *out, uint64_t mib) {
-  static const uint64_t ten_digits_of_a_mib = 9765625; /* 10 digits after the decimal point of 1/1024: a MiB in GiB */
+  /* 1/1024 = 0.0009765625: a MiB in GiB, with 10 digits after the decimal point */
+  static const uint64_t ten_digits_of_a_mib = 9765625;
   put_decimal(out, mib * ten_digits_of_a_mib, 10);
 }
 

@@ -158,15 +158,15 @@ static void put_job(struct swf_file *swf, uint32_t job, const struct hr_job_reco
   if (started) count_partial_losses(swf, "start", start_us);
   put(swf, round_s(record->work_us));
   count_partial_losses(swf, "duration", record->work_us);
-  put(swf, record->gpus); /* 5: allocated processors */
-  put_unknown(swf, 2);    /* processor time used, memory used */
-  put(swf, record->gpus); /* 8: requested processors */
+  put(swf, record->gpus); /* field 5: allocated processors */
+  put_unknown(swf, 2);    /* fields 6 and 7: processor time used, memory used */
+  put(swf, record->gpus); /* field 8: requested processors */
   put_limit(swf, record->limit_us);
-  put_unknown(swf, 1); /* requested memory */
+  put_unknown(swf, 1); /* field 10: requested memory */
   put_status(swf, record->outcome);
   put_name(swf, &swf->users, trace->user, job, "user");
   put_name(swf, &swf->tenants, trace->tenant, job, "tenant");
-  put_unknown(swf, 5); /* program, queue, partition, preceding job, think time */
+  put_unknown(swf, 5); /* fields 14 to 18: program, queue, partition, preceding job, think time */
   hr__encode_byte(swf->out, '\n');
 }
 
