@@ -142,7 +142,7 @@ static const char *gpu_of(const struct hr_pool_spec *pool) {
   return pool->gpu;
 }
 
-/* Checks that some on-demand pool has the name. Savings plans apply to on-demand capacity only. */
+/* Checks that an on-demand pool has `name` as its name or GPU type. Savings plans apply to on-demand capacity only. */
 static enum hr_status check_covered(const struct hr__builder *builder, const char *name, pool_text *text_of) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const char **known = calloc((size_t)cluster->n_pools + 1, sizeof *known);

@@ -277,7 +277,7 @@ enum { TRACE = 1 << SPOT_PRICE_TRACE, OU = 1 << SPOT_PRICE_OU };
 
 static const struct price_parameter {
   const char *key;
-  int model;
+  int model; /* mask of the price model to which the key belongs */
   bool required;
 } parameters[] = {{"file", TRACE, true},         {"zones", TRACE, false},
                   {"accelerator", TRACE, false}, {"from", TRACE, false},

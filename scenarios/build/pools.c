@@ -59,7 +59,7 @@ struct order {
   const struct hr_cluster_spec *cluster;
   uint32_t *next, *end; /* [n_pools] range of the nodes that have no position yet */
   uint32_t *place_of;   /* [nodes] position of each node */
-  uint32_t n_placed;
+  uint32_t n_placed;    /* number of nodes that have a position */
 };
 
 static bool order_init(struct order *order, const struct hr_cluster_spec *cluster) {

@@ -16,7 +16,7 @@ struct quotas {
   struct hr__builder *builder;
   const cJSON *object;
   struct hr_quota_spec *spec;
-  uint64_t total_milli;
+  uint64_t total_milli; /* GPUs of all nodes of the cluster, in thousandths */
   /* The cohorts, in the order of the list. */
   uint32_t n_cohorts;
   const char **names; /* names, NULL-terminated */

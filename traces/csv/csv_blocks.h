@@ -22,7 +22,7 @@ struct hr__csv_block {
   size_t n_fields, bounds_capacity;
   char *bytes;
   size_t n_bytes, bytes_capacity;
-  enum hr_status status; /* result of reading after the rows of this block */
+  enum hr_status status; /* HR_OK, or the error that follows the rows of this block */
   bool last;             /* true: no block follows */
   struct hr_error error;
 };

@@ -34,6 +34,7 @@ struct csv_header {
 
 /* ---- Messages ---------------------------------------------------------------------------------------- */
 
+/* A message under construction. Text beyond its capacity is dropped. */
 struct sentence {
   char text[700];
   size_t length;

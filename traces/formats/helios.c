@@ -37,6 +37,8 @@ static const struct hr__csv_column acme_columns[] = {COMMON_COLUMNS{"type", NULL
 
 struct cluster_log {
   struct hr__reader *reader;
+  /* n_uneven: jobs whose GPUs cannot be divided evenly among their nodes; n_other_duration: jobs with duration other
+     than end - start */
   uint64_t n_uneven, n_other_duration;
 };
 

@@ -21,6 +21,7 @@ struct joined {
   uint32_t *of_uid;   /* by name number: the object with this uid; HR_NONE: no such object */
   uint32_t *of_owner; /* by name number: the Workload that belongs to the object with this uid */
   uint32_t *of_class; /* by name number: the priority class with this name, as an index in `words` */
+  /* Numbers of jobs for notes. note_all() has the meaning of each. */
   uint64_t n_evicted, n_past, n_mixed, n_kinds, n_shared, n_early;
 };
 

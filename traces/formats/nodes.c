@@ -33,8 +33,8 @@ struct kinds {
   struct hr__reader *reader;
   struct hr_pool_spec *pool;
   uint32_t n;
-  uint64_t n_without_gpu;
-  uint32_t *of_node; /* [n_nodes] index of the kind of each node, in the order of the list */
+  uint64_t n_without_gpu; /* number of nodes without GPUs */
+  uint32_t *of_node;      /* [n_nodes] index of the kind of each node, in the order of the list */
   uint32_t n_nodes, capacity;
 };
 

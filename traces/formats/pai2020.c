@@ -247,6 +247,7 @@ struct pai {
   struct hr__reader *reader;
   struct pai_jobs jobs; /* empty unless have_jobs is set */
   bool have_jobs;
+  /* Numbers of tasks for notes. note_what_is_assumed() has the meaning of each. */
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 

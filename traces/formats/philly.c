@@ -48,6 +48,7 @@ const struct hr__format_reader hr__philly_reader = {.read = read_philly};
 
 struct philly_log {
   struct hr__json_get get;
+  /* Numbers of jobs and attempts for notes. note_all() has the meaning of each. */
   uint64_t n_retried, n_failed_attempts, n_attempts_without_times, n_early;
 };
 

@@ -31,6 +31,7 @@ struct sacct_row {
   struct hr_text id, raw_id, state, user, account, partition, priority, restarts;
   struct hr_text alloc_tres, req_tres, alloc_gres, req_gres, req_mem, limit, limit_minutes;
   int64_t submit_us, eligible_us, start_us, end_us; /* INT64_MIN if unknown */
+  /* numbers of nodes, and CPUs in thousandths; 0: unknown */
   uint32_t alloc_nodes, nodes, alloc_cpu_milli, cpu_milli, req_cpu_milli;
 };
 
@@ -51,6 +52,7 @@ struct sacct_state {
   struct sacct_job *jobs; /* by id number */
   uint32_t n_jobs, capacity;
   bool has_request_columns; /* the file has a column with the requested resources */
+  /* Numbers of rows for notes. note_all() has the meaning of each. */
   uint64_t n_steps, n_attempts, n_restarts, n_components, n_eligible_later, n_partition_limits, n_uneven, n_mixed,
       n_per_node, n_priorities, n_early, n_shares;
 };

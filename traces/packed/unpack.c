@@ -33,7 +33,7 @@ struct unpacking {
   const struct hr__packed_header *header;
   const struct hr__packed_section *sections;
   bool taken[HR_PACKED_MAX_SECTIONS]; /* sections that were recognized */
-  XXH3_state_t *summing;
+  XXH3_state_t *summing;              /* state of the checksum of the current section */
   bool streamed;
   struct hr_error *error;
 };

@@ -441,6 +441,7 @@ static bool find_refusals(const struct hr__check_state *checker, struct cluster_
   return against->refusal != NULL;
 }
 
+/* Jobs that can never run, and the first of them. */
 struct never_group {
   uint32_t count, first;
 };

@@ -156,6 +156,7 @@ static void check_run_times_part(struct hr__check_state *checker) {
 enum { MIN_JOBS = 20, GRACE_S = 60 };
 
 struct limits {
+  /* known: jobs with a limit; beyond: jobs that ran longer than their limit; first_beyond: the first of them */
   uint32_t known, beyond, first_beyond;
   struct hr__job_value *ratio; /* limit / run time in millionths, sorted, with the jobs */
   struct hr__job_value *limit; /* limits, sorted, with the jobs */
@@ -351,8 +352,9 @@ static void check_sizes_part(struct hr__check_state *checker) {
 /* The number of jobs with each outcome, failed jobs with their run times, and the first job that was cancelled
    before it ran. */
 struct outcomes {
+  /* count: jobs with each outcome; never_ran: jobs that were cancelled before they ran */
   uint32_t count[HR_N_OUTCOMES], never_ran, first_never_ran;
-  struct hr__job_value *failed;
+  struct hr__job_value *failed; /* run times of failed jobs, sorted, with the jobs */
 };
 
 static bool outcomes_gather(const struct hr__check_state *checker, struct outcomes *outcomes) {

@@ -294,6 +294,7 @@ static void check_heavy(struct hr__check_state *checker, double all_h) {
 
 /* ---- Dominance: one user or tenant ------------------------------------------------------------------- */
 
+/* Users or tenants: the column with the owner of each job, and their names. */
 struct owners {
   enum hr_finding_code code;
   const char *word;
