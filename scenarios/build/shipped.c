@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Lists the scenarios that ship with Headroom. They are in the folder scenarios of $HEADROOM_DATA. If this variable is
- * not set, they are searched relative to the running program: in ../share/headroom/scenarios if it is installed,
- * otherwise in its source tree.
+ * Lists the scenarios that ship with Headroom. They are in the folder `scenarios` of $HEADROOM_DATA. If this variable
+ * is not set, two folders relative to the running program are tried: ../share/headroom/scenarios, where they are
+ * installed, and then the folder in the source tree.
  */
 
 #include "headroom/scenario.h"

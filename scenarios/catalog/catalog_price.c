@@ -4,8 +4,8 @@
  *
  * The rows of the catalogue have different dates, and some regions have no rows. Two rules fill the gaps. First, the
  * list price in the base region may have changed since the date of a row. (In June 2025 AWS reduced the prices of its
- * larger instances by a third to nearly half.) The row is then multiplied by the same factor. Second, a region without
- * a row has the price of the base region, multiplied by the factor of the region.
+ * larger instances by a third to nearly half.) The row is then multiplied by new list price / old list price. Second,
+ * a region without a row has the price of the base region, multiplied by the multiplier of the region.
  */
 
 #include "scenarios/catalog/catalog_tables.h"
@@ -74,7 +74,8 @@ static const struct hr_region *find_region(const struct price_search *search) {
   return NULL;
 }
 
-/* Returns the region to which the factors of regions refer; "*" if the provider has the same price in all regions. */
+/* Returns the region to which the multipliers of regions refer; "*" if the provider has the same price in all
+   regions. */
 static const char *base_region(const struct hr_catalog *catalog, const char *provider) {
   for (size_t i = 0; i < catalog->n_regions; i++)
     if (strcasecmp(catalog->regions[i].provider, provider) == 0) return catalog->regions[i].base;
@@ -101,8 +102,8 @@ static void quote_derived(struct hr_price_quote *quote, int64_t uusd_h, const ch
   va_end(args);
 }
 
-/* Multiplies the row `own` of a region by the change of the price in the base region since the date of the row.
-   Returns false if that price has not changed. */
+/* Quotes the row `own` of a region, multiplied by the change of the list price in the base region since the date of
+   the row. Returns false if that price has not changed. */
 static bool quote_scaled(const struct price_search *base, const struct hr_price *own, const struct hr_price *now,
                          struct hr_price_quote *quote) {
   if (strcmp(now->as_of, own->as_of) <= 0) return false;

@@ -219,7 +219,7 @@ static const char *finish_preset(void *row) {
 
 /* ---- MIG profiles ----------------------------------------------------------------------------------- */
 
-/* A row of mig_profiles.csv. Starts are a list such as "0;2;4". */
+/* A row of mig_profiles.csv. `starts` is the list of slices at which an instance may begin, such as "0;2;4". */
 struct mig_draft {
   struct hr_mig_entry entry;
   double compute_slices, memory_slices, mem_mib, sms, max_instances;

@@ -28,9 +28,9 @@ struct hr__csv_block {
 };
 
 struct hr__csv_blocks;
-/* Begins at the current position of `input`. The caller must not use `input` until the blocks are closed. `path` is
-   for messages. Blank lines are skipped, as are lines before the first row that begin with `#`. `separator`
-   separates fields. Fields may be quoted unless `unquoted` is set. Returns NULL if out of memory. */
+/* Begins to split a file at the current position of `input`. The caller must not use `input` until the blocks are
+   closed. `path` is for messages. Blank lines are skipped, as are lines before the first row that begin with `#`.
+   `separator` separates fields. Fields may be quoted unless `unquoted` is set. Returns NULL if out of memory. */
 struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator, bool unquoted);
 /* Returns the next block, which is valid until the next call. At the end of the file `*block` is NULL. If reading
    fails, the rows before the error are returned first, and the next call returns the error. */
