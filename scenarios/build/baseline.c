@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reads a baseline of `headroom check`: metrics, digests of inputs, and the encoded decisions of each run. plan/check
- * writes these files; lists of lines are joined to one text.
+ * writes these files. A figure is the value of a metric for a run, or for a class, a tenant or a pool of a run. A long
+ * text is stored as a list of lines, which the reader joins.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -40,7 +41,7 @@ static uint64_t seed_of(const cJSON *json) {
   return cJSON_IsString(seed) ? strtoull(seed->valuestring, NULL, 10) : (uint64_t)seed->valuedouble;
 }
 
-/* Joins the lines of a list; NULL: out of memory. */
+/* Joins the lines of a list. Returns NULL if out of memory. The caller frees the text. */
 static char *joined(const cJSON *list) {
   size_t bytes = 1;
   const cJSON *line;
@@ -85,7 +86,7 @@ static bool build_figures(const cJSON *json, struct hr_baseline_run *run) {
   return whole;
 }
 
-/* "wait_s.p95 of class training" */
+/* Returns the samples of a figure; NULL if there are none. The key is, for example, "wait_s.p95 of class training". */
 static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_figure *figure) {
   static const char *const kinds[HR_N_FIGURE_OF] = {
       [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
@@ -173,7 +174,7 @@ static enum hr_status build_runs(struct hr__builder *builder, struct hr_baseline
 
 /* ---- The baseline ----------------------------------------------------------------------------------- */
 
-/* Checked before the keys, which differ between formats. */
+/* Checks the version of the format. It is checked before the keys, because versions have different keys. */
 static enum hr_status check_format(const struct hr__builder *builder) {
   const cJSON *format = cJSON_IsObject(builder->source.file.tree) ? get(builder->source.file.tree, "format") : NULL;
   if (!format || !cJSON_IsNumber(format))

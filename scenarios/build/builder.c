@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Helpers of all sections of a scenario: errors with their place, the path through the tree, numbers, files, the
- * catalogue, and notes that several pools share.
+ * Functions that all sections of a scenario use: errors with their place in the file, the path through the tree,
+ * numbers, files, the catalogue, and notes on pools.
  *
- * Notes on pools are kept in a list of distinct texts, so that a cluster of fifty pools with one price prints one note.
- * The list is searched linearly: it is short.
+ * Notes on pools are a list of distinct texts. A cluster of fifty pools with one price therefore prints one note. The
+ * list is short, so it is searched linearly.
  */
 
 #include "scenarios/build/builder.h"
@@ -79,22 +79,24 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
   return buffer;
 }
 
-/* The shortest decimal of a double is what the file says if that has at most 15 digits. */
+/* A number with at most 15 digits in the file is converted exactly, because the shortest decimal of its double is
+   the number in the file. */
 int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
   static const struct hr__number_rule micros = {.factor = 1000000, .max = INT64_MAX};
   const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
   if (!member) return fallback;
   char buffer[32];
   const char *text = hr__scalar_text(member, buffer);
-  uint64_t value = 0; /* the key table has checked the bounds, so parsing cannot fail */
+  uint64_t value = 0; /* the key table has checked the bounds of the number, so parsing cannot fail */
   (void)hr__number_parse((struct hr_text){text, strlen(text)}, &micros, &value);
   return (int64_t)value;
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-/* The length of the path of `folder`, which ends in '/', without its last component. The whole length if that component
-   is ".." or a symbolic link, because its parent is elsewhere. */
+/* Returns the length of the path of the parent folder. The first `folder` bytes of `path` are a folder, including
+   its final '/'. If the last component of the folder is ".." or a symbolic link, the parent cannot be derived from
+   the path, and `folder` is returned. */
 static size_t parent_length(const char *path, size_t folder) {
   char copy[4096];
   struct stat info;
@@ -159,8 +161,8 @@ enum { POOLS_NAMED = 3, NAMES_BYTES = 700 };
 
 struct hr__pool_note {
   char *text;
-  char *pools[POOLS_NAMED]; /* the first ones */
-  uint32_t count;           /* of all pools with this note */
+  char *pools[POOLS_NAMED]; /* names of the first pools with this note */
+  uint32_t count;           /* number of all pools with this note */
 };
 
 static struct hr__pool_note *find_note(const struct hr__pool_notes *notes, const char *text) {
@@ -198,7 +200,7 @@ enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool
   return add_note(builder->pool_notes, pool, text) ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* "'a', 'b', 'c' and 47 more" */
+/* Writes "'a', 'b', 'c' and 47 more". */
 static void list_pools(const struct hr__pool_note *note, char names[NAMES_BYTES]) {
   size_t used = 0;
   for (uint32_t i = 0; i < note->count && i < POOLS_NAMED; i++)

@@ -3,11 +3,12 @@
 #define HR_SCENARIOS_BUILD_BUILDER_H
 
 /*
- * Builds a scenario from a JSON tree that passed the key table, section by section. Each section checks what a key
- * table cannot express: known names, sums, keys that exclude each other. The builder keeps the path to the current
- * value, so that every error can name its line and column.
+ * Builds a scenario from a JSON tree, section by section. The tree must already match its key table. Each section
+ * checks what a key table cannot express: known names, sums, keys that exclude each other. The builder stores the path
+ * to the current value, so that every error can name its line and column.
  *
- * Ownership: what a section stores in the scenario is freed with the scenario, also if a later step fails.
+ * Ownership: all that a section stores in the scenario is freed with the scenario, also if a later step fails.
+ *
  * Errors: HR_BAD_INPUT with the place of the value, HR_NO_MEMORY, or the status of a file that could not be read.
  */
 
@@ -20,52 +21,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notes on pools that are being built; one note lists all pools that it applies to. */
+/* Notes on the pools that are being built. Pools with the same note share one entry. */
 struct hr__pool_notes {
   struct hr__pool_note *at;
   size_t count;
 };
 
+/* State of building a document: its source, the object that is built, and the current value. */
 struct hr__builder {
   struct hr__source source;
   struct hr_scenario *scenario; /* NULL for suites, grids and baselines */
   struct hr_error *error;
   struct hr__source_place place;     /* path to the current value */
-  struct hr_catalog *catalog;        /* with the scenario's own rows; NULL until hr__open_catalog */
-  struct hr__pool_notes *pool_notes; /* NULL except while pools are built */
+  struct hr_catalog *catalog;        /* the catalogue with the rows of the scenario; NULL before hr__open_catalog() */
+  struct hr__pool_notes *pool_notes; /* NULL unless pools are being built */
 };
 
 /* ---- Sections, in the order in which they are built ------------------------------------------------- */
 
+/* Each function builds one section from the root object. It does nothing if an optional section is missing. Errors:
+   see the beginning of this file. */
 enum hr_status hr__build_cluster(struct hr__builder *builder);
 enum hr_status hr__build_classes(struct hr__builder *builder);
 enum hr_status hr__build_models(struct hr__builder *builder);
 enum hr_status hr__build_network_speeds(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
-enum hr_status hr__build_plan(struct hr__builder *builder); /* needs the cluster */
+enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called after the cluster is built */
 
 /* Frees the members of `source`, not `source` itself. */
 void hr__pool_source_finish(struct hr_pool_source *source);
 
 /* ---- Classes ---------------------------------------------------------------------------------------- */
 
-/* The key for all classes that are not listed: "default". */
+/* The key "default", which applies to all classes that are not listed. */
 extern const char hr__default_key[];
-/* The number of a class; HR_N_CLASSES for hr__default_key; HR_CLASS_UNKNOWN for any other word. */
+/* Returns the number of a class; HR_N_CLASSES for hr__default_key; HR_CLASS_UNKNOWN for any other word. */
 unsigned hr__class_of(const char *name);
-/* Fails at the key of the current value, which is not a class: HR_BAD_INPUT, with the known names. */
+/* Reports that the key of the current value is not a class. The error lists the known names. Returns HR_BAD_INPUT. */
 enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name);
 
 /* ---- Axes of grids and plans ------------------------------------------------------------------------ */
 
-/* Reads an axis from the current object. `axis` must be zeroed; call hr__grid_axis_finish also after an error. */
+/* Reads an axis from the current object. All bytes of `axis` must be zero. The caller calls hr__grid_axis_finish(),
+   also after an error. */
 enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, struct hr_grid_axis *axis);
+/* Frees the members of `axis`, not `axis` itself. */
 void hr__grid_axis_finish(struct hr_grid_axis *axis);
 
-/* Copies the strings of a list; `list` may be NULL, which gives no strings. The caller calls hr__grid_texts_free, also
-   after an error. */
+/* Copies the strings of a list. If `list` is NULL, there are no strings. The caller calls hr__grid_texts_free(),
+   also after an error. */
 enum hr_status hr__grid_texts_copy(const struct hr__builder *builder, const cJSON *list, char ***texts, size_t *count);
+/* Frees a list of strings and its strings. NULL is allowed. */
 static inline void hr__grid_texts_free(char **texts, size_t count) {
   for (size_t i = 0; i < count; i++) free(texts[i]);
   free(texts);
@@ -78,39 +85,44 @@ static inline enum hr_status hr__build_no_memory(const struct hr__builder *build
   return hr_fail(builder->error, HR_NO_MEMORY, "%s: out of memory", builder->source.path);
 }
 
-/* Fails at the current value, or at its key if `at_key`: HR_BAD_INPUT. */
+/* Reports an error at the current value, or at its key if `at_key` is set. Returns HR_BAD_INPUT. */
 enum hr_status hr__build_fail(const struct hr__builder *builder, bool at_key, const char *format, ...) HR_PRINTF(3, 4);
-/* Fails at the member `name` of the current object, or at the object if it has no such member: HR_BAD_INPUT. */
+/* Reports an error at the member `name` of the current object, or at the object if it does not have this member.
+   Returns HR_BAD_INPUT. */
 enum hr_status hr__build_fail_at(struct hr__builder *builder, const cJSON *object, const char *name, const char *format,
                                  ...) HR_PRINTF(4, 5);
-/* Returns `status`; an HR_BAD_INPUT of a lower layer gets the place of the current value. */
+/* Converts an error of a lower layer, `inner`. HR_BAD_INPUT gets the place of the current value, or of its key if
+   `at_key` is set. Returns `status`. */
 enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, enum hr_status status,
                               const struct hr_error *inner);
-/* Copies `text` and the place of the current value ("FILE:LINE:COLUMN: "); the caller frees both. */
+/* Copies `text` and the place of the current value ("FILE:LINE:COLUMN: "). The caller frees both members of
+   `placed`. */
 enum hr_status hr__build_placed(const struct hr__builder *builder, const char *text, struct hr_placed_text *placed);
 
 /* Adds a note on a pool. Pools with the same text share one note: "pools 'a', 'b': ...". */
 enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool, const char *format, ...)
     HR_PRINTF(3, 4);
-/* Appends the notes to `to`, in the order of their first pool, unless it is NULL, and frees `notes` in any case.
-   HR_NO_MEMORY is the only failure. */
+/* Appends the notes to `to`, in the order of their first pool. If `to` is NULL, the notes are dropped. Frees `notes`
+   in all cases. The only error is HR_NO_MEMORY. */
 enum hr_status hr__pool_notes_move(struct hr__pool_notes *notes, struct hr_notes *to);
 
 /* ---- The tree --------------------------------------------------------------------------------------- */
 
-/* Moves to the member `name` and returns it; NULL, without a move, if it does not exist. */
+/* Enters the member `name` and returns it. If the member does not exist, returns NULL without changing the current
+   value. */
 const cJSON *hr__build_enter(struct hr__builder *builder, const cJSON *object, const char *name);
 
-/* Moves back to the parent. */
+/* Returns to the parent of the current value. */
 static inline void hr__build_leave(struct hr__builder *builder) {
   hr__place_leave(&builder->place);
 }
 
+/* Returns true if the member `name` exists. `name` may be NULL. */
 static inline bool hr__has(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
 }
 
-/* The value of a member, or `fallback` if it does not exist. The key table has checked its type. */
+/* Returns the value of a member, or `fallback` if it does not exist. The key table has checked its type. */
 
 static inline const char *hr__text_of(const cJSON *object, const char *name, const char *fallback) {
   const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
@@ -122,16 +134,16 @@ static inline double hr__number_of(const cJSON *object, const char *name, double
   return member ? member->valuedouble : fallback;
 }
 
-/* Seconds to microseconds. */
+/* Returns a member in seconds as microseconds, or `fallback` if it does not exist. */
 static inline int64_t hr__span_of(const cJSON *object, const char *name, int64_t fallback) {
   const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
   return member ? (int64_t)llround(member->valuedouble * (double)HR_SECOND_US) : fallback;
 }
 
-/* Dollars to micro-dollars, shares to millionths: the shortest decimal that reads back as the same number, rounded half
-   up at its sixth digit. */
+/* Returns dollars as micro-dollars, or a share as millionths; `fallback` if the member does not exist. The number is
+   the shortest decimal that reads back as the same number, rounded half up at its sixth digit. */
 int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback);
-/* The index of a choice in `words`. */
+/* Returns the index of a member in `words`, or `fallback` if the member does not exist. */
 static inline size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback) {
   const char *word = hr__text_of(object, name, NULL);
   for (size_t i = 0; word && words[i]; i++)
@@ -139,23 +151,24 @@ static inline size_t hr__choice_of(const cJSON *object, const char *name, const 
   return fallback;
 }
 
-/* a x b / c, rounded half up; all non-negative, c above 0. */
+/* Returns a x b / c, rounded half up. No number may be negative, and c must be above 0. */
 static inline int64_t hr__money_scale(int64_t a, int64_t b, int64_t c) {
   return (int64_t)(((hr_amount)a * b * 2 + c) / ((hr_amount)c * 2));
 }
 
-/* A scalar as text: a number as the shortest decimal that reads back as the same number. The text is in `buffer` or in
-   the tree. */
+/* Returns a scalar as text. A number is the shortest decimal that reads back as the same number. The text is in
+   `buffer` or belongs to the tree. */
 const char *hr__scalar_text(const cJSON *value, char buffer[32]);
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-/* A path named in the source file, relative to the folder of that file; "a/../b" is shortened to "b" unless "a" is a
-   symbolic link. Adds the path to the files that the scenario names, if a scenario is built. The caller frees it; NULL:
-   out of memory. */
+/* Returns the path of a file that the source file names. Relative paths are relative to the folder of the source
+   file. "a/../b" is shortened to "b" unless "a" is a symbolic link. If a scenario is built, the path is added to the
+   list of its files. Returns NULL if out of memory. The caller frees the path. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
 
-/* Loads the catalogue with the files of the scenario's `catalog`, unless it is loaded. */
+/* Loads the catalogue and the files that the section `catalog` of the scenario names. Does nothing if the catalogue
+   is already loaded. */
 enum hr_status hr__open_catalog(struct hr__builder *builder);
 
 #endif

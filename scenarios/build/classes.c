@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `classes`: checkpoints, restart overhead, spot use and topology request of the jobs of each class. "default" applies
- * to classes that are not listed and to jobs without a class; a listed class inherits nothing from it.
+ * `classes`: checkpoints, restart overhead, use of spot capacity, and topology request of the jobs of each class.
+ * "default" applies to classes that are not listed and to jobs without a class. A listed class inherits nothing from
+ * "default".
  */
 
 #include "scenarios/build/builder.h"
@@ -32,7 +33,7 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
   return hr__build_fail(builder, true, "%s", text);
 }
 
-/* Only the checkpoint policy 'interval' takes its interval from the scenario. */
+/* Checks the keys of a checkpoint policy. Only the policy 'interval' has an interval in the scenario. */
 static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON *checkpoint,
                                        const struct hr_class_spec *spec) {
   bool has_interval = hr__has(checkpoint, "interval_s"), wants_interval = spec->checkpoint == HR_CHECKPOINT_INTERVAL;
@@ -57,7 +58,7 @@ static bool writes_checkpoints(enum hr_checkpoint checkpoint) {
          checkpoint == HR_CHECKPOINT_ON_NOTICE;
 }
 
-/* Checkpoints that take no time make results too good, so a note reports the assumption. */
+/* Adds a note if checkpoints take no time. This assumption makes results too optimistic. */
 static enum hr_status note_free_checkpoints(const struct hr__builder *builder, const char *class_,
                                             const struct hr_class_spec *spec) {
   struct hr_scenario *scenario = builder->scenario;
@@ -88,9 +89,9 @@ static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON 
 
 static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
 
-/* The standard form, as in Kueue (`required`, `preferred`) and Slurm (`--switches=1@wait`): with `required`, a job
-   waits without limit for a place inside one group (node, rack, ...); with `preferred`, until `wait_s` seconds after
-   its submission. */
+/* Reads `topology`, with keys as in Kueue (`required`, `preferred`) and Slurm (`--switches=1@wait`). With
+   `required`, a job waits without limit for a place within one group of nodes (a node, a rack, ...). With
+   `preferred`, a job waits for such a place until `wait_s` seconds after its submission. */
 static enum hr_status build_topology(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
   const cJSON *topology = hr__build_enter(builder, class_, "topology");
   if (!topology) return HR_OK;
@@ -106,7 +107,7 @@ static enum hr_status build_topology(struct hr__builder *builder, const cJSON *c
   return HR_OK;
 }
 
-/* A note at the place of the old key. */
+/* Adds a note that the key has a new name. The note has the place of the old key. */
 static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *class_, bool waits) {
   struct hr_placed_text old = {0};
   const cJSON *within = hr__build_enter(builder, class_, "within");
@@ -125,7 +126,8 @@ static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* The old names: `within` alone means `required`; `within` and `within_wait_s` mean `preferred` and `wait_s`. */
+/* Reads the old keys. `within` alone is the same as `required`. `within` with `within_wait_s` is the same as
+   `preferred` with `wait_s`. */
 static enum hr_status build_within(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
   bool waits = hr__has(class_, "within_wait_s"), tier = hr__has(class_, "within");
   if (!tier && !waits) return HR_OK;

@@ -2,8 +2,9 @@
 /*
  * `costs`: storage, egress, operations, downtime, budgets and savings plans.
  *
- * The key table has checked the bounds of numbers; names are checked against the pools here. Arrays are stored in the
- * scenario at once with their count, so that hr_cost_spec_finish frees them also after an error.
+ * The key table has checked the bounds of numbers. Names of pools and GPU types are checked here. Each array is stored
+ * in the scenario, with its count, before its entries are read, so that hr_cost_spec_finish() frees it also after an
+ * error.
  */
 
 #include "scenarios/build/builder.h"
@@ -14,12 +15,12 @@
 
 enum { MB_PER_GB = 1000 };
 
-/* Decimal gigabytes to whole megabytes. */
+/* Returns a member in decimal gigabytes as megabytes, rounded to a whole number. */
 static uint64_t megabytes_of(const cJSON *object, const char *name) {
   return (uint64_t)hr__money_scale(hr__micros_of(object, name, 0), MB_PER_GB, 1000000);
 }
 
-/* Copies the member `name`; leaves `copy` unchanged if it does not exist. */
+/* Copies the text of the member `name`. `copy` is not changed if the member does not exist. */
 static enum hr_status copy_text(const struct hr__builder *builder, const cJSON *object, const char *name, char **copy) {
   const char *text = hr__text_of(object, name, NULL);
   if (text) *copy = strdup(text);
@@ -30,7 +31,7 @@ static size_t length_of(const cJSON *list) {
   return (size_t)cJSON_GetArraySize(list);
 }
 
-/* Moves to entry `index` of a list; from the entry before unless `index` is 0. */
+/* Enters entry `index` of a list. If `index` is above 0, the previous entry must be the current value. */
 static void enter_entry(struct hr__builder *builder, uint32_t index) {
   if (index) hr__build_leave(builder);
   hr__place_enter(&builder->place, index, NULL);
@@ -58,7 +59,8 @@ static enum hr_status build_storage(struct hr__builder *builder, const cJSON *co
   return build_datasets(builder, storage, cost);
 }
 
-/* Gigabytes by class, in megabytes; "default" applies to classes that are not listed. */
+/* Reads numbers of gigabytes by class and stores them as megabytes. "default" applies to classes that are not
+   listed. */
 static enum hr_status build_by_class(struct hr__builder *builder, const cJSON *egress, const char *name,
                                      uint64_t mb[HR_N_CLASSES]) {
   const cJSON *by_class = hr__build_enter(builder, egress, name);
@@ -129,7 +131,7 @@ static enum hr_status build_budgets(struct hr__builder *builder, const cJSON *co
 
 /* ---- Savings plans ---------------------------------------------------------------------------------- */
 
-/* A savings plan lists pools by name or by GPU type. */
+/* Returns the text by which a savings plan selects pools: the name or the GPU type of the pool. */
 typedef const char *pool_text(const struct hr_pool_spec *pool);
 
 static const char *name_of(const struct hr_pool_spec *pool) {
@@ -140,7 +142,7 @@ static const char *gpu_of(const struct hr_pool_spec *pool) {
   return pool->gpu;
 }
 
-/* Savings plans cover on-demand capacity only, so a name that no on-demand pool has would cover nothing. */
+/* Checks that an on-demand pool has `name` as its name or GPU type. Savings plans apply to on-demand capacity only. */
 static enum hr_status check_covered(const struct hr__builder *builder, const char *name, pool_text *text_of) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const char **known = calloc((size_t)cluster->n_pools + 1, sizeof *known);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The grid of a sweep (scenario, axes, design), and axes, which variables of plans use too.
+ * Reads the grid of a sweep (scenario, axes, design). Variables of plans use the same axes.
  *
- * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text, a
- * number (NaN unless its value is a number) and the overrides that it sets. Numbers of a range are rounded to twelve
+ * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text,
+ * a number (NaN unless its value is a number) and a list of overrides. Numbers of a range are rounded to twelve
  * digits, so that 0.1 + 2 x 0.1 is 0.3.
  */
 
@@ -38,7 +38,7 @@ static enum hr_status make_levels(const struct hr__builder *builder, struct hr_g
   return axis->levels ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Appends a level that sets the path of the axis to a value. */
+/* Appends a level that sets the path of the axis to a value. `number` is NaN unless the value is a number. */
 static enum hr_status add_value(const struct hr__builder *builder, struct hr_grid_axis *axis, const char *text,
                                 double number) {
   struct hr_grid_level *level = &axis->levels[axis->n_levels++];
@@ -115,7 +115,7 @@ static enum hr_status build_range(struct hr__builder *builder, const cJSON *json
   axis->logarithmic = strcmp(hr__text_of(json, "scale", ""), "log") == 0;
   enum hr_status status = check_range(builder, json, axis);
   if (status != HR_OK) return status;
-  /* 1e-9: the last step may miss `to` by a rounding error. */
+  /* 1e-9 is added because a rounding error could exclude the last level. */
   double count = step > 0 ? floor((axis->to - axis->from) / step + 1e-9) + 1 : hr__number_of(json, "points", 0);
   if (count > HR__MAX_LEVELS)
     return hr__build_fail_at(builder, json, "step", "'step' makes %.0f levels; an axis has at most %d", count,
@@ -151,7 +151,7 @@ static enum hr_status build_settings(struct hr__builder *builder, const cJSON *j
 
 /* ---- The axis --------------------------------------------------------------------------------------- */
 
-/* Exactly one form of levels, without keys of the others. */
+/* Checks that the axis has exactly one form of levels (values, range or settings) and no keys of another form. */
 static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json) {
   static const char *const of_ranges[] = {"from", "to", "step", "points", "scale"};
   const char *way = hr__has(json, "values") ? "values" : hr__has(json, "settings") ? "settings" : NULL;
@@ -205,9 +205,9 @@ enum { DEFAULT_MAX_RUNS = 100000 };
 #define WORD(name, text) text,
 static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
 
-/* "design": "full" is short for {"kind": "full"}. An unknown word is reported here, because the object that replaces it
-   has no place in the file. */
-static enum hr_status widen_design(struct hr__builder *builder) {
+/* Replaces "design": "full" by {"kind": "full"}. An unknown word is reported here, because the new object has no
+   place in the file. */
+static enum hr_status expand_design(struct hr__builder *builder) {
   cJSON *tree = builder->source.file.tree, *design = cJSON_GetObjectItemCaseSensitive(tree, "design");
   if (!cJSON_IsString(design)) return HR_OK;
   const char *word = design->valuestring;
@@ -317,7 +317,8 @@ static enum hr_status build(struct hr__builder *builder, struct hr_grid *grid) {
                    "%s: is a scenario, not a grid; a grid names its scenario and has axes: {\"scenario\": \"FILE\", "
                    "\"axes\": [...]}",
                    builder->source.path);
-  enum hr_status status = cJSON_IsObject(tree) ? widen_design(builder) : HR_OK; /* any other type is reported below */
+  /* if the tree is no object, the validation below reports that */
+  enum hr_status status = cJSON_IsObject(tree) ? expand_design(builder) : HR_OK;
   if (status == HR_OK) status = hr__source_validate(&builder->source, hr__grid_keys, "the grid", builder->error);
   if (status == HR_OK) status = build_head(builder, grid);
   if (status == HR_OK) status = build_design(builder, grid);

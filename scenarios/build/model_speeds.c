@@ -2,18 +2,19 @@
 /*
  * `models`: the speed of models on the GPU types of the pools, relative to the reference type.
  *
- * Figures come from the scenario and from a file. Figures of one model on the same number of GPUs are divided by that
- * of the reference type, so their unit does not matter. A figure of the scenario may name a pool, which has precedence
- * over the pool's GPU type. Without a figure, the speed is the ratio of the catalogue's dense FP16 TFLOPS (tensor cores
- * included), or 1 with "default": "same".
+ * Figures are in the scenario and in a file. All figures of one model on the same number of GPUs are divided by the
+ * figure for the reference type, so their unit does not matter. A figure of the scenario may be for a pool; it has
+ * precedence over the figure for the GPU type of the pool. If there is no figure, the speed is the ratio of the dense
+ * FP16 TFLOPS (tensor cores included) in the catalogue, or 1 with "default": "same".
  *
- * Files are CSV (model, gpu, then speed or throughput, and gpus if measured on more than one GPU) or JSON as published
- * with Gavel (Narayanan et al., OSDI'20): by GPU type, then by "('MODEL', GPUS)"; "null" is the job alone, all other
- * entries are pairs that share a GPU. GPU types that end in "_unconsolidated" are the same GPUs with the job spread
- * over nodes, and are ignored.
+ * A CSV file has the columns model, gpu, speed or throughput, and optionally gpus, the number of GPUs of the
+ * measurement. A JSON file has the form that was published with Gavel (Narayanan et al., OSDI'20): by GPU type, then
+ * by "('MODEL', GPUS)", then by co-located job. "null" means that the job runs alone; the other entries are for two
+ * jobs on one GPU and are ignored. GPU types that end in "_unconsolidated" are ignored too: they are measurements of
+ * jobs that are spread over nodes.
  *
- * The result is a table of parts per million, a row for each (model, GPUs) and a column for each pool; the last row is
- * the default.
+ * The result is a table in parts per million, with a row for each pair (model, GPUs) and a column for each pool. The
+ * last row is the default.
  */
 
 #include "base/array.h"
@@ -35,11 +36,11 @@
 #include <strings.h>
 
 struct speed_figure {
-  const char *model, *gpu; /* interned in the list */
-  uint32_t gpus;           /* GPUs of the measured job */
+  const char *model, *gpu; /* texts of the name table; `gpu` may be the name of a pool */
+  uint32_t gpus;           /* number of GPUs of the measured job */
   double figure;           /* 0: the model does not run on this type */
-  bool is_throughput;      /* only meaningful relative to a throughput on the reference type */
-  size_t line, column;     /* in the file; line 0: in the scenario; column 0: a row of a CSV file */
+  bool is_throughput;      /* the figure has a meaning only in comparison with a throughput on the reference type */
+  size_t line, column;     /* place in the file; line 0: the figure is in the scenario; column 0: the file is CSV */
 };
 
 struct speed_figures {
@@ -49,7 +50,7 @@ struct speed_figures {
 };
 
 #define MAX_FIGURE 1e9
-#define MAX_SPEED 4000.0 /* relative to the reference type */
+#define MAX_SPEED 4000.0 /* maximum speed relative to the reference type */
 
 /* ---- The list of figures ---------------------------------------------------------------------------- */
 
@@ -142,7 +143,7 @@ static enum hr_status read_csv(struct speed_figures *figures, const char *path, 
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* The path to the current value: GPU type, model, "null". */
+/* The path to the current value of the file. The levels of the file are the GPU type, the model, and "null". */
 struct json_walk {
   struct speed_figures *figures;
   const struct hr__json_file *file;
@@ -157,7 +158,8 @@ static enum hr_status fail(const struct json_walk *walk, size_t depth, bool at_k
   return hr_fail(walk->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", walk->path, at.line, at.column, words);
 }
 
-/* Splits "('ResNet-18 (batch size 16)', 2)" into the quoted model and the number of GPUs. */
+/* Splits "('ResNet-18 (batch size 16)', 2)" into the model and the number of GPUs. Returns false if the key has
+   another form. */
 static bool split_key(const char *key, char *model, size_t size, uint32_t *gpus) {
   const char *end = strrchr(key, ',');
   size_t length = strlen(key);
@@ -238,13 +240,13 @@ struct speed_builder {
   const cJSON *models;
   const char *reference;
   struct speed_figures figures;
-  char *path; /* of the file; NULL: none */
+  char *path; /* path of the file of figures; NULL: no file */
   struct hr_speeds *speeds;
 };
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-/* Figures of the scenario replace all figures of the file for the same model. */
+/* Adds the figures of the scenario. They replace all figures of the file for the same model. */
 static enum hr_status add_stated(struct speed_builder *self) {
   const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(self->models, "speeds");
   for (const cJSON *model = speeds ? speeds->child : NULL; model; model = model->next)
@@ -277,7 +279,7 @@ static enum hr_status add_file(struct speed_builder *self) {
   return status;
 }
 
-/* By model, then by GPUs, then by GPU type. */
+/* Order of figures: by model, then by GPUs, then by GPU type. */
 static int compare(const void *a, const void *b) {
   const struct speed_figure *x = a, *y = b;
   int order = strcmp(x->model, y->model);
@@ -291,7 +293,7 @@ static bool same_row(const struct speed_figure *a, const struct speed_figure *b)
   return a->gpus == b->gpus && strcmp(a->model, b->model) == 0;
 }
 
-/* Fails at the place of a figure. */
+/* Reports an error at the place of a figure. Returns HR_BAD_INPUT. */
 HR_PRINTF(3, 4)
 static enum hr_status fail_at_figure(const struct speed_builder *self, const struct speed_figure *figure,
                                      const char *format, ...) {
@@ -312,7 +314,7 @@ static enum hr_status fail_at_figure(const struct speed_builder *self, const str
 
 /* ---- Types ------------------------------------------------------------------------------------------ */
 
-/* Names of pools are case-sensitive, GPU types are not. */
+/* Returns true if a figure of the scenario is for the pool. Names of pools are case-sensitive; GPU types are not. */
 static bool names_pool(const struct speed_figure *figure, const struct hr_pool_spec *pool) {
   return figure->line == 0 && strcmp(figure->gpu, pool->name) == 0;
 }
@@ -329,8 +331,9 @@ static bool is_in_cluster(const struct hr_cluster_spec *cluster, const char *gpu
   return false;
 }
 
-/* Sets `nearest` to the pool that a misspelt word may mean; NULL for none, and for a GPU type of the catalogue, which
-   need not be in the cluster. Returns HR_NO_MEMORY or HR_OK. */
+/* Sets `*nearest` to the name of a pool that is similar to an unknown word. `*nearest` is NULL if no name is
+   similar, or if the word is a GPU type of the catalogue, because such a type need not be in the cluster. Returns
+   HR_OK or HR_NO_MEMORY. */
 static enum hr_status nearest_pool(const struct speed_builder *self, const char *word, const char **nearest) {
   const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
   const struct hr_gpu_type *type;
@@ -355,7 +358,8 @@ static enum hr_status warn_misspelt_pool(struct speed_builder *self, const struc
                       figure->gpu, nearest);
 }
 
-/* Types that no pool has may be used in another scenario; those that look misspelt get a warning. */
+/* Adds a warning for GPU types that no pool has and that look misspelt. Other types that no pool has are allowed,
+   because other scenarios may use them. */
 static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   struct hr__builder *builder = self->builder;
   struct hr_scenario *scenario = builder->scenario;
@@ -374,7 +378,7 @@ static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   return HR_OK;
 }
 
-/* The type's dense FP16 TFLOPS; an error has the place of the key `name`. */
+/* Returns the dense FP16 TFLOPS of a GPU type. Errors have the place of the key `name`. */
 static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *whose,
                               double *tflops) {
   const struct hr_gpu_type *type;
@@ -410,13 +414,13 @@ static uint32_t *row_at(const struct hr_speeds *speeds, uint32_t row) {
   return speeds->ppm + (size_t)row * speeds->n_pools;
 }
 
-/* Rounded, but a speed above 0 is at least 1 ppm. */
+/* Returns a speed in parts per million, rounded. A speed above 0 is at least 1. */
 static uint32_t to_ppm(double speed) {
   double ppm = speed * FULL_PPM;
   return ppm > 0 && ppm < 1 ? 1 : (uint32_t)llround(ppm);
 }
 
-/* The default is the row after the last. */
+/* Computes the default speeds, in the row after the last row. */
 static enum hr_status make_default(struct speed_builder *self) {
   const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
   uint32_t *ppm = row_at(self->speeds, self->speeds->n_rows);
@@ -462,7 +466,8 @@ static const struct speed_figure *figure_for(const struct speed_figure *first, s
   return figure_of(first, count, pool->gpu);
 }
 
-/* The divisor of a row's figures. Speeds are relative to the reference type already if that has no figure. */
+/* Sets `*base` to the figure by which the figures of a row are divided. If the row has no figure for the reference
+   type, its figures are already relative speeds, and `*base` is 1. */
 static enum hr_status base_of(const struct speed_builder *self, const struct speed_figure *first, size_t count,
                               double *base) {
   const struct speed_figure *reference = figure_of(first, count, self->reference);
@@ -476,7 +481,7 @@ static enum hr_status base_of(const struct speed_builder *self, const struct spe
                         "'%.60s' does not run on the reference type, so no speed relative to it exists", first->model);
 }
 
-/* Whether both figures name pools, with names that differ in case only. */
+/* Returns true if both figures are for pools. Two pools may have names that differ only in case. */
 static bool are_two_pools(const struct hr_cluster_spec *cluster, const struct speed_figure *two) {
   return names_any_pool(&two[0], cluster) && names_any_pool(&two[1], cluster);
 }
@@ -514,7 +519,7 @@ static enum hr_status make_rows(struct speed_builder *self) {
   return HR_OK;
 }
 
-/* Speeds without a figure are those of the default row. */
+/* Replaces the missing speeds of all rows by those of the default row. */
 static void fill_rows(const struct hr_speeds *speeds) {
   const uint32_t *fallback = row_at(speeds, speeds->n_rows);
   for (uint32_t row = 0; row < speeds->n_rows; row++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `plan`: variables, constraints, objective and today's capacity.
+ * `plan`: variables, constraints, objective, and today's capacity.
  *
- * A variable is an axis as in a grid (grid.c). A variable of pools counts their GPUs, and its levels set the number of
- * nodes; its levels are sorted from few GPUs to many. Metrics are known to report/ only, so the texts of constraints
- * and objective are kept with their places for a later check.
+ * A variable is an axis as in a grid (grid.c). The levels of a variable of pools are numbers of GPUs, in ascending
+ * order; their overrides set the number of nodes. Only report/ knows the metrics, so the texts of constraints and
+ * objective are stored with their places and checked later.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -63,7 +63,7 @@ static enum hr_status find_pool(struct hr__builder *builder, const char *name, u
                         nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* `pool` is one name, `pools` a list. */
+/* Reads `pool`, a name, or `pools`, a list of names. */
 static enum hr_status build_pools(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
   const char *key = hr__has(json, "pool") ? "pool" : "pools";
   const cJSON *named = hr__build_enter(builder, json, key);
@@ -85,7 +85,7 @@ static enum hr_status build_pools(struct hr__builder *builder, const cJSON *json
   return status;
 }
 
-/* GPUs added by one more node in each pool of the variable. */
+/* Returns the number of GPUs that one more node in each pool of the variable adds. */
 static uint32_t gpus_of_step(const struct hr__builder *builder, const struct hr_plan_variable *variable) {
   uint32_t gpus = 0;
   for (uint32_t i = 0; i < variable->n_pools; i++)
@@ -93,7 +93,7 @@ static uint32_t gpus_of_step(const struct hr__builder *builder, const struct hr_
   return gpus;
 }
 
-/* Sets the overrides of a level to a total number of GPUs. */
+/* Sets the overrides of a level that stands for a total number of GPUs. */
 static enum hr_status set_gpus(struct hr__builder *builder, const struct hr_plan_variable *variable, double gpus,
                                struct hr_grid_level *level) {
   uint32_t step = gpus_of_step(builder, variable);
@@ -121,7 +121,8 @@ static int by_number(const void *a, const void *b) {
   return (first->number > second->number) - (first->number < second->number);
 }
 
-/* The search relies on the order from few GPUs to many. */
+/* Sets the overrides of all levels and sorts the levels by number of GPUs, because the search of the plan requires
+   this order. */
 static enum hr_status count_gpus(struct hr__builder *builder, struct hr_plan_variable *variable) {
   struct hr_grid_axis *axis = &variable->axis;
   enum hr_status status = HR_OK;
@@ -137,8 +138,8 @@ static enum hr_status count_gpus(struct hr__builder *builder, struct hr_plan_var
 
 /* ---- Variables -------------------------------------------------------------------------------------- */
 
-/* A variable of pools is an axis without a path, named after the pool unless it has a name. hr__grid_axis_build needs a
-   path, so a copy gets one. */
+/* Reads the axis of a variable. A variable of pools is an axis without a path. Its default name is that of its pool.
+   hr__grid_axis_build() requires a path, so a path is added to a copy of the object. */
 static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
   if (!hr__has(json, "pool") && !hr__has(json, "pools")) return hr__grid_axis_build(builder, json, &variable->axis);
   if (hr__has(json, "path") || hr__has(json, "settings"))
@@ -164,7 +165,7 @@ static enum hr_status check_name(struct hr__builder *builder, const struct hr_pl
   return HR_OK;
 }
 
-/* Two variables of one pool would override each other. */
+/* Checks that no pool is in two variables, which would override each other. */
 static enum hr_status check_pools(struct hr__builder *builder, const struct hr_plan_spec *spec,
                                   const struct hr_plan_variable *variable) {
   const struct hr_pool_spec *pools = builder->scenario->cluster.pools;
@@ -228,7 +229,7 @@ static enum hr_status add_term(struct hr__builder *builder, const char *figure, 
   return hr__build_placed(builder, figure, &term->figure);
 }
 
-/* `objective` is one metric, `weights` a weighted sum of several. */
+/* Reads `objective`, a metric, or `weights`, a weighted sum of metrics. */
 static enum hr_status build_objective(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {
   const cJSON *weights = cJSON_GetObjectItemCaseSensitive(plan, "weights");
   if (weights && hr__has(plan, "objective"))
@@ -263,7 +264,8 @@ static enum hr_status find_variable(struct hr__builder *builder, const struct hr
                         nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* A value need not be one of the variable's levels, except for variables with settings. */
+/* Reads the value of a variable in today's capacity. For a variable with settings, it must be the label of one of
+   them. For other variables, it need not be one of the levels. */
 static enum hr_status build_today(struct hr__builder *builder, const struct hr_plan_variable *variable,
                                   const cJSON *value, struct hr_grid_level *level) {
   const struct hr_grid_axis *axis = &variable->axis;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The market of a pool: which keys belong to which market, reservation bounds, billing, boot time, and for spot the
- * interruption model, which is a preset of the catalogue or a model with parameters. Keys of the scenario have
- * precedence over the preset.
+ * The market of a pool: the keys that each market allows, the time bounds of reservations, billing, boot time, and the
+ * interruption model of spot capacity. The interruption model is a preset of the catalogue, or a model with
+ * parameters. Keys of the scenario have precedence over the preset.
  *
- * Tables state which key belongs to which market or model; bit 1 << M of a mask represents market or model M.
+ * Tables contain the keys of each market and model. In their masks, bit 1 << M stands for market or model M.
  */
 
 #include "scenarios/build/pools.h"
@@ -28,7 +28,7 @@ enum {
 
 static const struct market_key {
   const char *key;
-  int markets; /* mask of the markets that it belongs to */
+  int markets; /* mask of the markets that allow the key */
 } market_keys[] = {{"usd_per_gpu_hour", EVERY},
                    {"usd_per_node_hour", EVERY},
                    {"on_demand_usd_per_gpu_hour", EVERY},
@@ -55,7 +55,7 @@ static const struct {
 
 /* ---- Keys ------------------------------------------------------------------------------------------- */
 
-/* "reserved or spot" */
+/* Writes a list such as "reserved or spot". */
 static const char *list_markets(int markets, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
@@ -85,7 +85,7 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry
 
 /* ---- Random durations ------------------------------------------------------------------------------- */
 
-/* Each distribution needs all parameters of its textbook form and no others. */
+/* Parameters of each distribution. All of them are required, and other parameters are errors. */
 
 enum { MAX_PARAMETERS = 2 };
 
@@ -128,7 +128,7 @@ static enum hr_status check_parameters(struct hr__builder *builder, const cJSON 
   return HR_OK;
 }
 
-/* Reads the member `name` as a random duration; leaves `duration` unchanged if it does not exist. */
+/* Reads the member `name` as a random duration. `duration` is not changed if the member does not exist. */
 static enum hr_status build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
                                      struct hr_duration *duration) {
   const cJSON *member = hr__build_enter(builder, object, name);
@@ -155,7 +155,7 @@ static enum hr_status build_bounds(struct hr__builder *builder, struct hr__pool_
       (double)market->to_us / (double)HR_SECOND_US, (double)market->from_us / (double)HR_SECOND_US);
 }
 
-/* AWS and GCP bill per second, with a minimum of one minute. */
+/* Returns true if the provider bills per second. AWS and GCP do so, with a minimum of one minute. */
 static bool bills_by_the_second(const char *provider) {
   return provider && (strcasecmp(provider, "aws") == 0 || strcasecmp(provider, "gcp") == 0);
 }
@@ -197,8 +197,8 @@ enum {
 
 static const struct spot_parameter {
   const char *key;
-  int models;    /* mask of the models that it belongs to */
-  bool required; /* unless there is a preset */
+  int models;    /* mask of the models that have the parameter */
+  bool required; /* the parameter is required unless there is a preset */
 } parameters[] = {{"file", TRACE, true},
                   {"offset_s", TRACE, false},
                   {"up", ON_OFF, true},
@@ -208,12 +208,13 @@ static const struct spot_parameter {
                   {"batch_mean", EXPONENTIAL | ADVISOR, false},
                   {"bathtub", BATHTUB, true}};
 
-/* Whether a preset is of a provider or region other than the pool's; false if the pool names none. */
+/* Returns true if the provider or region of a preset differs from that of the pool. Returns false if the pool has no
+   provider or region. */
 static bool is_elsewhere(const char *presets, const char *pools) {
   return pools && strcmp(presets, "*") != 0 && strcasecmp(presets, pools) != 0;
 }
 
-/* Values measured elsewhere may not apply here. */
+/* Adds a note if a preset was measured for another GPU type, provider or region, or is an assumption. */
 static enum hr_status note_preset(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_spot_preset *preset = draft->preset;
   if (strcmp(preset->gpu, "*") != 0 && strcasecmp(preset->gpu, draft->pool.gpu) != 0)
@@ -275,7 +276,7 @@ static enum hr_status check_spot_parameters(struct hr__builder *builder, const c
 
 /* ---- Parameters ------------------------------------------------------------------------------------- */
 
-/* The highest count of the record corresponds to all nodes of the pool. */
+/* Reads the recorded spot capacity. The maximum of the record corresponds to all nodes of the pool. */
 static enum hr_status read_levels(struct hr__builder *builder, const cJSON *spot, struct hr__pool_draft *draft) {
   const char *file = hr__text_of(spot, "file", NULL);
   if (!file) return HR_OK;
@@ -304,7 +305,7 @@ static void build_bathtub(const cJSON *spot, struct hr_spot_spec *spec) {
                                       .last_h = hr__number_of(bathtub, "last_h", 1)};
 }
 
-/* Cycles of microseconds are mistakes, and such a run would not end. */
+/* Checks that a cycle of up and down takes at least a second. Otherwise, a simulation would practically not end. */
 static enum hr_status check_cycle(struct hr__builder *builder, const struct hr_spot_spec *spec) {
   if (spec->model != HR_SPOT_ON_OFF) return HR_OK;
   double cycle_s = hr__duration_mean_s(&spec->up) + hr__duration_mean_s(&spec->down);
@@ -329,7 +330,8 @@ static enum hr_status build_parameters(struct hr__builder *builder, const cJSON 
 
 /* ---- Notice ----------------------------------------------------------------------------------------- */
 
-/* As documented by the providers: 120 s on AWS, 30 s on Google Cloud and Azure. */
+/* Sets the notice of a spot interruption as documented by the provider: 120 s on AWS, 30 s on Google Cloud and
+   Azure. */
 static enum hr_status assume_notice(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const char *provider = draft->source->provider;
   int64_t notice_s = !provider ? 0 : strcasecmp(provider, "aws") == 0 ? 120 : 30;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The price of a GPU-hour of a pool, in micro-dollars, and where it comes from.
+ * The price of a GPU-hour of a pool, in micro-dollars, and its source.
  *
- * Precedence: a recorded price series, the cost of ownership, a discount off the on-demand price, a price that the
- * scenario states, the on-demand price, the catalogue, the discount of the spot preset. A spot price that moves
- * ('spot.price' with model 'ou') is drawn around the price found this way.
+ * The first of these sources that exists determines the price: recorded prices, the cost of ownership, a discount off
+ * the on-demand price, a price in the scenario, the on-demand price, the catalogue, the discount of the spot preset. A
+ * random spot price ('spot.price' with model 'ou') varies around this price.
  *
- * Cost of ownership of a GPU-hour, over all hours, used or not:
+ * Cost of ownership of a GPU-hour, averaged over all hours, used or not:
  *
  *   (purchase / lifetime + power x PUE x price of energy + power x colocation) x (1 + staff share) / GPUs
  *
- * Straight-line depreciation. Colocation is billed for the provided power, and energy as if the nodes drew that power
- * all the time: both are upper bounds for a cluster that idles.
+ * Depreciation is linear. Colocation is billed for the provided power. Energy is billed as if the nodes always used
+ * that power. Both costs are upper bounds for a cluster that is idle at times.
  */
 
 #include "headroom/unstable/catalog.h"
@@ -38,7 +38,7 @@ static enum hr_status set_source(const struct hr__builder *builder, struct hr_po
   return done ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* How a spot price changes. */
+/* The variation of a spot price over time. */
 enum spot_price_model { SPOT_PRICE_FIXED, SPOT_PRICE_TRACE, SPOT_PRICE_OU };
 
 static enum spot_price_model spot_price_model(const cJSON *entry) {
@@ -50,7 +50,7 @@ static enum spot_price_model spot_price_model(const cJSON *entry) {
 
 /* ---- From the catalogue ----------------------------------------------------------------------------- */
 
-/* As hr__build_wrap, with the place of the member `name`. */
+/* Converts an error like hr__build_wrap(), with the place of the member `name`. */
 static enum hr_status wrap_at(struct hr__builder *builder, const cJSON *entry, const char *name, enum hr_status status,
                               const struct hr_error *inner) {
   if (status == HR_BAD_INPUT) return hr__build_fail_at(builder, entry, name, "%s", inner->text);
@@ -73,7 +73,7 @@ static enum hr_status find_instance(struct hr__builder *builder, const struct hr
   return wrap_at(builder, draft->entry, "instance", status, &inner);
 }
 
-/* The GPU type and the number of GPUs of the entry must agree with the catalogue's instance type. */
+/* Checks that the GPU type and the number of GPUs of the entry agree with the instance type of the catalogue. */
 static enum hr_status check_shape(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                   const struct hr_instance_type *instance) {
   const struct hr_pool_spec *pool = &draft->pool;
@@ -91,7 +91,7 @@ enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draf
   struct hr_pool_spec *pool = &draft->pool;
   const struct hr_instance_type *instance = NULL;
   if (!hr__has(entry, "instance")) return HR_OK;
-  if (pool->gpu && pool->gpus_per_node) { /* the instance type need not be in the catalogue */
+  if (pool->gpu && pool->gpus_per_node) { /* the shape is complete, so the instance type need not be in the catalogue */
     struct hr_error unknown;
     enum hr_status opened = hr__open_catalog(builder);
     if (opened != HR_OK || !hr__has(entry, "provider")) return opened;
@@ -106,7 +106,8 @@ enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draf
   if (!pool->gpus_per_node && (instance->gpus < 1 || instance->gpus != floor(instance->gpus)))
     return hr__build_fail_at(builder, entry, "instance", "'%s' has %.10g GPUs; a whole number is expected",
                              instance->name, instance->gpus);
-  if (!pool->gpu) pool->gpu = (char *)instance->gpu; /* copied when the pool is added, never written to */
+  /* never written through this pointer; copied when the pool is added */
+  if (!pool->gpu) pool->gpu = (char *)instance->gpu;
   if (!pool->gpus_per_node) pool->gpus_per_node = (uint32_t)instance->gpus;
   if (!hr__has(entry, "cpu_per_node") && instance->vcpus > 0)
     pool->cpu_milli_per_node = (uint32_t)llround(instance->vcpus * 1000);
@@ -130,7 +131,7 @@ static enum hr_status query_price(const struct hr__builder *builder, const struc
   return hr_catalog_price(builder->catalog, &query, quote, error);
 }
 
-/* The names that a price depends on; each error has the place of its name. */
+/* Checks the names on which a price depends. Each error has the place of its name. */
 static enum hr_status check_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const char *provider = hr__text_of(entry, "provider", ""), *region = hr__text_of(entry, "region", NULL);
@@ -146,7 +147,8 @@ static enum hr_status check_names(struct hr__builder *builder, const struct hr__
   return wrap_at(builder, entry, "gpu", status, &inner);
 }
 
-/* A price that is not a row of the catalogue rests on assumptions, which are noted. */
+/* Uses a price of the catalogue. Adds notes on its assumptions unless it is the price of a row for exactly this
+   instance type and region. */
 static enum hr_status use_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
                                 const struct hr_price_quote *quote) {
   char offer[200], origin[700];
@@ -172,7 +174,7 @@ static enum hr_status catalog_price(struct hr__builder *builder, struct hr__pool
   return status == HR_OK ? use_quote(builder, draft, &quote) : hr__build_wrap(builder, false, status, &inner);
 }
 
-/* The on-demand price that savings are counted against; a note if it is unknown. */
+/* Sets the on-demand price from which savings are computed. Adds a note if it is unknown. */
 static enum hr_status catalog_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_price_quote quote;
   struct hr_error inner;
@@ -187,7 +189,7 @@ static enum hr_status catalog_on_demand(struct hr__builder *builder, struct hr__
   return HR_OK;
 }
 
-/* The catalogue's discount off the on-demand price that the scenario states. */
+/* Sets the price from the on-demand price in the scenario and the discount of the catalogue. */
 static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const struct hr_instance_type *instance = NULL;
@@ -215,8 +217,8 @@ static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__p
 #define HOURS_PER_YEAR 8760.0
 #define HOURS_PER_MONTH 730.0
 
-/* Assumptions for keys that the scenario omits. */
-#define HOST_SHARE 0.3   /* power of CPUs, memory, fans and network, as a share of the power of the GPUs */
+/* Assumptions for keys that are missing in the scenario. */
+#define HOST_SHARE 0.3   /* power of CPUs, memory, fans and network as a share of the power of the GPUs */
 #define AVERAGE_PUE 1.55 /* industry average */
 
 static enum hr_status assume_power(struct hr__builder *builder, struct hr__pool_draft *draft, double *power_kw) {
@@ -265,7 +267,8 @@ static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_d
 
 /* ---- Spot prices that change ------------------------------------------------------------------------ */
 
-/* Recorded price changes, or a random walk around the price of the pool, below the on-demand price. */
+/* Spot prices that change over time: recorded prices, or a random walk around the price of the pool, which never
+   exceeds the on-demand price. */
 
 enum { MAX_STEPS = 1000000 };
 static const int64_t year_us = INT64_C(8760) * 3600 * HR_SECOND_US;
@@ -274,7 +277,7 @@ enum { TRACE = 1 << SPOT_PRICE_TRACE, OU = 1 << SPOT_PRICE_OU };
 
 static const struct price_parameter {
   const char *key;
-  int model;
+  int model; /* mask of the price model to which the key belongs */
   bool required;
 } parameters[] = {{"file", TRACE, true},         {"zones", TRACE, false},
                   {"accelerator", TRACE, false}, {"from", TRACE, false},
@@ -309,7 +312,7 @@ static void leave_price(struct hr__builder *builder) {
 
 /* ---- Recorded prices -------------------------------------------------------------------------------- */
 
-/* `from` as a Unix time in seconds: a number, or a date, in UTC unless it has a zone. */
+/* Reads `from` as a Unix time in seconds. It is a number or a date. A date without a zone is in UTC. */
 static enum hr_status read_start(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
   const cJSON *from = cJSON_GetObjectItemCaseSensitive(price, "from");
   *from_s = HR_UNKNOWN_US;
@@ -329,7 +332,8 @@ static enum hr_status read_start(struct hr__builder *builder, const cJSON *price
                            "'from' is neither a date like 2023-02-15 or 2023-02-15T08:00Z nor a Unix time");
 }
 
-/* The zones of `price`, else the pool's own zone; no zones: all of the region. */
+/* Reads the zones of the recorded prices: the zones in `price`, or the zone of the pool if there are none. If
+   `*count` is 0, all zones of the region are used. The caller frees `*zones`. */
 static enum hr_status read_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
                                  const cJSON *price, const char ***zones, size_t *count) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(price, "zones");
@@ -380,7 +384,7 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
 
 /* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
-/* Steps for the horizon, or for a year without a horizon. */
+/* Computes the number of steps of a random price: for the horizon, or for a year if there is no horizon. */
 static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
                                   uint32_t *n_steps) {
   int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;
@@ -395,7 +399,7 @@ static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_d
   return hr__pool_note(builder, draft->pool.name, "price drawn for one year and constant afterwards");
 }
 
-/* A random walk (Ornstein-Uhlenbeck) around the price that the pool has. */
+/* Draws a random walk (Ornstein-Uhlenbeck process) around the price of the pool. */
 static enum hr_status build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *price = enter_price(builder, draft);
@@ -529,7 +533,7 @@ static enum hr_status check_spot_price(const struct hr__builder *builder, const 
                        (double)market->on_demand_uusd_h / 1e6);
 }
 
-/* Whether the catalogue's on-demand price is looked up for comparison. */
+/* Returns true if the on-demand price of the catalogue is needed to compute savings. */
 static bool is_compared(const struct hr__pool_draft *draft) {
   enum hr_market market = draft->pool.market.market;
   if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `cluster`: pools that the scenario describes, or nodes that a file lists.
+ * `cluster`: pools that the scenario describes, or nodes that are listed in a file.
  *
  * A pool is built as a draft (pools.h) in steps: shape, market and price, GPU memory, sharing, CPUs, topology. Nodes
- * are numbered pool by pool. `node_order` is a second order, kept as the place of each node.
+ * are numbered pool by pool. `node_order` defines a second order: it is stored as the position of each node.
  */
 
 #include "scenarios/build/pools.h"
@@ -20,8 +20,8 @@
 
 /* ---- CPUs ------------------------------------------------------------------------------------------- */
 
-/* `cpu_per_gpu`: CPUs that a task gets with each GPU, a number or "proportional" (the GPU's share of the node). Needs
-   the shape of the pool. */
+/* Reads `cpu_per_gpu`, the CPUs that a task gets with each GPU. It is a number, or "proportional" (CPUs of the node
+   / GPUs of the node). The shape of the pool must be known. */
 static enum hr_status build_cpus(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(draft->entry, "cpu_per_gpu");
@@ -52,14 +52,14 @@ static enum hr_status check_cpus(struct hr__builder *builder) {
 
 /* ---- Node order ------------------------------------------------------------------------------------- */
 
-/* `node_order` is a list of runs, "POOL" or "POOL*COUNT". A run takes at most the nodes that its pool has left, so an
-   order stays valid if the size of a pool is overridden. */
+/* `node_order` is a list of runs, "POOL" or "POOL*COUNT". If a run has more nodes than its pool has left, only these
+   nodes are placed. An order therefore stays valid if the size of a pool is overridden. */
 
 struct order {
   const struct hr_cluster_spec *cluster;
-  uint32_t *next, *end; /* [n_pools], range of nodes without a place */
-  uint32_t *place_of;   /* [nodes] */
-  uint32_t n_placed;
+  uint32_t *next, *end; /* [n_pools] range of the nodes that have no position yet */
+  uint32_t *place_of;   /* [nodes] position of each node */
+  uint32_t n_placed;    /* number of nodes that have a position */
 };
 
 static bool order_init(struct order *order, const struct hr_cluster_spec *cluster) {
@@ -88,7 +88,7 @@ static uint32_t pool_of(const struct hr_cluster_spec *cluster, const char *name,
   return HR_NONE;
 }
 
-/* The value of decimal digits from 1 to HR_MAX_NODES; 0 for any other text. */
+/* Returns the value of a decimal number from 1 to HR_MAX_NODES; 0 for any other text. */
 static uint32_t count_of(const char *digits) {
   uint32_t count = 0;
   if (!digits[0] || digits[strspn(digits, "0123456789")]) return 0;
@@ -99,7 +99,7 @@ static uint32_t count_of(const char *digits) {
   return count;
 }
 
-/* The name of a pool may contain a star, so the whole text is tried first. */
+/* Places a run. The name of a pool may contain a star, so the whole text is first looked up as a name. */
 static enum hr_status place_run(struct hr__builder *builder, struct order *order, const char *run) {
   const char *star = strrchr(run, '*');
   uint32_t pool = pool_of(order->cluster, run, strlen(run)), count = 1;
@@ -166,7 +166,7 @@ static uint32_t classes_of(const cJSON *entry) {
   return classes;
 }
 
-/* The keys of the entry, and the catalogue for those that it omits. */
+/* Sets the shape of a pool from the keys of the entry. Missing keys are taken from the catalogue. */
 static enum hr_status build_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
   const cJSON *region = cJSON_GetObjectItemCaseSensitive(entry, "region");
@@ -226,8 +226,8 @@ static bool share_zone(const struct hr_scenario *scenario, uint32_t a, const str
          same_text(one->zone, other->zone);
 }
 
-/* Spot pools with the same GPU type, provider, region and zone are interrupted together and share a number. Numbers
-   count from 0 in order of first appearance. */
+/* Returns the zone number of a spot pool. Pools with the same GPU type, provider, region and zone are interrupted
+   together and have the same number. Numbers are assigned from 0 in order of first appearance. */
 static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr__pool_draft *draft) {
   uint32_t next = 0;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
@@ -241,8 +241,8 @@ static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr_
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
-/* GPU types and regions that are not in the catalogue are allowed unless a price or a figure is needed from it. Names
-   that look like misspelt ones get a warning. */
+/* Adds warnings for unknown GPU types and regions that look misspelt. Other unknown names are allowed unless a price
+   or another figure of the catalogue is needed. */
 static enum hr_status warn_misspelt_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const char *provider = draft->source->provider, *region = draft->source->region;
   struct hr_error inner;
@@ -256,7 +256,8 @@ static enum hr_status warn_misspelt_names(struct hr__builder *builder, const str
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* The memory of a GPU is that of its type in the catalogue unless the entry sets it; unknown for other types. */
+/* Sets the memory of a GPU from its type in the catalogue, unless the entry sets it. For unknown types, the memory
+   stays unknown. */
 static enum hr_status set_gpu_memory(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const struct hr_gpu_type *gpu;
   struct hr_error inner;
@@ -314,7 +315,7 @@ static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pool
 
 /* ---- The cluster ------------------------------------------------------------------------------------ */
 
-/* The bounds of the engine apply to the sums of all pools. */
+/* Checks the total numbers of nodes and GPUs. The limits of the engine apply to the sums over all pools. */
 static enum hr_status check_totals(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   uint64_t nodes = 0, gpus = 0;
@@ -335,7 +336,7 @@ static enum hr_status check_totals(struct hr__builder *builder) {
                         nodes, gpus, HR_MAX_NODES, HR_MAX_GPUS);
 }
 
-/* The market of pools from a file of nodes: always available, without cost. */
+/* The market of pools from a file of nodes: always available, and free of charge. */
 static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_UUSD_H, .to_us = HR_NEVER_US};
 
 static enum hr_status read_nodes(struct hr__builder *builder, const char *file) {

@@ -2,34 +2,37 @@
 #ifndef HR_SCENARIOS_BUILD_POOLS_H
 #define HR_SCENARIOS_BUILD_POOLS_H
 
-/* The steps of building one pool, and its draft. The builder's place is the pool's entry before and after each step. */
+/* The draft of a pool and the steps of building it. Before and after each step, the current value of the builder is
+   the entry of the pool. */
 
 #include "scenarios/build/builder.h"
 
+/* A pool while it is built. */
 struct hr__pool_draft {
-  const cJSON *entry;
-  struct hr_pool_spec pool;            /* its strings belong to the tree or the catalogue */
-  struct hr_pool_source *source;       /* in the scenario, which frees the data stored here */
-  uint32_t zone;                       /* for spot pools: the zone number of hr_spot_spec */
-  const struct hr_spot_preset *preset; /* in the catalogue; NULL: none */
+  const cJSON *entry;                  /* entry of the pool in the scenario */
+  struct hr_pool_spec pool;            /* its strings belong to the tree or to the catalogue */
+  struct hr_pool_source *source;       /* entry in the scenario, which frees the data that is stored here */
+  uint32_t zone;                       /* zone number of a spot pool, see hr_spot_spec */
+  const struct hr_spot_preset *preset; /* row of the catalogue; NULL: no preset */
 };
 
-/* Fills in what the entry omits from the catalogue's row of its 'instance': GPU type, GPUs, CPUs and memory of a node.
- */
+/* Sets GPU type, GPUs, CPUs and memory of a node from the row of its 'instance' in the catalogue, if the entry does
+   not set them. */
 enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-/* Market, time bounds, billing, boot time and price; for spot also the interruption model. */
+/* Builds the market, the time bounds, billing, boot time and price. For spot pools, also builds the interruption
+   model. */
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* The price of a GPU-hour and the on-demand price that savings are counted against. */
+/* Sets the price of a GPU-hour, and the on-demand price from which savings are computed. */
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Checks that 'spot.price' has the parameters of its price model and no others. */
+/* Checks that 'spot.price' has all parameters of its price model and no others. */
 enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot);
 
-/* How jobs share the GPUs; needs the number of GPUs of a node. */
+/* Builds the sharing of GPUs between jobs. The number of GPUs of a node must be known. */
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Islands, NUMA domains, racks and zones; needs the numbers of nodes and GPUs. */
+/* Builds islands, NUMA domains, racks and zones. The numbers of nodes and GPUs must be known. */
 enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Checks the sizes of nodes for per-GPU allocation, after all pools are built. */
+/* Checks that nodes are not too large for per-GPU allocation. Must be called after all pools are built. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
 
 #endif

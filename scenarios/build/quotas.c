@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `quotas`: a forest of cohorts with tenants as leaves, as in Kueue and KAI.
+ * `quotas`: a forest of cohorts whose leaves are tenants, as in Kueue and KAI.
  *
- * Cohorts may be listed in any order; in the spec a parent precedes its children, and tenants follow all cohorts.
- * Amounts are milli-GPUs; shares refer to the GPUs of all nodes of the cluster.
+ * Cohorts may be listed in any order. In the spec, a parent precedes its children, and all cohorts precede the
+ * tenants. Amounts are in milli-GPUs. Shares refer to the GPUs of all nodes of the cluster.
  */
 
 #include "scenarios/build/builder.h"
@@ -16,12 +16,12 @@ struct quotas {
   struct hr__builder *builder;
   const cJSON *object;
   struct hr_quota_spec *spec;
-  uint64_t total_milli;
-  /* Cohorts in the order of the list. */
+  uint64_t total_milli; /* GPUs of all nodes of the cluster, in thousandths */
+  /* The cohorts, in the order of the list. */
   uint32_t n_cohorts;
-  const char **names; /* ended by NULL */
-  uint32_t *parents;  /* HR_NONE: the root */
-  uint32_t *places;   /* index in the spec; HR_NONE: not placed */
+  const char **names; /* names, NULL-terminated */
+  uint32_t *parents;  /* index of the parent of each cohort in the list; HR_NONE: no parent */
+  uint32_t *places;   /* index of each cohort in the spec; HR_NONE: not in the spec yet */
 };
 
 static double gpus(uint64_t milli) {
@@ -34,7 +34,8 @@ static const cJSON *list_of(const struct quotas *quotas, const char *name) {
 
 /* ---- A quota ---------------------------------------------------------------------------------------- */
 
-/* Reads an amount as GPUs or as a share; leaves `milli` if there is neither. `share_key` may be NULL. */
+/* Reads an amount, which is a number of GPUs or a share. `*milli` is not changed if the amount is missing.
+   `share_key` may be NULL. */
 static enum hr_status read_amount(const struct quotas *quotas, const cJSON *object, const char *gpus_key,
                                   const char *share_key, uint64_t *milli) {
   if (hr__has(object, gpus_key) && hr__has(object, share_key))
@@ -89,7 +90,8 @@ static enum hr_status add_node(const struct quotas *quotas, struct hr_quota_node
 
 /* ---- Cohorts ---------------------------------------------------------------------------------------- */
 
-/* Sets `found` to the listed cohort that `object` names as `key`; HR_NONE if it names none. */
+/* Sets `*found` to the index of the cohort that member `key` of `object` names; HR_NONE if the member does not
+   exist. The error for an unknown name lists similar names. */
 static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *object, const char *key, uint32_t *found) {
   const char *name = hr__text_of(object, key, NULL);
   *found = HR_NONE;
@@ -128,7 +130,7 @@ static enum hr_status read_parents(struct quotas *quotas, const cJSON *list) {
   return HR_OK;
 }
 
-/* Appends a listed cohort to the spec if its parent is there. */
+/* Appends a cohort to the spec if it has no parent or if its parent is already in the spec. */
 static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, uint32_t index) {
   uint32_t parent = quotas->parents[index];
   if (quotas->places[index] != HR_NONE || (parent != HR_NONE && quotas->places[parent] == HR_NONE)) return HR_OK;
@@ -142,7 +144,8 @@ static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, ui
   return add_node(quotas, node, quotas->names[index]);
 }
 
-/* A cohort without a place is in a cycle or below one; as many steps up as there are cohorts end in the cycle. */
+/* Reports a cycle of parents. The cohorts that are not in the spec are in a cycle or descend from one. Following
+   n_cohorts parents from any of them leads into the cycle. */
 static enum hr_status fail_at_cycle(const struct quotas *quotas, const cJSON *list) {
   uint32_t index = 0;
   while (quotas->places[index] != HR_NONE) index++;
@@ -240,7 +243,8 @@ static enum hr_status note_sum(const struct quotas *quotas, uint64_t guaranteed_
   return status == HR_OK ? HR_OK : hr__build_no_memory(quotas->builder);
 }
 
-/* Compares the guarantees in each cohort with its limits, and all guarantees with the cluster. */
+/* Checks the guarantees in each cohort against the limits of the cohort, and the sum of all guarantees against the
+   cluster. */
 static enum hr_status check_sums(const struct quotas *quotas) {
   const struct hr_quota_spec *spec = quotas->spec;
   uint64_t *sums = calloc((size_t)spec->n_nodes + 1, sizeof *sums), all = 0;

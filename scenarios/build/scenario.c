@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Loads a scenario: reads the file, applies overrides, checks the keys and builds the sections in a fixed order. The
- * sections `trace`, `policy`, `replications` and `alerts` are built here, larger ones in files of their own. Later
- * sections may use earlier ones, for example `classes` and `costs` use the pools of `cluster`.
+ * sections `trace`, `policy`, `replications` and `alerts` are built here. Larger sections are built in files of their
+ * own. A section may use earlier sections; for example, `classes` and `costs` use the pools of `cluster`.
  *
- * Also: single values of a scenario file, its catalogue, properties of a loaded scenario, and a policy written as one
- * word ("queue:order=sjf") as overrides.
+ * This file also contains functions that read single values of a scenario file or its catalogue, that return
+ * properties of a loaded scenario, and that convert a policy in one word ("queue:order=sjf") to overrides.
  */
 
 #include "headroom/scenario.h"
@@ -22,7 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether the first line of the file has the commas of a CSV header or row, or its name the ending of a trace. */
+/* Returns true if the file is probably a trace: its name has the suffix of a trace, or its first line has commas
+   like a CSV file. */
 static bool looks_like_trace(const char *path) {
   static const char *const endings[] = {".csv", ".csv.gz", ".csv.zst", ".swf", ".swf.gz", ".hrt"};
   size_t length = strlen(path);
@@ -42,7 +43,7 @@ static bool has_key(const cJSON *tree, const char *name) {
   return cJSON_IsObject(tree) && hr__has(tree, name);
 }
 
-/* Reads the file. A trace, a grid or a suite in the place of a scenario is named as such. */
+/* Reads the file. If it is a trace, a grid or a suite and not a scenario, the error says so. */
 static enum hr_status read_source(struct hr__source *source, struct hr_error *error) {
   const char *path = source->path;
   if (access(path, F_OK) != 0 && errno == ENOENT)
@@ -75,7 +76,8 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* Sets `json` to the value at the path `key`; leaves it unchanged if no value exists there. */
+/* Sets `*json` to the value at the path `key`, as JSON text. `*json` is not changed if there is no such value. The
+   caller frees it. */
 static enum hr_status print_part(const cJSON *tree, const char *key, char **json, struct hr_error *error) {
   const cJSON *value = tree;
   char *path = strdup(key), *rest;
@@ -101,7 +103,7 @@ enum hr_status hr_scenario_part(const char *path, const char *const *overrides, 
 
 enum hr_status hr_scenario_catalog(const char *path, const char *const *overrides, size_t n_overrides,
                                    struct hr_catalog **catalog, struct hr_error *error) {
-  struct hr_scenario scenario = {0}; /* the builder lists the files in it */
+  struct hr_scenario scenario = {0}; /* temporary: the builder lists the files of the catalogue in it */
   struct hr__builder builder = {.source = {.path = path, .overrides = overrides, .n_overrides = n_overrides},
                                 .scenario = &scenario,
                                 .error = error};
@@ -119,9 +121,9 @@ enum hr_status hr_scenario_catalog(const char *path, const char *const *override
 
 /* ---- Replications ----------------------------------------------------------------------------------- */
 
-/* Metrics are known to report/ only, so the name of the metric is kept with its place for a later check. */
+/* Only report/ knows the metrics. The name of the metric is therefore stored with its place and checked later. */
 
-/* Defaults: confidence 0.95, the trace as recorded. */
+/* Sets the defaults: confidence 0.95, and the trace as recorded. */
 static void init_replications(struct hr_replication_spec *spec) {
   *spec = (struct hr_replication_spec){.confidence = 0.95};
   hr_workload_spec_init(&spec->workload);
@@ -173,7 +175,8 @@ static const char *const alert_keys[HR_N_ALERTS] = {
 #undef ALERT_KEY
 };
 
-/* Limits of waiting by class: `above_s` for all, then "default" for those that are not listed. */
+/* Reads the limits of waiting. `above_s` applies to all classes. In `classes`, a listed class has its own limit, and
+   "default" applies to classes that are not listed. */
 static enum hr_status build_waits(struct hr__builder *builder, const cJSON *rule, struct hr_alert_rules *rules) {
   const cJSON *classes = hr__build_enter(builder, rule, "classes");
   bool named[HR_N_CLASSES] = {false};
@@ -367,8 +370,9 @@ static enum hr_status build_policy(struct hr__builder *builder) {
   return status;
 }
 
-/* Nodes of elastic or time-bounded pools come and go, so each job must be on known nodes. The placement 'pool' counts
-   GPUs of a pool and knows no nodes. */
+/* Checks that the placement 'pool' is used with fixed nodes only. This placement counts the GPUs of a pool and not
+   those of its nodes. In elastic or time-bounded pools, the node of each job must be known, because nodes are added
+   and removed. */
 static enum hr_status check_placement(struct hr__builder *builder) {
   const cJSON *policy = hr__build_enter(builder, builder->source.file.tree, "policy");
   const cJSON *placement = cJSON_GetObjectItemCaseSensitive(policy, "placement");
@@ -388,7 +392,8 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   return HR_OK;
 }
 
-/* Only quotas define guarantees that can be reclaimed. */
+/* Adds a warning if preemption 'reclaim' is used without quotas. It would have no effect, because only quotas
+   guarantee GPUs. */
 static enum hr_status warn_reclaim(struct hr__builder *builder) {
   struct hr_scenario *scenario = builder->scenario;
   const struct hr_policy_choice *policy = &scenario->policy;
@@ -405,7 +410,7 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
 
 /* ---- Loading ---------------------------------------------------------------------------------------- */
 
-/* "demo" for "scenarios/demo.json". */
+/* Returns the name of a file without folder and suffix: "demo" for "scenarios/demo.json". The caller frees it. */
 static char *stem(const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
   const char *dot = strrchr(base, '.');
@@ -495,8 +500,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   free(scenario);
 }
 
-/* ---- Policies as one word ----------------------------------------------------------------------------
-   "NAME[:KEY=VALUE,...]" as overrides of a scenario. */
+/* ---- Policies as one word ------------------------------------------------------------------------------- */
 
 struct override_list {
   char **at;
@@ -524,7 +528,7 @@ static bool is_set(const struct override_list *list, const char *key) {
   return false;
 }
 
-/* One "key=value", checked against the policy. */
+/* Adds one "key=value" after checking it against the parameters of the policy. */
 static enum hr_status add_param(struct override_list *list, struct hr_policy_choice *choice, char *pair,
                                 struct hr_error *error) {
   char *value = strchr(pair, '=');
@@ -540,8 +544,8 @@ static enum hr_status add_parts(struct override_list *list, char *text, struct h
   struct hr_policy_choice choice = {0};
   char *pairs = strchr(text, ':');
   if (pairs) *pairs++ = '\0';
-  char *path =
-      strchr(text, '/') ? realpath(text, NULL) : NULL; /* absolute, because paths in a scenario are relative to it */
+  /* Paths in a scenario are relative to the scenario file, so the path of a policy must be absolute. */
+  char *path = strchr(text, '/') ? realpath(text, NULL) : NULL;
   const char *name = path ? path : text;
   enum hr_status status = hr_policy_choice_init(&choice, name, error);
   if (status == HR_OK) status = add(list, "name", name, error);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `sharing` of a pool: whole GPUs, MPS, time-slicing or MIG, with interference between jobs on one GPU, and `mig`: the
+ * `sharing` of a pool: whole GPUs, MPS, time-slicing or MIG, with the interference between jobs on one GPU. `mig`: the
  * partitions of its GPUs.
  *
- * Keys that have no effect with the chosen kind of sharing or MIG mode are reported as mistakes.
+ * Keys that have no effect with the selected kind of sharing or mode of MIG are errors.
  */
 
 #include "headroom/gpu_inventory.h"
@@ -20,7 +20,7 @@ static enum hr_sharing sharing_of(const cJSON *entry) {
   return (enum hr_sharing)hr__choice_of(entry, "sharing", sharings, HR_SHARING_WHOLE);
 }
 
-/* Time-slicing does not reserve memory unless the scenario says so. */
+/* Returns how memory is shared. With time-slicing, memory is not reserved unless the scenario says so. */
 static enum hr_gpu_memory memory_of(const cJSON *entry, enum hr_sharing sharing) {
   static const char *const memories[] = {HR_GPU_MEMORY_TABLE(WORD) NULL};
   enum hr_gpu_memory usual = sharing == HR_SHARING_TIME_SLICE ? HR_GPU_MEMORY_FIRST_COME : HR_GPU_MEMORY_RESERVED;
@@ -108,7 +108,7 @@ static enum hr_mig_mode mode_of(const cJSON *mig) {
 static enum hr_status check_mig_keys(struct hr__builder *builder, const cJSON *mig, enum hr_mig_mode mode) {
   static const struct {
     const char *key;
-    unsigned modes; /* mask of the modes that it belongs to: 1 << mode */
+    unsigned modes; /* mask of the modes that allow the key: 1 << mode */
     const char *error;
   } keys[] = {
       {"layout", 1U << HR_MIG_STATIC | 1U << HR_MIG_DYNAMIC, "mode 'on-demand' has no layout"},
@@ -140,7 +140,7 @@ static enum hr_status add_layout(struct hr__builder *builder, const cJSON *mig, 
   return hr_mig_spec_add(spec, text, &gpu, number) == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* The groups of Volcano's MIG support are the default choice. */
+/* Adds the partition groups of Volcano's MIG support, which are the default set of layouts. */
 static enum hr_status add_groups(struct hr__builder *builder, struct hr_mig_spec *spec) {
   struct hr_mig_gpu gpu;
   uint32_t unused;
@@ -163,7 +163,7 @@ static enum hr_status add_choices(struct hr__builder *builder, const cJSON *mig,
   return status;
 }
 
-/* The initial layout of each GPU. */
+/* Sets the initial layout of each GPU of a node. */
 static enum hr_status add_initial(struct hr__builder *builder, const cJSON *mig, uint32_t n_gpus,
                                   struct hr_mig_spec *spec) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(mig, "layout_of_gpus"), *text = list ? list->child : NULL;
@@ -184,7 +184,8 @@ static enum hr_status add_initial(struct hr__builder *builder, const cJSON *mig,
   return HR_OK;
 }
 
-/* Shares of instances are counted along the axis of slices, so the compute slices of an instance must be adjacent. */
+/* Checks that the compute slices of each profile are adjacent. Shares of instances are intervals of slices, which
+   requires this. */
 static enum hr_status check_type(struct hr__builder *builder, const struct hr_mig_type *type) {
   for (uint32_t i = 0; i < type->n_profiles; i++) {
     const struct hr_mig_profile *profile = &type->profiles[i];

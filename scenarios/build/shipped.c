@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Lists the scenarios that ship with Headroom: in the folder scenarios of $HEADROOM_DATA, else beside the running
- * program, which is installed (../share/headroom/scenarios) or in its build folder.
+ * Lists the scenarios that ship with Headroom. They are in the folder `scenarios` of $HEADROOM_DATA. If this variable
+ * is not set, two folders relative to the running program are tried: ../share/headroom/scenarios, where they are
+ * installed, and then the folder in the source tree.
  */
 
 #include "headroom/scenario.h"
@@ -22,14 +23,15 @@ static bool is_folder(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Cuts a path to its folder; false if it has none. */
+/* Removes the last component of a path. Returns false if the path has only one component. */
 static bool cut_to_folder(char *path) {
   char *slash = strrchr(path, '/');
   if (slash) *slash = '\0';
   return slash != NULL;
 }
 
-/* `tail` in the folder `levels` above the running program. */
+/* Sets `found` to the folder `tail` in the folder that is `levels` above the folder of the running program. Returns
+   false if it does not exist. */
 static bool find_beside_program(unsigned levels, const char *tail, char *found, size_t size) {
   char program[MAX_FOLDER];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);

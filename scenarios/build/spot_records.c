@@ -2,9 +2,9 @@
 /*
  * Reads recorded spot capacity (three formats, one list of steps) and recorded spot prices.
  *
- * Steps are sorted by time and strictly change the level. Price changes of the selected zones are collected, sorted by
- * time and reduced to the lowest price at each time. Names are interned, because a file of a million changes has about
- * a thousand of them.
+ * Steps of capacity are in order of time, and the level changes at each step. Price changes of the selected zones are
+ * collected, sorted by time and reduced to the lowest price at each time. Names are interned: a file with a million
+ * changes has about a thousand distinct names.
  */
 
 #include "scenarios/build/spot_records.h"
@@ -31,14 +31,15 @@ struct record {
   struct hr_error *error;
   struct hr_level_step *steps;
   uint32_t count, capacity;
-  int64_t end_us; /* time of the last entry */
+  int64_t end_us; /* time of the last entry of the record */
 };
 
 static enum hr_status no_memory(const struct record *record) {
   return hr_fail(record->error, HR_NO_MEMORY, "%s: out of memory", record->path);
 }
 
-/* The last of several steps at one time counts; a step to the current level is dropped. */
+/* Appends a step. If there are several steps at one time, the last step is kept. A step that does not change the
+   level is dropped. */
 static enum hr_status add_step(struct record *record, int64_t at_us, uint32_t level) {
   record->end_us = at_us;
   if (record->count && record->steps[record->count - 1].at_us == at_us) record->count--;
@@ -104,10 +105,10 @@ static enum hr_status read_json(struct record *record) {
 struct lines {
   struct record *record;
   struct hr__input *input;
-  bool dated;       /* dated counts; else changes of a fleet */
-  int64_t first_us; /* of dated counts: time of the first line */
-  uint64_t n_late;  /* lines that are earlier than the line before */
-  uint32_t alive;   /* of a fleet: nodes now */
+  bool dated;       /* true: lines are dated counts; false: lines are changes of a fleet */
+  int64_t first_us; /* dated counts: time of the first line */
+  uint64_t n_late;  /* number of lines that are earlier than the previous line */
+  uint32_t alive;   /* changes of a fleet: current number of nodes */
 };
 
 static enum hr_status bad_line(const struct lines *lines, struct hr_text line, const char *right) {
@@ -126,7 +127,7 @@ static struct hr_text trim(struct hr_text text) {
   return text;
 }
 
-/* Splits a line at its commas; false unless there are three fields. */
+/* Splits a line at its commas. Returns false unless there are exactly three fields. */
 static bool three_fields(struct hr_text line, struct hr_text field[3]) {
   for (int i = 0; i < 3; i++) {
     const char *comma = memchr(line.at, ',', line.length);
@@ -155,7 +156,7 @@ static enum hr_status add_change(struct lines *lines, struct hr_text line, const
   return add_step(lines->record, (int64_t)at_us, lines->alive);
 }
 
-/* A line that is earlier than the line before is ignored and counted. */
+/* Adds a dated count. A line that is earlier than the previous line is ignored and counted. */
 static enum hr_status add_count(struct lines *lines, struct hr_text line, const struct hr_text field[3]) {
   static const struct hr__number_rule count_rule = {1, MAX_COUNT, true};
   char date[64];
@@ -183,7 +184,7 @@ static enum hr_status add_line(struct lines *lines, struct hr_text line) {
   if (!three_fields(text, field)) return bad_line(lines, text, "MILLISECONDS,add|remove,NODE nor DATE, TIME, COUNT");
   if (!lines->record->count) {
     lines->dated = memchr(field[0].at, '-', field[0].length) != NULL;
-    enum hr_status status = lines->dated ? HR_OK : add_step(lines->record, 0, 0); /* a fleet starts empty */
+    enum hr_status status = lines->dated ? HR_OK : add_step(lines->record, 0, 0); /* a fleet has no nodes at first */
     if (status != HR_OK) return status;
   }
   return lines->dated ? add_count(lines, text, field) : add_change(lines, text, field);
@@ -221,7 +222,7 @@ static enum hr_status read_record(struct record *record, struct hr_notes *notes)
   return json ? read_json(record) : status;
 }
 
-/* Scales counts so that the highest one is the number of nodes of the pool. */
+/* Scales counts so that the maximum becomes the number of nodes of the pool. */
 static void scale(struct record *record, uint32_t n_nodes, uint32_t highest) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < record->count; i++) {
@@ -280,17 +281,18 @@ static const struct hr__csv_column columns[] = {
 
 struct price_change {
   int64_t at_us;
-  int64_t uusd_h; /* per GPU */
+  int64_t uusd_h; /* price per GPU */
   uint32_t zone, order;
 };
 
 struct collector {
   struct hr__reader *reader;
   const struct hr__spot_price_query *query;
-  struct hr__name_table offers;         /* all instance types or accelerators of the file */
-  struct hr__name_table regions, zones; /* of rows of the selected one */
+  struct hr__name_table offers;         /* all instance types or accelerators in the file, for error messages */
+  struct hr__name_table regions, zones; /* regions and zones of the selected instance type or accelerator */
   struct price_change *changes;
-  uint32_t count, capacity, n_priceless, n_bare; /* bare: rows without an instance type */
+  /* n_priceless: changes without a price; n_bare: rows without an instance type */
+  uint32_t count, capacity, n_priceless, n_bare;
 };
 
 /* ---- Collecting ------------------------------------------------------------------------------------- */
@@ -303,7 +305,8 @@ static const char *selected_offer(const struct hr__spot_price_query *query) {
   return query->accelerator ? query->accelerator : query->instance;
 }
 
-/* Accelerator counts are written as 8 or as 8.0. */
+/* Returns true if the row is for the selected instance type or accelerator. The number of accelerators may be
+   written as 8 or as 8.0. */
 static bool is_selected_offer(const struct hr__spot_price_query *query, const struct price_row *row) {
   static const struct hr__number_rule count = {1000, UINT64_C(1000000000), false};
   if (!query->accelerator) return is_text(row->instance, query->instance);
@@ -429,10 +432,10 @@ static int64_t lowest(const int64_t *price, uint32_t n_zones) {
   return lowest_price;
 }
 
-/* Notes the first gap of more than 48 hours in the series of a zone. */
+/* Adds a note on the first gap of more than 48 hours in the prices of a zone. */
 static enum hr_status note_gap(const struct collector *collector, const int64_t *seen_us,
                                const struct price_change *change, int64_t from_us, uint32_t *n_gaps) {
-  if (change->at_us <= from_us) return HR_OK; /* before the run */
+  if (change->at_us <= from_us) return HR_OK; /* gaps before the run have no effect */
   if (seen_us[change->zone] == HR_UNKNOWN_US || change->at_us - seen_us[change->zone] <= GAP_US) return HR_OK;
   if ((*n_gaps)++ > 0) return HR_OK;
   enum hr_status status =
@@ -444,7 +447,8 @@ static enum hr_status note_gap(const struct collector *collector, const int64_t 
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
-/* A change without a price may mean that the offer was withdrawn, or nothing; the price before it still applies. */
+/* Adds a note on changes without a price. They are ignored, so the previous price still applies. It is unknown
+   whether such a change means that the offer was withdrawn. */
 static enum hr_status note_priceless(const struct collector *collector) {
   if (!collector->n_priceless) return HR_OK;
   enum hr_status status =
@@ -463,7 +467,7 @@ static enum hr_status note_bare(const struct collector *collector) {
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
-/* Notes the part of the run for which prices are recorded. */
+/* Adds a note on the part of the run for which prices are recorded. */
 static enum hr_status note_ends(const struct collector *collector) {
   int64_t first_us = collector->changes[0].at_us, last_us = collector->changes[collector->count - 1].at_us;
   int64_t from_us = collector->query->from_s == HR_UNKNOWN_US ? first_us : collector->query->from_s * HR_SECOND_US;
@@ -485,7 +489,7 @@ static enum hr_status note_ends(const struct collector *collector) {
 }
 
 static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uusd_h) {
-  if (at_us <= 0) { /* the price at the start of the run */
+  if (at_us <= 0) { /* this is the price at the start of the run */
     prices->steps[0] = (struct hr_price_step){0, uusd_h};
     prices->n_steps = 1;
     return;
@@ -496,9 +500,9 @@ static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uus
   prices->steps[prices->n_steps++] = step;
 }
 
-/* The current prices of all zones, and when they were last recorded. */
+/* The current price of each zone, and the time at which it was last recorded. */
 struct board {
-  int64_t *price, *seen_us; /* by zone */
+  int64_t *price, *seen_us; /* [zones.count] HR_NEVER_US and HR_UNKNOWN_US before the first price of the zone */
 };
 
 static enum hr_status fold_changes(const struct collector *collector, struct board board,

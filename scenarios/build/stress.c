@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Applies stress to a loaded scenario: more spot interruptions, other prices, a GPU type that is not available.
+ * Applies stress to a loaded scenario: more spot interruptions, other prices, or a GPU type that is not available.
  *
- * Everything that can fail is checked first, so a scenario is changed completely or not at all. More interruptions
- * scale the time axis: random draws stay the same, and with a factor of 2 a node that was interrupted after ten hours
- * is interrupted after five.
+ * All errors are detected before the scenario is changed, so a scenario is changed completely or not at all. More
+ * interruptions are obtained by compressing the time axis. The random draws stay the same: with a factor of 2, a node
+ * that was interrupted after ten hours is interrupted after five.
  */
 
 #include "headroom/unstable/stress.h"
@@ -19,8 +19,8 @@
 #define MILLION INT64_C(1000000)
 #define MIN_RECLAIMS 1e-3
 #define MAX_FACTOR 1e3
-#define MAX_RATE_PER_H 3600.0 /* as in a scenario: one interruption per second */
-#define MIN_CYCLE_S 1.0       /* as in a scenario: mean of `up` plus mean of `down` */
+#define MAX_RATE_PER_H 3600.0 /* limit of scenarios: one interruption per second */
+#define MIN_CYCLE_S 1.0       /* limit of scenarios: mean of `up` plus mean of `down` */
 #define MIN_LIFE_H 1e-6
 
 void hr_stress_init(struct hr_stress *stress) {
@@ -55,7 +55,8 @@ static int64_t scaled_us(int64_t us, double factor) {
   return (int64_t)llround((double)us / factor);
 }
 
-/* Steps that coincide after scaling are moved one microsecond apart. */
+/* Divides the times of a recorded capacity by `factor`. Steps that coincide after that are moved one microsecond
+   apart. */
 static void scale_record(struct hr_spot_spec *spot, double factor) {
   int64_t before_us = -1;
   if (spot->period_us <= 0) return;
@@ -90,7 +91,8 @@ static void scale_interruptions(struct hr_spot_spec *spot, double factor) {
   }
 }
 
-/* The bounds of a scenario apply to the scaled values too; beyond them a run would not end. */
+/* Checks the scaled interruptions against the limits of scenarios. Beyond these limits, a simulation would
+   practically not end. */
 static enum hr_status check_interruptions(const struct hr_scenario *scenario, const struct hr_pool_spec *pool,
                                           double factor, struct hr_error *error) {
   const struct hr_spot_spec *spot = &pool->market.spot;
@@ -124,7 +126,7 @@ static int64_t scaled(int64_t uusd_h, double factor) {
   return uusd_h == HR_UNKNOWN_UUSD_H ? uusd_h : hr__money_scale(uusd_h, millionths(factor), MILLION);
 }
 
-/* The price factor of a pool's market; 1 for owned and reserved capacity. */
+/* Returns the price factor for the market of a pool. It is 1 for owned and reserved capacity. */
 static double price_factor(const struct hr_market_spec *market, const struct hr_stress *stress) {
   if (market->market == HR_MARKET_SPOT) return stress->spot_price;
   return market->market == HR_MARKET_ON_DEMAND ? stress->on_demand_price : 1;
@@ -179,7 +181,8 @@ static enum hr_status check_gpu(const struct hr_scenario *scenario, const struct
   return hr_fail(error, status, "%s: %s", scenario->path, inner.text);
 }
 
-/* The node order without the removed nodes, by new node number; NULL if the cluster has no order of its own. */
+/* Computes the node order without the removed nodes, by new node number. `*order` is NULL if the cluster has no node
+   order. */
 static enum hr_status order_remaining(const struct hr_cluster_spec *cluster, const struct hr_stress *stress,
                                       uint32_t **place_of, struct hr_error *error) {
   size_t n_nodes = 0, n_left = 0, node = 0;

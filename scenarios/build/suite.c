@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A suite of runs for `headroom check`: from its file, or of one scenario. Metrics are known to report/ only, so the
- * names in tolerances are kept with their places for a later check.
+ * Builds a suite of runs for `headroom check`, from the file of a suite or from one scenario. Only report/ knows the
+ * metrics, so the names in tolerances are stored with their places and checked later.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "2%" is a share, "30" is in the unit of the metric. */
+/* Parses a tolerance. "2%" is a share, "30" is in the unit of the metric. */
 static bool parse_by(const char *text, struct hr_tolerance *tolerance) {
   char *end;
   double value = strtod(text, &end);
@@ -67,7 +67,7 @@ static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
   tolerances->loose_digest = strcmp(digest, "any") == 0;
 }
 
-/* Members that are objects are tolerances of metrics; the other keys are fixed. */
+/* Reads tolerances. Members that are objects are tolerances of single metrics; all other keys are fixed. */
 static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON *object,
                                        struct hr_tolerances *tolerances) {
   const cJSON *json = hr__build_enter(builder, object, "tolerances");
@@ -97,7 +97,7 @@ static void tolerances_finish(struct hr_tolerances *tolerances) {
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-/* Each member becomes an override "path=value". */
+/* Converts each member of the object to an override "path=value". */
 static enum hr_status build_set(const struct hr__builder *builder, const cJSON *json, struct hr_suite_run *run) {
   const cJSON *set = cJSON_GetObjectItemCaseSensitive(json, "set");
   run->set = calloc((size_t)cJSON_GetArraySize(set) + 1, sizeof *run->set);
@@ -191,7 +191,7 @@ enum hr_status hr_suite_recognise(const char *path, bool *is_suite, struct hr_er
   return HR_OK;
 }
 
-/* "demo" for "scenarios/demo.json". */
+/* Returns the name of a file without folder and suffix: "demo" for "scenarios/demo.json". The caller frees it. */
 static char *name_of(const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
   return strndup(base, dot && dot != base ? (size_t)(dot - base) : strlen(base));

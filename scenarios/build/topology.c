@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `topology` of a pool (islands, NUMA domains, racks, zones and the networks that join them), and `network_speeds`: the
- * speed of jobs with GPUs joined by a network.
+ * `topology` of a pool: islands, NUMA domains, racks, zones, and the networks that connect them. `network_speeds`: the
+ * speed of jobs whose GPUs are connected by a network.
  *
- * Sizes of tiers nest: each divides the next wider one. The table of speeds is sorted by network, model and GPUs. Rows
- * of the scenario for a model and a network replace all rows of the catalogue for them.
+ * The size of each tier divides that of the next larger tier. The table of speeds is sorted by network, model and
+ * GPUs. If the scenario has rows for a model and a network, all rows of the catalogue for this model and network are
+ * ignored.
  */
 
 #include "scenarios/build/builder.h"
@@ -38,13 +39,13 @@ static enum hr_status check_nodes(struct hr__builder *builder, const cJSON *entr
                            "'racks_per_zone' has no effect without 'nodes_per_rack', the nodes of a rack");
 }
 
-/* The key that creates a tier. */
+/* The key that defines the size of each tier. */
 static const char *const sizes[HR_N_TIERS] = {[HR_TIER_ISLAND] = "island_gpus",
                                               [HR_TIER_NUMA] = "numa_gpus",
                                               [HR_TIER_RACK] = "nodes_per_rack",
                                               [HR_TIER_ZONE] = "racks_per_zone"};
 
-/* A network of a tier that the pool does not have would have no effect. */
+/* Reads the network of each tier. A network of a tier that the pool does not have is an error. */
 static enum hr_status build_network(struct hr__builder *builder, const cJSON *entry, struct hr_topology *topology) {
   const cJSON *network = hr__build_enter(builder, entry, "network");
   if (!network) return HR_OK;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Workload models as JSON files: their hr__workload_model_keys, reading and writing. MODEL_NUMBERS and SIZE_NUMBERS
- * list the numbers that a key each holds, alone or as a list; the table of hr__workload_model_keys, the reader and the
- * writer are generated from them. A new key is a line there, and one in docs/reference/schemas/like.schema.json.
+ * Workload models as JSON files: the key table hr__workload_model_keys, reading and writing.
+ *
+ * MODEL_NUMBERS and SIZE_NUMBERS list the keys whose values are numbers or lists of numbers. The rows of the key
+ * table, the reader and the writer are generated from these lists. A new key needs one line in a list, and one in
+ * docs/reference/schemas/like.schema.json.
  */
 
 #include "base/output_file.h"
@@ -20,11 +22,11 @@
 
 #define STRATA HR_WORKLOAD_MODEL_STRATA
 #define MAX_FACTOR 1e6
-#define MAX_SECONDS 1e11 /* HR_MAX_INPUT_US */
+#define MAX_SECONDS 1e11 /* HR_MAX_INPUT_US in seconds */
 #define SIZE "sizes.*"
 #define REQUEST SIZE ".requests.*"
 
-/* ONE(key, required, min, max) and MANY(key, count, required, min, max). */
+/* ONE(key, required, min, max) is a number. MANY(key, count, required, min, max) is a list of `count` numbers. */
 #define MODEL_NUMBERS(ONE, MANY)                                                                                       \
   ONE(jobs_per_day, true, 0, 1e12)                                                                                     \
   MANY(hours, 24, true, 0, MAX_FACTOR)                                                                                 \
@@ -58,13 +60,13 @@ const struct hr__key hr__workload_model_keys[] = {
     TEXT("$schema", 0, MAX_TEXT),
     REQUIRED_TEXT("name", MAX_NAME),
     TEXT("source", 0, MAX_TEXT),
-    MODEL_NUMBERS(MODEL_ONE, MODEL_MANY) /* each with a comma */
+    MODEL_NUMBERS(MODEL_ONE, MODEL_MANY) /* each row ends with a comma */
     NUMBERS("weeks", true, 1, HR_WORKLOAD_MODEL_MAX_WEEKS, 0, MAX_FACTOR),
     NUMBERS("users", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
     NUMBERS("tenants", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
     {"sizes", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_SIZES, NULL},
     OBJECT(SIZE),
-    SIZE_NUMBERS(SIZE_ONE, SIZE_MANY) /* each with a comma */
+    SIZE_NUMBERS(SIZE_ONE, SIZE_MANY) /* each row ends with a comma */
     {SIZE ".requests", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_REQUESTS, NULL},
     OBJECT(REQUEST),
     REQUIRED_REAL(REQUEST ".share", 0, MAX_FACTOR),
@@ -77,7 +79,7 @@ const struct hr__key hr__workload_model_keys[] = {
     CHOICE(REQUEST ".class", classes),
     {NULL, HR__KEY_OBJECT, false, 0, 0, NULL}};
 
-/* Where the numbers of a key are in their struct. */
+/* The place of the numbers of a key in their struct. */
 struct numbers {
   const char *key;
   size_t offset;
@@ -97,7 +99,7 @@ static const cJSON *get(const cJSON *object, const char *key) {
   return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* A number, or a list of them. */
+/* Copies a number, or a list of numbers, to `numbers`. */
 static void take(const cJSON *value, double *numbers) {
   if (cJSON_IsNumber(value)) *numbers = value->valuedouble;
   for (const cJSON *item = cJSON_IsArray(value) ? value->child : NULL; item; item = item->next)
@@ -108,7 +110,7 @@ static void read_numbers(const cJSON *object, const struct numbers *numbers, voi
   for (; numbers->key; numbers++) take(get(object, numbers->key), (double *)(void *)((char *)to + numbers->offset));
 }
 
-/* At least one of the numbers is above 0, and they do not have a mean above `max_mean`. */
+/* Checks that at least one number is above 0 and that their mean is at most `max_mean`. */
 static enum hr_status check(struct hr__builder *builder, const char *key, const double *numbers, uint32_t n,
                             double max_mean) {
   const cJSON *root = builder->source.file.tree;
@@ -193,7 +195,7 @@ static enum hr_status read_sizes(struct hr__builder *builder, struct hr_workload
 
 static enum hr_status build(struct hr__builder *builder, struct hr_workload_model *model) {
   const cJSON *root = builder->source.file.tree, *version = get(root, "headroom_workload");
-  if (cJSON_IsNumber(version) && version->valuedouble == 1) /* another model, with other keys */
+  if (cJSON_IsNumber(version) && version->valuedouble == 1) /* version 1 had other keys */
     return hr__build_fail_at(builder, root, "headroom_workload",
                              "workload models of version 1 are no longer read; fit the model again to its trace with "
                              "'headroom trace generate --like TRACE --model-out FILE'");
@@ -217,7 +219,7 @@ static enum hr_status build(struct hr__builder *builder, struct hr_workload_mode
   return status == HR_OK ? read_sizes(builder, model) : status;
 }
 
-/* Of a file that was read into the builder, which is released. */
+/* Builds a model from the file in the builder, and frees the file. */
 static enum hr_status build_model(struct hr__builder *builder, struct hr_workload_model **model) {
   struct hr_workload_model *fresh = calloc(1, sizeof *fresh);
   enum hr_status status = fresh ? build(builder, fresh) : hr__build_no_memory(builder);
@@ -256,7 +258,8 @@ enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_mo
   return status == HR_OK ? build_model(&builder, model) : status;
 }
 
-/* A model that is not valid JSON is recognised by its text, so that reading it reports the error. */
+/* Returns true if the file is a workload model. A file that is not valid JSON but contains the key of a model is a
+   model too, so that reading it reports the error. */
 bool hr_workload_model_is_file(const char *path) {
   char start[4096];
   struct stat info;
@@ -272,7 +275,7 @@ bool hr_workload_model_is_file(const char *path) {
   return is_model;
 }
 
-/* Takes `item`, of which NULL is a failure. cJSON writes numbers so that they are read as the same ones. */
+/* Adds `item` to an object, or to a list if `key` is NULL. If `item` is NULL or cannot be added, sets `*failed`. */
 static void put(bool *failed, cJSON *to, const char *key, cJSON *item) {
   bool added = item && (key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item));
   if (!added) cJSON_Delete(item);
@@ -284,7 +287,7 @@ static cJSON *put_new(bool *failed, cJSON *to, const char *key, cJSON *item) {
   return *failed ? NULL : item;
 }
 
-/* Optional values that are 0 are left out. */
+/* Adds the numbers of a struct. Optional numbers are omitted if all of them are 0. */
 static void put_numbers(bool *failed, cJSON *to, const struct numbers *numbers, const void *from) {
   for (; numbers->key; numbers++) {
     const double *first = (const double *)(const void *)((const char *)from + numbers->offset);
@@ -307,7 +310,8 @@ static void put_request(bool *failed, cJSON *to, const struct hr_workload_model_
   if (request->class_) put(failed, to, "class", cJSON_CreateString(classes[request->class_]));
 }
 
-/* The whole as text, to be freed by cJSON_free; NULL if out of memory. */
+/* Returns the model as JSON text, which the caller frees with cJSON_free(). cJSON writes numbers so that reading
+   gives the same numbers. Returns NULL if out of memory. */
 static char *model_text(const struct hr_workload_model *model) {
   bool failed = false;
   cJSON *root = cJSON_CreateObject();

@@ -2,8 +2,9 @@
 /*
  * The catalogue: loads its tables, checks references between them, and finds rows by name.
  *
- * A table is the built-in rows, then the rows of a file, which replace rows with the same key. Names that a row refers
- * to must exist in the other table. Tables are searched linearly: they are short. Names ignore case.
+ * A table consists of the built-in rows and the rows of a file. A row of the file replaces the built-in row with the
+ * same key. If a row refers to a name of another table, the name must exist there. Tables are short, so they are
+ * searched linearly. Names are not case-sensitive.
  */
 
 #include "scenarios/catalog/catalog_tables.h"
@@ -28,7 +29,8 @@ static bool is_duplicate(const char *const *known, size_t at) {
   return false;
 }
 
-/* Writes "a, b, c and 5 more" of the names that start with `word`, or of all if it is NULL. Returns their number. */
+/* Writes "a, b, c and 5 more": the names that start with `word`, or all names if `word` is NULL. Returns the number
+   of these names. */
 static size_t list_names(const char *word, const char *const *known, char *text, size_t size) {
   size_t count = 0, used = 0;
   text[0] = '\0';
@@ -41,7 +43,7 @@ static size_t list_names(const char *word, const char *const *known, char *text,
   return count;
 }
 
-/* The longest name that is a prefix of the word; NULL for none. */
+/* Returns the longest name that is a prefix of the word; NULL if there is none. */
 static const char *longest_prefix(const char *word, const char *const *known) {
   const char *longest = NULL;
   for (; *known; known++)
@@ -49,10 +51,9 @@ static const char *longest_prefix(const char *word, const char *const *known) {
   return longest;
 }
 
-/* The most likely name of a misspelt word; NULL for none. A name that the word begins with, up to a separator, has
-   precedence over a similar name that begins differently: "H100-80" is an H100, although "A100-80" differs in one
-   letter.
- */
+/* Returns the name that a misspelt word probably means; NULL if there is none. If the word consists of a name, a
+   separator and more characters, this name has precedence over a similar name with another beginning. For example,
+   "H100-80" means H100, although "A100-80" differs in only one letter. */
 static const char *nearest_name(const char *word, const char *const *known) {
   const char *prefix = longest_prefix(word, known), *nearest = hr_nearest_word(word, known);
   if (!prefix || !nearest) return prefix ? prefix : nearest;
@@ -61,7 +62,7 @@ static const char *nearest_name(const char *word, const char *const *known) {
   return differs ? prefix : nearest;
 }
 
-/* Whether an unknown word may be a misspelt or abbreviated name. */
+/* Returns true if an unknown word may be a misspelt or abbreviated name. */
 static bool is_near(const char *word, const char *const *known) {
   char names[1];
   if (strlen(word) < MIN_ABBREVIATION) return false;
@@ -80,7 +81,7 @@ enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, con
   return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; %s: %s", what, word, near ? "similar" : "known", names);
 }
 
-/* Frees `known`; if it is NULL, memory ran out. */
+/* Reports an unknown name among `known`, and frees `known`. If `known` is NULL, reports that memory ran out. */
 static enum hr_status fail_among(struct hr_error *error, const char *what, const char *word, const char **known) {
   enum hr_status status =
       known ? hr__catalog_unknown(error, what, word, known) : hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -96,7 +97,7 @@ static const struct hr_gpu_type *find_gpu(const struct hr_catalog *catalog, cons
   return NULL;
 }
 
-/* The caller frees the list; NULL: out of memory. */
+/* Returns the names of all GPU types, NULL-terminated; NULL if out of memory. The caller frees the list. */
 static const char **gpu_names(const struct hr_catalog *catalog) {
   const char **names = calloc(catalog->n_gpus + 1, sizeof *names);
   for (size_t i = 0; names && i < catalog->n_gpus; i++) names[i] = catalog->gpus[i].name;
@@ -180,7 +181,8 @@ enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char 
 
 /* ---- Regions ---------------------------------------------------------------------------------------- */
 
-/* The provider's regions in the tables of regions and prices; the caller frees the list. NULL: out of memory. */
+/* Returns the regions of a provider in the tables of regions and prices, NULL-terminated; NULL if out of memory. The
+   caller frees the list. */
 static const char **region_names(const struct hr_catalog *catalog, const char *provider) {
   const char **known = calloc(catalog->n_regions + catalog->n_prices + 1, sizeof *known);
   size_t count = 0;
@@ -224,8 +226,8 @@ enum hr_status hr__catalog_check_spelling_region(const struct hr_catalog *catalo
 
 /* ---- Discounts -------------------------------------------------------------------------------------- */
 
-/* How well the family of a discount fits an instance type: 2 + the length of a prefix of its name; 2 for its GPU type;
-   1 for "*"; 0 if it does not fit. */
+/* Returns how specifically the family of a discount matches an instance type: 2 + the length of the family if it is
+   a prefix of the name; 2 if it is the GPU type; 1 if it is "*"; 0 if it does not match. */
 static size_t fit_of(const struct hr_discount *discount, const struct hr_instance_type *type) {
   size_t length = strlen(discount->family);
   bool begins = strncasecmp(discount->family, type->name, length) == 0;
@@ -234,7 +236,7 @@ static size_t fit_of(const struct hr_discount *discount, const struct hr_instanc
   return strcmp(discount->family, "*") == 0;
 }
 
-/* Whether a discount's family is a prefix of instance types, a GPU type, or "*". */
+/* Checks that the family of a discount is a prefix of an instance type, a GPU type, or "*". */
 static enum hr_status check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
                                    struct hr_error *error) {
   for (size_t i = 0; i < catalog->n_instances; i++) {
@@ -246,7 +248,9 @@ static enum hr_status check_family(const struct hr_catalog *catalog, const struc
                  discount->family, discount->provider);
 }
 
-/* The newest of the rows that fit the type best; `upfront` NULL: any. NULL: no row fits. */
+/* Returns the discount that matches the instance type most specifically, and of several such discounts the newest;
+   NULL if none matches. If `upfront` is NULL, any upfront payment matches. Sets `*best_fit` to the result of
+   fit_of() for the discount, or to 0. */
 static const struct hr_discount *best_discount(const struct hr_catalog *catalog, const struct hr_instance_type *type,
                                                const struct hr_discount_query *query, const char *upfront,
                                                size_t *best_fit) {
@@ -265,8 +269,8 @@ static const struct hr_discount *best_discount(const struct hr_catalog *catalog,
   return best;
 }
 
-/* A more specific row with another upfront payment is an upper bound: paying less upfront never gives a larger
-   discount. */
+/* If another upfront payment has a more specific row with a smaller discount, that discount is used, because the
+   requested payment should not give a larger one. */
 enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                    const struct hr_discount **discount, struct hr_error *error) {
   const struct hr_instance_type *type;
@@ -285,14 +289,14 @@ enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struc
 /* ---- Loading ---------------------------------------------------------------------------------------- */
 
 struct catalog {
-  struct hr_catalog shown; /* first member: hr_catalog_destroy casts back */
+  struct hr_catalog shown; /* first member, because hr_catalog_destroy() casts the pointer to it back */
   struct hr__name_table texts;
   struct hr__table table[HR__N_CATALOG_TABLES];
   struct hr_mig_type *mig_types;
-  struct hr_mig_profile *mig_profiles; /* of all types, contiguous for each type */
+  struct hr_mig_profile *mig_profiles; /* profiles of all types; those of one type are contiguous */
 };
 
-/* The built-in rows as CSV; their path is "catalog/NAME.csv". */
+/* Returns the built-in rows as CSV. Their path in messages is "catalog/NAME.csv". */
 static struct hr__table_text built_in_rows(enum hr__catalog_table table) {
 #define EMBEDDED(name)                                                                                                 \
   { "catalog/" #name ".csv", (const char *)hr__catalog_##name, hr__catalog_##name##_size }
@@ -319,7 +323,7 @@ static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table
 
 /* ---- References between tables ---------------------------------------------------------------------- */
 
-/* The place of a row for messages. A built-in row can be wrong too, if a file replaced a row that it refers to. */
+/* Writes the place of a row for messages. A built-in row can be faulty if a file replaced a row to which it refers. */
 static const char *place_of(const struct hr__table *table, size_t row, const char *path, char *text, size_t size) {
   if (path && table->line[row])
     snprintf(text, size, "%s:%u", path, (unsigned)table->line[row]);
@@ -328,7 +332,7 @@ static const char *place_of(const struct hr__table *table, size_t row, const cha
   return text;
 }
 
-/* Checks that the names of a row exist in other tables. */
+/* Checks that the names to which a row refers exist in other tables. */
 typedef enum hr_status check_row(const struct hr_catalog *shown, size_t row, struct hr_error *error);
 
 static enum hr_status check_instance(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
@@ -336,7 +340,8 @@ static enum hr_status check_instance(const struct hr_catalog *shown, size_t row,
   return hr_catalog_gpu(shown, shown->instances[row].gpu, &gpu, error);
 }
 
-/* Prices of an instance type are contiguous, so only the first one is checked. */
+/* Checks the instance type of a price. The prices of an instance type are contiguous, so only the first of them is
+   checked. */
 static enum hr_status check_price(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
   const struct hr_price *price = &shown->prices[row];
   const struct hr_instance_type *type;
@@ -389,7 +394,7 @@ static bool is_known_gpu(const struct hr_catalog *shown, size_t row) {
   return false;
 }
 
-/* Collects the rows of each GPU type, which need not be adjacent. */
+/* Collects the MIG profiles of each GPU type. The rows of a type need not be adjacent in the table. */
 static enum hr_status make_mig_types(struct catalog *catalog, struct hr_error *error) {
   struct hr_catalog *shown = &catalog->shown;
   size_t n_rows = shown->n_mig_profiles;

@@ -2,10 +2,10 @@
 /*
  * The price of an instance type in a region at a date.
  *
- * The rows of the catalogue have different dates and cover some regions only. If the list price of the base region has
- * changed since a row was recorded (in June 2025 AWS reduced the prices of its larger instances by a third to nearly
- * half), the row is scaled by the same factor. A region without a row has the price of the base region times its
- * multiplier.
+ * The rows of the catalogue have different dates, and some regions have no rows. Two rules fill the gaps. First, the
+ * list price in the base region may have changed since the date of a row. (In June 2025 AWS reduced the prices of its
+ * larger instances by a third to nearly half.) The row is then multiplied by new list price / old list price. Second,
+ * a region without a row has the price of the base region, multiplied by the multiplier of the region.
  */
 
 #include "scenarios/catalog/catalog_tables.h"
@@ -17,11 +17,12 @@
 
 #define MILLION INT64_C(1000000)
 
+/* The query of a price. */
 struct price_search {
   const struct hr_catalog *catalog;
   const struct hr_instance_type *type;
   const char *region;
-  const char *as_of;
+  const char *as_of; /* date of the price; NULL or "": the newest price */
 };
 
 static int64_t scale(int64_t price, int64_t numerator, int64_t denominator) {
@@ -31,9 +32,10 @@ static int64_t scale(int64_t price, int64_t numerator, int64_t denominator) {
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
+/* A market with its conditions. */
 struct offer {
   enum hr_market market;
-  const char *term, *upfront; /* upfront NULL: any */
+  const char *term, *upfront; /* upfront: NULL for any upfront payment */
 };
 static const struct offer on_demand = {HR_MARKET_ON_DEMAND, "", ""};
 
@@ -45,7 +47,8 @@ static bool fits(const struct price_search *search, const struct offer *offer, c
          hr__catalog_is_valid_at(price->as_of, search->as_of);
 }
 
-/* Order of rows that fit: newer first, then rows of the region itself, then cheaper. */
+/* Order of matching rows: newer rows first, then rows of the region before rows of all regions, then by ascending
+   price. */
 static bool precedes(const struct hr_price *a, const struct hr_price *b) {
   int newer = strcmp(a->as_of, b->as_of);
   if (newer) return newer > 0;
@@ -71,7 +74,8 @@ static const struct hr_region *find_region(const struct price_search *search) {
   return NULL;
 }
 
-/* The region that multipliers refer to; "*" if a provider has the same price everywhere. */
+/* Returns the region to which the multipliers of regions refer; "*" if the provider has the same price in all
+   regions. */
 static const char *base_region(const struct hr_catalog *catalog, const char *provider) {
   for (size_t i = 0; i < catalog->n_regions; i++)
     if (strcasecmp(catalog->regions[i].provider, provider) == 0) return catalog->regions[i].base;
@@ -98,7 +102,8 @@ static void quote_derived(struct hr_price_quote *quote, int64_t uusd_h, const ch
   va_end(args);
 }
 
-/* Scales `own` by the change of the base region's price since its date; false if that did not change. */
+/* Quotes the row `own` of a region, multiplied by the change of the list price in the base region since the date of
+   the row. Returns false if that price has not changed. */
 static bool quote_scaled(const struct price_search *base, const struct hr_price *own, const struct hr_price *now,
                          struct hr_price_quote *quote) {
   if (strcmp(now->as_of, own->as_of) <= 0) return false;
@@ -130,7 +135,7 @@ static bool quote_on_demand(const struct price_search *search, struct hr_price_q
   return true;
 }
 
-/* A discount off the on-demand price; false if either is unknown. */
+/* Quotes the on-demand price with a discount. Returns false if the price or the discount is unknown. */
 static bool quote_discounted(const struct price_search *search, const struct offer *offer,
                              struct hr_price_quote *quote) {
   const struct hr_discount_query query = {.provider = search->type->provider,
@@ -149,7 +154,8 @@ static bool quote_discounted(const struct price_search *search, const struct off
   return true;
 }
 
-/* Prices of commitments (1y, 3y) follow the list price; those of capacity blocks and unknown terms do not. */
+/* Quotes a reserved price. Prices of commitments (1y, 3y) follow changes of the list price. Prices of capacity
+   blocks and of unknown terms do not. */
 static bool quote_reserved(const struct price_search *search, const struct offer *offer, struct hr_price_quote *quote) {
   const struct hr_price *own = newest(search, offer);
   bool follows = strcmp(offer->term, "1y") == 0 || strcmp(offer->term, "3y") == 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The columns of the catalogue's CSV files, and how a row becomes a struct. A table of structs is read directly at the
- * offsets of its members; presets and MIG profiles have drafts with more fields, from which `finish` completes the row.
+ * The columns of the CSV files of the catalogue, and the conversion of a row to a struct. The cells of most tables are
+ * stored directly in the members of the struct. Presets and MIG profiles need more fields: their cells are stored in a
+ * draft, from which `finish` computes the struct.
  */
 
 #include "scenarios/catalog/catalog_tables.h"
@@ -121,7 +122,8 @@ static const struct hr__table_column discounts[] = {KEY(hr_discount, "provider",
 
 /* ---- Spot presets ----------------------------------------------------------------------------------- */
 
-/* A row of spot_presets.csv: durations in hours; figures of other models are empty. */
+/* A row of spot_presets.csv. Durations are in hours. Parameters that the model of the preset does not have are
+   empty. */
 struct preset_draft {
   struct hr_spot_preset preset;
   enum hr_duration_kind up, down;
@@ -167,7 +169,7 @@ static const struct hr__table_column spot_presets[] = {
     {.name = "status", .cell = HR__CELL_STATUS, .offset = offsetof(struct preset_draft, preset.status)},
     {.name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct preset_draft, preset.source)}};
 
-/* Converts hours to seconds; false if a parameter of the distribution is missing. */
+/* Converts a duration from hours to seconds. Returns false if a parameter of the distribution is missing. */
 static bool make_duration(enum hr_duration_kind kind, double a, double b, struct hr_duration *duration) {
   *duration = (struct hr_duration){.kind = kind, .a = a, .b = b};
   switch (kind) {
@@ -217,7 +219,7 @@ static const char *finish_preset(void *row) {
 
 /* ---- MIG profiles ----------------------------------------------------------------------------------- */
 
-/* A row of mig_profiles.csv: counts as numbers, starts as "0;2;4". */
+/* A row of mig_profiles.csv. `starts` is the list of slices at which an instance may begin, such as "0;2;4". */
 struct mig_draft {
   struct hr_mig_entry entry;
   double compute_slices, memory_slices, mem_mib, sms, max_instances;
@@ -236,7 +238,8 @@ static const struct hr__table_column mig_profiles[] = {
     {.name = "status", .cell = HR__CELL_STATUS, .offset = offsetof(struct mig_draft, entry.status)},
     {.name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct mig_draft, entry.source)}};
 
-/* "3g.40gb" or "1g.10gb+me", with the number of compute slices before the "g". */
+/* Returns true if the name of a profile has the form "3g.40gb" or "1g.10gb+me", with `compute_slices` before the
+   "g". Sets `*media` if the name ends with "+me". */
 static bool is_mig_name(const char *name, double compute_slices, bool *media) {
   size_t length = strlen(name), slices = strspn(name, "0123456789");
   if (slices != 1 || name[0] - '0' != compute_slices || strncmp(name + 1, "g.", 2) != 0) return false;
@@ -246,7 +249,8 @@ static bool is_mig_name(const char *name, double compute_slices, bool *media) {
   return digits > 0 && length < HR_MIG_NAME_BYTES && (*media || strcmp(tail, "gb") == 0);
 }
 
-/* The mask of the first slices that an instance may have, from digits separated by semicolons; 0: not such a list. */
+/* Returns the mask of the slices at which an instance may start. The text consists of digits separated by
+   semicolons. Returns 0 if it has another form. */
 static uint8_t parse_starts(const char *text, unsigned memory_slices) {
   unsigned starts = 0;
   for (;; text += 2) {

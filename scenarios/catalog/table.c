@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Parses a table with libcsv, line by line so that errors can name the line. Each cell is written into a draft of a row
- * at the offset of its column. A hash table by key finds the row that a new row replaces.
+ * Parses a table with libcsv. Lines are passed to libcsv one by one, so that errors can name the line. Each cell is
+ * stored in a draft of a row, at the offset of its column. A hash table by key finds the row that a new row replaces.
  */
 
 #include "scenarios/catalog/table.h"
@@ -25,11 +25,11 @@ struct table_reader {
   const struct hr__table_text *text;
   struct hr__name_table *names;
   struct hr_error *error;
-  enum hr_status status;                                 /* of the first error */
-  const struct hr__table_column *order[HR__MAX_COLUMNS]; /* columns of the file, in its order */
+  enum hr_status status;                                 /* status of the first error */
+  const struct hr__table_column *order[HR__MAX_COLUMNS]; /* columns of the file, in the order of the file */
   size_t n_order, n_cells;
   bool past_header;
-  uint32_t line, row_line; /* current line; first line of the current row */
+  uint32_t line, row_line; /* current line, and first line of the current row */
   _Alignas(max_align_t) unsigned char draft[HR__MAX_DRAFT];
 };
 
@@ -71,7 +71,7 @@ static void fail_range(struct table_reader *reader, const struct hr__table_colum
   fail_cell(reader, column, cell, fault);
 }
 
-/* Parses a number as a multiple of 1 / scale; false if it is not a number or out of bounds. */
+/* Parses a number as a multiple of 1 / scale. Returns false if it is not a number or out of range. */
 static bool parse_scaled(const struct hr__table_column *column, struct hr_text cell, uint64_t scale, int64_t *value) {
   const struct hr__number_rule rule = {scale, (uint64_t)INT64_MAX, false};
   bool negative = cell.length && cell.at[0] == '-' && column->min < 0;
@@ -83,7 +83,8 @@ static bool parse_scaled(const struct hr__table_column *column, struct hr_text c
   return number >= column->min && number <= column->max;
 }
 
-/* Nine decimals are enough for any figure; dividing once gives the double nearest to the written number. */
+/* Reads a number as an integer with nine decimals, and divides it once, so that the result is the double nearest to
+   the number in the file. Nine decimals are enough for all figures. */
 static void read_number(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
                         void *to) {
   enum { SCALE = 1000000000 };
@@ -103,7 +104,7 @@ static void read_micros(struct table_reader *reader, const struct hr__table_colu
   memcpy(to, &value, sizeof value);
 }
 
-/* The index of the cell in `words`; else an error that lists them. */
+/* Returns the index of the cell in the words of the column. An unknown word is an error that lists the words. */
 static unsigned word_index(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   char known[300] = "is none of";
   for (unsigned i = 0; column->words[i]; i++) {
@@ -115,7 +116,7 @@ static unsigned word_index(struct table_reader *reader, const struct hr__table_c
   return 0;
 }
 
-/* A day, a month or a year: 2026-07-20, 2026-07, 2026. */
+/* Returns true if the cell is a day, a month or a year: 2026-07-20, 2026-07, 2026. */
 static bool is_date(struct hr_text cell) {
   char day[sizeof "2026-01-01"];
   int64_t us;
@@ -196,7 +197,7 @@ static bool has_column(const struct table_reader *reader, const struct hr__table
   return false;
 }
 
-/* Optional columns may be missing; their cells are read as empty. */
+/* Checks that all required columns exist. If an optional column is missing, its cells are read as empty. */
 static void check_header(struct table_reader *reader) {
   const struct hr__table_format *format = reader->table->format;
   for (size_t i = 0; i < format->n_columns && reader->status == HR_OK; i++) {
@@ -213,7 +214,7 @@ static unsigned char *row_at(const struct hr__table *table, uint32_t row) {
   return (unsigned char *)table->rows + row * table->format->row_bytes;
 }
 
-/* Ignores case, as the comparison of keys does. */
+/* Returns a hash that does not depend on case, because keys are compared without case. */
 static uint64_t hash_text(const char *text) {
   uint64_t hash = 0;
   for (; *text; text++) hash = hash * 31 + (uint64_t)tolower((unsigned char)*text);
@@ -238,7 +239,7 @@ static uint64_t number_of(const struct hr__table_column *column, const unsigned 
   return bits;
 }
 
-/* Columns of a key are texts, words or numbers. */
+/* Returns the hash of the key of a row. The columns of a key are texts, words or numbers. */
 static uint32_t hash_key(const struct hr__table_format *format, const unsigned char *row) {
   uint64_t digest = HR__DIGEST_SEED;
   for (size_t i = 0; i < format->n_columns; i++) {
@@ -264,7 +265,7 @@ static bool same_key(const struct hr__table_format *format, const unsigned char 
   return true;
 }
 
-/* The row with the key of this row; HR_NONE if none exists. */
+/* Returns the row that has the same key as `row`; HR_NONE if there is none. */
 static uint32_t find_row(const struct hr__table *table, uint32_t hash, const unsigned char *row) {
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&table->by_key, hash, &at); i != HR_NONE; i = hr__hash_next(&table->by_key, &at))
@@ -272,7 +273,7 @@ static uint32_t find_row(const struct hr__table *table, uint32_t hash, const uns
   return HR_NONE;
 }
 
-/* Makes room for one more row. */
+/* Makes room for one more row. Returns false if out of memory. */
 static bool grow(struct hr__table *table) {
   if (table->count < table->capacity) return true;
   uint32_t capacity = table->capacity ? 2 * table->capacity : 64;
@@ -285,7 +286,7 @@ static bool grow(struct hr__table *table) {
   return true;
 }
 
-/* The row with the key of this row, or a new one; HR_NONE if memory is exhausted. */
+/* Returns the index of the row with the same key as `row`, or of a new row. Returns HR_NONE if out of memory. */
 static uint32_t place_row(struct hr__table *table, const unsigned char *row) {
   uint32_t hash = hash_key(table->format, row), found = find_row(table, hash, row);
   if (found != HR_NONE) return found;
@@ -349,9 +350,9 @@ static void on_row(int terminator, void *self) {
 
 /* ---- The text --------------------------------------------------------------------------------------- */
 
-/* Line by line, so that errors can name the line even if cells contain line ends. */
+/* Passes the text to libcsv line by line, so that errors can name the line even if cells contain line ends. */
 static void parse(struct table_reader *reader, struct csv_parser *parser) {
-  static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, as spreadsheets write it */
+  static const char mark[] = "\xEF\xBB\xBF"; /* byte order mark, which spreadsheets write */
   const char *at = reader->text->bytes, *end = at + reader->text->size;
   if (reader->text->size >= 3 && memcmp(at, mark, 3) == 0) at += 3;
   while (at < end && reader->status == HR_OK) {

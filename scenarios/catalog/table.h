@@ -3,8 +3,8 @@
 #define HR_SCENARIOS_CATALOG_TABLE_H
 
 /*
- * Reads CSV tables with a header into arrays of structs. Columns may be in any order and are found by name. A row
- * replaces the row with the same key of an earlier file; a key may occur only once in a file.
+ * Reads CSV tables with a header into arrays of structs. Columns are found by name and may be in any order. A row
+ * replaces the row with the same key of an earlier file. In one file, a key may occur only once.
  */
 
 #include "base/hash.h"
@@ -12,59 +12,67 @@
 #include "headroom/base.h"
 #include "headroom/trace_files.h"
 
+/* Kinds of cells, with the type of the member in which the value is stored. */
 enum hr__table_cell {
-  HR__CELL_TEXT,   /* const char *: interned; if `words` is set, one of them */
+  HR__CELL_TEXT,   /* const char *: interned; one of `words` unless `words` is NULL */
   HR__CELL_DATE,   /* const char *: a year, a month or a day */
   HR__CELL_WORD,   /* an enum: the index of the text in `words` */
   HR__CELL_NUMBER, /* double */
   HR__CELL_MICROS, /* int64_t: millionths, rounded half up */
-  HR__CELL_STATUS, /* const char *: kind of figures ("quoted", "derived", ...); "stated" if empty */
-  HR__CELL_SOURCE  /* const char *: where the figures come from; the path of the file if empty */
+  HR__CELL_STATUS, /* const char *: reliability of the figures ("quoted", "derived", ...); "stated" if empty */
+  HR__CELL_SOURCE  /* const char *: source of the figures; the path of the file if empty */
 };
 
+/* A column of a table. */
 struct hr__table_column {
   const char *name;
   enum hr__table_cell cell;
-  size_t offset;   /* in the draft */
-  bool key;        /* part of the key of a row */
-  bool optional;   /* cells or the column may be missing: "", HR_UNKNOWN_NUMBER, 0, the first word */
-  double min, max; /* of numbers and millionths */
-  const char *const *words;
+  size_t offset; /* offset of the member in the draft */
+  bool key;      /* the column is part of the key of a row */
+  /* the column or its cells may be missing; the value is then "", HR_UNKNOWN_NUMBER, 0 or the first word */
+  bool optional;
+  double min, max;          /* bounds of numbers and millionths */
+  const char *const *words; /* allowed texts, NULL-terminated; NULL: any text */
 };
 
+/* The columns of a table and the conversion of its rows. */
 struct hr__table_format {
-  const char *name; /* of the built-in table, in messages */
+  const char *name; /* name of the built-in table, for messages */
   const struct hr__table_column *columns;
   size_t n_columns;
-  size_t row_bytes;
-  size_t draft_bytes;               /* a row followed by auxiliary fields for `finish`; at most HR__MAX_DRAFT */
-  const char *(*finish)(void *row); /* completes the row of a draft; an error text or NULL. May be NULL */
+  size_t row_bytes;   /* size of a row */
+  size_t draft_bytes; /* size of a draft: a row, then further fields that `finish` uses; at most HR__MAX_DRAFT */
+  /* computes the row of a draft and returns NULL, or the text of an error; NULL: nothing to do */
+  const char *(*finish)(void *row);
 };
 
 enum { HR__MAX_DRAFT = 512, HR__MAX_COLUMNS = 32 };
 
+/* A table. It may consist of rows of several files. */
 struct hr__table {
   const struct hr__table_format *format;
-  void *rows;
-  uint32_t *line; /* of each row: its line in the file added last; 0: not in that file */
+  void *rows;     /* [count] rows of format->row_bytes */
+  uint32_t *line; /* [count] line of each row in the last file that was added; 0: the row is not in that file */
   uint32_t count, capacity;
-  struct hr__hash by_key; /* the rows by the hash of their keys */
+  struct hr__hash by_key; /* index of the rows by the hash of their keys */
 };
 
+/* The text of a CSV file in memory. */
 struct hr__table_text {
-  const char *path; /* for messages */
+  const char *path; /* path for messages */
   const char *bytes;
   size_t size;
 };
 
-/* Adds the rows of a text. The strings of rows belong to `names`. Errors: HR_BAD_INPUT with line and column,
+/* Adds the rows of a text. The strings of rows are stored in `names`. Errors: HR_BAD_INPUT with line and column,
    HR_NO_MEMORY. */
 enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__name_table *names,
                              struct hr_error *error);
-/* As hr__table_add for a file, plain, gzip or zstd, of at most 64 MiB. */
+/* Adds the rows of a file (plain, gzip or zstd) of at most 64 MiB. The strings of rows are stored in `names`.
+   Errors: HR_BAD_INPUT with line and column, HR_NO_MEMORY, or the status of opening the file. */
 enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,
                                   struct hr_error *error);
-/* Frees all but the format. */
+/* Frees all memory of the table except its format. */
 void hr__table_finish(struct hr__table *table);
 
 #endif

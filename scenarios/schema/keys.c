@@ -2,10 +2,10 @@
 /*
  * The key tables of scenarios, suites of runs, baselines and grids of sweeps.
  *
- * A new key of a scenario is one line here, one in docs/reference/schemas/scenario.schema.json (a test compares both),
- * and its use in the section of scenarios/build that reads it. The schemas of the other documents are
- * check.schema.json (suite.c), baseline.schema.json (baseline.c and plan/check, which writes it) and sweep.schema.json
- * (grid.c).
+ * A new key of a scenario needs one line here and one in docs/reference/schemas/scenario.schema.json (a test compares
+ * both). The section of scenarios/build that uses the key must read it. The schemas of the other documents are
+ * check.schema.json (read by suite.c), baseline.schema.json (read by baseline.c, written by plan/check) and
+ * sweep.schema.json (read by grid.c).
  */
 
 #include "scenarios/schema/keys.h"
@@ -23,12 +23,12 @@
 #include <string.h>
 
 #define MAX_SECONDS ((double)(HR_MAX_INPUT_US / HR_SECOND_US))
-#define MAX_CPUS 4294967.0 /* fits in 32 bits as milli-CPUs */
-#define MAX_RUNS 100000.0  /* entries of cluster.node_order */
-#define MAX_USD 1e9        /* exact in a double as micro-dollars */
-#define MAX_SPEED 1e9      /* in any unit */
-#define MAX_LOG_S 25.0     /* e^25 s are 2,283 years */
-#define MIN_SCALE 1e-6     /* lower bound of numbers that must be above 0 */
+#define MAX_CPUS 4294967.0 /* maximum that fits in 32 bits as milli-CPUs */
+#define MAX_RUNS 100000.0  /* maximum number of entries of cluster.node_order */
+#define MAX_USD 1e9        /* maximum that is exact in a double as micro-dollars */
+#define MAX_SPEED 1e9      /* maximum speed, in any unit */
+#define MAX_LOG_S 25.0     /* maximum logarithm of seconds: e^25 s are 2,283 years */
+#define MIN_SCALE 1e-6     /* minimum of numbers that must be above 0 */
 
 #define WORD(name, text) text,
 static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
@@ -50,14 +50,14 @@ static const char *const blocks[] = {HR_BLOCKS_TABLE(WORD) NULL};
 
 static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
 
-/* A random duration. */
+/* The keys of a random duration. */
 #define DURATION(path)                                                                                                 \
   {path, HR__KEY_OBJECT, false, 0, MAX_MEMBERS, NULL},                                                                 \
       {path ".distribution", HR__KEY_CHOICE, true, 0, 0, distributions}, REAL(path ".mean_s", MIN_SCALE, MAX_SECONDS), \
       REAL(path ".mu", -MAX_LOG_S, MAX_LOG_S), REAL(path ".sigma", 0, 10), REAL(path ".shape", 0.01, 100),             \
       REAL(path ".scale_s", MIN_SCALE, MAX_SECONDS)
 
-/* The quota of a tenant or a cohort. */
+/* The keys of the quota of a tenant or cohort. */
 #define QUOTA(path)                                                                                                    \
   REAL(path ".guaranteed_gpus", 0, HR_MAX_GPUS), REAL(path ".guaranteed_share", 0, 1),                                 \
       REAL(path ".max_gpus", 0, HR_MAX_GPUS), REAL(path ".max_share", 0, 1),                                           \
@@ -331,8 +331,8 @@ const struct hr__key hr__scenario_keys[] = {REQUIRED_OBJECT(""),
 /* ---- Suites, baselines and grids ---- */
 
 #define MAX_SUITE_RUNS 10000.0
-#define MAX_GROUPS 1e6 /* tenants of a trace */
-#define MAX_LINES 1e6  /* of an encoded list */
+#define MAX_GROUPS 1e6 /* maximum number of tenants of a trace */
+#define MAX_LINES 1e6  /* maximum number of lines of an encoded list */
 #define MAX_FIGURE 1e18
 
 static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};

@@ -3,8 +3,8 @@
 #define HR_SCENARIOS_SCHEMA_KEYS_H
 
 /*
- * Key tables: which keys a JSON document of Headroom may have, with type and bounds. Files and overrides are checked
- * against them, and error messages are worded from them. Each row is one key; the children of a key follow it.
+ * Key tables: the keys that a JSON document of Headroom may have, with types and bounds. Files and overrides are
+ * checked against them, and error messages use their words. Each row is one key. The children of a key follow it.
  */
 
 #include "headroom/base.h"
@@ -12,7 +12,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-#define MAX_EXACT 0x1p53 /* JSON readers agree on whole numbers up to this one */
+#define MAX_EXACT 0x1p53 /* maximum whole number that all JSON readers read exactly */
 #define MAX_TEXT 10000.0
 #define MAX_NAME 200.0
 #define MAX_MEMBERS 1000.0
@@ -55,6 +55,7 @@ static const char *const hr__scales[] = {"linear", "log", NULL};
       REQUIRED_TEXT(axis ".settings.*.label", MAX_NAME),                                                               \
       {axis ".settings.*.set", HR__KEY_LIST, true, 0, MAX_MEMBERS, NULL}, TEXT(axis ".settings.*.set.*", 1, MAX_TEXT)
 
+/* Types of values. */
 enum hr__key_type {
   HR__KEY_OBJECT,
   HR__KEY_LIST,
@@ -63,29 +64,31 @@ enum hr__key_type {
   HR__KEY_REAL,
   HR__KEY_BOOLEAN,
   HR__KEY_CHOICE, /* one of `choices` */
-  HR__KEY_SEED,   /* a whole number, or its digits as text if above 2^53 */
+  HR__KEY_SEED,   /* a whole number; above 2^53, a text with its digits */
   HR__KEY_SCALAR  /* text, number, true or false */
 };
 
+/* A key that a document may have. */
 struct hr__key {
-  const char *path; /* dotted, from the outermost object; "*" is any name, or any index of a list */
+  const char *path; /* path from the outermost object, with dots; "*" stands for any name or any index of a list */
   enum hr__key_type type;
   bool required;
-  double min, max;            /* of a number, of the bytes of a text, of the entries of a list */
+  double min, max;            /* bounds of a number, of the bytes of a text, or of the entries of a list */
   const char *const *choices; /* NULL-terminated */
 };
 
-/* The first row is the outermost object. The rows inside a key follow it. The table ends with a NULL path. */
+/* The first row of a table is the outermost object. The children of a key follow it. A row with a NULL path ends the
+   table. */
 extern const struct hr__key hr__scenario_keys[], hr__grid_keys[], hr__suite_keys[], hr__baseline_keys[],
     hr__workload_model_keys[];
 
-/* The last component of a key's path. */
+/* Returns the last component of the path of a key. */
 static inline const char *hr__key_name(const struct hr__key *key) {
   const char *dot = strrchr(key->path, '.');
   return dot ? dot + 1 : key->path;
 }
 
-/* Whether `key` is a member of `parent`. */
+/* Returns true if `key` is a member of `parent`. */
 static inline bool hr__key_is_child(const struct hr__key *key, const struct hr__key *parent) {
   size_t length = strlen(parent->path);
   if (key == parent || strncmp(key->path, parent->path, length) != 0) return false;
@@ -93,10 +96,10 @@ static inline bool hr__key_is_child(const struct hr__key *key, const struct hr__
   return !strchr(key->path + length + (length > 0), '.');
 }
 
-/* "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)". `path` is
-   the parent's, "" for the outermost object; `known` ends with NULL. */
+/* Writes the error for an unknown key: "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)".
+   `path` is the path of the parent, "" for the outermost object. `known` is NULL-terminated. */
 void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size);
-/* Limits of grids: axes (dimensions of GSL's Sobol sequence), and levels of an axis. */
+/* Limits of grids: the number of axes (the dimensions of GSL's Sobol sequence), and the number of levels of an axis. */
 enum { HR__MAX_AXES = 40, HR__MAX_LEVELS = 10000 };
 
 #endif

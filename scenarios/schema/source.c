@@ -2,9 +2,11 @@
 /*
  * Checks a JSON document against a key table, applies overrides, and reports errors with their place.
  *
- * The key table is a flat array in which the rows inside a key follow it; a child is found by its dotted path. A value
- * belongs to the last override that set it or a value around it; all other values belong to the file. The scan of the
- * text finds the line and column of a value from its ordinals, because cJSON keeps no positions.
+ * A key table is a flat array in which the children of a key follow it. A child is found by its dotted path.
+ *
+ * An error names the place of a value: an override or a position in the file. If an override set the value, or a value
+ * that contains it, the place is the last such override. Otherwise the place is in the file. cJSON stores no
+ * positions, so a scan of the text computes the line and column of a value from its path.
  */
 
 #include "scenarios/schema/source.h"
@@ -33,7 +35,8 @@ void hr__place_text(const struct hr__source_place *place, char *text, size_t siz
   }
 }
 
-/* The last override that set the value at the path `text` or a value around it; NULL if none did. */
+/* Returns the last override that set the value at the path `text` or a value that contains it; NULL if there is
+   none. */
 static const char *responsible_override(const struct hr__source *source, const char *text) {
   for (size_t i = source->n_overrides; i-- > 0;) {
     const char *override = source->overrides[i];
@@ -62,7 +65,7 @@ enum hr_status hr__source_fail(const struct hr__source *source, const struct hr_
 
 /* ---- The tree of keys ------------------------------------------------------------------------------- */
 
-/* The row for the member `name` of `parent`; NULL if it may have no such member. */
+/* Returns the row for the member `name` of `parent`; NULL if such a member is not allowed. */
 static const struct hr__key *child_of(const struct hr__key *parent, const char *name) {
   const struct hr__key *any = NULL;
   for (const struct hr__key *key = parent + 1; key->path; key++) {
@@ -73,7 +76,7 @@ static const struct hr__key *child_of(const struct hr__key *parent, const char *
   return any;
 }
 
-/* The names of the children of a key, ended by NULL, for hr__key_unknown. */
+/* Lists the names of the children of a key, NULL-terminated, for hr__key_unknown(). */
 static void key_children(const struct hr__key *parent, const char *names[MAX_CHILDREN + 1]) {
   size_t count = 0;
   for (const struct hr__key *key = parent + 1; key->path && count < MAX_CHILDREN; key++)
@@ -197,7 +200,7 @@ void hr__key_unknown(const char *path, const char *name, const char *const *know
 
 /* ---- Validation ------------------------------------------------------------------------------------- */
 
-/* A misspelt key is reported before a missing one, because it usually is the missing one. */
+/* State of a check. A misspelt key is reported before a missing key, because it usually is the missing one. */
 
 struct source_walk {
   const struct hr__source *source;
@@ -279,15 +282,15 @@ enum hr_status hr__source_validate(const struct hr__source *source, const struct
 
 /* ---- Overrides -------------------------------------------------------------------------------------- */
 
-/* An override walks the key table and the tree side by side. It creates missing objects, and appends to a list if its
-   index is the length of the list. */
+/* State of an override. It follows its path through the key table and through the tree at the same time. Missing
+   objects are created. If the index of a list equals its length, an entry is appended. */
 
 struct override_walk {
   const char *override;
   struct hr_error *error;
-  const struct hr__key *key; /* row of the current value */
+  const struct hr__key *key; /* row of the current value in the key table */
   cJSON *value;              /* current value */
-  char path[MAX_PATH];       /* its path */
+  char path[MAX_PATH];       /* path of the current value */
 };
 
 static enum hr_status unknown_key(const struct override_walk *walk, const char *name) {
@@ -329,7 +332,8 @@ static enum hr_status step_into_list(struct override_walk *walk, const char *nam
   return HR_OK;
 }
 
-/* Enters the member `name`, and creates it if it is missing: an object if the path continues, else null. */
+/* Enters the member `name`. If it is missing, it is created: as null if it is the last component of the path,
+   otherwise as an object. */
 static enum hr_status step_into_object(struct override_walk *walk, const char *name, bool last) {
   cJSON *child = cJSON_GetObjectItemCaseSensitive(walk->value, name);
   if (!child) {
@@ -359,7 +363,8 @@ static enum hr_status step(struct override_walk *walk, const char *name, bool la
   return status;
 }
 
-/* The value of a key of type text is the text as it is. Other values are JSON, or text if they are not valid JSON. */
+/* Returns the value of an override. If the type of the key is text, the value is the text itself. Otherwise the
+   value is parsed as JSON; if it is not valid JSON, it is a text. */
 static cJSON *parse_value(const struct hr__key *key, const char *text) {
   struct hr__json_flaw flaw;
   cJSON *value = hr__json_check(text, &flaw) ? cJSON_Parse(text) : NULL;
@@ -377,7 +382,7 @@ static enum hr_status check_keys(const struct override_walk *walk, const cJSON *
                  walk->override, repeat.key);
 }
 
-/* Replaces the current value; takes ownership of `value`, NULL is out of memory. */
+/* Replaces the current value by `value`, which the tree then owns. If `value` is NULL, reports that memory ran out. */
 static enum hr_status replace(struct override_walk *walk, cJSON *parent, cJSON *value) {
   const char *name = walk->value->string;
   if (value && name) value->string = strdup(name);
@@ -393,9 +398,9 @@ static void drop_params(cJSON *policy) {
   }
 }
 
-/* `policy.name=X` with another policy drops the parameters of the file. With another setting of the same policy (`sjf`
-   and `queue` are both 'queue') the parameters stay, including those that the old setting implies, except those that
-   the new setting sets. */
+/* Handles an override of `policy.name`. If the new name selects another policy, the parameters of the file are
+   dropped. The names `sjf` and `queue`, for example, are settings of the same policy, 'queue'. In this case the
+   parameters of the file and those of the old setting are kept, except the parameters that the new setting defines. */
 static enum hr_status change_policy(const struct hr__source *source, const char *override, struct hr_error *error) {
   static const char path[] = "policy.name=";
   cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");
@@ -415,7 +420,7 @@ static enum hr_status change_policy(const struct hr__source *source, const char 
   return HR_OK;
 }
 
-/* "cluster.pools[0].nodes": suggests the dotted form. */
+/* Reports a path such as "cluster.pools[0].nodes" and suggests the form with dots. */
 static enum hr_status bad_index(const char *override, const char *path, struct hr_error *error) {
   char dotted[MAX_PATH];
   size_t length = 0;

@@ -2,7 +2,7 @@
 #ifndef HR_SCENARIOS_WORKLOADS_EMBEDDED_H
 #define HR_SCENARIOS_WORKLOADS_EMBEDDED_H
 
-/* Models of workloads, made part of the library when it is built. */
+/* The bytes of the shipped workload models. They are embedded in the library when it is built. */
 
 #include <stddef.h>
 

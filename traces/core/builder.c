@@ -2,12 +2,14 @@
 /*
  * Builds a trace row by row.
  *
- * Data layout: one array per column, which doubles when it is full. A column is created when the first row has a
- * value other than "unknown", so a trace with four columns costs four columns. Columns of streamed traces are mapped
- * temporary files that grow by a few blocks. Job ids cost nothing while they equal the row number, 8 bytes while they
- * are integers in canonical form, and are texts from the first other id on.
+ * Data layout: each column is an array. If an array is full, its capacity is doubled. A column is created when the
+ * first row has a value other than "unknown", so a trace with four known fields has four columns. The columns of
+ * streamed traces are mapped temporary files, which grow by a few blocks.
  *
- * Invariant: all existing columns have room for `capacity` rows, and rows [0, n) are set in each.
+ * Job ids have three forms. While each id equals its row number, ids need no memory. While all ids are integers in
+ * canonical form, an id needs 8 bytes. After the first id of any other form, all ids are texts.
+ *
+ * Invariant: every existing column has room for `capacity` rows, and rows [0, n) are set in each column.
  */
 
 #include "traces/core/builder.h"
@@ -26,7 +28,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* Not /tmp, which is often in memory. */
+/* Returns the folder for temporary files. The default is /var/tmp, because /tmp is often a file system in memory. */
 static const char *spool_folder(void) {
   const char *named = getenv("TMPDIR");
   return named && *named ? named : "/var/tmp";
@@ -45,15 +47,16 @@ static int create_unnamed_file(void) {
   return file;
 }
 
-/* Reserves disk space now: a full disk cannot be reported by a write to mapped memory. */
+/* Reserves disk space before it is mapped, because a write to mapped memory cannot report a full disk. Returns false
+   with errno set if the space is not available. */
 static bool make_room(int file, size_t bytes) {
   int number = posix_fallocate(file, 0, (off_t)bytes);
   errno = number;
   return number == 0;
 }
 
-/* Resizes a spooled column to `capacity` rows, never fewer than before. Returns false with errno set if the file
-   cannot be created or extended. */
+/* Resizes a spooled column to `capacity` rows. `capacity` must not be below the previous capacity. Returns false
+   with errno set if the file cannot be created or extended. */
 static bool resize_spool(struct hr__column *column, uint32_t capacity) {
   size_t bytes = (size_t)capacity * column->width;
   bool is_new = column->spooled_bytes == 0;
@@ -190,7 +193,8 @@ static bool resize_column(struct hr_trace_builder *builder, struct hr__column *c
   return true;
 }
 
-/* Doubled in memory; extended by a few blocks on disk, as that needs no copying. */
+/* Returns the capacity after the next growth, in rows. Columns in memory double, to limit the number of copies.
+   Columns in files grow by a few blocks, because a file grows without being copied. */
 static uint32_t next_capacity(const struct hr_trace_builder *builder) {
   const uint32_t more = SPOOLED_BLOCKS * HR__SPOOL_BLOCK;
   if (builder->streamed) return builder->capacity > HR_NONE - more ? HR_NONE : builder->capacity + more;
@@ -224,7 +228,7 @@ static inline void set_entry(const struct hr__column *column, uint8_t width, uin
   }
 }
 
-/* Creates the column with "unknown" in all rows so far. */
+/* Creates the column and sets all existing rows to "unknown". Returns false if memory or disk space ran out. */
 static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id) {
   struct hr__column *column = &builder->column[id];
   if (!resize_column(builder, column, builder->capacity)) return false;
@@ -246,7 +250,7 @@ static bool intern(struct hr__name_table *names, struct hr_text text, uint32_t *
 
 static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
   if (builder->streamed)
-    return true; /* line numbers are needed only for the duplicate check, which streamed traces do not have */
+    return true; /* line numbers are needed only to report duplicate ids, which streamed traces do not check */
   if (builder->n_jumps && hr__builder_line(builder, builder->n) == line) return true;
   if (!HR__ARRAY_HAS_ROOM(builder->jumps, builder->n_jumps, builder->jumps_capacity)) return false;
   builder->jumps[builder->n_jumps++] = (struct hr__line_jump){builder->n, line};
@@ -255,7 +259,7 @@ static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
 
 uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) {
   size_t low = 0, high = builder->n_jumps - 1;
-  if (builder->jumps[high].row <= row) low = high; /* usually the next row */
+  if (builder->jumps[high].row <= row) low = high; /* fast path: usually the row is after the last jump */
   while (low < high) {
     size_t middle = (low + high + 1) / 2;
     if (builder->jumps[middle].row <= row)
@@ -268,7 +272,7 @@ uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) 
 
 /* ---- Ids -------------------------------------------------------------------------------------------- */
 
-/* Converts the numbers so far to texts. */
+/* Converts the ids of all rows from row numbers or integers to texts. Returns false if out of memory. */
 static bool ids_to_text(struct hr_trace_builder *builder) {
   const int64_t *number = builder->column[HR__COLUMN_ID].at;
   char **text = malloc((size_t)builder->capacity * sizeof *text);
@@ -297,7 +301,7 @@ static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
   return true;
 }
 
-/* Stores the ids of the rows so far, which equal their row numbers. */
+/* Creates the id column as integers. The existing rows get their row numbers as ids. Returns false if out of memory. */
 static bool ids_to_numbers(struct hr_trace_builder *builder) {
   struct hr__column *column = &builder->column[HR__COLUMN_ID];
   if (!resize_column(builder, column, builder->capacity)) return false;
@@ -333,7 +337,7 @@ static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
 void hr_job_record_init(struct hr_job_record *record) {
-  memset(record, 0, sizeof *record); /* padding too: records are compared */
+  memset(record, 0, sizeof *record); /* sets the padding too, because records are compared with memcmp() */
   *record = (struct hr_job_record){.limit_us = HR_UNKNOWN_US,
                                    .estimate_us = HR_UNKNOWN_US,
                                    .deadline_us = INT64_MIN,
@@ -349,7 +353,8 @@ void hr_job_record_init(struct hr_job_record *record) {
 
 #define INTERN(id, member, field)                                                                                      \
   if (!intern(&builder->names[HR__##id], record->field, &name[HR__##id])) return false;
-/* Fast path for most columns of most rows: the column does not exist and the value is unknown. */
+/* Sets one entry of the row. Nothing is done if the column does not exist and the value is unknown, which is the
+   case for most columns of most rows. */
 #define PUT(id, member, width, unknown, value)                                                                         \
   if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown)) {                               \
     if (!builder->column[HR__COLUMN_##id].at && !open_column(builder, HR__COLUMN_##id)) return false;                  \
@@ -363,8 +368,8 @@ static bool put_others(struct hr_trace_builder *builder, const struct hr_job_rec
   return true;
 }
 
-/* Whether the record has common fields only, by one comparison of memory. Padding can only cause a false negative,
-   which costs time but not correctness. */
+/* Returns true if only common fields of the record are known. The other fields are compared with a blank record by
+   one memcmp(). Differences in padding can cause a false negative, which costs time but not correctness. */
 static bool is_common(const struct hr_trace_builder *builder, const struct hr_job_record *record) {
   const size_t others = offsetof(struct hr_job_record, tasks);
   return memcmp((const char *)record + others, (const char *)&builder->blank + others, sizeof *record - others) == 0;
@@ -386,7 +391,7 @@ static int64_t last_submit_us(const struct hr_trace_builder *builder) {
   return submit_us[builder->n - 1];
 }
 
-/* Releases the memory of the block of rows that was just completed. */
+/* Releases the memory of the last complete block of rows. */
 static void drop_block(const struct hr_trace_builder *builder) {
   for (int id = 0; id < HR__N_COLUMNS; id++)
     hr__spool_drop(&builder->column[id], builder->n - HR__SPOOL_BLOCK, builder->n);
@@ -448,7 +453,7 @@ static bool fits_flags(const struct hr_job_record *record) {
          record->flags <= (HR_JOB_DEDICATED | HR_JOB_NOT_INTERRUPTIBLE);
 }
 
-/* Names that reports use for cost lines without a tenant. */
+/* Returns true if the name is reserved: reports use it for cost lines that belong to no tenant. */
 static bool is_reserved_name(struct hr_text name) {
   static const char *const lines[] = {"(idle)", "(shared)", "(services)"};
   for (size_t i = 0; name.length && name.at[0] == '(' && i < sizeof lines / sizeof *lines; i++)
@@ -482,7 +487,7 @@ enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const stru
   return hr__builder_append(builder, record, line, error);
 }
 
-/* Counts the row under its reason, which is added if it is new. Returns NULL if out of memory. */
+/* Counts the row under `reason`, which is added to the list of reasons if it is new. Returns NULL if out of memory. */
 static struct hr_skipped_rows *count_skipped(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
   builder->n_skipped++;
   for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) {

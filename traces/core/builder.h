@@ -3,10 +3,10 @@
 #define HR_TRACES_CORE_BUILDER_H
 
 /*
- * Columns of a trace, the trace under construction, and the finished trace with what it owns.
+ * The columns of a trace, a trace under construction, and a finished trace with the memory that it owns.
  *
  * A streamed trace does not have to fit into memory. Each of its columns is an unnamed temporary file in $TMPDIR or
- * /var/tmp that is mapped into memory. The file disappears when it is closed, and pages use memory only while they
+ * /var/tmp that is mapped into memory. The file is deleted when it is closed. Its pages occupy memory only while they
  * are in use.
  */
 
@@ -17,24 +17,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A column of a trace. In a streamed trace, the column is a mapped temporary file. */
 struct hr__column {
   void *at;
-  uint8_t width;
+  uint8_t width;        /* bytes per entry */
   size_t spooled_bytes; /* size of the temporary file; 0: the column is in memory */
   int file;
 };
 
-enum {
-  HR__SPOOL_BLOCK = 1 << 16
-}; /* rows; columns grow by a multiple of it and are dropped block by block, so always in whole pages */
+/* Rows per block. Spooled columns grow by a multiple of a block and are released block by block, so the operations
+   always apply to whole pages. */
+enum { HR__SPOOL_BLOCK = 1 << 16 };
 
-/* Releases the memory of rows [from, to) of a spooled column; `from` begins a block. The data is read again from its
-   file on the next access. */
+/* Releases the memory of rows [from, to) of a spooled column. `from` must be the first row of a block. The next
+   access to these rows reads them again from the file. */
 void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to);
 
-/* Columns: id, member of struct hr_trace, bytes per entry, value that means "unknown", value in a record. A column is
-   created only if some row has a known value. The first three columns always exist. Common columns are checked for
-   each row, the others only for rows that have more than the common fields. */
+/* Columns: id, member of struct hr_trace, bytes per entry, value that means "unknown", value in a record. A column
+   is created when the first row has a known value. The first three columns always exist. Common columns are written
+   for each row. The other columns are written only if some row has a field that is not common. */
 #define HR__COMMON_COLUMN_TABLE(X)                                                                                     \
   X(SUBMIT, submit_us, 8, 0, record->submit_us)                                                                        \
   X(WORK, work_us, 8, 0, record->work_us)                                                                              \
@@ -77,7 +78,8 @@ enum hr__column_id {
   HR__N_ALWAYS = HR__COLUMN_GPUS + 1
 };
 
-/* Name tables: id, member of struct hr_trace, member of a record. Common and other tables as above. */
+/* Name tables: id, member of struct hr_trace, member of a record. A name table numbers its distinct texts from 0;
+   this number is the name number of a text. The tables are divided into common and other tables, as the columns are. */
 #define HR__COMMON_NAMES_TABLE(X)                                                                                      \
   X(TENANTS, tenants, tenant)                                                                                          \
   X(USERS, users, user)
@@ -95,32 +97,34 @@ enum hr__names_id {
       HR__N_NAMES
 };
 
-/* State of the job ids. HR__IDS_COUNTED: each id is its row number from 1, also used for jobs without ids; there is
-   no column. Column HR__COLUMN_ID holds int64_t with HR__IDS_NUMBER and char * with HR__IDS_TEXT. */
+/* Forms of the job ids. HR__IDS_NONE: no row has an id. HR__IDS_COUNTED: each id equals its row number, counted from
+   1, and no column exists. HR__IDS_NUMBER: column HR__COLUMN_ID contains int64_t values. HR__IDS_TEXT: column
+   HR__COLUMN_ID contains char * values. */
 enum hr__ids { HR__IDS_NONE, HR__IDS_COUNTED, HR__IDS_NUMBER, HR__IDS_TEXT };
 
 struct hr__id_block; /* memory for id texts */
 
-/* From `row` on, rows are on consecutive lines, the first one on `line`. */
+/* Rows from `row` to the row of the next jump are on consecutive lines of the input. Row `row` is on line `line`. */
 struct hr__line_jump {
   uint32_t row;
   uint64_t line;
 };
 
+/* A trace under construction. */
 struct hr_trace_builder {
   char *source, *format;
-  uint32_t n, capacity;
+  uint32_t n, capacity; /* number of rows, and rows for which columns have room */
   struct hr__column column[HR__N_COLUMNS];
   struct hr_job_record blank; /* all fields unknown */
-  bool has_others;            /* some row has more than the common columns */
-  bool streamed;              /* rows come in order of submit time, ids are not stored, columns are spooled to files */
-  int spool_failure;          /* errno of a failure to create or extend a column's file */
+  bool has_others;            /* some row has a field that is not common */
+  bool streamed;              /* rows are in order of submit time, ids are not stored, columns are temporary files */
+  int spool_failure;          /* errno if the file of a column could not be created or extended; 0: no failure */
   struct hr__name_table names[HR__N_NAMES];
   enum hr__ids ids;
-  bool ids_increase; /* ids are increasing numbers, so duplicates are impossible */
-  int64_t last_id;
+  bool ids_increase; /* all ids are increasing numbers, so duplicates are impossible */
+  int64_t last_id;   /* id of the last row, with HR__IDS_NUMBER */
   struct hr__id_block *id_blocks;
-  uint64_t id_bytes; /* of all id blocks */
+  uint64_t id_bytes; /* bytes of all id blocks */
   struct hr__line_jump *jumps;
   uint32_t n_jumps, jumps_capacity;
   struct hr_notes notes;
@@ -129,34 +133,35 @@ struct hr_trace_builder {
   uint64_t n_skipped;
 };
 
-/* Makes the trace a streamed one. Call before the first row. */
+/* Makes the trace a streamed trace. Must be called before the first row is added. */
 static inline void hr__builder_stream(struct hr_trace_builder *builder) {
   builder->streamed = true;
 }
-/* Adds a job that hr_job_record_fault() has accepted. Errors as for hr_trace_builder_add(). */
+/* Adds a job for which hr_job_record_fault() returned NULL. Errors as for hr_trace_builder_add(). */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error);
-/* Line of a row in the input file. */
+/* Returns the line of a row in the input file. */
 uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row);
 
-/* A trace with the memory that it owns; hr_trace_destroy() frees it. Columns and names that belong to another object
-   (a packed file, another trace) are visible in `trace` but NULL here. */
+/* A trace with the memory that it owns. hr_trace_destroy() frees all of it. If a column or name table belongs to
+   another object (a packed file or another trace), `trace` points to it, but its entry in `column` or `names` is
+   empty. */
 
 struct hr__owned_trace {
-  struct hr_trace trace; /* first member, as the public pointer points to it */
+  struct hr_trace trace; /* first member, because hr_trace_destroy() casts the pointer to it back */
   struct hr__column column[HR__N_COLUMNS];
   struct hr__name_table names[HR__N_NAMES];
   struct hr__id_block *id_blocks;
   uint32_t *row;
   char *source, *format;
-  void *map; /* packed trace: the mapped file with the columns that are not owned */
+  void *map; /* of a packed trace: the mapped file, which contains the columns that are not owned */
   size_t map_bytes;
 };
 
-/* Sets the trace's column pointers (except ids) and adds the columns' bytes to column_bytes, from the owned columns;
+/* Sets the column pointers of the trace to the owned columns, except ids, and adds their bytes to column_bytes.
    `n_jobs` must be set. */
 void hr__owned_trace_show_columns(struct hr__owned_trace *owned);
-/* Sets the trace's name tables and adds their bytes to column_bytes, from the owned name tables. */
+/* Sets the name tables of the trace to the owned name tables, and adds their bytes to column_bytes. */
 void hr__owned_trace_show_names(struct hr__owned_trace *owned);
 
 #endif

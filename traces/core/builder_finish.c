@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Turns the rows of a builder into a trace: finds duplicate ids, sorts rows by (submit time, file order), makes times
- * relative to the first submit, trims the columns and hands them over. Sorting is a radix sort of (key, row) pairs,
- * so the cost is linear.
+ * Converts the rows of a builder to a trace in five steps: find duplicate ids, sort rows by (submit time, order in the
+ * file), make times relative to the first submit, trim the columns, and move them to the trace. Sorting is a radix
+ * sort of (key, row) pairs, so the time is linear in the number of rows.
  */
 
 #include "base/sort.h"
@@ -62,7 +62,8 @@ static bool same_id(const struct hr_trace_builder *builder, uint32_t a, uint32_t
   return strcmp(text[a], text[b]) == 0;
 }
 
-/* Marks duplicates among rows with equal keys, in file order: `first[row]` becomes the first row with the same id. */
+/* Finds duplicate ids among rows with equal keys, which are in file order. Sets `first[row]` of each duplicate to
+   the first row with the same id. Returns the number of duplicates. */
 static uint32_t mark_run(const struct hr_trace_builder *builder, struct hr__keyed_row *run, size_t count,
                          uint32_t *first) {
   uint32_t n_duplicates = 0;
@@ -80,7 +81,8 @@ static uint32_t mark_run(const struct hr_trace_builder *builder, struct hr__keye
   return n_duplicates;
 }
 
-/* Sets `first[row]` to the earlier row with the same id, or to the row itself. */
+/* Sets `first[row]` to the first row with the same id, or to `row` if its id is not a duplicate. Returns false if
+   out of memory. */
 static bool find_duplicates(const struct hr_trace_builder *builder, uint32_t *first, uint32_t *n_duplicates) {
   struct hr__keyed_row *rows = rows_by_id(builder);
   if (!rows) return false;
@@ -160,7 +162,7 @@ static int64_t first_submit(const struct hr_trace_builder *builder) {
   return first;
 }
 
-/* Rows in order of submit time; NULL if out of memory. */
+/* Returns the row numbers in order of submit time; NULL if out of memory. The caller frees them. */
 static uint32_t *sorted_rows(const struct hr_trace_builder *builder, int64_t origin_us) {
   struct hr__keyed_row *rows = malloc(builder->n * sizeof *rows);
   uint32_t *order = malloc(builder->n * sizeof *order);
@@ -185,7 +187,8 @@ static bool reorder_column(struct hr__column *column, const uint32_t *order, uin
   return true;
 }
 
-/* `*order` stays NULL if the rows are in order already. */
+/* Sorts the columns and sets `*order` to the sorted row numbers. If the rows are already in order, `*order` stays
+   NULL. Returns false if out of memory. */
 static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint32_t **order) {
   if (builder->streamed || is_sorted(builder)) return true;
   *order = sorted_rows(builder, origin_us);
@@ -195,40 +198,41 @@ static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint3
   return true;
 }
 
-/* Rebases an instant that some jobs lack. */
+/* Makes a column of optional instants relative to `origin_us`. INT64_MIN, the unknown value of a record, becomes
+   HR_UNKNOWN_US. `us` may be NULL. */
 static void rebase_instants(int64_t *us, uint32_t from, uint32_t to, int64_t origin_us) {
   for (uint32_t row = from; us && row < to; row++) us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
 }
 
-/* If only some jobs are elastic, the bounds of the others equal their request. */
-static void fill_rigid(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
+/* Sets the unknown bounds of rows to the requested number of GPUs. `bound` may be NULL, if no job is elastic. */
+static void fill_bounds(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
   for (uint32_t row = from; bound && row < to; row++)
     if (bound[row] == HR_NONE) bound[row] = gpus[row];
 }
 
-/* Converts rows [from, to) from the file's clock to the trace's. */
-static void settle_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
+/* Converts rows [from, to) from the clock of the file to the clock of the trace. */
+static void convert_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
   const struct hr__column *column = builder->column;
   int64_t *submit_us = column[HR__COLUMN_SUBMIT].at;
   for (uint32_t row = from; row < to; row++) submit_us[row] -= origin_us;
   rebase_instants(column[HR__COLUMN_DEADLINE].at, from, to, origin_us);
   rebase_instants(column[HR__COLUMN_RECORDED_START].at, from, to, origin_us);
-  fill_rigid(column[HR__COLUMN_MIN_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
-  fill_rigid(column[HR__COLUMN_MAX_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+  fill_bounds(column[HR__COLUMN_MIN_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+  fill_bounds(column[HR__COLUMN_MAX_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
 }
 
-/* Block by block, so that spooled columns are never in memory as a whole. */
-static void settle_columns(const struct hr_trace_builder *builder, int64_t origin_us) {
+/* Converts all rows block by block, so that a spooled column is never completely in memory. */
+static void convert_columns(const struct hr_trace_builder *builder, int64_t origin_us) {
   for (uint32_t from = 0, to; from < builder->n; from = to) {
     to = builder->n - from > HR__SPOOL_BLOCK ? from + HR__SPOOL_BLOCK : builder->n;
-    settle_rows(builder, from, to, origin_us);
+    convert_rows(builder, from, to, origin_us);
     for (int id = 0; id < HR__N_COLUMNS; id++) hr__spool_drop(&builder->column[id], from, to);
   }
 }
 
-/* Returns the unused part of columns, which grow by doubling. */
-static bool cut_columns(struct hr_trace_builder *builder) {
-  if (builder->streamed) return true; /* they grow by a few blocks only, and files are not moved for so little */
+/* Frees the unused part of each column. Returns false if out of memory. */
+static bool trim_columns(struct hr_trace_builder *builder) {
+  if (builder->streamed) return true; /* files grow by a few blocks only, so the unused part is small */
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
     if (!column->at) continue;
@@ -315,12 +319,12 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   int64_t origin_us = first_submit(builder);
   uint32_t *order = NULL;
   struct hr__owned_trace *owned = calloc(1, sizeof *owned);
-  if (!owned || !sort_rows(builder, origin_us, &order) || !cut_columns(builder)) {
+  if (!owned || !sort_rows(builder, origin_us, &order) || !trim_columns(builder)) {
     free(owned);
     free(order);
     return no_memory(builder, error);
   }
-  settle_columns(builder, origin_us);
+  convert_columns(builder, origin_us);
   owned->trace.n_jobs = builder->n;
   owned->trace.origin_us = origin_us;
   owned->trace.dated = dated;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Dates, times and durations as users write them in options, and the note on dates without a zone.
+ * Parses dates, times and durations as users write them in options, and adds the note on dates without a zone.
  *
- * Uses the proleptic Gregorian calendar by integer arithmetic, as the C library's calendar depends on the time zone
- * of the machine. A duration is a list of whole or decimal numbers with units ("1d12h"), computed in integers.
+ * Dates use the proleptic Gregorian calendar in integer arithmetic. The functions of the C library are not used
+ * because their results depend on the time zone of the machine. A duration is a list of decimal numbers with units
+ * ("1d12h") and is computed in integers.
  */
 
 #include "traces/core/dates.h"
@@ -57,7 +58,7 @@ static bool parse_day(struct cursor *cursor, struct moment *moment) {
          parse_number(cursor, 2, 1, days_in_month(moment->year, moment->month), &moment->day);
 }
 
-/* Digits after the point, rounded half up at the seventh. */
+/* Parses the digits after the decimal point as microseconds. The seventh digit is rounded half up. */
 static bool parse_fraction(struct cursor *cursor, int64_t *us) {
   if (!next_is_digit(cursor)) return false;
   int64_t unit = HR_SECOND_US;
@@ -125,7 +126,7 @@ static char *put_digits(char *at, int64_t value, int n_digits) {
   return at + n_digits;
 }
 
-/* The year of day `days` since 1970-01-01. Starts from an estimate that is never too late. */
+/* Returns the year of day `days` since 1970-01-01. The search starts from an estimate that is never too late. */
 static int64_t year_of(int64_t days) {
   struct moment moment = {.year = (int)(days / 366) + 1970 - 6, .month = 1, .day = 1};
   for (;; moment.year++) {
@@ -171,8 +172,8 @@ char *hr__date_put(char *at, int64_t us, bool zoned) {
   return at;
 }
 
-/* The length of the unit at `*at`, which moves past it; 0: not a unit. A number without a unit (`alone`) is in
-   seconds. */
+/* Returns the length of the unit at `*at` in microseconds and moves `*at` past the unit. Returns 0 if there is no
+   unit at `*at`. If `alone` is set, a number without a unit is in seconds. */
 static int64_t parse_unit(const char **at, bool alone) {
   static const struct {
     char letter;
@@ -191,7 +192,7 @@ static int64_t parse_unit(const char **at, bool alone) {
   return 0;
 }
 
-/* A number with up to six decimals, in millionths. */
+/* Parses a number with up to six decimals. `*value` is in millionths. */
 static bool parse_millionths(const char **at, int64_t *value) {
   int64_t unit = HR_SECOND_US;
   const char *begin = *at;
@@ -208,7 +209,7 @@ static bool parse_millionths(const char **at, int64_t *value) {
   return unit < HR_SECOND_US;
 }
 
-/* Parses "1d12h", "90" or "1.5h". */
+/* Parses "1d12h", "90" or "1.5h" as microseconds. Returns false if the text is not a duration. */
 static bool parse_span(const char *text, int64_t *us) {
   const char *begin = text;
   *us = 0;

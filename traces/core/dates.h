@@ -6,14 +6,15 @@
 
 #include "headroom/trace_files.h"
 
-/* Parses `YYYY-MM-DD`, alone or followed by `T` or a space, `HH:MM`, `:SS`, a fraction of a second, and a zone (`Z`,
-   `+HH:MM`, `+HHMM`, `+HH`). `*us` counts from 1970-01-01 00:00, in UTC if there is a zone (`*zoned`), else on the
-   local clock of the writer. Returns false if the text is not such a date or the day does not exist. */
+/* Parses `YYYY-MM-DD`. The date may be followed by `T` or a space and `HH:MM`, then by `:SS`, a fraction of a
+   second, and a zone (`Z`, `+HH:MM`, `+HHMM` or `+HH`). `*us` is in microseconds since 1970-01-01 00:00. `*zoned` is
+   true if the text has a zone; `*us` is then in UTC, otherwise it is local time. Returns false if the text has
+   another form or if the day does not exist. */
 bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned);
 
-/* Writes a time as `YYYY-MM-DDTHH:MM:SS`, with a fraction if it is not 0 and `Z` if `zoned`. Returns the end of the
-   text, at most HR__DATE_BYTES after `at`, or NULL if the year is not from 1 to 9999. */
 enum { HR__DATE_BYTES = 32 };
+/* Writes a time as `YYYY-MM-DDTHH:MM:SS`, with a fraction unless it is 0, and with `Z` if `zoned` is set. `at` must
+   have room for HR__DATE_BYTES. Returns the end of the text, or NULL if the year is not in 1 .. 9999. */
 char *hr__date_put(char *at, int64_t us, bool zoned);
 
 /* The note on a trace whose dates have no zone. */

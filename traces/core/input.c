@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Files, decompressed (plain, gzip or zstd, detected by magic bytes), line by line or as a whole.
+ * Reads files that are plain text, gzip or zstd, line by line or completely. The kind is detected by magic bytes.
  *
- * The decoder reads raw bytes into one buffer; the first block determines the compression. Decompressors write
- * directly into the caller's memory. `between` is true where compressed data may end: before the first byte, and
- * after each gzip member or zstd frame (a file may contain several).
+ * The decoder reads raw bytes into one buffer. The first block of raw bytes determines the compression. Decompressors
+ * write directly into the memory of the caller. The flag `between` is true at the positions where compressed data may
+ * end: before the first byte, and after each gzip member or zstd frame. A file may contain several members or frames.
  *
- * The input keeps a window of the decoded file: [begin, end) is read but not taken. If it holds no complete line, the
- * rest moves to the front and another block is read behind it. Lines are therefore contiguous, and memory is bounded
- * by the longest allowed line. Blocks fit into the processor's cache.
+ * The input stores a window of the decoded file. Bytes [begin, end) of the window are decoded but not yet returned. If
+ * they contain no complete line, they are moved to the beginning of the window, and the next block is decoded after
+ * them. Each line is therefore contiguous, and memory is bounded by the maximum line length. A block fits into the
+ * cache of the processor.
  */
 
 #include "traces/core/input.h"
@@ -30,12 +31,13 @@ enum compression { PLAIN, GZIP, ZSTD };
 
 const char hr__standard_input[] = "standard input";
 
+/* The decoder of a file. */
 struct decoder {
   const char *path;
   int descriptor;
   enum compression compression;
-  size_t raw_at, raw_end;
-  bool raw_ended, between;
+  size_t raw_at, raw_end;  /* range of unread bytes in `raw` */
+  bool raw_ended, between; /* raw_ended: end of the file reached; between: compressed data may end here */
   z_stream inflater;
   ZSTD_DStream *zstd;
   unsigned char raw[RAW_BYTES];
@@ -50,7 +52,8 @@ static enum hr_status no_memory(const struct decoder *decoder, struct hr_error *
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", decoder->path);
 }
 
-/* Reads until `capacity` bytes or the end of the file; reads from pipes may be short. */
+/* Reads until `capacity` bytes are read or the file ends. Several calls of read() may be necessary, because read()
+   from a pipe can return fewer bytes. */
 static enum hr_status read_fully(struct decoder *decoder, void *buffer, size_t capacity, size_t *length,
                                  struct hr_error *error) {
   *length = 0;
@@ -71,10 +74,11 @@ static enum hr_status refill_raw(struct decoder *decoder, struct hr_error *error
 
 /* ---- Detection of formats ---------------------------------------------------------------------------- */
 
+/* The magic bytes of a file format that is not supported. */
 struct signature {
   const char *bytes;
   size_t length;
-  const char *what; /* description of the unsupported format */
+  const char *what; /* name of the unsupported format, for messages */
 };
 
 static bool starts_with(const struct decoder *decoder, const char *bytes, size_t length) {
@@ -133,7 +137,7 @@ static void decoder_close(struct decoder *decoder) {
   free(decoder);
 }
 
-/* Opens a plain, gzip or zstd file, detected by its first bytes. `path` must outlive the decoder. */
+/* Opens a plain, gzip or zstd file. The kind is detected by its first bytes. `path` must outlive the decoder. */
 static enum hr_status decoder_open(const char *path, struct decoder **decoder, struct hr_error *error) {
   *decoder = NULL;
   struct decoder *created = calloc(1, sizeof *created);
@@ -167,7 +171,8 @@ static enum hr_status read_plain(struct decoder *decoder, char *buffer, size_t c
   return status;
 }
 
-/* After a gzip member: zeros are padding, another member may follow, anything else is damage. */
+/* Called after the end of a gzip member. Zeros are padding, and another member may follow. Any other byte is an
+   error. */
 static enum hr_status next_member(struct decoder *decoder, struct hr_error *error) {
   if (decoder->raw[decoder->raw_at] == 0) {
     decoder->raw_at++;
@@ -236,7 +241,8 @@ static enum hr_status read_zstd(struct decoder *decoder, char *buffer, size_t ca
   return HR_OK;
 }
 
-/* Fills `buffer`; `*length` below `capacity` means end of file. A truncated or damaged compressed file is an error. */
+/* Fills `buffer`. If `*length` is below `capacity`, the file has ended. A truncated or damaged compressed file is an
+   error. */
 static enum hr_status decoder_read(struct decoder *decoder, char *buffer, size_t capacity, size_t *length,
                                    struct hr_error *error) {
   switch (decoder->compression) {
@@ -254,12 +260,13 @@ static enum hr_status decoder_read(struct decoder *decoder, char *buffer, size_t
 
 enum { BLOCK_BYTES = 1 << 17 };
 
+/* A decoded file and its window. */
 struct hr__input {
   const char *path;
   struct decoder *decoder;
-  size_t begin, end;
-  uint64_t line;
-  bool ended;
+  size_t begin, end; /* range of bytes of the window that are not yet returned */
+  uint64_t line;     /* number of the line that was read last */
+  bool ended;        /* end of the file reached */
   char window[HR__LONGEST_LINE + BLOCK_BYTES];
 };
 
@@ -269,7 +276,7 @@ static uint64_t count_lines(const char *at, size_t length) {
   return count;
 }
 
-/* Text contains no NUL; nearly every binary file does. */
+/* Returns an error if the text contains NUL, because nearly every binary file does. */
 static enum hr_status refuse_binary(const struct hr__input *input, size_t from, struct hr_error *error) {
   const char *nul = memchr(input->window + from, '\0', input->end - from);
   if (!nul) return HR_OK;
@@ -393,7 +400,7 @@ enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, s
   return status;
 }
 
-/* Branch-free, so that the compiler vectorizes it. */
+/* Has no branches in the loop, so that the compiler vectorizes it. */
 static bool has_blank_beginnings(const char *at, size_t length) {
   unsigned found = 0;
   for (size_t i = 0; i + 1 < length; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Parses a number as digits x 10^exponent with up to 19 significant digits; a flag records whether non-zero digits
- * were dropped. The result is scaled in 128-bit integers, so 0.1 s is exactly 100,000 us.
+ * Parses a number as digits x 10^exponent with up to 19 significant digits. A flag records that non-zero digits after
+ * these were dropped. The result is scaled in 128-bit integers, so 0.1 s is exactly 100,000 us.
  */
 
 #include "traces/core/numbers.h"
@@ -14,7 +14,7 @@ __extension__ typedef unsigned __int128 wide;
 struct decimal {
   uint64_t digits;
   int exponent;
-  bool dropped; /* non-zero digits did not fit */
+  bool dropped; /* some digits after the significant ones were not 0 */
 };
 
 enum { MAX_EXPONENT = 100000, DIGITS_OF_WIDE = 38 };
@@ -23,7 +23,8 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* Accumulates digits into `number`; `step` is subtracted from the exponent for each digit. */
+/* Appends digits to `number` and returns the end of the digits. `step` is subtracted from the exponent for each
+   digit: 0 before the decimal point, 1 after it. */
 static const char *parse_digits(struct decimal *number, const char *at, const char *end, int step) {
   const uint64_t full = (UINT64_MAX - 9) / 10;
   for (; at < end && is_digit(*at); at++) {
@@ -39,7 +40,7 @@ static const char *parse_digits(struct decimal *number, const char *at, const ch
   return at;
 }
 
-/* Parses the exponent after `e`; NULL if it is not a whole number. */
+/* Parses the exponent after `e` and returns its end. Returns NULL if nothing follows `e`. */
 static const char *parse_exponent(struct decimal *number, const char *at, const char *end) {
   bool negative = at < end && *at == '-';
   if (at < end && (*at == '-' || *at == '+')) at++;
@@ -51,7 +52,7 @@ static const char *parse_exponent(struct decimal *number, const char *at, const 
   return at;
 }
 
-/* Parses a number without its sign. */
+/* Parses a number without a sign. Returns false if the text is not a number. */
 static bool read_decimal(struct decimal *number, const char *at, const char *end) {
   const char *whole = at;
   at = parse_digits(number, at, end, 0);
@@ -69,7 +70,7 @@ static enum hr__number_fault scale_down(const struct decimal *number, wide produ
                                         const struct hr__number_rule *rule, uint64_t *value) {
   wide divisor = 1;
   for (int i = 0; i < -exponent && i < DIGITS_OF_WIDE; i++) divisor *= 10;
-  /* With more than 38 digits the rest is less than half a unit. */
+  /* The product has at most 39 digits, so dividing it by 10^39 or more gives less than 0.5. */
   wide quotient = exponent < -DIGITS_OF_WIDE ? 0 : product / divisor;
   wide rest = exponent < -DIGITS_OF_WIDE ? 1 : product % divisor;
   if (rule->whole && (rest || number->dropped)) return HR__NUMBER_NOT_WHOLE;
@@ -94,9 +95,9 @@ static enum hr__number_fault scale(const struct decimal *number, const struct hr
   return HR__NUMBER_FINE;
 }
 
-enum { PLAIN_DIGITS = 18 }; /* always fits in 64 bits */
+enum { PLAIN_DIGITS = 18 }; /* numbers with at most 18 digits fit in 64 bits */
 
-/* Fast path without division: digits with few decimals. Returns false for any other text. */
+/* Fast path for plain numbers with few decimals; it needs no division. Returns false for all other texts. */
 static bool parse_plain(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {
   const char *at = text.at, *end = text.at + text.length;
   if (text.length > PLAIN_DIGITS) return false;

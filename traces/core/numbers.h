@@ -2,10 +2,11 @@
 #ifndef HR_TRACES_CORE_NUMBERS_H
 #define HR_TRACES_CORE_NUMBERS_H
 
-/* Decimal text to integers, exactly: without floating point and independent of the locale. */
+/* Parses decimal text to integers. The result is exact: no floating point is used, and the locale has no effect. */
 
 #include "headroom/trace_files.h"
 
+/* Results of parsing a number. */
 enum hr__number_fault {
   HR__NUMBER_FINE,
   HR__NUMBER_BAD,
@@ -14,20 +15,23 @@ enum hr__number_fault {
   HR__NUMBER_TOO_LARGE
 };
 
+/* Unit and range of a number. */
 struct hr__number_rule {
-  uint64_t factor; /* units of the result per unit of the text */
-  uint64_t max;    /* maximum result, below 2^63 */
-  bool whole;      /* the result must be a whole number, else HR__NUMBER_NOT_WHOLE; if unset it is rounded half up */
+  uint64_t factor; /* units of the result for one unit of the text */
+  uint64_t max;    /* maximum of the result, below 2^63 */
+  bool whole;      /* true: a result that is not whole is HR__NUMBER_NOT_WHOLE; false: the result is rounded half up */
 };
 
-/* Parses "12", "+0.5", "5.", "1.5e3"; anything else (nan, inf, hexadecimal, empty) is HR__NUMBER_BAD. */
+/* Parses a number such as "12", "+0.5", "5." or "1.5e3". Other texts (nan, inf, hexadecimal, empty) are
+   HR__NUMBER_BAD. */
 enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value);
 
 /* Parses an integer in canonical form: no plus sign, no leading zeros, within int64_t. */
 bool hr__integer_parse(struct hr_text text, int64_t *value);
 
-/* Formats text from a file for a message: one line, at max 60 bytes, everything except printable ASCII escaped. */
 #define HR__QUOTE_BYTES 256
+/* Formats text from a file for a message, on one line. At most 60 bytes of the text are used. Bytes that are not
+   printable ASCII are escaped. */
 const char *hr__quote(struct hr_text text, char buffer[HR__QUOTE_BYTES]);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bad rows, skipped rows and notes: the single place where a bad row ends the reading or is counted. */
+/* Error handling of all readers. Every bad row passes hr__reader_bad_row(), which ends the reading or counts the
+   row. */
 
 #include "traces/core/reader.h"
 

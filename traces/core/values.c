@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Parsers of field values: numbers, times, words from fixed lists, texts. They run for every field of every row, so
- * they neither allocate nor look beyond the field. Errors are constant texts, so that bad rows can be counted by
- * their error.
+ * Parsers of field values: numbers, times, words from fixed lists, and texts. They are called for every field of every
+ * row, so they allocate no memory and read only the bytes of the field. Errors are constant texts, because bad rows
+ * are counted by error text.
  */
 
 #include "traces/core/values.h"
@@ -15,8 +15,8 @@
 struct number_kind {
   struct hr__number_rule rule;
   uint64_t min;
-  size_t width;
-  const char *not_right, *too_large;
+  size_t width;                      /* bytes of the member */
+  const char *not_right, *too_large; /* errors, which complete a sentence after "is" */
 };
 
 static const struct number_kind number_kinds[] = {
@@ -32,7 +32,7 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* Whether the text is a number with commas: "0,5", "1,000". */
+/* Returns true if the text would be a number without its commas: "0,5", "1,000". */
 static bool has_comma(struct hr_text text) {
   bool comma = false;
   for (size_t i = 0; i < text.length; i++) {
@@ -161,7 +161,7 @@ static bool is_no_instant(struct hr_text text) {
   return find_word(words, text) != NULL;
 }
 
-/* Sets `flag` if the boolean equals `when`. */
+/* Parses a boolean and sets `flag` if the boolean equals `when`. Returns NULL, or the fault. */
 static const char *read_flag(struct hr_text text, bool when, uint8_t flag, void *member) {
   const struct word *word = find_word(boolean_words, text);
   if (!word) return "not one of true, false, yes, no, 1, 0";
@@ -189,7 +189,7 @@ static struct hr_text trim(struct hr_text text) {
   return text;
 }
 
-/* Normalizes " A100 | H100" to "A100|H100", so that equal lists are equal texts. */
+/* Converts " A100 | H100" to "A100|H100", so that equal lists have equal texts. */
 static const char *read_list(struct hr__text_store *texts, struct hr_text text, void *member) {
   char *start = texts->at + texts->used, *to = start;
   const char *end = text.at + text.length;

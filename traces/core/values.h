@@ -6,8 +6,8 @@
 
 #include "headroom/trace_files.h"
 
-/* Numbers: kind, type of the member, member units per unit of the text, minimum and maximum in member units, whether
-   the result must be whole, the expected value in words, the maximum in words. */
+/* Numbers: kind, type of the member, units of the member for one unit of the text, minimum and maximum in units of
+   the member, true if the result must be whole, the expected value in words, the maximum in words. */
 #define HR__NUMBER_KIND_TABLE(X)                                                                                       \
   X(HR__DURATION, int64_t, 1000000, 0, HR_MAX_INPUT_US, false, "a number of seconds of at least 0", "100000000000 s")  \
   X(HR__GIB, uint64_t, 1024, 0, 1 << 30, false, "a number of GiB of at least 0", "1048576 GiB")                        \
@@ -23,13 +23,15 @@
   X(HR__STEPS, uint64_t, 1, 0, INT64_C(1) << 50, true, "a whole number of at least 0", "1125899906842624")             \
   X(HR__FRACTION, uint32_t, 1000000, 0, 1000000, false, "a fraction from 0 to 1", "1")
 
+/* Kinds of values, with the type of the member in which the value is stored. HR__N_NUMBER_KINDS is the number of
+   kinds of numbers, not a kind. */
 enum hr__kind {
 #define HR__KIND_NAME(kind, ...) kind,
   HR__NUMBER_KIND_TABLE(HR__KIND_NAME)
 #undef HR__KIND_NAME
       HR__N_NUMBER_KINDS,
   HR__INSTANT = HR__N_NUMBER_KINDS, /* int64_t: seconds, or a date */
-  HR__INSTANT_OR_NONE,              /* int64_t, unchanged for "Unknown", "None" and similar words */
+  HR__INSTANT_OR_NONE,              /* int64_t: as HR__INSTANT; unchanged for "Unknown", "None" and similar words */
   HR__PRIORITY,                     /* int32_t */
   HR__TEXT,                         /* struct hr_text */
   HR__LIST,                         /* struct hr_text: trimmed items separated by `|` */
@@ -40,22 +42,24 @@ enum hr__kind {
   HR__TIER                          /* uint8_t: enum hr_tier, at most HR_TIER_ZONE */
 };
 
-/* The kind of times that a file has; all times of a file have the same kind. */
+/* How a file writes times. All times of a file are written in the same way. */
 enum hr__clock { HR__CLOCK_UNKNOWN, HR__CLOCK_SECONDS, HR__CLOCK_LOCAL_DATES, HR__CLOCK_ZONED_DATES };
 
-/* Texts of the current row. The owner provides room for all texts of a row. */
+/* Memory for the texts of the current row. The owner allocates enough for all texts of a row. */
 struct hr__text_store {
   char *at;
   size_t used;
 };
 
+/* State of parsing the values of a file. `clock` is set by the first time of the file. */
 struct hr__value_reader {
   enum hr__clock clock;
   struct hr__text_store texts;
 };
 
-/* Parses `text`, which is not empty, into `member`. Returns NULL if it is valid, else the fault, to follow "is".
-   `unit_us`: microseconds per unit of a plain number, for HR__INSTANT and HR__DURATION. */
+/* Parses `text`, which must not be empty, into `member`. Returns NULL if the text is valid. Otherwise returns the
+   fault, which completes a sentence after "is". `unit_us`: microseconds per unit of a plain number; used by
+   HR__INSTANT and HR__DURATION only. */
 const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, uint64_t unit_us, struct hr_text text,
                            void *member);
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libcsv is fed line by line, so that the first line of each row is known: a quoted field may contain line ends, and
- * blank lines are not rows. If all lines in memory are plain rows, they are parsed in one call.
+ * Splits a CSV file into rows and fields with libcsv, block by block.
  *
- * Blocks form a ring. The caller fills the first block. If the file continues, a thread fills the others, since
- * splitting a large file takes as long as interpreting its fields. If no thread can be created, the caller fills all
- * blocks; the result is the same.
+ * libcsv gets the text line by line, because each row must know its first line: a quoted field may contain line ends,
+ * and blank lines are not rows. If all lines in memory are plain rows, libcsv gets all of them in one call.
  *
- * Invariant: blocks n_done .. n_made - 1 are filled and not yet released; the lock protects the ring and both
- * counters while the thread runs.
+ * Blocks form a ring. The caller fills the first block. If the file is longer, a second thread fills the other blocks,
+ * because splitting a large file takes as long as parsing its fields. If the thread cannot be created, the caller
+ * fills all blocks. The result is the same in both cases.
+ *
+ * Invariant: blocks n_done .. n_made - 1 are filled and not yet released. While the thread runs, a lock protects the
+ * ring and both counters.
  */
 
 #include "traces/csv/csv_blocks.h"
@@ -21,25 +23,25 @@
 enum { N_BLOCKS = 4, ENOUGH_BYTES = 1 << 16, ENOUGH_FIELDS = 1 << 14 };
 
 struct hr__csv_blocks {
-  /* State of the producer. */
+  /* State of the producer, which fills blocks: the thread, or the caller if there is no thread. */
   const char *path;
   struct hr__input *input;
   struct csv_parser parser;
   struct hr__csv_block *making;
   uint64_t row_line;    /* first line of the current row */
   size_t row_bytes;     /* bytes of the row so far; 0 between rows */
-  uint32_t first_field; /* first field of the row */
+  uint32_t first_field; /* index of the first field of the row in its block */
   bool row_ended;       /* the row ended with the current line */
   bool any_row;
 
-  /* Shared, protected by the lock while the thread runs. */
+  /* Shared state. A lock protects it while the thread runs. */
   struct hr__csv_block ring[N_BLOCKS];
   size_t n_made, n_done; /* blocks filled and blocks released so far */
   bool stop;
   pthread_mutex_t lock;
   pthread_cond_t created, done;
 
-  /* State of the caller. */
+  /* State of the caller, which uses the blocks. */
   pthread_t thread;
   bool threaded;
   bool in_use; /* the caller is using block n_done */
@@ -51,7 +53,9 @@ static enum hr_status out_of_memory(const struct hr__csv_blocks *blocks, struct 
 
 /* ---- Fields and rows -------------------------------------------------------------------------------- */
 
-/* libcsv cannot be stopped from a callback: callbacks do nothing once the block's status is not HR_OK. */
+/* Enlarges an array of a block to at least `needed` entries. If memory runs out, sets the status of the block. A
+   callback of libcsv cannot stop the parser, so the callbacks below do nothing unless the status of the block is
+   HR_OK. */
 static bool make_room(struct hr__csv_block *block, void **array, size_t *capacity, size_t needed, size_t width) {
   size_t more = 2 * *capacity > needed ? 2 * *capacity : needed;
   void *grown = realloc(*array, more * width);
@@ -82,7 +86,8 @@ static void on_field(void *at, size_t length, void *data) {
   block->n_fields = field + 1;
 }
 
-/* `terminator`: the character that ended the row, or -1 at the end of the file. */
+/* Called by libcsv at the end of each row. `terminator` is the character that ended the row, or -1 at the end of the
+   file. */
 static void on_row_end(int terminator, void *data) {
   struct hr__csv_blocks *blocks = data;
   struct hr__csv_block *block = blocks->making;
@@ -97,7 +102,8 @@ static void on_row_end(int terminator, void *data) {
   blocks->first_field = (uint32_t)block->n_fields;
   blocks->row_ended = true;
   blocks->any_row = true;
-  blocks->row_line++; /* line of the next row if lines end with a single CR */
+  /* If lines end with a single CR, several rows are in one line of the input; this is the line of the next row. */
+  blocks->row_line++;
 }
 
 /* ---- Lines ------------------------------------------------------------------------------------------ */
@@ -143,7 +149,7 @@ static enum hr_status feed_line(struct hr__csv_blocks *blocks, struct hr_text li
   return status;
 }
 
-/* Passes plain rows to libcsv in one call; the end of each row increments the line number. */
+/* Passes plain rows to libcsv in one call. on_row_end() increments the line number after each row. */
 static enum hr_status feed_plain_lines(struct hr__csv_blocks *blocks, struct hr_error *error) {
   if (!blocks->any_row || blocks->row_bytes) return HR_OK;
   uint64_t first = hr__input_line_number(blocks->input) + 1;
@@ -170,7 +176,7 @@ static enum hr_status feed(struct hr__csv_blocks *blocks, struct hr_error *error
   return line.at ? feed_line(blocks, line, error) : end_of_file(blocks, error);
 }
 
-/* Blocks end between rows, since a row's fields must be in one block. */
+/* Returns true if the block is large enough and no row is incomplete. All fields of a row must be in one block. */
 static bool has_enough(const struct hr__csv_blocks *blocks) {
   const struct hr__csv_block *block = blocks->making;
   return !blocks->row_bytes && (block->n_bytes >= ENOUGH_BYTES || block->n_fields >= ENOUGH_FIELDS);
@@ -188,7 +194,8 @@ static struct hr__csv_block *make_block(struct hr__csv_blocks *blocks) {
 
 /* ---- The ring --------------------------------------------------------------------------------------- */
 
-/* Publishes the block and starts the next one once the ring has room. */
+/* Makes the current block available to the caller and begins the next block. Waits until the ring has a free block.
+   Returns false if the caller has closed the blocks. */
 static bool publish_block(struct hr__csv_blocks *blocks, bool last) {
   pthread_mutex_lock(&blocks->lock);
   blocks->n_made++;
@@ -251,7 +258,7 @@ struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *
     return NULL;
   }
   csv_set_delim(&blocks->parser, (unsigned char)separator);
-  if (unquoted) csv_set_quote(&blocks->parser, '\0'); /* disables quotes: NUL cannot occur in the text */
+  if (unquoted) csv_set_quote(&blocks->parser, '\0'); /* disables quotes, because NUL does not occur in text */
   pthread_mutex_init(&blocks->lock, NULL);
   pthread_cond_init(&blocks->created, NULL);
   pthread_cond_init(&blocks->done, NULL);

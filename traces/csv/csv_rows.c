@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Matches a file's header with the columns of a schema, and stores field values in rows.
+ * Matches the header of a file with the columns of a schema, and stores field values in a row struct.
  *
- * The header is a table of names with, for each column of the file, the schema columns that use it. Values go
- * directly from the block into members of the row; only texts are copied, into a store with room for the longest row
- * once per use of a column. A wrong number of fields is reported before an invalid value, since it explains it.
+ * The header is a table of column names. Each column of the file has a list of the schema columns that use it, because
+ * several schema columns may use one column. Values are parsed directly from the block into members of the row. Only
+ * texts are copied. The text store has room for the longest possible row, multiplied by the maximum number of uses of
+ * a column. If a row has a wrong number of fields, only that is reported, because it is the likely cause of invalid
+ * values.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -24,13 +26,15 @@ enum { MAX_CSV_COLUMNS = 4096, MAX_SCHEMA_COLUMNS = 64 };
 struct csv_header {
   uint32_t n; /* number of columns in the file */
   struct hr__name_table names;
-  uint32_t column_of[MAX_CSV_COLUMNS];  /* by name number */
-  uint8_t first_use[MAX_CSV_COLUMNS];   /* by column: schema column that uses it + 1; 0: none */
-  uint8_t next_use[MAX_SCHEMA_COLUMNS]; /* next schema column that uses the same column + 1; 0: none */
+  uint32_t column_of[MAX_CSV_COLUMNS]; /* by name number */
+  uint8_t first_use[MAX_CSV_COLUMNS];  /* by column of the file: 1 + the first schema column that uses it; 0: none */
+  /* by schema column: 1 + the next schema column that uses the same column of the file; 0: none */
+  uint8_t next_use[MAX_SCHEMA_COLUMNS];
 };
 
 /* ---- Messages ---------------------------------------------------------------------------------------- */
 
+/* A message under construction. Text beyond its capacity is dropped. */
 struct sentence {
   char text[700];
   size_t length;
@@ -69,8 +73,8 @@ static enum hr_status header_add(struct csv_header *header, struct hr__reader *r
   return HR_OK;
 }
 
-/* "submit_time(us)" in a column map also matches "submit_time": the map then gives the unit, which the file does
-   not. */
+/* Returns the length of a mapped column name without its unit. In a column map, "submit_time(us)" also matches the
+   column "submit_time": the unit is then given by the map only. */
 static size_t length_without_unit(const char *name) {
   size_t length = strlen(name);
   const char *open = strrchr(name, '(');
@@ -79,16 +83,18 @@ static size_t length_without_unit(const char *name) {
   return (size_t)(open - name);
 }
 
-static bool is_but_for_case(const char *name, const char *target, size_t length) {
+static bool equals_ignoring_case(const char *name, const char *target, size_t length) {
   return strlen(name) == length && strncasecmp(name, target, length) == 0;
 }
 
-/* The first name at or after `from` that matches ignoring case. */
-static uint32_t find_but_for_case(const struct csv_header *header, const struct hr__csv_column *target, uint32_t from) {
+/* Returns the first name at or after index `from` that equals the name of the target, ignoring case; HR_NONE if none
+   does. */
+static uint32_t find_ignoring_case(const struct csv_header *header, const struct hr__csv_column *target,
+                                   uint32_t from) {
   size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;
   for (uint32_t i = from; i < header->names.count; i++)
-    if (is_but_for_case(header->names.text[i], target->name, length) ||
-        is_but_for_case(header->names.text[i], target->name, shorter))
+    if (equals_ignoring_case(header->names.text[i], target->name, length) ||
+        equals_ignoring_case(header->names.text[i], target->name, shorter))
       return i;
   return HR_NONE;
 }
@@ -102,15 +108,15 @@ static uint32_t find_exactly(const struct csv_header *header, const struct hr__c
 
 static uint32_t find_column(const struct csv_header *header, const struct hr__csv_column *target) {
   uint32_t number = find_exactly(header, target);
-  if (number == HR_NONE) number = find_but_for_case(header, target, 0);
+  if (number == HR_NONE) number = find_ignoring_case(header, target, 0);
   return number == HR_NONE ? HR_NONE : header->column_of[number];
 }
 
-/* Reports two names that match only when case is ignored, which is ambiguous. */
+/* Reports an ambiguous header: two names equal the name of the target, but only if case is ignored. */
 static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
                                    const struct hr__csv_column *target, uint64_t line) {
-  uint32_t first = find_exactly(header, target) == HR_NONE ? find_but_for_case(header, target, 0) : HR_NONE;
-  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, target, first + 1);
+  uint32_t first = find_exactly(header, target) == HR_NONE ? find_ignoring_case(header, target, 0) : HR_NONE;
+  uint32_t second = first == HR_NONE ? HR_NONE : find_ignoring_case(header, target, first + 1);
   char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
   if (second == HR_NONE) return HR_OK;
   return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,
@@ -122,7 +128,7 @@ static enum hr_status refuse_clash(const struct csv_header *header, const struct
 
 /* ---- Missing columns --------------------------------------------------------------------------------- */
 
-/* The nearest unused column of the file, for "did you mean". */
+/* Returns the unused column of the file with the most similar name, for "did you mean"; NULL if none is similar. */
 static const char *nearest_unused(const struct csv_header *header, const char *name) {
   const char *words[MAX_CSV_COLUMNS + 1];
   size_t n = 0;
@@ -222,7 +228,7 @@ static enum hr_status note_unknown_columns(const struct csv_header *header, stru
   return HR_OK;
 }
 
-/* Finds the schema's columns in the header, once it is complete. */
+/* Finds the columns of the schema in the header. Must be called after the header is complete. */
 static enum hr_status header_bind(struct csv_header *header, struct hr__reader *reader,
                                   const struct hr__csv_schema *schema, uint64_t line) {
   size_t n_missing = 0;
@@ -245,7 +251,7 @@ static void header_finish(struct csv_header *header) {
 
 /* ---- Feeds ------------------------------------------------------------------------------------------- */
 
-/* Destination of a column's values; a linked list if several members use the same column. */
+/* Destination of the values of a column. Feeds form a linked list if several members use the same column. */
 struct feed {
   void *member;
   uint64_t unit_us;
@@ -259,12 +265,12 @@ struct csv_rows {
   struct hr__reader *reader;
   const struct hr__csv_schema *schema;
   struct csv_header header;
-  const struct feed **feed_of; /* by column; NULL entries are ignored */
+  const struct feed **feed_of; /* by column of the file; NULL: the column is ignored */
   struct feed feeds[MAX_SCHEMA_COLUMNS];
   bool have_header;
-  uint64_t n_rows; /* rows below the header */
+  uint64_t n_rows; /* number of rows after the header */
   struct hr__value_reader values;
-  struct hr__row_fault fault; /* first fault of the current row; fault.fault is NULL if none exists */
+  struct hr__row_fault fault; /* first fault of the current row; fault.fault is NULL if there is none */
 };
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */
@@ -281,7 +287,7 @@ static void store_value(struct csv_rows *rows, const struct feed *feed, struct h
   }
 }
 
-/* Builds feed_of from the header, so that few steps lead from a value to its member. */
+/* Computes feed_of from the header, so that a value is stored in its member without a search. */
 static enum hr_status bind_feeds(struct csv_rows *rows) {
   const struct hr__csv_schema *schema = rows->schema;
   size_t max_uses = 1;
@@ -323,7 +329,7 @@ static enum hr_status wrong_field_count(struct csv_rows *rows, const struct hr__
 
 static struct hr_text field_text(const struct hr__csv_block *block, uint32_t field) {
   uint32_t begin = block->bound[field];
-  const char *bytes = block->bytes ? block->bytes : ""; /* NULL if all fields are empty */
+  const char *bytes = block->bytes ? block->bytes : ""; /* `bytes` is NULL if all fields are empty */
   return (struct hr_text){bytes + begin, block->bound[field + 1] - begin};
 }
 
@@ -337,7 +343,7 @@ static enum hr_status read_header(struct csv_rows *rows, const struct hr__csv_bl
   return status == HR_OK ? bind_feeds(rows) : status;
 }
 
-/* Takes the header from the schema, for tables without a header row. */
+/* Creates the header from the schema, for a table without a header row. */
 static enum hr_status use_schema_header(struct csv_rows *rows) {
   enum hr_status status = HR_OK;
   for (const char *const *name = rows->schema->header; status == HR_OK && *name; name++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Headroom's own CSV, and any other CSV with columns that a column map renames. Column maps and sets of fields are
-   parsed here, since both use the table of fields. */
+/* Reads Headroom's own CSV format, and any other CSV file with a column map, which says which column contains which
+   field. This file also parses column maps and sets of fields, because both use the table of fields. */
 
 #include "traces/csv/headroom_csv.h"
 
@@ -81,7 +81,7 @@ enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, c
   return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
 }
 
-/* Parses "field=column"; `seen` has the fields that the same text has set before. */
+/* Parses "field=column" and adds it to `map`. `seen` contains the fields that earlier pairs of the same text set. */
 static enum hr_status add_pair(struct hr_column_map *map, struct hr_column_map *seen, char *pair,
                                struct hr_error *error) {
   char *equals = strchr(pair, '=');
@@ -157,7 +157,7 @@ static bool ends_with(const char *text, const char *suffix) {
   return length > suffix_length && strcasecmp(text + length - suffix_length, suffix) == 0;
 }
 
-/* The unit at the end of a mapped column's name; seconds if it has none. */
+/* Returns the unit at the end of the name of a mapped column, in microseconds. The default is one second. */
 static uint64_t unit_of(const char *column) {
   static const struct time_unit units[] = {{"_us", 1},
                                            {"(us)", 1},
@@ -187,8 +187,8 @@ static void apply_map(struct hr__csv_column *columns, const struct hr_column_map
     }
 }
 
-/* The most frequent of comma, semicolon (spreadsheets with decimal commas) and tab in the header, outside quotes;
-   comma if tied. */
+/* Returns the separator that is most frequent in the header outside quotes: comma, semicolon (from spreadsheets with
+   decimal commas) or tab. Returns comma if two are equally frequent. */
 static char separator_of(struct hr_text header) {
   static const char separators[] = {',', ';', '\t'};
   size_t count[sizeof separators] = {0}, best = 0;

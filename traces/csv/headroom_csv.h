@@ -6,8 +6,8 @@
 
 #include "traces/csv/csv_rows.h"
 
-/* Key in a column map, column in Headroom's own CSV, kind, whether the file must have it, whether each row must have
-   a value, member of struct hr_job_record. */
+/* Key in a column map, name of the column in Headroom's own CSV, kind, true if the column must exist, true if each
+   row must have a value, member of struct hr_job_record. */
 #define HR__FIELD_TABLE(X)                                                                                             \
   X("job_id", "job_id", HR__TEXT, false, true, id)                                                                     \
   X("submit", "submit_s", HR__INSTANT, true, true, submit_us)                                                          \
@@ -47,9 +47,11 @@ enum {
 #undef HR__COUNT_FIELD
 };
 
+/* The columns of Headroom's own CSV, in the order of the field table. */
 extern const struct hr__csv_column hr__fields[HR__N_FIELDS];
 
-/* Reads jobs in the columns of the field table, or in those that reader->map gives for fields. */
+/* Reads jobs from a CSV file. `reader->map` says which column contains which field; for other fields the names of
+   the field table apply. */
 extern const struct hr__format_reader hr__csv_reader;
 
 #endif

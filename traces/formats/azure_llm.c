@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Azure LLM inference traces (Azure/AzurePublicDataset: AzureLLMInferenceTrace_*.csv). The trace has token counts but
- * no durations. Run time and GPU share are derived from parameters of the format: context / prefill + generated /
- * decode, each term rounded to a microsecond.
+ * no durations and no GPUs. The run time in seconds is context / prefill + generated / decode, each term rounded to a
+ * microsecond. `prefill` and `decode`, in tokens per second, and the share of a GPU are parameters of the format.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -22,6 +22,7 @@ static const struct hr__csv_column columns[] = {
 
 struct llm {
   struct hr__reader *reader;
+  /* parameters: tokens per second in prefill and in decode; share of a GPU in thousandths */
   uint64_t prefill_per_s, decode_per_s, gpu_milli;
 };
 
@@ -54,7 +55,7 @@ static enum hr_status note_speeds(const struct llm *llm) {
 }
 
 static enum hr_status read_azure_llm(struct hr__reader *reader) {
-  /* Assumed: a model of about 70 G parameters on GPUs like H100, 20 concurrent requests per GPU. See
+  /* Assumption: a model of about 70 G parameters on GPUs like H100, with 20 concurrent requests per GPU. See
      docs/reference/formats.md. */
   struct llm llm = {.reader = reader, .prefill_per_s = 10000, .decode_per_s = 50, .gpu_milli = 50};
   const struct hr__reader_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Batsim workloads (oar-team/batsim, docs/input-workload.rst): jobs that refer to profiles. A resource is one GPU.
- * Delays are run times; the operations of homogeneous parallel tasks are divided by the speed of a resource, a
- * parameter of the format. Communication of parallel tasks is not read. Profiles may follow the jobs in the file, so
- * jobs are stored until both are read.
+ * Batsim workloads (oar-team/batsim, docs/input-workload.rst): jobs that refer to profiles. A resource is one GPU. The
+ * run time of a delay profile is its delay. The run time of a homogeneous parallel task is its number of operations
+ * divided by the speed of a resource, which is a parameter of the format. The communication of parallel tasks is
+ * ignored. Profiles may follow the jobs in the file, so jobs are stored until all profiles are read.
  */
 
 #include "base/array.h"
@@ -21,9 +21,9 @@ enum profile_kind { KIND_NONE, KIND_DELAY, KIND_TASK, KIND_TOTAL, KIND_OTHER };
 struct profile {
   enum profile_kind kind;
   int64_t delay_us;
-  double operations; /* per resource; KIND_TOTAL: of all resources together */
-  uint32_t type;     /* KIND_OTHER: name number of its type */
-  bool fails;
+  double operations; /* operations of each resource; KIND_TOTAL: of all resources together */
+  uint32_t type;     /* KIND_OTHER: name number of the type of the profile */
+  bool fails;        /* a job with this profile fails */
 };
 
 struct batsim_job {
@@ -34,10 +34,12 @@ struct batsim_job {
 
 struct batsim {
   struct hr__json_get get;
+  /* mflops: parameter, 10^6 operations per second of a resource; n_tasks: jobs with parallel tasks; n_stopped: jobs
+     that were stopped at their limit */
   uint64_t mflops, n_tasks, n_stopped;
-  struct hr__name_table ids, names; /* names of jobs; names of profiles */
+  struct hr__name_table ids, names; /* ids: ids of jobs; names: names and types of profiles */
   struct batsim_job *jobs;
-  struct profile *profiles; /* by name number, [0, n_profiles); profiles beyond were referenced but not read */
+  struct profile *profiles; /* by name number, [0, n_profiles); profiles with other name numbers were not read */
   uint32_t n_jobs, jobs_capacity, n_profiles, profiles_capacity;
 };
 
@@ -68,7 +70,7 @@ static bool read_operations(struct hr__json_get *get, const cJSON *value, struct
   return true;
 }
 
-/* A profile that no job uses may be of any type. */
+/* Stores the name of a type that is not supported. It is an error only if a job uses the profile. */
 static bool store_type(struct batsim *batsim, struct hr_text type, struct profile *profile) {
   profile->type = hr__names_intern(&batsim->names, type.at, type.length);
   return true;
@@ -118,7 +120,7 @@ static enum hr_status on_profile(struct batsim *batsim, const struct hr__json_it
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Ids are texts or whole numbers. */
+/* Reads an id, which is a text or a whole number. `buffer` is for the text of a number. */
 static bool read_id(struct hr__json_get *get, const cJSON *value, char *buffer, size_t size, struct hr_text *id) {
   const cJSON *member = hr__get_member(value, "id");
   if (!cJSON_IsNumber(member)) return hr__get_text(get, value, "id", true, id);
@@ -180,7 +182,7 @@ static enum hr_status on_item(void *self, const struct hr__json_item *item) {
 static double work_us(const struct batsim *batsim, const struct profile *profile, const struct batsim_job *job) {
   if (profile->kind == KIND_DELAY) return (double)profile->delay_us;
   double each = profile->kind == KIND_TOTAL ? profile->operations / job->resources : profile->operations;
-  return each / (double)batsim->mflops; /* 10^6 per second are one per microsecond */
+  return each / (double)batsim->mflops; /* 10^6 operations per second are one operation per microsecond */
 }
 
 static enum hr_status refuse_type(const struct batsim *batsim, const struct profile *profile,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The formats of traces: their table, their detection by the beginning of a file, and hr_trace_read(). JSON formats are
-   recognized by their keys, text formats by the first line that is neither blank nor a `#` comment. */
+/* The table of trace formats, the detection of a format by the beginning of a file, and hr_trace_read(). JSON
+   formats are detected by their keys. Text formats are detected by the first line that is neither blank nor a `#`
+   comment. */
 
 #include "traces/formats/formats.h"
 
@@ -24,7 +25,7 @@ static bool is_number_character(char c) {
   return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-/* 18 numbers separated by spaces, and possibly more. */
+/* Returns true if the line has at least 18 numbers separated by spaces. */
 static bool is_swf_row(struct hr_text line) {
   size_t n_fields = 0;
   for (size_t i = 0; i < line.length; i++) {
@@ -36,7 +37,7 @@ static bool is_swf_row(struct hr_text line) {
   return n_fields == SWF_FIELDS;
 }
 
-/* Splits a line at `separator`, without quotes. Returns the number of fields, at most `max`. */
+/* Splits a line at `separator`. Quotes have no meaning. Returns the number of fields, at most `max`. */
 static size_t split(struct hr_text line, char separator, struct hr_text *field, size_t max) {
   size_t n = 0;
   const char *end = line.at + line.length;
@@ -66,7 +67,8 @@ static bool is_number(struct hr_text text) {
 
 enum { MAX_COLUMNS = 200 };
 
-/* Whether the header has all of the columns, in any order and case; `required` ends with NULL. */
+/* Returns true if the header has all required columns, in any order and ignoring case. `required` is
+   NULL-terminated. */
 static bool has_columns(struct hr_text line, char separator, const char *const *required) {
   struct hr_text field[MAX_COLUMNS];
   size_t n = split(line, separator, field, MAX_COLUMNS);
@@ -84,8 +86,9 @@ static bool is_sacct(struct hr_text line) {
   return bars && (has_columns(line, '|', by_name) || has_columns(line, '|', by_number));
 }
 
-/* PAI tables have no header. They are recognized by the status word and the number of fields. Job and instance tables
-   are recognized so that the error can name them. */
+/* Returns true if the line is from a table of PAI. These tables have no header; they are detected by their number of
+   fields and by the word for the status. The job and instance tables are detected too, so that the error can name
+   them. */
 static bool is_pai(struct hr_text line) {
   static const char *const words[] = {"Terminated", "Failed", "Running", "Waiting"};
   static const struct { size_t n_fields, status; } tables[] = {{10, 3}, {6, 3}, {9, 5}};
@@ -99,7 +102,8 @@ static bool is_pai(struct hr_text line) {
   return false;
 }
 
-/* No header either: every version of Gavel's format has numbers at the ends of its lines. */
+/* Returns true if the line is from a trace of Gavel, which has no header. In all versions of the format, the last
+   two fields of a line are numbers and the first field is not. */
 static bool is_gavel(struct hr_text line) {
   enum { MAX_FIELDS = 10 };
   struct hr_text field[MAX_FIELDS + 1];
@@ -133,7 +137,7 @@ static bool matches(struct hr_text text, const char *required) {
   return false;
 }
 
-/* JSON formats are recognized by their keys: the first format of the table with a matching key. NULL: unknown. */
+/* Returns the first format of the table that has a key in the text; NULL if the format is unknown. */
 static const char *json_format(struct hr_text beginning) {
   static const struct {
     const char *key, *format;
@@ -144,8 +148,8 @@ static const char *json_format(struct hr_text beginning) {
   return NULL;
 }
 
-/* Name of the format of a file with this beginning; "csv" if no other format matches, NULL for JSON of an unknown
-   format. */
+/* Returns the name of the format of a file with this beginning. The default is "csv". For JSON of an unknown format,
+   returns NULL. */
 static const char *detect_format(struct hr_text beginning) {
   struct hr_text line = hr__first_line(beginning);
   if (hr__begins_with(line, "{") || hr__begins_with(line, "[")) return json_format(beginning);
@@ -157,7 +161,7 @@ static const char *detect_format(struct hr_text beginning) {
 
 /* ---- Formats ----------------------------------------------------------------------------------------- */
 
-/* Name, reader, summary. */
+/* Name of the format, reader, summary. */
 #define FORMAT_TABLE(X)                                                                                                \
   X("csv", hr__csv_reader, "Headroom's own CSV, or any other CSV with a column map")                                   \
   X("swf", hr__swf_reader, "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")       \
@@ -184,7 +188,7 @@ static const struct hr_trace_format formats[] = {{"auto", "detected from the fil
 
 enum { N_READERS = sizeof formats / sizeof *formats - 3 };
 
-/* In the order of `formats` without "auto" and "packed", which are not text formats. */
+/* Readers, in the order of `formats`. "auto" and "packed" are not text formats and have no reader. */
 static const struct hr__format_reader *const readers[N_READERS] = {
 #define FORMAT_READER(name, reader, summary) &reader,
     FORMAT_TABLE(FORMAT_READER)
@@ -217,13 +221,15 @@ static bool has_map(const struct hr_trace_options *options) {
   return options->map && options->map->count;
 }
 
-/* "auto" precedes the text formats, "packed" follows them. */
+/* Returns true if the format has parameters. In `formats`, "auto" is before the text formats, and "packed" is after
+   them. */
 static bool has_params(const struct hr_trace_format *format) {
   size_t number = (size_t)(format - formats);
   return number >= 1 && number <= N_READERS && readers[number - 1]->has_params;
 }
 
-/* The requested format, or CSV if there is a column map; NULL: detect it from the content. */
+/* Sets `*name` to the requested format, or to CSV if there is a column map. `*name` is NULL if the format must be
+   detected from the content. */
 static enum hr_status requested_format(const struct hr_trace_options *options, const char **name,
                                        struct hr_error *error) {
   const char *requested = options->format ? options->format : "auto", *colon = strchr(requested, ':');
@@ -287,9 +293,9 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   enum hr_status status = requested_format(options, &format, error);
   if (status != HR_OK) return status;
   bool is_stdin = strcmp(path, "-") == 0;
-  const char *place = is_stdin ? "/dev/stdin" : path; /* may also be a plain file */
+  const char *place = is_stdin ? "/dev/stdin" : path; /* standard input may be a plain file */
   status = hr__packed_read(place, options->streamed, trace, error);
-  if (status != HR_OK || *trace) return status; /* format and map apply to text only */
+  if (status != HR_OK || *trace) return status; /* a packed trace needs no format and no column map */
   if (is_stdin) path = hr__standard_input;
   struct hr__reader reader = {.path = path,
                               .map = options->map,

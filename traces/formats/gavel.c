@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): one job per line, fields separated by tabs,
-   no header. Versions of the simulator wrote 6, 7, 9 or 10 fields. A job has a number of steps; its run time is steps
-   / throughput on its GPUs. Throughputs were measured on a reference GPU type, and come from the table published with
-   Gavel, which parameters of the format name. */
+/* Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): one job per line, fields separated by
+   tabs, no header. Versions of the simulator wrote 6, 7, 9 or 10 fields. A job has a number of steps. Its run time
+   is steps / throughput, where the throughput is that of the job on its number of GPUs of a reference type.
+   Throughputs are in a table that was published with Gavel. Parameters of the format name the table and the
+   reference type. */
 
 #include "headroom/trace_files.h"
 #include "traces/csv/csv_rows.h"
@@ -15,7 +16,7 @@
 
 struct throughputs {
   struct hr__json_file file;
-  const cJSON *gpu; /* of the requested type */
+  const cJSON *gpu; /* the part of the table for the requested GPU type */
 };
 
 static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON *tree, struct hr_error *error) {
@@ -35,8 +36,8 @@ static void finish_throughputs(struct throughputs *throughputs) {
   throughputs->gpu = NULL;
 }
 
-/* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", then by co-located job, "null"
-   meaning the job alone. */
+/* Reads `simulation_throughputs.json`. Its keys are the GPU type, then "('JOB TYPE', GPUS)", then the co-located
+   job; "null" means that the job runs alone. */
 static enum hr_status read_throughputs(const char *path, const char *gpu, struct throughputs *throughputs,
                                        struct hr_error *error) {
   enum hr_status status = hr__json_file_read(path, &throughputs->file, error);
@@ -49,7 +50,7 @@ static enum hr_status read_throughputs(const char *path, const char *gpu, struct
   return status;
 }
 
-/* Steps per second of the job alone on `gpus` GPUs; 0 if the table has none. */
+/* Returns the steps per second of a job that runs alone on `gpus` GPUs; 0 if the table has no such entry. */
 static double throughput_of(const struct throughputs *throughputs, struct hr_text job_type, uint32_t gpus) {
   enum { MAX_KEY = 300 };
   char key[MAX_KEY];
@@ -109,7 +110,7 @@ static size_t count_fields(struct hr_text line) {
   return n;
 }
 
-/* Columns of the version with that number of fields; NULL if none exists. */
+/* Returns the columns of the version with `n_fields` fields; NULL if there is no such version. */
 static const char *const *header_of(size_t n_fields) {
   static const char *const six[] = {"job_type",     "command", "num_steps_arg", "total_steps", "arrival_time",
                                     "scale_factor", NULL};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Published logs of Slurm clusters: Helios `cluster_log.csv` (S-Lab-System-Group/HeliosData, SC'21) and Acme
- * `trace_seren.csv`, `trace_kalos.csv` (InternLM/AcmeTrace, NSDI'24). They share their columns: a job with totals of
- * nodes, GPUs and CPUs, its state and three instants. The run time is end - start, since Kalos' `duration` counts
- * from the submission.
+ * `trace_seren.csv`, `trace_kalos.csv` (InternLM/AcmeTrace, NSDI'24). Both have the same kinds of columns: the total
+ * numbers of nodes, GPUs and CPUs of a job, its state, and its submit, start and end times. The run time is end -
+ * start. The column `duration` is not used, because in Kalos it includes the wait.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -14,7 +14,7 @@
 struct log_row {
   struct hr_text id, user, vc, type, state;
   int64_t submit_us, start_us, end_us, duration_us;
-  uint64_t mem_mib; /* per node */
+  uint64_t mem_mib; /* memory per node */
   uint32_t gpus, cpu_milli, nodes;
 };
 
@@ -37,10 +37,12 @@ static const struct hr__csv_column acme_columns[] = {COMMON_COLUMNS{"type", NULL
 
 struct cluster_log {
   struct hr__reader *reader;
+  /* n_uneven: jobs whose GPUs cannot be divided evenly among their nodes; n_other_duration: jobs with duration other
+     than end - start */
   uint64_t n_uneven, n_other_duration;
 };
 
-/* Classes of Acme's job types; other types have no class. */
+/* Returns the class of a job type of Acme. Other job types have no class. */
 static uint8_t class_of(struct hr_text type) {
   static const struct {
     const char *type;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Requests and states of jobs, in notations that several trace formats use.
+ *
+ * Job states are those of sacct(1). If the system ended a job (PREEMPTED, REQUEUED), its outcome is unknown: the job
+ * did not fail, and its user did not cancel it.
+ */
 
 #include "traces/formats/formats.h"
 
@@ -24,13 +30,6 @@ bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes) {
   job->mem_mib /= job->tasks;
   return true;
 }
-
-/*
- * Requests and states of jobs, from notations that several trace formats share.
- *
- * Job states are those of sacct(1). Jobs that the system ended (PREEMPTED, REQUEUED) have an unknown outcome: they
- * neither failed nor were cancelled by their user.
- */
 
 #define ENDED(word, outcome)                                                                                           \
   {                                                                                                                    \
@@ -64,7 +63,7 @@ static const struct {
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state) {
   const char *space = memchr(text.at, ' ', text.length);
   size_t length = space ? (size_t)(space - text.at) : text.length;
-  if (length && text.at[length - 1] == '+') length--; /* truncated to the column width */
+  if (length && text.at[length - 1] == '+') length--; /* sacct truncated the state to the column width */
   for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
     if (strlen(states[i].word) != length || memcmp(states[i].word, text.at, length) != 0) continue;
     *state = states[i].state;

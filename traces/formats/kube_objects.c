@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Kubernetes objects from a list that kubectl prints: Jobs (batch/v1), Kueue Workloads (kueue.x-k8s.io v1beta1, where
- * the priority class is a name, and v1beta2, where it is a reference), Pods, Events and priority classes. Other kinds
- * are counted. Only what a trace can use is stored, so the list may be of any size.
+ * Reads Kubernetes objects from a list that kubectl prints: Jobs (batch/v1), Kueue Workloads (kueue.x-k8s.io), Pods,
+ * Events and priority classes. The priority class of a Workload is a name in v1beta1 and a reference in v1beta2.
+ * Objects of other kinds are counted. Only the properties that a trace needs are stored, so the list may have any
+ * size.
  *
- * Requests of a pod's containers add up. An init container runs before them, so the maximum of the two counts. A
- * resource with only a limit is also requested (Kubernetes, "Resource Management for Pods and Containers").
+ * The request of a pod is the sum of the requests of its containers. Init containers run before the other containers,
+ * so the request is at least that of each init container. If a container has a limit for a resource but no request,
+ * the limit is the request (Kubernetes, "Resource Management for Pods and Containers").
  */
 
 #include "traces/formats/kubernetes.h"
@@ -17,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Name number of a text; HR_NONE if it is empty, or if out of memory, which sets `no_memory`. */
+/* Returns the name number of a text; HR_NONE if the text is empty. If out of memory, returns HR_NONE and sets
+   `no_memory`. */
 static uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text) {
   if (!text.length) return HR_NONE;
   uint32_t number = hr__names_intern(&kube->names, text.at, text.length);
@@ -48,7 +51,7 @@ static const cJSON *condition_of(const cJSON *object, const char *type) {
   return NULL;
 }
 
-/* Time of the condition's transition to true, if it is true. */
+/* If the condition `type` is true, sets `*us` to the time at which it became true. */
 static bool condition_time(struct hr__kube *kube, const cJSON *object, const char *type, int64_t *us) {
   const cJSON *condition = condition_of(object, type);
   return !is_true(condition) || hr__get_date(&kube->get, condition, "lastTransitionTime", us);
@@ -56,7 +59,8 @@ static bool condition_time(struct hr__kube *kube, const cJSON *object, const cha
 
 /* ---- Quantities ------------------------------------------------------------------------------------- */
 
-/* Parses "500m", "2", "16Gi" or "1e3", times `factor` and the suffix. */
+/* Parses a quantity such as "500m", "2", "16Gi" or "1e3". `*result` is the quantity multiplied by `factor`, as a
+   whole number. Returns false if the value is invalid or too large. */
 static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result) {
   static const struct {
     const char *suffix;
@@ -90,8 +94,8 @@ static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result)
       rule.factor = factor / suffixes[i].over;
       break;
     }
-    bool ok = hr__number_parse(text, &rule, result) ==
-              HR__NUMBER_FINE; /* rejects "1500m" of a resource that is counted in whole units */
+    /* "1500m" of a resource that is counted in whole units is rounded up to 2. */
+    bool ok = hr__number_parse(text, &rule, result) == HR__NUMBER_FINE;
     *result = (*result + suffixes[i].over - 1) / suffixes[i].over;
     return ok;
   }
@@ -100,10 +104,10 @@ static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result)
 
 /* ---- Containers ------------------------------------------------------------------------------------- */
 
-/* Bits of hr__kube_pod.kinds, above those of makers of whole GPUs. */
+/* Bits of hr__kube_pod.kinds for shared GPUs and MIG instances. Lower bits are the makers of whole GPUs. */
 enum { SHARED_KIND = 1 << 8, MIG_KIND = 1 << 9, OTHER_MIG_KIND = 1 << 10 };
 
-/* The bit of a whole GPU's maker; 0: not a GPU. */
+/* Returns the bit in hr__kube_pod.kinds for the maker of a whole GPU; 0 if the resource is not a GPU. */
 static uint32_t maker_of(const char *resource) {
   static const char *const names[] = {"nvidia.com/gpu",   "amd.com/gpu",     "gpu.intel.com/i915",
                                       "gpu.intel.com/xe", "habana.ai/gaudi", NULL};
@@ -191,7 +195,8 @@ static bool is_listed(const char *list, const char *name) {
   return false;
 }
 
-/* Appends the values of an expression `label In (...)`, separated by `|`; false if it is not one, or too long. */
+/* Appends the values of an expression `label In (...)` to `joined`, separated by `|`. Returns false if the
+   expression has another form or if the text becomes too long. */
 static bool join_values(const cJSON *expression, char *joined, size_t size) {
   const cJSON *operator= hr__get_member(expression, "operator"), *values = hr__get_member(expression, "values"), *value;
   if (!is_type_label(hr__get_member(expression, "key")) || !cJSON_IsString(operator) || !cJSON_IsArray(values) ||
@@ -217,7 +222,8 @@ static bool join_term(const cJSON *term, char *joined, size_t size) {
   return false;
 }
 
-/* The required terms are alternatives: the union of the types that they name, or none if one of them names none. */
+/* Returns the GPU types that the required node affinity allows. Its terms are alternatives, so the result is the
+   union of the types of all terms. If some term names no type, all types are allowed, and the result is HR_NONE. */
 static uint32_t types_by_affinity(struct hr__kube *kube, const cJSON *spec) {
   const cJSON *terms =
       hr__get_member(spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
@@ -336,7 +342,8 @@ static bool read_container_times(struct hr__kube *kube, const cJSON *object, str
     if (start_us != INT64_MIN && (first_us == INT64_MIN || start_us < first_us)) first_us = start_us;
     if (finish_us > read->finish_us) read->finish_us = finish_us;
   }
-  /* A pod has its GPUs from its binding to a node; if that time is unknown, from the start of its containers. */
+  /* A pod has its GPUs from the time at which it is bound to a node. If that time is unknown, the start of its first
+     container is used. */
   if (read->start_us == INT64_MIN) read->start_us = first_us;
   return true;
 }
@@ -359,7 +366,8 @@ static bool read_pod(struct hr__kube *kube, const cJSON *object, struct hr__kube
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */
 
-/* Concurrent pods of a set: the admitted number, which may be below the requested one. */
+/* Reads the number of concurrent pods of a pod set. The admitted number has precedence; it may be below the
+   requested number. */
 static bool read_count(struct hr__kube *kube, const cJSON *object, const cJSON *set, uint64_t *count) {
   const cJSON *name = hr__get_member(set, "name"), *assignment;
   const cJSON *assignments = hr__get_member(object, "status.admission.podSetAssignments");
@@ -382,8 +390,9 @@ static bool same_pod(const struct hr__kube_pod *a, const struct hr__kube_pod *b)
          a->types == b->types;
 }
 
-/* Adds a pod set to those read before. Sets with GPUs replace those without; sets with different requests become one
-   pod with the sum of all requests. */
+/* Adds a pod set to the pod sets that were read before. If only some sets request GPUs, the other sets are ignored.
+   Sets with equal requests add up their pods. Sets with different requests become one pod with the sum of all
+   requests. */
 static void add_set(struct hr__kube_object *read, const struct hr__kube_pod *pod, uint64_t count) {
   if (!read->pods || (requests_gpus(pod) && !requests_gpus(&read->pod))) {
     read->mixed = read->mixed || read->pods;

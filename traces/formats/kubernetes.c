@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Converts lists of Kubernetes objects to jobs (`kubectl get jobs,pods,workloads,events -A -o json`). Objects that
- * belong together are one job: Pods are parts of the Job that owns them, a Workload is part of the Job or Pod that
- * owns it, and objects with an owner of another kind (a JobSet, a PyTorchJob) are parts of the Workload with the same
- * owner. The root object defines the job; its parts fill in what it lacks.
+ * Converts lists of Kubernetes objects to jobs (`kubectl get jobs,pods,workloads,events -A -o json`).
+ *
+ * Objects that belong together form one job. A Pod is a part of the Job that owns it. A Workload is a part of the Job
+ * or Pod that owns it. If an object has an owner of another kind (a JobSet, a PyTorchJob), it is a part of the
+ * Workload with the same owner. The root is the object that is not a part of another one. It defines the job; its
+ * parts add properties that it does not have.
  */
 
 #include "traces/formats/kubernetes.h"
@@ -16,9 +18,10 @@
 
 struct joined {
   struct hr__kube *kube;
-  uint32_t *of_uid;   /* by name number: the object with that uid; HR_NONE: none */
-  uint32_t *of_owner; /* the Workload of the object with that uid */
-  uint32_t *of_class; /* the priority class with that name, an index into `words` */
+  uint32_t *of_uid;   /* by name number: the object with this uid; HR_NONE: no such object */
+  uint32_t *of_owner; /* by name number: the Workload that belongs to the object with this uid */
+  uint32_t *of_class; /* by name number: the priority class with this name, as an index in `words` */
+  /* Numbers of jobs for notes. note_all() has the meaning of each. */
   uint64_t n_evicted, n_past, n_mixed, n_kinds, n_shared, n_early;
 };
 
@@ -47,7 +50,7 @@ static bool index_objects(struct joined *joined) {
 }
 
 static uint32_t root_of(const struct joined *joined, uint32_t number) {
-  enum { DEEPEST = 8 }; /* maximum length of a chain of owners, which also ends cycles */
+  enum { DEEPEST = 8 }; /* maximum length of a chain of owners; it also ends the search if owners form a cycle */
   for (int depth = 0; depth < DEEPEST; depth++) {
     uint32_t owner = joined->kube->objects[number].owner;
     uint32_t above = owner == HR_NONE ? HR_NONE : joined->of_uid[owner];
@@ -58,7 +61,8 @@ static uint32_t root_of(const struct joined *joined, uint32_t number) {
   return number;
 }
 
-/* Copies what the part has and the root lacks. */
+/* Merges the properties of a part, except its times, into its root. The queue and the request of a Workload replace
+   those of the root. */
 static void add_part(struct hr__kube_object *root, const struct hr__kube_object *part) {
   root->created_us = earlier(root->created_us, part->created_us);
   if (part->kind == HR__KUBE_WORKLOAD) {
@@ -77,7 +81,8 @@ static void add_part(struct hr__kube_object *root, const struct hr__kube_object 
   root->evictions += part->evictions;
 }
 
-/* The finish time comes only from the object itself or its Workload, since pods that ended may be retried. */
+/* Merges the times of a part into its root. The finish time comes only from the root or from its Workload, because a
+   Pod that has ended may be retried. */
 static void add_times(struct hr__kube_object *root, const struct hr__kube_object *part, bool own_start) {
   if (!own_start && part->kind != HR__KUBE_WORKLOAD) root->start_us = earlier(root->start_us, part->start_us);
   if (root->finished || part->kind != HR__KUBE_WORKLOAD || !part->finished) return;
@@ -86,7 +91,7 @@ static void add_times(struct hr__kube_object *root, const struct hr__kube_object
   root->outcome = part->outcome;
 }
 
-/* The time of quota reservation, used if no pod has a start time. */
+/* If no pod of a job has a start time, uses the time at which the Workload got its quota. */
 static void add_admission(const struct hr__kube *kube, const struct hr__kube_object *part) {
   struct hr__kube_object *root = &kube->objects[part->root];
   if (part->kind == HR__KUBE_WORKLOAD && root->start_us == INT64_MIN) root->start_us = part->start_us;
@@ -126,7 +131,8 @@ static void add_events(const struct joined *joined) {
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Whether the pod requests more than one kind of GPU: several makers, shares, or several MIG profiles. */
+/* Returns true if the pod requests more than one kind of GPU: GPUs of several makers, shared GPUs, or several MIG
+   profiles. */
 static bool requests_several_kinds(const struct hr__kube_pod *pod) {
   return (pod->kinds & (pod->kinds - 1)) != 0;
 }
@@ -136,7 +142,7 @@ static struct hr_text text_of(const struct hr__kube *kube, uint32_t name) {
   return (struct hr_text){kube->names.text[name], kube->names.length[name]};
 }
 
-/* Returns false if there are more than HR_MAX_GPUS GPUs. */
+/* Sets the request of the job. Returns false if it exceeds HR_MAX_GPUS. */
 static bool fill_request(struct joined *joined, const struct hr__kube_object *object, struct hr_job_record *job) {
   const struct hr__kube *kube = joined->kube;
   const struct hr__kube_pod *pod = &object->pod;

@@ -2,54 +2,57 @@
 #ifndef HR_TRACES_FORMATS_KUBERNETES_H
 #define HR_TRACES_FORMATS_KUBERNETES_H
 
-/* Reading Kubernetes objects: kube_objects.c reads objects and pods' requests, kubernetes.c joins the objects that
-   belong together. */
+/* Reads Kubernetes objects. kube_objects.c reads the objects and the requests of pods. kubernetes.c combines objects
+   that belong to one job. Texts are stored as name numbers in the name table of struct hr__kube. */
 
 #include "base/names.h"
 #include "traces/json/json_stream.h"
 
-/* Request of one pod. */
+/* The request of one pod. */
 struct hr__kube_pod {
-  uint64_t gpus, shared, mig, cpu_milli, mem_mib; /* whole GPUs; replicas of shared GPUs; MIG instances */
-  uint32_t mig_profile, types;                    /* name numbers; HR_NONE: none */
-  uint32_t kinds;                                 /* requested kinds of GPUs, one bit each */
+  /* gpus: whole GPUs; shared: replicas of shared GPUs; mig: MIG instances */
+  uint64_t gpus, shared, mig, cpu_milli, mem_mib;
+  uint32_t mig_profile, types; /* name numbers; HR_NONE: not set */
+  uint32_t kinds;              /* the kinds of GPUs that the pod requests, one bit for each kind */
 };
 
 enum hr__kube_kind { HR__KUBE_JOB, HR__KUBE_WORKLOAD, HR__KUBE_POD };
 
+/* A Job, a Workload or a Pod. */
 struct hr__kube_object {
   uint64_t line;
   int64_t created_us, start_us, finish_us;                      /* INT64_MIN if unknown */
-  int64_t limit_us;                                             /* HR_UNKNOWN_US: none */
-  uint32_t name, namespace_, queue, uid, owner, priority_class; /* name numbers; HR_NONE: none */
-  uint32_t root;                                                /* the object that this one is part of, or itself */
+  int64_t limit_us;                                             /* HR_UNKNOWN_US: no limit */
+  uint32_t name, namespace_, queue, uid, owner, priority_class; /* name numbers; HR_NONE: not set */
+  uint32_t root; /* index of the object that this object is a part of; its own index if it is a root */
   struct hr__kube_pod pod;
-  uint64_t pods, evictions, past_s; /* concurrent pods; seconds that ran before the last eviction */
+  uint64_t pods, evictions, past_s; /* pods: concurrent pods; past_s: run time before the last eviction, in seconds */
   int32_t priority;
   bool has_priority, finished, mixed;
   uint8_t kind, outcome;
 };
 
-/* An event, or the value of a priority class. */
+/* An event, or a priority class with its value. */
 struct hr__kube_word {
-  uint32_t subject; /* uid of the object; name of the class */
+  uint32_t subject; /* name number: of an event, the uid of the object; of a priority class, its name */
   int64_t admitted_us;
   int32_t value;
   bool evicted, is_class;
 };
 
+/* The objects of a list. */
 struct hr__kube {
   struct hr__json_get get;
   struct hr__name_table names;
-  uint64_t replicas; /* per GPU that is shared under a resource name of its own */
+  uint64_t replicas; /* replicas of each GPU that is shared under the resource name nvidia.com/gpu.shared */
   struct hr__kube_object *objects;
   struct hr__kube_word *words;
   uint32_t n_objects, objects_capacity, n_words, words_capacity;
-  uint64_t n_items, n_other; /* objects; objects of other kinds */
+  uint64_t n_items, n_other; /* n_items: all objects; n_other: objects of kinds that are not used */
   bool no_memory;
 };
 
-/* Reads one item of the list. */
+/* Reads one object of the list. */
 enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_item *item);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads node lists into pools: nodes of the same model, GPUs, CPU and memory form one pool. */
+/* Reads lists of nodes. Nodes with the same GPU type, GPUs, CPUs and memory form one pool. */
 
 #include "base/array.h"
 #include "traces/csv/csv_rows.h"
@@ -20,20 +20,21 @@ static const struct hr__csv_column columns[] = {{"cpu_milli", NULL, HR__CPU_MILL
                                                 {"gpu", NULL, HR__GPUS, true, true, NODE(gpus), 0},
                                                 {"model", NULL, HR__TEXT, true, false, NODE(model), 0}};
 
-/* `pai_machine_spec.csv` of Alibaba's cluster-trace-gpu-v2020: CPUs and GiB, no header row, in the published order. */
+/* The columns of `pai_machine_spec.csv` of Alibaba's cluster-trace-gpu-v2020, in the published order. The file has
+   no header row. CPUs are numbers, memory is in GiB. */
 static const struct hr__csv_column pai_columns[] = {{"gpu_type", NULL, HR__TEXT, true, false, NODE(model), 0},
                                                     {"cap_cpu", NULL, HR__CPUS, true, true, NODE(cpu_milli), 0},
                                                     {"cap_mem", NULL, HR__GIB, true, true, NODE(memory_mib), 0},
                                                     {"cap_gpu", NULL, HR__GPUS, true, true, NODE(gpus), 0}};
 #undef NODE
 
-/* Kinds of nodes as unnamed pools, and the kind of each node. */
+/* The kinds of nodes, as pools without names, and the kind of each node. */
 struct kinds {
   struct hr__reader *reader;
   struct hr_pool_spec *pool;
   uint32_t n;
-  uint64_t n_without_gpu;
-  uint32_t *of_node; /* [n_nodes], in the order of the list */
+  uint64_t n_without_gpu; /* number of nodes without GPUs */
+  uint32_t *of_node;      /* [n_nodes] index of the kind of each node, in the order of the list */
   uint32_t n_nodes, capacity;
 };
 
@@ -93,7 +94,7 @@ static bool is_taken(const struct hr_cluster_spec *cluster, const char *name) {
   return false;
 }
 
-/* Named "V100M32-8gpu", with "-2", "-3", ... appended if the name is taken. */
+/* Adds a pool with a name such as "V100M32-8gpu". If the name is already used, "-2", "-3", ... is appended. */
 static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_spec *pool, struct hr_error *error) {
   size_t bytes = strlen(pool->gpu) + 40;
   char *name = malloc(bytes);
@@ -108,7 +109,7 @@ static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_s
   return status;
 }
 
-/* Nodes are numbered pool by pool; `order` keeps the order of the list. */
+/* Stores the order of the list in `order`, because nodes are numbered pool by pool. */
 static enum hr_status store_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
   uint32_t n_before = 0, first_pool = cluster->n_pools - kinds->n;
   for (uint32_t i = 0; i < first_pool; i++) n_before += cluster->pools[i].nodes;
@@ -137,7 +138,7 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
                                (struct hr__count_words){"node without GPUs is", "nodes without GPUs are", " left out"});
 }
 
-/* Five fields, the last one a number: PAI's list as published. */
+/* Returns true if the line is from the list of PAI without a header: five fields, of which the last is a number. */
 static bool is_bare_pai(struct hr_text line) {
   size_t n_commas = 0;
   for (size_t i = 0; i < line.length; i++) n_commas += line.at[i] == ',';

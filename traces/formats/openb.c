@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Pods of Alibaba's openb trace (cluster-trace-gpu-v2023). Run time is deletion - scheduled; pods that were never
- * scheduled in the recording run from creation to deletion. `qos` is not read.
+ * Pods of Alibaba's openb trace (cluster-trace-gpu-v2023). The run time is deletion - scheduled. If a pod was never
+ * scheduled, its run time is deletion - creation. `qos` is ignored.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -9,7 +9,7 @@
 
 struct pod {
   struct hr_text name, gpu_spec;
-  int64_t creation_us, deletion_us, scheduled_us; /* scheduled_us HR_UNKNOWN_US: never */
+  int64_t creation_us, deletion_us, scheduled_us; /* scheduled_us: HR_UNKNOWN_US if the pod was never scheduled */
   uint64_t memory_mib;
   uint32_t cpu_milli, num_gpu, gpu_milli;
   uint8_t outcome;
@@ -60,7 +60,7 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   return hr__reader_add(openb->reader, &job, line);
 }
 
-/* Times are not required if only the requests of pods are needed. */
+/* Selects the columns. If only the requests of pods are needed, times are not required. */
 static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without_times) {
   for (size_t i = 0; i < N_COLUMNS; i++) {
     chosen[i] = columns[i];

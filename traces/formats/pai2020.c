@@ -2,11 +2,11 @@
 /*
  * Alibaba PAI, cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in the Wild", NSDI'22).
  *
- * A row of `pai_task_table.csv` is a job: `inst_num` instances that each request `plan_gpu` hundredths of a GPU. Two
- * further tables, named by parameters of the format, complete it: `pai_job_table` has the submit time and the user of
- * each job, `pai_group_tag_table` the requested GPU type and the workload, by the job's `inst_id`. Without the job
- * table, tasks are submitted when they were launched. The tables have no header row, but one is accepted. If two rows
- * have the same fact, the first one counts.
+ * A row of `pai_task_table.csv` is a job: `inst_num` instances that each request `plan_gpu` hundredths of a GPU.
+ * Parameters of the format may name two further tables. `pai_job_table` has the submit time and the user of each job.
+ * `pai_group_tag_table` has the requested GPU type and the workload, by the `inst_id` of the job. Without the job
+ * table, the submit time of a task is its start time. The tables have no header row, but a header row is accepted. If
+ * several rows have the same information, the first row is used.
  */
 
 #include "base/array.h"
@@ -20,18 +20,18 @@
 
 struct pai_job {
   int64_t submit_us;       /* INT64_MIN: unknown */
-  uint32_t user, instance; /* numbers of the user and the instance; HR_NONE: unknown */
+  uint32_t user, instance; /* name numbers of the user and the instance; HR_NONE: unknown */
 };
 
 struct pai_jobs {
-  struct hr__name_table names; /* of jobs, same order as `at` */
+  struct hr__name_table names; /* names of jobs, in the order of `at` */
   struct hr__name_table users, instances;
-  struct hr__name_table words; /* GPU types and workloads */
+  struct hr__name_table words; /* names of GPU types and workloads */
   struct pai_job *at;          /* [names.count] */
   uint32_t capacity;
   struct hr__pai_tag {
-    uint32_t gpu_type, workload; /* indices into `words`; HR_NONE: unknown */
-  } * tags;                      /* [instances.count]; NULL: the table was not read */
+    uint32_t gpu_type, workload; /* name numbers in `words`; HR_NONE: unknown */
+  } * tags;                      /* [instances.count]; NULL: the table of tags was not read */
 };
 
 struct job_row {
@@ -57,7 +57,7 @@ static const struct hr__csv_column tag_columns[] = {{"inst_id", NULL, HR__TEXT, 
                                                     {"workload", NULL, HR__TEXT, true, false, TAG(workload), 0}};
 #undef TAG
 
-/* State while one of the tables is read. */
+/* State while one of the tables of jobs and tags is read. */
 struct pai_table {
   struct pai_jobs *jobs;
   struct hr__reader reader;
@@ -65,7 +65,7 @@ struct pai_table {
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* The number of a text; HR_NONE if it is empty. */
+/* Sets `*number` to the name number of a text; HR_NONE if the text is empty. */
 static enum hr_status intern(struct pai_table *table, struct hr__name_table *names, struct hr_text text,
                              uint32_t *number) {
   *number = text.length ? hr__names_intern(names, text.at, text.length) : HR_NONE;
@@ -110,7 +110,7 @@ static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* Reads the table at `path`; `names` lists its columns and ends with NULL. */
+/* Reads the table at `path`. `names` are the columns of the table, NULL-terminated. */
 static enum hr_status read_table(struct pai_table *table, const char *path, const char *const *names,
                                  struct hr__csv_schema *schema) {
   struct hr__reader *reader = &table->reader;
@@ -166,8 +166,8 @@ static enum hr_status read_tags(struct pai_table *table, const char *path) {
   return read_table(table, path, names, &schema);
 }
 
-/* Reads both tables; `tags_path` may be NULL. Errors are written to `reader`; bad rows are errors even if it is
-   lenient. Must be finished even if it fails. */
+/* Reads the table of jobs and, unless `tags_path` is NULL, the table of tags. Errors are written to `reader`. Bad
+   rows are errors even if the reader is lenient. The caller frees the jobs, also after an error. */
 static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
                                     struct pai_jobs *jobs) {
   *jobs = (struct pai_jobs){0};
@@ -180,7 +180,7 @@ static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char 
 
 /* ---- Lookup ------------------------------------------------------------------------------------------ */
 
-/* Returns NULL if no such job exists. */
+/* Returns the job with a name; NULL if it does not exist. */
 static const struct pai_job *find_pai_job(const struct pai_jobs *jobs, struct hr_text name) {
   uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
   return job == HR_NONE ? NULL : &jobs->at[job];
@@ -191,7 +191,7 @@ static struct hr_text text_of(const struct hr__name_table *names, uint32_t numbe
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
-/* User of a job; empty if unknown. */
+/* Returns the user of a job; an empty text if the user is unknown. */
 static struct hr_text pai_job_user(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->users, job->user);
 }
@@ -225,8 +225,8 @@ struct pai_row {
   struct hr_text job_name, task_name, status, gpu_type;
   int64_t start_us, end_us;
   uint64_t mem_mib;
-  uint32_t instances, cpu_percent,
-      gpu_percent; /* instances, and requests in thousandths of a percent (HR__CPUS, HR__GPU_PARTS) */
+  uint32_t instances;                /* number of instances */
+  uint32_t cpu_percent, gpu_percent; /* request of an instance, in thousandths of a percent of a CPU or a GPU */
 };
 
 #define ROW(member) offsetof(struct pai_row, member)
@@ -245,12 +245,13 @@ static const struct hr__csv_column columns[] = {
 
 struct pai {
   struct hr__reader *reader;
-  struct pai_jobs jobs; /* if the table was read */
+  struct pai_jobs jobs; /* empty unless have_jobs is set */
   bool have_jobs;
+  /* Numbers of tasks for notes. note_what_is_assumed() has the meaning of each. */
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 
-/* Returns NULL, or the fault of the status. */
+/* Parses the status of a task. Returns NULL, or the fault. */
 static const char *read_status(struct hr_text text, uint8_t *outcome) {
   static const struct {
     const char *word;
@@ -267,7 +268,7 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
-/* Adds what the job table has about a task. */
+/* Adds the submit time and the properties that the job table has for a task. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
   const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
   bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;
@@ -325,7 +326,8 @@ static bool has_header(const struct hr__reader *reader) {
   return hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), "job_name,");
 }
 
-/* Name of the table to which the first line belongs; NULL if it is the task table or unknown. */
+/* Returns the name of the table to which the first line of the file belongs. Returns NULL if it is the task table or
+   an unknown file. */
 static const char *other_table(const struct hr__reader *reader) {
   struct hr_text line = hr__first_line(hr__input_peek(reader->input));
   size_t n_commas = 0;
@@ -382,7 +384,7 @@ static enum hr_status note_what_is_assumed(const struct pai *pai) {
                                                         " a fraction above one GPU: the fraction is rounded up"});
 }
 
-/* Reads the tables that the parameters name. */
+/* Reads the tables that parameters of the format name. */
 static enum hr_status read_job_tables(struct pai *pai) {
   struct hr_text jobs = {NULL, 0}, tags = {NULL, 0};
   const struct hr__reader_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};

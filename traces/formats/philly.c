@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs of Microsoft's Philly cluster (msr-fiddle/philly-traces; Jeon et al., ATC'19) in two forms.
+ * Jobs of Microsoft's Philly cluster (msr-fiddle/philly-traces; Jeon et al., ATC'19), in two formats.
  *
- * "philly" is the CSV file that simulators share: unsorted rows with local dates and without ids; virtual clusters
- * are tenants. `gpu_time` equals duration x GPUs and is not read.
+ * "philly" is the CSV file that many simulators use. Its rows are not sorted and have no ids, and its dates are local.
+ * Virtual clusters become tenants. The column `gpu_time` equals duration x GPUs and is ignored.
  *
- * "philly-log" is `cluster_job_log`: a JSON list of jobs with their attempts. A job is replayed once, for the total
- * run time of its attempts; gaps between them do not count. A job that failed has its first failure where its first
- * attempt ended.
+ * "philly-log" is `cluster_job_log`, a JSON list of jobs with their attempts. A job is replayed once. Its run time is
+ * the total run time of its attempts, without the gaps between them. If a job failed, its first failure is at the end
+ * of its first attempt.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -48,14 +48,19 @@ const struct hr__format_reader hr__philly_reader = {.read = read_philly};
 
 struct philly_log {
   struct hr__json_get get;
+  /* Numbers of jobs and attempts for notes. note_all() has the meaning of each. */
   uint64_t n_retried, n_failed_attempts, n_attempts_without_times, n_early;
 };
 
 struct attempts {
-  int64_t first_start_us, first_us, total_us; /* run time of the first attempt, and of all attempts */
-  int64_t gpus_start_us, last_start_us; /* start of the attempt that determines the GPUs; start of the last attempt */
-  uint64_t n, n_timed, gpus, servers;   /* GPUs and servers of the first attempt that has some */
-  bool open;                            /* the last attempt has no end */
+  /* first_us: run time of the first attempt; total_us: run time of all attempts */
+  int64_t first_start_us, first_us, total_us;
+  /* gpus_start_us: start of the attempt from which `gpus` and `servers` were taken; last_start_us: start of the last
+     attempt */
+  int64_t gpus_start_us, last_start_us;
+  /* gpus, servers: of the first attempt that lists GPUs; n_timed: attempts with a start and an end */
+  uint64_t n, n_timed, gpus, servers;
+  bool open; /* the last attempt has no end */
 };
 
 static bool read_gpus(struct hr__json_get *get, const cJSON *attempt, int64_t start_us, struct attempts *attempts) {
@@ -117,8 +122,8 @@ static bool read_status(struct hr__json_get *get, const cJSON *job, uint8_t *out
   return !fault || hr__get_wrong(get, "status", hr__get_member(job, "status"), "not one of Pass, Killed, Failed");
 }
 
-/* Why the job cannot be replayed; NULL if it can. */
-static const char *why_left_out(const struct attempts *attempts) {
+/* Returns the reason why the job cannot be replayed; NULL if it can be replayed. */
+static const char *skip_reason(const struct attempts *attempts) {
   if (!attempts->n) return "the job has no attempt: it never ran";
   if (attempts->open) return "the last attempt has no end: the job was still running";
   if (!attempts->n_timed) return "no attempt of the job has both a start and an end";
@@ -153,7 +158,7 @@ static enum hr_status log_on_job(void *self, const struct hr__json_item *item) {
   if (ok && job.submit_us == INT64_MIN) ok = hr__get_wrong(get, "submitted_time", NULL, "missing");
   if (ok && attempts.gpus > HR_MAX_GPUS) ok = hr__get_wrong(get, "attempts", NULL, "a list of too many GPUs");
   if (!ok) return hr__reader_bad_row(reader, &get->fault);
-  const char *reason = why_left_out(&attempts);
+  const char *reason = skip_reason(&attempts);
   if (reason) return hr__reader_leave_out(reader, reason, item->line);
   job.gpus = (uint32_t)attempts.gpus;
   job.tasks = attempts.gpus % attempts.servers ? 1 : (uint32_t)attempts.servers;

@@ -2,15 +2,17 @@
 /*
  * Slurm accounting as printed by `sacct --parsable2` (sacct(1)): fields separated by `|`, named by a header.
  *
- * A row is a job, a component of one (123_4, 123+1), a step of one (123.batch), which is skipped, or, with
- * --duplicates, an earlier attempt of a job that was requeued. All attempts are one job, submitted with the first one
- * and run as the last one: replaying the evictions is up to the simulation. Jobs are therefore stored until the end
- * of the file, one per id, with shared texts.
+ * A row is one of four things: a job; a component of a job (123_4, 123+1); a step of a job (123.batch), which is
+ * skipped; or, with --duplicates, an earlier attempt of a job that was requeued. All attempts with one id are replayed
+ * as one job. Its submit time is that of the first attempt, its run time that of the last attempt. Evictions are not
+ * replayed, because they are results of a simulation. Attempts of a job may be anywhere in the file, so jobs are
+ * stored until the end of the file, with shared texts.
  *
- * GPUs come from AllocTRES, else from the request. Types come from the request, and from the allocation only if the
- * file has no request column. CPUs and memory are totals of the job and are divided among its nodes. A TRES list has
- * GPUs in total and by type (`gres/gpu=4,gres/gpu:a100=4`); if the total is missing, it is the sum of the types.
- * Formats of "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit" are those of sacct(1).
+ * GPUs come from AllocTRES if possible, otherwise from the request. GPU types come from the request. If the file has
+ * no request column, they come from the allocation. CPUs and memory are totals of the job, which are divided among its
+ * nodes. A TRES list has the total number of GPUs and the number of each type (`gres/gpu=4,gres/gpu:a100=4`). If the
+ * total is missing, it is the sum of the types. The formats of "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit" are
+ * those of sacct(1).
  */
 
 #include "base/array.h"
@@ -29,15 +31,16 @@ struct sacct_row {
   struct hr_text id, raw_id, state, user, account, partition, priority, restarts;
   struct hr_text alloc_tres, req_tres, alloc_gres, req_gres, req_mem, limit, limit_minutes;
   int64_t submit_us, eligible_us, start_us, end_us; /* INT64_MIN if unknown */
+  /* numbers of nodes, and CPUs in thousandths; 0: unknown */
   uint32_t alloc_nodes, nodes, alloc_cpu_milli, cpu_milli, req_cpu_milli;
 };
 
-/* The stored data of a job; texts are indices into `texts`. */
+/* The stored properties of a job. Texts are name numbers in `texts`. */
 struct sacct_job {
-  const char *left_out; /* why the job is not replayed; NULL if it is */
+  const char *left_out; /* reason why the job is not replayed; NULL: it is replayed */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
-  int64_t attempt_us, began_us; /* submit and start of the last attempt, the source of the data */
+  int64_t attempt_us, began_us; /* submit and start of the last attempt, whose properties are stored */
   uint32_t user, tenant, types, gpus, tasks, cpu_milli;
   int32_t priority;
   uint8_t outcome;
@@ -48,7 +51,8 @@ struct sacct_state {
   struct hr__name_table ids, texts;
   struct sacct_job *jobs; /* by id number */
   uint32_t n_jobs, capacity;
-  bool has_request_columns; /* the file has a request column besides the allocation */
+  bool has_request_columns; /* the file has a column with the requested resources */
+  /* Numbers of rows for notes. note_all() has the meaning of each. */
   uint64_t n_steps, n_attempts, n_restarts, n_components, n_eligible_later, n_partition_limits, n_uneven, n_mixed,
       n_per_node, n_priorities, n_early, n_shares;
 };
@@ -59,9 +63,9 @@ enum { TRES_TYPES_BYTES = 200 };
 enum mem_of { MEM_OF_JOB, MEM_OF_NODE, MEM_OF_CPU };
 
 struct tres {
-  uint64_t gpus, cpu_milli, mem_mib; /* of the whole job (GRES: per node); 0 if not given */
+  uint64_t gpus, cpu_milli, mem_mib; /* totals of the job, or of each node in GRES columns; 0: unknown */
   bool has_gpus, has_cpus, has_mem;
-  bool has_shares;              /* of GPUs: shards, or percents under MPS, which are ignored */
+  bool has_shares;              /* shares of GPUs (shards, or percentages under MPS) were requested; they are ignored */
   char types[TRES_TYPES_BYTES]; /* GPU types separated by `|`; "" if not given */
   bool mixed;                   /* more than one type */
 };
@@ -75,7 +79,8 @@ static bool whole(struct hr_text text, uint64_t max, uint64_t *value) {
   return hr__number_parse(text, &rule, value) == HR__NUMBER_FINE;
 }
 
-/* Parses ReqMem: "64G", per node "4Gn", per CPU "4Gc"; a number without unit is MiB. Returns false if it is invalid. */
+/* Parses ReqMem: "64G" per job, "4Gn" per node, "4Gc" per CPU. A number without a unit is in MiB. Returns false if
+   the text is invalid. */
 static bool parse_mem(struct hr_text text, uint64_t *mib, enum mem_of *of) {
   static const struct {
     char unit;
@@ -100,7 +105,8 @@ static bool parse_mem(struct hr_text text, uint64_t *mib, enum mem_of *of) {
   return true;
 }
 
-/* Parses the whole number before `end`, or all of the text if it does not contain `end`. */
+/* Parses the whole number before the character `end` and moves `rest` past `end`. If `rest` does not contain `end`,
+   all of `rest` is the number. */
 static bool parse_whole(struct hr_text *rest, char end, uint64_t *value) {
   const char *stop = memchr(rest->at, end, rest->length);
   struct hr_text digits = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
@@ -108,7 +114,7 @@ static bool parse_whole(struct hr_text *rest, char end, uint64_t *value) {
   return whole(digits, 100000000, value);
 }
 
-/* Parses "1-12:00:00", "12:00:00" or "30:00"; false for any other text. */
+/* Parses "1-12:00:00", "12:00:00" or "30:00" to microseconds. Returns false for any other text. */
 static bool parse_span(struct hr_text text, int64_t *us) {
   uint64_t days = 0, part[3] = {0};
   size_t n = 0;
@@ -127,7 +133,8 @@ static bool parse_span(struct hr_text text, int64_t *us) {
 
 /* ---- Resources -------------------------------------------------------------------------------------- */
 
-/* Returns true if the type is new and there is room for it. */
+/* Appends a GPU type to the list. Sets `mixed` if the list already has a type. Returns false if there is no room for
+   the type. */
 static bool add_type(struct tres *tres, struct hr_text type) {
   size_t used = strlen(tres->types);
   if (used + type.length + 2 > sizeof tres->types) return false;
@@ -140,7 +147,8 @@ static bool add_type(struct tres *tres, struct hr_text type) {
   return true;
 }
 
-/* Parses what follows "gpu": "=4", ":a100=4", ":4", ":a100:4", or nothing, meaning one. */
+/* Parses the text after "gpu": "=4", ":a100=4", ":4" or ":a100:4". An empty text means one GPU. Adds the GPUs of a
+   type to `*typed`. Returns NULL, or the fault. */
 static const char *parse_gpus(struct tres *tres, struct hr_text rest, uint64_t *typed) {
   const char *not_right = "not a list of resources with a count of GPUs, like gres/gpu:a100=4";
   const char *note = memchr(rest.at, '(', rest.length);
@@ -183,8 +191,9 @@ static const char *next_item(struct tres *tres, struct hr_text item, uint64_t *t
   return NULL;
 }
 
-/* Parses "cpu=32,mem=256G,node=1,gres/gpu=4,gres/gpu:a100=4", and GRES like "gpu:2" or "gpu:a100:2(IDX:0-1)".
-   Resources other than GPUs, CPUs and memory are ignored. Returns NULL, or the fault, to follow "is". */
+/* Parses "cpu=32,mem=256G,node=1,gres/gpu=4,gres/gpu:a100=4", or GRES such as "gpu:2" or "gpu:a100:2(IDX:0-1)".
+   Resources other than GPUs, CPUs and memory are ignored. Returns NULL if the text is valid. Otherwise returns the
+   fault, which completes a sentence after "is". */
 static const char *parse_tres(struct hr_text text, struct tres *tres) {
   *tres = (struct tres){0};
   uint64_t typed = 0;
@@ -214,7 +223,8 @@ static bool is_later(const struct sacct_job *job, const struct sacct_job *than) 
   return job->attempt_us != than->attempt_us ? job->attempt_us > than->attempt_us : job->began_us >= than->began_us;
 }
 
-/* Keeps the last attempt of an id, in any order in the file, with the submit time of the first attempt. */
+/* Stores an attempt of a job. If there are several attempts of one id, the last attempt is kept, with the submit
+   time of the first. Attempts may be in any order in the file. Returns false if out of memory. */
 static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, struct hr_text id) {
   uint32_t number = store_text(&sacct->ids, id);
   if (number == HR_NONE) return false;
@@ -235,7 +245,7 @@ static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, stru
   return true;
 }
 
-/* Stores the job with the row's texts. */
+/* Stores the job and the texts of its row. */
 static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
                                 const char *types) {
   struct hr_text id = row->id.length ? row->id : row->raw_id,
@@ -277,7 +287,7 @@ static const struct hr__csv_column columns[] = {
     {"ReqMem", NULL, HR__TEXT, false, false, ROW(req_mem), 0}};
 #undef ROW
 
-/* Columns that are ignored without a note, as sacct can print many that a replay does not need. */
+/* Columns that are ignored without a note. sacct can print many columns that a replay does not need. */
 static const char *const ignored[] = {"Admin",      "AdminComment", "AllocTRESRaw",    "AssocID",
                                       "AveCPU",     "AveRSS",       "AveVMSize",       "BlockID",
                                       "Cluster",    "Comment",      "Constraints",     "ConsumedEnergy",
@@ -302,7 +312,8 @@ struct request {
   struct hr_job_record job; /* GPUs, tasks, CPUs and memory */
 };
 
-/* Reads a resource column if it has a value and `tres` has no GPUs yet; false if it is invalid. */
+/* Parses the resource column `column` if it has a value and `tres` has no GPUs yet. Returns false and sets the fault
+   if the value is invalid. */
 static bool read_tres(struct tres *tres, struct hr_text text, const char *column, struct hr__row_fault *fault) {
   if (!text.length || tres->has_gpus || is_word(text, "(null)") || is_word(text, "Unknown")) return true;
   struct tres before = *tres;
@@ -334,7 +345,8 @@ static uint64_t at_most(uint64_t value, uint64_t max) {
   return value < max ? value : max;
 }
 
-/* Totals of GPUs, CPUs and memory of all nodes; GRES are per node. */
+/* Computes the totals of GPUs, CPUs and memory over all nodes. If `by_node` is set, the number of GPUs is from GRES
+   columns, which count GPUs per node. Returns false if there are more than HR_MAX_GPUS GPUs. */
 static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struct request *request, bool by_node) {
   const struct tres *gpus = request->allocated.has_gpus ? &request->allocated : &request->requested;
   const struct tres *rest = request->allocated.has_cpus ? &request->allocated : &request->requested;
@@ -398,8 +410,8 @@ static bool read_limit(struct sacct_state *sacct, const struct sacct_row *row, i
   return true;
 }
 
-/* Why a valid job is not replayed; NULL if it is. */
-static const char *why_left_out(const struct sacct_row *row, const struct hr__slurm_state *state) {
+/* Returns the reason why a valid job is not replayed; NULL if it is replayed. */
+static const char *skip_reason(const struct sacct_row *row, const struct hr__slurm_state *state) {
   bool started = row->start_us != INT64_MIN;
   if (state->stage == HR__STAGE_WAITING) return "the job had not started";
   if (state->stage == HR__STAGE_RUNNING) return "the job was still running";
@@ -417,7 +429,7 @@ static bool read_times(struct sacct_state *sacct, const struct sacct_row *row, s
   *fault = (struct hr__row_fault){.line = fault->line, .column = "Submit", .fault = "unknown"};
   if (row->submit_us == INT64_MIN) return false;
   job->outcome = state.outcome;
-  job->left_out = why_left_out(row, &state);
+  job->left_out = skip_reason(row, &state);
   job->submit_us = job->attempt_us = row->submit_us;
   job->began_us = row->start_us;
   if (job->left_out) return true;
@@ -434,7 +446,7 @@ static bool read_times(struct sacct_state *sacct, const struct sacct_row *row, s
 
 /* ---- Rows to jobs ------------------------------------------------------------------------------------ */
 
-/* An informative number; an invalid one is ignored rather than a reason to skip the job. */
+/* Parses a priority or a number of restarts. An invalid number is no reason to skip the job, so it is treated as 0. */
 static uint64_t number_of(struct hr_text text) {
   const struct hr__number_rule rule = {1, INT64_MAX, true};
   uint64_t value = 0;

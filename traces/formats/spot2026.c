@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Jobs of Alibaba's cluster-trace-v2026-spot-gpu, `job_info_df.csv` (alibaba/clusterdata; Duan et al., "GFS",
- * ASPLOS'26): high-priority jobs, and spot jobs that use the remaining capacity. `gpu_request` and `cpu_request` are
- * per worker: a job of 16 workers with one GPU each has 16.
+ * ASPLOS'26). Jobs have high priority, or are spot jobs, which use the remaining capacity. `gpu_request` and
+ * `cpu_request` are per worker, so a job of 16 workers that each request one GPU requests 16 GPUs.
  */
 
 #include "traces/csv/csv_rows.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The Standard Workload Format (D. Feitelson, Parallel Workloads Archive): one job per line, 18 numbers separated by
- * spaces, -1 if unknown, comments after `;`. Processors become GPUs, the requested time the limit, the group the
- * tenant.
+ * The Standard Workload Format (D. Feitelson, Parallel Workloads Archive). A line is a job: 18 numbers separated by
+ * spaces, -1 if unknown. Comments begin with `;`. Processors become GPUs, the requested time becomes the limit, and
+ * the group becomes the tenant.
  */
 
 #include "traces/core/numbers.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fields that are read: number in the line, from 0, and name in messages. */
+/* The fields that are read: index in the line, from 0, and name in messages. */
 #define SWF_FIELD_TABLE(X)                                                                                             \
   X(JOB, 0, "1 (job number)")                                                                                          \
   X(SUBMIT, 1, "2 (submit time)")                                                                                      \
@@ -39,10 +39,10 @@ static const char *const field_names[N_FIELDS] = {
 
 struct swf {
   struct hr__reader *reader;
-  uint64_t n_over_limit;
-  uint64_t n_other_request; /* jobs that got a different number of processors than they requested */
-  int64_t requested;        /* requested processors of the last job */
-  int64_t start_s;          /* from the header's UnixStartTime */
+  uint64_t n_over_limit;    /* number of jobs that ran longer than their limit */
+  uint64_t n_other_request; /* number of jobs whose allocated processors differ from their request */
+  int64_t requested;        /* processors that the last job requested */
+  int64_t start_s;          /* time of second 0, from UnixStartTime in the header */
   bool has_start, bad_start, is_utc, has_jobs;
   struct hr_text field[N_FIELDS];
 };
@@ -51,7 +51,7 @@ static bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Splits a line; fields beyond the eighteenth are ignored. Returns the number of fields, at most 18. */
+/* Splits a line into at most 18 fields. Further fields are ignored. Returns the number of fields. */
 static size_t split(struct hr_text line, struct hr_text field[N_FIELDS]) {
   size_t n = 0;
   const char *at = line.at, *end = line.at + line.length;
@@ -65,7 +65,7 @@ static size_t split(struct hr_text line, struct hr_text field[N_FIELDS]) {
   return n;
 }
 
-/* Parses a number; negative numbers mean unknown and give -1. */
+/* Parses a number. All negative numbers mean "unknown" and become -1. Returns NULL, or the fault. */
 static const char *read_number(struct hr_text text, const struct hr__number_rule *rule, int64_t *value) {
   uint64_t magnitude = 0;
   *value = -1;
@@ -101,12 +101,12 @@ static uint8_t outcome_of(int64_t status) {
   }
 }
 
-/* Text of a field with a known number, else empty. */
+/* Returns the text of a field if its number is known; otherwise an empty text. */
 static struct hr_text known_text(struct hr_text text) {
   return text.at[0] == '-' ? (struct hr_text){NULL, 0} : text;
 }
 
-/* Returns NULL, or the fault of the field `*bad`. */
+/* Reads a job from the fields of a line. Returns NULL, or the fault; `*bad` is then the index of the faulty field. */
 static const char *read_job(struct swf *swf, struct hr_job_record *job, int *bad) {
   static const struct hr__number_rule seconds = {(uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
   static const struct hr__number_rule count = {1, HR_MAX_GPUS, true};
@@ -143,7 +143,7 @@ static const char *read_job(struct swf *swf, struct hr_job_record *job, int *bad
   return NULL;
 }
 
-/* The value after `name` in a comment; empty if the comment does not begin with it. */
+/* Returns the value after `name` in a comment; an empty text if the comment does not begin with `name`. */
 static struct hr_text header_value(struct hr_text line, const char *name) {
   const char *at = line.at, *end = line.at + line.length;
   while (at < end && (*at == ';' || is_space(*at))) at++;
@@ -164,7 +164,8 @@ static void read_comment(struct swf *swf, struct hr_text line) {
   if (zone.length) swf->is_utc = zone.length == 3 && memcmp(zone.at, "UTC", 3) == 0;
 }
 
-/* Times are dates if the header gives the time of second 0 and the days of the log are in UTC. */
+/* Converts the times of a job to dates. Requires that the header has the date of second 0 and that the log is in
+   UTC. */
 static void set_dates(const struct swf *swf, struct hr_job_record *job) {
   if (!swf->has_start || !swf->is_utc) return;
   const int64_t start_us = swf->start_s * HR_SECOND_US;

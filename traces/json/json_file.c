@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads a JSON file into a tree, and finds everything that can be wrong before its contents are interpreted: it
-   cannot be opened, is not a file, is too large, is not UTF-8, is empty, is not JSON, or has a duplicate key.
-   Duplicate keys are found by sorting the keys of each object, since cJSON keeps both and returns the first. */
+/* Reads a JSON file into a tree. All faults of the file are found before its contents are interpreted: the file
+   cannot be opened, is not a regular file or a pipe, is too large, is not UTF-8, is empty, is not JSON, or has a
+   duplicate key. Duplicate keys are found by sorting the keys of each object, because cJSON accepts duplicates and
+   returns the first one. */
 
 #include "traces/json/json_file.h"
 
@@ -26,7 +27,8 @@ static enum hr_status open_file(const char *path, FILE **stream, struct hr_error
   return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
 }
 
-/* Reads the whole stream, NUL-terminated. Memory grows with the bytes read. */
+/* Reads the whole stream and terminates the text with NUL. Memory grows with the bytes that were read, so the size
+   need not be known. The caller frees `*text`. */
 static enum hr_status read_stream(FILE *stream, const char *path, char **text, size_t *length, struct hr_error *error) {
   size_t capacity = 4096, used = 0;
   char *bytes = malloc(capacity);
@@ -47,7 +49,8 @@ static enum hr_status read_stream(FILE *stream, const char *path, char **text, s
   return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB, the limit for JSON files", path, LARGEST_MIB);
 }
 
-/* Bytes of the UTF-8 character at `at`; 0 if it is invalid (RFC 3629: shortest form, no surrogates). */
+/* Returns the number of bytes of the UTF-8 character at `at`; 0 if it is invalid. RFC 3629 allows only the shortest
+   form, and no surrogates. */
 static size_t character_bytes(const unsigned char *at) {
   if (at[0] == 0) return 0;
   if (at[0] < 0x80) return 1;
@@ -60,7 +63,7 @@ static size_t character_bytes(const unsigned char *at) {
   return overlong || beyond ? 0 : bytes;
 }
 
-/* Whether the text begins like a gzip or zstd file. */
+/* Returns true if the text begins with the magic bytes of gzip or zstd. */
 static bool is_compressed(const char *text) {
   return strncmp(text, "\x1f\x8b", 2) == 0 || strncmp(text, "\x28\xb5\x2f\xfd", 4) == 0;
 }
@@ -72,7 +75,7 @@ static enum hr_status check_file(const char *path, const char *text, size_t leng
   return HR_OK;
 }
 
-/* Position in the file of an offset in a text that begins at `start`. */
+/* Returns the position in the file of byte `offset` of a text that begins at `start`. */
 static struct hr__json_position position_in_file(const char *text, size_t offset, struct hr__json_position start) {
   struct hr__json_position position = hr__json_position(text, offset);
   if (position.line == 1) position.column += start.column - 1;
@@ -194,7 +197,8 @@ static bool list_members(struct search *search, const cJSON *object, uint32_t *c
   return true;
 }
 
-/* The first member of the object with the key of an earlier member. */
+/* Searches an object for the first member whose key equals that of an earlier member. Returns false if out of
+   memory. */
 static bool search_object(struct search *search, const cJSON *object) {
   struct hr__json_repeat *repeat = search->repeat;
   uint32_t count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A recursive-descent scanner for the grammar of RFC 8259 with bounded depth. It builds nothing. Finding a value is
-   the same scan, stopped early. */
+/* A recursive-descent scanner for the grammar of RFC 8259 with bounded depth. It checks the text and builds no tree.
+   To find the position of a value, the scanner stops at that value. */
 
 #include "traces/json/json_scan.h"
 
@@ -31,7 +31,7 @@ static bool is_digit(char c) {
 
 /* ---- Strings ----------------------------------------------------------------------------------------- */
 
-/* Value of four hexadecimal digits; -1 if they are not. */
+/* Returns the value of four hexadecimal digits; -1 if some character is not a hexadecimal digit. */
 static int hex4(const char *at) {
   static const char digits[] = "0123456789abcdef";
   int value = 0;
@@ -150,7 +150,8 @@ static bool scan_key(struct scan *scan) {
   return true;
 }
 
-/* After a member: `*more` is set if another one follows. */
+/* Called after a child of a list or object. Reads a comma, which sets `*more`, or the closing bracket. Returns false
+   for any other character. */
 static bool scan_comma(struct scan *scan, char closing, bool *more) {
   skip_space(scan);
   *more = *scan->at == ',';
@@ -200,7 +201,8 @@ bool hr__json_check(const char *text, struct hr__json_flaw *flaw) {
 
 /* ---- Positions --------------------------------------------------------------------------------------- */
 
-/* Enters the `ordinal`th child of a list or an object; `*key` is the beginning of the child, or of its key. */
+/* Moves to child number `ordinal` of a list or an object. `*key` becomes the beginning of the child, or of its key
+   in an object. Returns false if there are fewer children. */
 static bool enter(struct scan *scan, uint32_t ordinal, const char **key) {
   if (*scan->at != '{' && *scan->at != '[') return false;
   char closing = *scan->at++ == '{' ? '}' : ']';
@@ -230,7 +232,7 @@ struct hr__json_position hr__json_position(const char *text, size_t offset) {
     if (text[i] == '\n') {
       position.line++;
       position.column = 1;
-    } else if (((unsigned char)text[i] & 0xc0) != 0x80) { /* continuation byte of a character */
+    } else if (((unsigned char)text[i] & 0xc0) != 0x80) { /* continuation bytes of UTF-8 are not counted */
       position.column++;
     }
   }

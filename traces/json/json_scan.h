@@ -3,26 +3,28 @@
 #define HR_TRACES_JSON_JSON_SCAN_H
 
 /*
- * Checks JSON text and finds positions in it, for messages. cJSON, which builds the trees, keeps no positions and
- * accepts some malformed text. Text is NUL-terminated UTF-8 without other NUL characters.
+ * Checks JSON text and finds positions in it, for messages. cJSON builds the trees, but it stores no positions and
+ * accepts some malformed text. The text must be NUL-terminated UTF-8 without other NUL characters.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Maximum nesting of lists and objects. */
+/* Maximum nesting depth of lists and objects. */
 enum { HR__JSON_DEPTH = 64 };
 
+/* The first error in a text. */
 struct hr__json_flaw {
-  size_t offset;
-  const char *text; /* the fault and the expected input */
+  size_t offset;    /* offset of the error in the text, in bytes */
+  const char *text; /* a description of the error and of the expected input */
 };
-/* Whether `text` is exactly one JSON value; otherwise `flaw` describes the first error. */
+/* Returns true if `text` is exactly one JSON value. Otherwise `flaw` describes the first error. */
 bool hr__json_check(const char *text, struct hr__json_flaw *flaw);
 
-/* Offset of a value in well-formed text: the `ordinals[0]`th child of the outermost value, the `ordinals[1]`th child
-   of that, and so on. With `at_key`, the offset of its key instead. SIZE_MAX if no such value exists. */
+/* Returns the offset of a value in valid JSON text. `ordinals` is the path to the value: child number ordinals[0] of
+   the outermost value, child number ordinals[1] of that child, and so on. If `at_key` is set, returns the offset of
+   the key of the value. Returns SIZE_MAX if the value does not exist. */
 size_t hr__json_find(const char *text, const uint32_t *ordinals, size_t depth, bool at_key);
 
 /* Line and column of an offset, both from 1. Columns count characters. */

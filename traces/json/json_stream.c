@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Splits the outermost list or object character by character. Items are cut out by counting brackets outside of
- * strings, and then checked and parsed like files of their own, at their position in the file. The getters read
- * members of an item.
+ * Reads a JSON file of any size item by item. An item is a child of the outermost list, or of a list or object that is
+ * a member of the outermost object.
+ *
+ * The text of an item is found by counting brackets outside of strings. This text is then checked and parsed like a
+ * file of its own, with its position in the file. The getters read members of an item.
  */
 
 #include "traces/json/json_stream.h"
@@ -23,10 +25,10 @@ struct stream {
   const struct hr__json_schema *schema;
   const char *at, *end;           /* rest of the current chunk */
   bool ended;                     /* end of the file reached */
-  struct hr__json_position place; /* of `at` */
+  struct hr__json_position place; /* position of `at` */
   char *text;                     /* text of the current value */
   size_t length, capacity;
-  struct hr__json_position begin; /* position of its beginning */
+  struct hr__json_position begin; /* position of the beginning of the text */
   bool seen[MAX_STREAMED];
 };
 
@@ -51,7 +53,7 @@ static enum hr_status refill(struct stream *stream) {
   return status;
 }
 
-/* The next character; '\0' at the end of the file. */
+/* Sets `*c` to the next character, without reading it; '\0' at the end of the file. */
 static enum hr_status peek(struct stream *stream, char *c) {
   enum hr_status status = refill(stream);
   *c = status == HR_OK && !stream->ended ? *stream->at : '\0';
@@ -62,7 +64,7 @@ static void advance(struct stream *stream) {
   if (*stream->at == '\n') {
     stream->place.line++;
     stream->place.column = 1;
-  } else if (((unsigned char)*stream->at & 0xc0) != 0x80) { /* continuation byte of a character */
+  } else if (((unsigned char)*stream->at & 0xc0) != 0x80) { /* continuation bytes of UTF-8 are not counted */
     stream->place.column++;
   }
   stream->at++;
@@ -90,12 +92,14 @@ static enum hr_status append_char(struct stream *stream, char c) {
   return HR_OK;
 }
 
+/* State of searching the end of a value: number of open brackets, and position in a string. */
 struct cut {
   size_t depth;
   bool in_text, escaped;
 };
 
-/* Whether the value ends with this character (`*with_it` set) or before it. */
+/* Returns true if the value ends at character `c`. If `*with_it` is set, the character is a part of the value;
+   otherwise the value ends before the character. */
 static bool ends(struct cut *cut, char c, bool first, bool *with_it) {
   *with_it = true;
   if (cut->in_text) {
@@ -117,7 +121,7 @@ static bool ends(struct cut *cut, char c, bool first, bool *with_it) {
   return cut->depth == 0 && !first && (c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ':');
 }
 
-/* Cuts out the next value; the scanner checks it later. */
+/* Copies the text of the next value to stream->text. The scanner checks the text later. */
 static enum hr_status cut_value(struct stream *stream) {
   struct cut cut = {0};
   char c;
@@ -159,7 +163,7 @@ static enum hr_status parse_item(struct stream *stream, struct hr__json_item *it
 
 /* ---- The outermost value ---------------------------------------------------------------------------- */
 
-/* Reads `"key" :`. */
+/* Reads the key of a member and the colon after the key. */
 static enum hr_status read_key(struct stream *stream, char key[MAX_KEY + 1]) {
   char c;
   enum hr_status status = skip_space(stream, &c);
@@ -180,7 +184,7 @@ static enum hr_status read_key(struct stream *stream, char key[MAX_KEY + 1]) {
   return skip_space(stream, &c);
 }
 
-/* After a child of a list or an object: `*more` is set if another one follows. */
+/* Called after a child of a list or object. Reads a comma, which sets `*more`, or the closing bracket. */
 static enum hr_status read_comma(struct stream *stream, char closing, bool *more) {
   char c;
   enum hr_status status = skip_space(stream, &c);
@@ -193,7 +197,7 @@ static enum hr_status read_comma(struct stream *stream, char closing, bool *more
 
 typedef enum hr_status read_child(struct stream *stream, const char *member, const char *key, uint32_t index);
 
-/* Reads the children of a list or an object; the position is at its opening bracket. */
+/* Calls `child` for each child of a list or an object. The current position must be at the opening bracket. */
 static enum hr_status read_children(struct stream *stream, const char *member, read_child *child) {
   char opening, c, key[MAX_KEY + 1];
   enum hr_status status = peek(stream, &opening);
@@ -216,7 +220,7 @@ static enum hr_status read_item(struct stream *stream, const char *member, const
   return parse_item(stream, &item);
 }
 
-/* Members that are not needed must be valid JSON, too. */
+/* Skips a member that is not needed. It must be valid JSON, too. */
 static enum hr_status skip_value(struct stream *stream) {
   cJSON *tree = NULL;
   enum hr_status status = cut_value(stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Writes a trace as a packed file that can be mapped into memory. All sections are described and their checksums
- * computed first, so that the section table can be at the beginning of the file; then everything is written
+ * Writes a trace as a packed file, which can be mapped into memory. First, all sections are described and their
+ * checksums are computed, because the section table is at the beginning of the file. Then the file is written
  * sequentially.
  */
 
@@ -21,8 +21,8 @@ struct packing {
     struct hr__packed_header header;
     struct hr__packed_section sections[HR_PACKED_MAX_SECTIONS];
   } head;
-  const void *at[HR_PACKED_MAX_SECTIONS]; /* data of the sections */
-  void *built[HR_PACKED_MAX_SECTIONS];    /* data that was built for packing and is not part of the trace */
+  const void *at[HR_PACKED_MAX_SECTIONS]; /* data of each section */
+  void *built[HR_PACKED_MAX_SECTIONS];    /* data that was allocated for packing; NULL: the data belongs to the trace */
   uint32_t n_made;
   struct hr_notes notes;
 };
@@ -75,7 +75,8 @@ static bool add_skipped(struct packing *packing) {
   return ok;
 }
 
-/* The trace's notes and its source. Packing a packed trace again gives the same file. */
+/* Adds the notes and the source of the trace. If the trace was read from a packed file, both are unchanged, so
+   packing it again gives the same file. */
 static bool add_notes(struct packing *packing) {
   const struct hr_trace *trace = packing->trace;
   for (size_t i = 0; i < trace->notes.count; i++)

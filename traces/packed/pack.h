@@ -3,17 +3,18 @@
 #define HR_TRACES_PACKED_PACK_H
 
 /*
- * Layout of packed traces (docs/reference/formats.md): a header, a section table, and the sections, with
- * little-endian integers. The name of a section says what it contains: a column, or a set of texts that each end with
- * NUL. Each section begins at the next multiple of HR__PACKED_ALIGNMENT; the padding is zeros, so every byte of the
- * file is determined.
+ * Layout of packed traces (docs/reference/formats.md): a header, a section table, and the sections. Integers are
+ * little-endian. The name of a section identifies its content: a column, or a list of texts that each end with NUL.
+ * Each section begins at the next multiple of HR__PACKED_ALIGNMENT. The bytes between sections are zeros, so equal
+ * traces give equal files.
  */
 
 #include "headroom/trace_files.h"
 
 #include <string.h>
 
-#define HR__PACKED_MAGIC "\x89HRT\r\n\x1A\n" /* changed by tools that convert line ends or strip the eighth bit */
+/* Programs that convert line ends or strip the eighth bit change these bytes, so such damage is detected. */
+#define HR__PACKED_MAGIC "\x89HRT\r\n\x1A\n"
 
 enum {
   HR__PACKED_MAGIC_BYTES = 8,
@@ -23,32 +24,37 @@ enum {
   HR__PACKED_IDS_TOLD = 2
 };
 
+/* The beginning of a packed file. The section table follows it. */
 struct hr__packed_header {
   char magic[HR__PACKED_MAGIC_BYTES];
   uint32_t version, n_sections;
   uint64_t file_bytes, n_jobs;
   int64_t origin_us;
-  uint64_t flags;    /* HR__PACKED_DATED, HR__PACKED_IDS_TOLD */
+  uint64_t flags;    /* bits HR__PACKED_DATED and HR__PACKED_IDS_TOLD */
   uint64_t unused;   /* must be 0 */
-  uint64_t checksum; /* of the header up to here and of the section table */
+  uint64_t checksum; /* checksum of the header before this member and of the section table */
 };
 
+/* An entry of the section table. `offset` counts bytes from the beginning of the file. */
 struct hr__packed_section {
   char name[HR_PACKED_NAME_BYTES]; /* padded with NUL */
-  uint64_t entries, offset, bytes; /* `bytes` excludes the padding */
-  uint64_t checksum;               /* of the section's bytes */
+  uint64_t entries, offset, bytes; /* `bytes` does not include the padding */
+  uint64_t checksum;               /* checksum of the bytes of the section */
 };
 
-/* Skipped rows of one reason: entry of section "skipped" for each text of section "skipped_reasons". */
+/* Number of skipped rows for one reason. Section "skipped" has one such entry for each text of section
+   "skipped_reasons". */
 struct hr__packed_skipped {
   uint64_t count, first_line;
 };
 
+/* Returns the next multiple of HR__PACKED_ALIGNMENT at or above `offset`. */
 static inline uint64_t hr__packed_align(uint64_t offset) {
   return (offset + HR__PACKED_ALIGNMENT - 1) / HR__PACKED_ALIGNMENT * HR__PACKED_ALIGNMENT;
 }
 
-/* Packed files are memory images, so big-endian machines can neither write nor read them. */
+/* Returns true on little-endian machines. Packed files are memory images, so big-endian machines can neither write
+   them nor read them. */
 static inline bool hr__is_little_endian(void) {
   const union {
     uint16_t word;
@@ -57,7 +63,8 @@ static inline bool hr__is_little_endian(void) {
   return one.byte[0] == 1;
 }
 
-/* The section of a column has the name of its member in struct hr_trace, without a trailing underscore. */
+/* Writes the name of the section of a column: the name of its member in struct hr_trace, without a trailing
+   underscore. */
 static inline void hr__packed_column_name(char name[HR_PACKED_NAME_BYTES], const char *member) {
   size_t length = strlen(member);
   if (member[length - 1] == '_') length--;
@@ -65,8 +72,9 @@ static inline void hr__packed_column_name(char name[HR_PACKED_NAME_BYTES], const
   memcpy(name, member, length < HR_PACKED_NAME_BYTES ? length : HR_PACKED_NAME_BYTES - 1);
 }
 
-/* Maps and checks a packed trace; `streamed` as in struct hr_trace_options. A file that is not a plain file with the
-   magic number of packed traces, or cannot be opened, is not an error: `*trace` is NULL. */
+/* Maps a packed trace and checks it. `streamed` has the same meaning as in struct hr_trace_options. If the file
+   cannot be opened, is not a plain file or does not begin with HR__PACKED_MAGIC, returns HR_OK and sets `*trace` to
+   NULL. */
 enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error);
 
 #endif

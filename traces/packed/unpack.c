@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Maps a packed trace and checks all of it once.
+ * Maps a packed trace into memory and checks all of it once.
  *
- * The section table must cover the file without gaps, each section must match its checksum, and each column must
- * contain valid values. Checksums detect damage; the other checks reject files made to do harm. Columns are checked
- * block by block, right after the block was summed, while it is in the cache.
+ * Three checks are made. The section table must cover the file without gaps. Each section must match its checksum,
+ * which detects accidental damage. Each column must contain valid values, which also rejects malicious files. A column
+ * is checked block by block: the values of a block are checked immediately after its checksum, while the block is in
+ * the cache.
  *
- * Values are checked column by column with one range per column that may wrap around ("HR_NONE or below 7" is the
- * range of eight values that begins at HR_NONE): one subtraction and one comparison per value, which the compiler
- * vectorizes. This checks millions of jobs in milliseconds and accepts exactly what hr_job_record_fault() accepts.
+ * Each column has one range of valid values, in modular arithmetic. For example, "HR_NONE or below 7" is the range of
+ * eight values that begins at HR_NONE and wraps around to 0. A value therefore needs one subtraction and one
+ * comparison, and the compiler vectorizes the loop. Millions of jobs are checked in milliseconds. A job is accepted if
+ * and only if hr_job_record_fault() accepts it.
  */
 
 #include "traces/core/builder.h"
@@ -31,7 +33,7 @@ struct unpacking {
   const struct hr__packed_header *header;
   const struct hr__packed_section *sections;
   bool taken[HR_PACKED_MAX_SECTIONS]; /* sections that were recognized */
-  XXH3_state_t *summing;
+  XXH3_state_t *summing;              /* state of the checksum of the current section */
   bool streamed;
   struct hr_error *error;
 };
@@ -54,7 +56,7 @@ static enum hr_status refuse_section(const struct unpacking *unpacking, const st
   return refuse(unpacking, text);
 }
 
-/* The section with that name, marked as recognized; NULL if none exists. */
+/* Returns the section of a column and marks it as recognized; NULL if the section does not exist. */
 static const struct hr__packed_section *find_section(struct unpacking *unpacking, const char *member) {
   char name[HR_PACKED_NAME_BYTES];
   hr__packed_column_name(name, member);
@@ -66,7 +68,7 @@ static const struct hr__packed_section *find_section(struct unpacking *unpacking
   return NULL;
 }
 
-/* For streamed traces: releases the memory of pages of the file; they are read again on the next access. */
+/* Releases the memory of pages of the file, if the trace is streamed. The next access reads the pages again. */
 static void drop_pages(const struct unpacking *unpacking, const char *at, size_t bytes) {
   if (!unpacking->streamed) return;
   size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
@@ -89,7 +91,8 @@ static enum hr_status check_sum(const struct unpacking *unpacking, const struct 
 
 enum { TEXTS_BLOCK_BYTES = 1 << 18, MAX_NOTES = 4096 };
 
-/* Checks that texts follow each other and the last one ends with the section. */
+/* Checks that the section has the stated number of texts, none of them empty, and that the last text ends at the end
+   of the section. */
 static enum hr_status check_texts(const struct unpacking *unpacking, const struct hr__packed_section *section) {
   enum hr_status status = check_sum(unpacking, section);
   if (status != HR_OK) return status;
@@ -120,8 +123,7 @@ static enum hr_status read_name_table(struct unpacking *unpacking, const char *m
   return HR_OK;
 }
 
-/* Reads the text sections: name tables, and ids. Ids stay in the file; only an array of pointers is built, and not
-   for streamed traces. */
+/* Reads the name tables from their text sections. */
 static enum hr_status read_names(struct unpacking *unpacking) {
   struct hr__owned_trace *owned = unpacking->owned;
   enum hr_status status = HR_OK;
@@ -203,18 +205,18 @@ static enum hr_status read_skipped(struct unpacking *unpacking) {
 /* ---- Columns one by one ------------------------------------------------------------------------------ */
 
 struct value_range {
-  uint64_t first, span; /* modulo 2^(8 x width); the last valid value is first + span */
+  uint64_t first, span; /* in arithmetic modulo 2^(8 x width): the valid values are first .. first + span */
 };
 
-/* Times count from the first submit, which may be as early as the earliest valid time while others are as late as the
-   latest. */
+/* Maximum time relative to the first submit: the first submit may be at -HR_MAX_INPUT_US, and another time at
+   HR_MAX_INPUT_US. */
 #define TIME_SPAN ((uint64_t)(2 * HR_MAX_INPUT_US))
 #define DURATION_SPAN ((uint64_t)HR_MAX_INPUT_US)
 #define UNKNOWN ((uint64_t)HR_UNKNOWN_US)
 #define ANY                                                                                                            \
   { 0, UINT64_MAX }
 
-/* The span of name columns is the number of names, which is not known here. */
+/* Ranges of columns with fixed ranges. The ranges of name columns depend on the trace, see range_of(). */
 static const struct value_range ranges[HR__N_COLUMNS] = {
     [HR__COLUMN_SUBMIT] = {0, TIME_SPAN},
     [HR__COLUMN_WORK] = {0, DURATION_SPAN},
@@ -261,7 +263,7 @@ static struct value_range range_of(const struct hr_trace *trace, enum hr__column
   }
 }
 
-/* Branch-free, so that the compiler vectorizes it. */
+/* The loop has no branches, so that the compiler vectorizes it. */
 #define DEFINE_ALL_WITHIN(name, type)                                                                                  \
   static bool name(const type *value, uint32_t count, struct value_range range) {                                      \
     const type first = (type)range.first, span = (type)range.span;                                                     \
@@ -281,7 +283,7 @@ static const uint8_t widths[HR__N_COLUMNS] = {
 #undef WIDTH
         [HR__COLUMN_ID] = 8};
 
-/* Whether `count` entries of a column are valid. The trace's name tables must be complete. */
+/* Returns true if `count` entries of a column are valid. The name tables of the trace must be complete. */
 static bool is_valid_column(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count) {
   struct value_range range = range_of(trace, id);
   switch (widths[id]) {
@@ -296,7 +298,8 @@ static bool is_valid_column(const struct hr_trace *trace, enum hr__column_id id,
   }
 }
 
-/* Whether submit times never decrease; `*last_us` is the previous one, and becomes the last of these. */
+/* Returns true if submit times never decrease. `*last_us` is the submit time before the first entry; it is set to
+   the last submit time. */
 static bool is_ascending(const int64_t *submit_us, uint32_t count, int64_t *last_us) {
   if (!count) return true;
   uint64_t falls = submit_us[0] < *last_us;
@@ -305,7 +308,7 @@ static bool is_ascending(const int64_t *submit_us, uint32_t count, int64_t *last
   return !falls;
 }
 
-/* Whether `row` is a permutation. Allocates memory; `*fine` is set if HR_OK is returned. */
+/* Sets `*valid` to true if `row` is a permutation of 0 .. n_jobs - 1. Returns HR_NO_MEMORY if out of memory. */
 static enum hr_status is_permutation(const uint32_t *row, uint32_t n_jobs, bool *valid) {
   uint64_t *seen = calloc((size_t)n_jobs / 64 + 1, sizeof *seen);
   if (!seen) return HR_NO_MEMORY;
@@ -346,7 +349,8 @@ static bool waits_are_for_tiers(const struct hr_trace *trace, uint32_t from, uin
   return valid;
 }
 
-/* Checks conditions across columns for some jobs. Returns a sentence that states the fault, NULL without a fault. */
+/* Checks conditions that concern several columns, for jobs [from, to). Returns a sentence that describes the fault,
+   or NULL if there is none. */
 static const char *columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
   if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' in all jobs";
   if (trace->min_gpus && !bounds_are_valid(trace->min_gpus, trace->gpus, from, to))
@@ -365,7 +369,8 @@ enum { BLOCK_ENTRIES = 1 << 15, MANY_ENTRIES = 1 << 20 };
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-/* Does not open pipes: opening one would make its writer start writing. */
+/* Opens a plain file; returns -1 if that is not possible. Pipes are not opened, because opening a pipe would let its
+   writer begin to write. */
 static int open_plain(const char *path, struct stat *info) {
   if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) return -1;
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
@@ -375,7 +380,7 @@ static int open_plain(const char *path, struct stat *info) {
   return -1;
 }
 
-/* Whether `path` is a plain file that begins with the magic number of packed traces. */
+/* Returns true if `path` is a plain file that begins with HR__PACKED_MAGIC. */
 static bool is_packed(const char *path) {
   struct stat info;
   char magic[HR__PACKED_MAGIC_BYTES];
@@ -465,7 +470,7 @@ static bool is_zero(const char *at, uint64_t bytes) {
   return true;
 }
 
-/* Checks that sections are contiguous up to the end of the file. */
+/* Checks that sections follow each other without gaps up to the end of the file. */
 static enum hr_status check_layout(const struct unpacking *unpacking) {
   const struct hr__packed_header *header = unpacking->header;
   uint64_t end = sizeof *header + header->n_sections * sizeof *unpacking->sections;
@@ -543,7 +548,8 @@ static enum hr_status read_columns(struct unpacking *unpacking) {
   return status == HR_OK ? read_rows(unpacking) : status;
 }
 
-/* Rejects unknown sections: ignoring what a newer program added could give wrong results. */
+/* Rejects unknown sections. A newer program may have added such a section, and a result that ignores it could be
+   wrong. */
 static enum hr_status refuse_unknown(const struct unpacking *unpacking) {
   for (uint32_t i = 0; i < unpacking->header->n_sections; i++) {
     if (unpacking->taken[i]) continue;
@@ -583,7 +589,8 @@ static enum hr_status check_columns(const struct unpacking *unpacking) {
   for (uint32_t from = 0, count; !fault && from < trace->n_jobs; from += count) {
     count = trace->n_jobs - from < MANY_ENTRIES ? trace->n_jobs - from : MANY_ENTRIES;
     fault = columns_fault(trace, from, from + count);
-    drop_pages(unpacking, unpacking->map, unpacking->owned->map_bytes); /* as much as is left */
+    /* releases all pages of the file that are still in memory */
+    drop_pages(unpacking, unpacking->map, unpacking->owned->map_bytes);
   }
   return fault ? refuse(unpacking, fault) : HR_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replaces names by keyed hashes, HMAC-SHA-256 (RFC 2104). Names are hashed once per kind, ids once per job. Two
-   names with the same pseudonym are detected when pseudonyms are interned, two ids when the new trace is finished, as
-   ids must be unique. */
+/* Replaces names by keyed hashes, HMAC-SHA-256 (RFC 2104). Each name is hashed once, with its kind. Each id is
+   hashed once per job. Collisions are errors: two names with the same pseudonym are found when the pseudonyms are
+   interned, and two ids when the new trace is finished, because ids must be unique. */
 
 #include "base/names.h"
 #include "headroom/unstable/trace_tools.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* a letter, "-", digits and NUL */
+/* A pseudonym consists of a letter, "-", digits and NUL. */
 enum { HR__PSEUDONYM_BYTES = 2 + HR_MAX_PSEUDONYM_DIGITS + 1 };
 
 struct pseudonyms {
@@ -19,22 +19,22 @@ struct pseudonyms {
   unsigned digits;
 };
 
-/* The key is hashed once; each name continues from that state. */
+/* Initializes the HMAC with the key. The key is hashed only once: each name continues from a copy of this state. */
 
 static void start_pseudonyms(struct pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits) {
   hmac_sha256_set_key(&pseudonyms->keyed, key_bytes, key);
   pseudonyms->digits = digits;
 }
 
-/* Writes the pseudonym of a name of a kind ("user", ...), which begins with the first letter of the kind. Returns the
-   length. */
+/* Writes the pseudonym of a name. `kind` ("user", ...) is hashed with the name, and its first letter begins the
+   pseudonym. Returns the length of the pseudonym. */
 static size_t put_pseudonym(struct pseudonyms *pseudonyms, const char *kind, struct hr_text name,
                             char text[HR__PSEUDONYM_BYTES]) {
   static const char hexadecimal[] = "0123456789abcdef";
   uint8_t digest[SHA256_DIGEST_SIZE];
   hmac_sha256_update(&pseudonyms->keyed, strlen(kind) + 1, (const uint8_t *)kind);
   hmac_sha256_update(&pseudonyms->keyed, name.length, (const uint8_t *)name.at);
-  hmac_sha256_digest(&pseudonyms->keyed, sizeof digest, digest); /* also resets to the state after the key */
+  hmac_sha256_digest(&pseudonyms->keyed, sizeof digest, digest); /* also resets the HMAC to the state after the key */
   char *at = text;
   *at++ = kind[0];
   *at++ = '-';
@@ -44,10 +44,10 @@ static size_t put_pseudonym(struct pseudonyms *pseudonyms, const char *kind, str
   return (size_t)(at - text);
 }
 
-/* Erases the key from memory. */
+/* Overwrites the key in memory. */
 static void erase_key(struct pseudonyms *pseudonyms) {
   volatile unsigned char *at =
-      (volatile unsigned char *)&pseudonyms->keyed; /* volatile, so that no store is optimized away */
+      (volatile unsigned char *)&pseudonyms->keyed; /* volatile, so that the compiler does not remove the writes */
   for (size_t i = 0; i < sizeof pseudonyms->keyed; i++) at[i] = 0;
 }
 
@@ -59,7 +59,7 @@ struct anonymise {
   const struct hr_trace *trace;
   const struct hr_anonymise_spec *spec;
   struct pseudonyms pseudonyms;
-  struct hr__name_table users, tenants, models; /* pseudonyms by name number */
+  struct hr__name_table users, tenants, models; /* pseudonyms, by name number of the original name */
 };
 
 /* ---- Validation -------------------------------------------------------------------------------------- */
@@ -134,7 +134,8 @@ static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *
   return status;
 }
 
-/* Begins a trace without the source and the notes of `trace`, except the note on local dates. */
+/* Begins a new trace without the source and the notes of `trace`, which may contain names. Only the note on local
+   dates is kept. */
 static enum hr_status begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
                                     struct hr_error *error) {
   *rebuild = (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks a trace for faults that matter in simulations. Each part examines one aspect and adds findings, which are
-   sorted at the end. Parts make one pass over columns or radix-sort them, so a check costs about as much as reading
-   the trace. */
+/* Checks a trace for faults that affect simulations. The check consists of parts. Each part examines one aspect of
+   the trace and adds findings. At the end, the findings are sorted. A part makes one pass over some columns, or
+   sorts them with a radix sort, so a check takes about as long as reading the trace. */
 
 #include "traces/tools/check.h"
 
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of findings, what each means for a simulation, and what to do; details are in docs/reference/trace-check.md. */
+/* Tables of names and explanations of findings: what a finding means for a simulation, and what the user should do.
+   Details are in docs/reference/trace-check.md. */
 
 static const char *const severity_names[] = {
 #define HR_SEVERITY_TEXT(name, text) text,
@@ -176,7 +177,7 @@ enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], stru
 
 /* ---- Findings -------------------------------------------------------------------------------------- */
 
-/* By severity, highest first, then by code, then in the order in which they were added. */
+/* Order of findings: by severity, highest first; then by code; then in the order in which they were added. */
 static bool precedes(const struct hr_finding *a, const struct hr_finding *b) {
   return a->severity != b->severity ? a->severity > b->severity : a->code < b->code;
 }

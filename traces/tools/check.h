@@ -2,7 +2,7 @@
 #ifndef HR_TRACES_TOOLS_CHECK_H
 #define HR_TRACES_TOOLS_CHECK_H
 
-/* Parts of the trace check, and what they share: sorting, adding findings. */
+/* The parts of the trace check, and functions that several parts use: sorting pairs, adding findings. */
 
 #include "base/text.h"
 #include "headroom/unstable/trace_check.h"
@@ -12,63 +12,67 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* A pair for sorting. `value` is usually a job. */
 struct hr__job_value {
   int64_t key; /* at least 0 */
   int64_t value;
 };
 
-/* Sorts by key; stable. At most 2^32 pairs. Returns false if out of memory. */
+/* Sorts at most 2^32 pairs by key. The sort is stable. Returns false if out of memory. */
 bool hr__pairs_sort(struct hr__job_value *pairs, size_t count);
 
-/* State of a check. Services (jobs of class inference) run for as long as their owners keep them, often many alike,
-   so findings about run times exclude them. */
+/* State of a check. Services are jobs of class inference. Their run times depend on their owners, and many are
+   equal, so findings about run times do not include services. */
 struct hr__check_state {
   struct hr_trace_check *check;
   uint32_t findings_capacity; /* of check->findings */
   const struct hr_trace *trace;
-  const struct hr_cluster_spec *cluster; /* may be NULL */
-  bool out_of_memory;                    /* checked at the end */
+  const struct hr_cluster_spec *cluster; /* the cluster on which the trace is to run; may be NULL */
+  bool out_of_memory;                    /* memory ran out in some part; reported after the last part */
   uint32_t n;                            /* number of jobs */
-  int64_t span_us;                       /* from the first submit to the last */
-  struct hr__job_value *work;            /* run times above 0 of jobs other than services, ascending, with their jobs */
+  int64_t span_us;                       /* time from the first submit to the last */
+  struct hr__job_value *work;            /* jobs other than services with a run time above 0, sorted by run time */
   uint32_t n_work;
-  int64_t work_grain_us; /* step of which nearly all of these are multiples */
-  int64_t clamp_us;      /* run time at which many jobs were cut; 0: none */
-  bool constant;         /* nearly all run times are equal */
+  int64_t work_grain_us; /* nearly all run times in `work` are multiples of this step */
+  int64_t clamp_us;      /* run time at which many jobs were cut; 0: no such run time */
+  bool constant;         /* nearly all run times in `work` are equal */
 };
 
-/* Subject of a finding: `count` of `of`, and the first row or job. */
+/* The subject of a finding: `count` of `of` jobs or rows, and the first of them. */
 struct hr__check_subject {
   uint64_t count, of, line;
-  uint32_t job; /* HR_NONE: no particular job */
+  uint32_t job; /* the first job; HR_NONE: the finding is not about single jobs */
   const char *subject;
 };
-/* Adds a finding unless its code is ignored; `format` makes its text. Out of memory is recorded in `checker`. */
+/* Adds a finding unless the user ignores its code. `format` and its arguments are the text of the finding. If memory
+   runs out, sets checker->out_of_memory. */
 void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, enum hr_severity severity,
                    const struct hr__check_subject *where, const char *format, ...) HR_PRINTF(5, 6);
 
-/* Formats a share: "1.9 %", "0.0022 %". Returns `buffer`, which has HR__SHARE_BYTES. */
 enum { HR__SHARE_BYTES = 32 };
+/* Formats a share as a percentage: "1.9 %", "0.0022 %". `buffer` must have HR__SHARE_BYTES. Returns `buffer`. */
 const char *hr__check_share_text(double share, char *buffer);
 
+/* Returns true if the job is a service. */
 static inline bool hr__check_is_service(const struct hr_trace *trace, uint32_t job) {
   return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
 }
 
-/* The most frequent of ascending values at or after index `from`; sets its number and where it begins. */
+/* Searches ascending values, from index `from` on, for the most frequent value. Returns its number of occurrences
+   and sets `*begin` to the index of the first one. */
 uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
-/* The first job of some pairs: the minimum of their values. */
+/* Returns the first job of some pairs: the minimum of their values, which are job numbers. */
 static inline uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count) {
   int64_t first = count ? pairs[0].value : HR_NONE;
   for (uint32_t i = 1; i < count; i++)
     if (pairs[i].value < first) first = pairs[i].value;
   return (uint32_t)first;
 }
-/* The largest of several steps (1 us to a day) of which at least 99 % of the values are multiples, offset by
-   `origin_us`. */
+/* Returns the largest step, of several steps between 1 us and a day, of which at least 99 % of the values are
+   multiples. `origin_us` is added to each value first. */
 int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin_us);
 
-/* Parts of the check; each adds its findings. They run in this order. */
+/* The parts of the check, in the order in which they run. Each adds its findings. */
 void hr__check_jobs(struct hr__check_state *checker); /* sets work, work_grain_us, clamp_us, constant */
 void hr__check_arrivals(struct hr__check_state *checker);
 void hr__check_rows(struct hr__check_state *checker);

@@ -2,16 +2,18 @@
 /*
  * Checks of submit times: bursts, rounded times, short traces, changes of the clock, gaps, and the end of the trace.
  *
- * Clock changes: under dates without a zone, an hour of the night in which no job was submitted although there are
- * many on the days around, or in which there are at least twice as many as on any day around. The nights examined are
- * those in which the European Union (last Sundays of March and October) and the United States (second Sunday of
- * March, first Sunday of November) change clocks, from 1:00 to 3:00.
+ * Clock changes: if a trace has dates without a zone, its local clock may change in spring and autumn. In spring, an
+ * hour of the night without jobs is reported if the mean number of jobs in that hour on the days around it is at least
+ * 12. In autumn, an hour is reported if its number of jobs is at least 1.7 times that mean and more than 1.2 times the
+ * maximum. Only the nights are examined in which the European Union (last Sundays of March and October) or the United
+ * States (second Sunday of March, first Sunday of November) change clocks, from 1:00 to 3:00.
  *
- * Gaps: the longest time without a job, compared with the number of jobs expected in it. Expected rates depend on the
- * hour of the week if the trace has three weeks, else on the hour of the day, and then only gaps that no weekend
- * explains count. Rates are scaled to the weeks around the gap, as load changes over months.
+ * Gaps: a gap is a long time without a job in which many jobs were expected. If the trace has at least three weeks,
+ * the expected number of jobs depends on the hour of the week. Otherwise it depends on the hour of the day, and a gap
+ * must be longer than a weekend. Because load changes over months, the expected number is scaled to the number of jobs
+ * in the weeks before and after the gap.
  *
- * End: jobs that were cut at the last instant, or are missing because they had not ended.
+ * End: jobs that were cut at the last instant of the trace, and jobs that are missing because they had not ended.
  */
 
 #include "base/text.h"
@@ -25,7 +27,8 @@
 
 /* ---- Bursts: one instant ----------------------------------------------------------------------------- */
 
-/* The first submit is ignored: a trace may begin with the jobs that were waiting already. */
+/* Reports a burst: at least 5 % of the jobs have the same submit time. The first submit time is ignored, because a
+   trace may begin with the jobs that were already waiting. */
 static void check_instant(struct hr__check_state *checker) {
   enum { MIN = 20, SHARE = 20 };
   const struct hr_trace *trace = checker->trace;
@@ -51,7 +54,7 @@ static void check_instant(struct hr__check_state *checker) {
 
 /* ---- Bursts: one hour -------------------------------------------------------------------------------- */
 
-/* The maximum number of jobs, without services, within any hour, and the first of them. */
+/* Returns the maximum number of jobs in any hour, without services. `*first` is set to the first job of that hour. */
 static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *first) {
   const struct hr_trace *trace = checker->trace;
   uint32_t from = 0, inside = 0, max = 0;
@@ -66,7 +69,8 @@ static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *fi
   return max;
 }
 
-/* A tenth of the jobs of days, and far more than the busiest hour of a daily pattern has. */
+/* Reports a burst: an hour has at least a tenth of all jobs and at least 20 times the mean. The busiest hour of a
+   daily pattern is far below that. */
 static void check_hour(struct hr__check_state *checker) {
   enum { MIN_DAYS = 3, MIN = 50, SHARE = 10, TIMES = 20 };
   uint32_t first = 0, max = checker->span_us < MIN_DAYS * HR__DAY_US ? 0 : busiest_hour(checker, &first);
@@ -83,7 +87,8 @@ static void check_hour(struct hr__check_state *checker) {
 
 /* ---- Rounding and length ----------------------------------------------------------------------------- */
 
-/* Counts distinct instants: a trace with few of them does not prove rounding. */
+/* Reports submit times that are multiples of a minute or more. There must be enough distinct submit times, because a
+   few multiples could be chance. */
 static void check_rounded(struct hr__check_state *checker) {
   enum { MIN = 50, MIN_INSTANTS = 10 };
   const struct hr_trace *trace = checker->trace;
@@ -119,7 +124,7 @@ static void check_arrivals_part(struct hr__check_state *checker) {
 
 enum { AROUND_DAYS = 14, MIN_MEAN = 12, MAX_YEARS = 100 };
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar. */
+/* Returns the number of days from 1970-01-01 to a day of the Gregorian calendar. */
 static int64_t days_of(int64_t year, int month, int day) {
   static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
   int64_t past = year - 1, days = past * 365 + past / 4 - past / 100 + past / 400;
@@ -133,7 +138,7 @@ static int64_t year_of(int64_t days) {
   return year;
 }
 
-/* 0 is Sunday; 1970-01-01 was a Thursday. */
+/* Returns the day of the week, 0 for Sunday. Day 0, 1970-01-01, was a Thursday. */
 static int weekday_of(int64_t days) {
   return (int)(((days + 4) % 7 + 7) % 7);
 }
@@ -143,13 +148,14 @@ static int64_t first_sunday(int64_t year, int month) {
   return day + (7 - weekday_of(day)) % 7;
 }
 
-/* For months of 31 days. */
+/* Returns the last Sunday of a month with 31 days. */
 static int64_t last_sunday(int64_t year, int month) {
   int64_t day = days_of(year, month, 31);
   return day - weekday_of(day);
 }
 
-/* Jobs submitted in an hour of a day, on the trace's clock. */
+/* Returns the number of jobs that were submitted in an hour of a day, on the clock of the trace. `*first` is set to
+   the first of them. */
 static uint32_t count_hour(const struct hr_trace *trace, int64_t day, int hour, uint32_t *first) {
   int64_t from_us = day * HR__DAY_US + hour * HR__HOUR_US - trace->origin_us, to_us = from_us + HR__HOUR_US;
   uint32_t begin = 0, end = trace->n_jobs;
@@ -171,7 +177,7 @@ static uint32_t count_hour(const struct hr_trace *trace, int64_t day, int hour, 
   return end - begin;
 }
 
-/* Whether the trace covers the day. */
+/* Returns true if the whole day is between the first and the last submit. */
 static bool is_recorded(const struct hr__check_state *checker, int64_t day) {
   int64_t from_us = day * HR__DAY_US - checker->trace->origin_us;
   return from_us >= 0 && from_us + HR__DAY_US <= checker->span_us;
@@ -220,9 +226,9 @@ enum { WEEK_HOURS = 168, DAY_HOURS = 24, WEEKS_FOR_DAYS = 3, MAX_HOURS = 2000000
 enum { MIN_GAP_H = 12, MIN_GAP_ANY_DAY_H = 72, MIN_EXPECTED = 40 };
 
 struct hourly {
-  uint32_t n, period;      /* hours of the trace; hours of the cycle */
-  uint32_t *jobs;          /* [n] */
-  double rate[WEEK_HOURS]; /* jobs per hour, by position in the cycle */
+  uint32_t n, period;      /* n: hours of the trace; period: hours of the cycle, a day or a week */
+  uint32_t *jobs;          /* [n] jobs submitted in each hour */
+  double rate[WEEK_HOURS]; /* mean number of jobs per hour, by position in the cycle */
 };
 
 static bool count_hours(const struct hr__check_state *checker, struct hourly *hours) {
@@ -242,7 +248,7 @@ static bool count_hours(const struct hr__check_state *checker, struct hourly *ho
   return true;
 }
 
-/* Jobs expected in the hours [begin, end) from the cycle. */
+/* Returns the number of jobs that the cycle predicts for the hours [begin, end). */
 static double expect(const struct hourly *hours, double begin, double end) {
   double sum = 0;
   for (uint32_t hour = (uint32_t)begin; hour < end; hour++) {
@@ -252,7 +258,7 @@ static double expect(const struct hourly *hours, double begin, double end) {
   return sum;
 }
 
-/* Ratio of actual to expected jobs in the weeks before and after; at most 1. */
+/* Returns actual / predicted number of jobs in the weeks before and after [begin, end); at most 1. */
 static double level_around(const struct hourly *hours, double begin, double end) {
   uint32_t before = (uint32_t)begin, after = (uint32_t)end + 1, count = 0;
   uint32_t from = before > WEEK_HOURS ? before - WEEK_HOURS : 0;
@@ -265,12 +271,13 @@ static double level_around(const struct hourly *hours, double begin, double end)
   return expected > 0 ? fmin(1, count / expected) : 0;
 }
 
+/* A gap between two consecutive submits. */
 struct gap {
-  uint32_t job; /* the job after the gap */
-  double expected;
+  uint32_t job;    /* the first job after the gap */
+  double expected; /* number of jobs that were expected in the gap */
 };
 
-/* The gap with the most missing jobs; `count`: number of suspicious gaps. */
+/* Returns the gap in which the most jobs were expected. `*count` is set to the number of gaps to report. */
 static struct gap worst_gap(const struct hr__check_state *checker, const struct hourly *hours, uint32_t *count) {
   const int64_t *submit_us = checker->trace->submit_us;
   int64_t min_us = (hours->period == WEEK_HOURS ? MIN_GAP_H : MIN_GAP_ANY_DAY_H) * HR__HOUR_US;
@@ -317,7 +324,8 @@ static int64_t begin_us(const struct hr_trace *trace, uint32_t job) {
   return start_us >= 0 ? start_us : trace->submit_us[job];
 }
 
-/* More jobs end within the last second than by chance. */
+/* Reports jobs that were cut at the end of the trace: so many jobs end within its last second that chance is
+   unlikely. */
 static void check_cut(struct hr__check_state *checker) {
   enum { END_MIN = 10, END_SHARE = 500 };
   const struct hr_trace *trace = checker->trace;
@@ -345,6 +353,7 @@ static void check_cut(struct hr__check_state *checker) {
 
 /* ---- End: missing jobs ------------------------------------------------------------------------------- */
 
+/* Starts and ends of jobs, sorted separately. */
 struct marks {
   struct hr__job_value *begin, *end; /* ascending */
   uint32_t n;
@@ -380,8 +389,8 @@ static uint32_t active_at(const struct marks *marks, int64_t time_us) {
   return count_until(marks->begin, marks->n, time_us) - count_until(marks->end, marks->n, time_us);
 }
 
-/* At the last submit almost no job runs, though many always ran before: running jobs are missing from the trace.
-   Sampled hourly (or 500 times) in the second half of the trace without its last tenth. */
+/* Reports that running jobs are missing from the trace: at the last submit far fewer jobs run than at any time
+   before. The number of running jobs before is taken at 500 times from 50 % to 90 % of the trace. */
 static void check_missing(struct hr__check_state *checker, const struct marks *marks) {
   enum { SAMPLES = 500, END_MIN = 20, END_TIMES = 4 };
   int64_t last_us = checker->trace->submit_us[checker->n - 1], half_us = checker->span_us / 2;

@@ -2,14 +2,14 @@
 /*
  * Checks of a trace against a cluster: jobs that can never run, offered load, recorded starts.
  *
- * Offered load: requests compared with the capacity of pools. For each set of pools to which
- * jobs are restricted, its pools must have the capacity for all jobs restricted to this set or to a part of it.
- * Computed hour by hour while jobs arrive: jobs are assumed to start when they are submitted, and demand above the
- * capacity of an hour becomes backlog for the next.
+ * Offered load is the requested GPU time compared with the capacity of pools. GPU types and other constraints restrict
+ * each job to a set of pools. A set of pools is overloaded if the jobs that are restricted to this set, or to a subset
+ * of it, request more than its capacity. Load is computed in steps of time while jobs arrive. Each job is assumed to
+ * start at its submit time. Demand above the capacity of a step becomes backlog of the next step.
  *
- * Findings about recorded starts: many jobs started at one instant; almost no job waited. With a cluster also: more
- * GPUs were busy at once than exist; jobs waited while at least half of the GPUs were idle. The number of busy GPUs
- * changes at starts and ends; a tree of maxima answers queries for intervals.
+ * Two findings about recorded starts need no cluster: many jobs started at one instant, and almost no job waited. Two
+ * findings need a cluster: more GPUs were busy than exist, and jobs waited while at least half of the GPUs were idle.
+ * The number of busy GPUs changes only at starts and ends. A tree of maxima returns the maximum in an interval.
  */
 
 #include "base/text.h"
@@ -25,7 +25,7 @@ struct cluster_comparison {
   struct hr_arena arena;
   struct hr__speed_table speeds;
   struct hr_cluster cluster;
-  uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE if it can */
+  uint8_t *refusal; /* [n] enum hr_reason: the reason why a job can never run; HR_REASON_NONE: it can run */
 };
 
 /* ---- Offered load ------------------------------------------------------------------------------------ */
@@ -33,16 +33,19 @@ struct cluster_comparison {
 enum { MAX_SETS = 64, MAX_STEPS = 100000, LONG_BACKLOG_H = 24 };
 #define LITTLE 0.05
 
+/* Sets of pools, and the load of one set over time in steps. */
 struct sets {
   const struct hr__check_state *checker;
   const struct cluster_comparison *against;
   uint32_t n_pools, count;
-  uint8_t *row;     /* [MAX_SETS][n_pools] */
-  uint32_t *set_of; /* [accept classes]; HR_NONE: not seen yet, or more than MAX_SETS */
-  int64_t step_us;
+  uint8_t *row; /* [MAX_SETS][n_pools] 1: the pool is in the set */
+  /* [accept classes] set of each accept class (jobs that accept the same pools); HR_NONE: not known yet, or there
+     are more than MAX_SETS sets */
+  uint32_t *set_of;
+  int64_t step_us; /* length of a step */
   uint32_t n_steps;
-  double *level; /* [n_steps + 1]: change in the number of busy GPUs at the begin of the step */
-  double *part;  /* [n_steps + 1]: mean GPUs of intervals that cover only a part of the step */
+  double *level; /* [n_steps + 1] change of the number of busy GPUs at the beginning of each step */
+  double *part;  /* [n_steps + 1] GPUs of intervals that cover a part of the step, averaged over the step */
 };
 
 static bool has_nodes(const struct sets *sets, uint32_t pool) {
@@ -75,7 +78,8 @@ static uint64_t gpus_of(const struct sets *sets, uint32_t set) {
   return gpus;
 }
 
-/* Distinct GPU types of the pools, separated by `|`; NULL if out of memory. */
+/* Returns the distinct GPU types of a set of pools, separated by `|`; NULL if out of memory. The caller frees the
+   text. */
 static char *types_of(const struct sets *sets, uint32_t set) {
   const struct hr_pool_spec *pools = sets->checker->cluster->pools;
   const uint8_t *row = sets->row + (size_t)set * sets->n_pools;
@@ -93,7 +97,7 @@ static char *types_of(const struct sets *sets, uint32_t set) {
   return text;
 }
 
-/* Run time at the highest speed of the pools that the job accepts. */
+/* Returns the run time of a job on the fastest pool of a set. */
 static int64_t time_of(const struct sets *sets, uint32_t job, uint32_t set) {
   uint32_t fastest = 0;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++) {
@@ -104,7 +108,7 @@ static int64_t time_of(const struct sets *sets, uint32_t job, uint32_t set) {
   return hr__time_for_us(sets->checker->trace->work_us[job], fastest ? fastest : HR__FULL_SPEED_PPM);
 }
 
-/* Adds `gpus` to the steps that an interval covers; the part after the last step is ignored. */
+/* Adds `gpus` to the steps in [from_us, to_us). The part after the last step is ignored. */
 static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double gpus) {
   int64_t end_us = sets->step_us * sets->n_steps, step_us = sets->step_us;
   if (to_us > end_us) to_us = end_us;
@@ -120,8 +124,8 @@ static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double g
   sets->level[last] -= gpus;
 }
 
-/* Fills the steps from the jobs that are restricted to the set or a part of it, and adds their GPU hours, in total and
-   up to the last submit. */
+/* Computes the steps of a set from the jobs that are restricted to it or to a subset. Adds the GPU hours of these
+   jobs to `*gpu_hours`, and the part until the last submit to `*within`. */
 static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double *within) {
   const struct hr_trace *trace = sets->checker->trace;
   const struct hr_cluster *cluster = &sets->against->cluster;
@@ -142,7 +146,7 @@ static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double 
 }
 
 /* Computes the worst day, the number of overloaded days and the longest backlog from the steps. */
-static void follow(const struct sets *sets, struct hr_offered_load *load) {
+static void summarize_steps(const struct sets *sets, struct hr_offered_load *load) {
   double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0;
   double gpus = (double)load->gpus;
   for (uint32_t i = 0; i < sets->n_steps; i++) {
@@ -174,8 +178,8 @@ static void report_idle(struct hr__check_state *checker, const struct hr_offered
                 100 * load->load, hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
 }
 
-/* Overload is an error only if the work done until the last submit also exceeds the capacity: work after the last
-   submit may be the tail of long jobs. */
+/* Reports overload. It is an error only if the GPU hours until the last submit also exceed the capacity, because GPU
+   hours after the last submit may belong to a few long jobs. */
 static void report_load(struct hr__check_state *checker, const struct hr_offered_load *load) {
   bool overloaded = load->load > 1 && load->within > 1, is_short = checker->span_us < HR__DAY_US;
   char gpus[HR__NUMBER_BYTES], days[160] = "", backlog[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES];
@@ -232,7 +236,7 @@ static bool measure(struct hr__check_state *checker, struct sets *sets) {
     add_jobs(sets, set, &load->gpu_hours, &within);
     load->load = load->gpu_hours / ((double)load->gpus * span_h);
     load->within = within / ((double)load->gpus * span_h);
-    follow(sets, load);
+    summarize_steps(sets, load);
   }
   if (!check->loads) return false;
   qsort(check->loads, check->n_loads, sizeof *check->loads, by_load);
@@ -258,7 +262,8 @@ static int64_t start_of(const struct hr_trace *trace, uint32_t job) {
   return trace->recorded_start_us[job];
 }
 
-/* Starts of jobs that waited; `known`: number of jobs with a recorded start. */
+/* Returns the starts of the jobs that waited, sorted; NULL if out of memory. `*known` is set to the number of jobs
+   with a recorded start. The caller frees the list. */
 static struct hr__job_value *order_starts(const struct hr__check_state *checker, uint32_t *known, uint32_t *count) {
   const struct hr_trace *trace = checker->trace;
   struct hr__job_value *starts = malloc(((size_t)checker->n + 1) * sizeof *starts);
@@ -298,10 +303,11 @@ static void check_starts(struct hr__check_state *checker) {
 /* ---- Busy GPUs --------------------------------------------------------------------------------------- */
 
 struct busy_gpus {
-  struct hr__job_value
-      *mark; /* [n], by time; `value`: first the change in busy milli-GPUs, after summation their number */
+  /* [n] starts and ends of jobs, sorted by time. `value` is the number of busy GPUs after that time, in thousandths;
+     while the marks are built, it is the change of that number. */
+  struct hr__job_value *mark;
   uint32_t n;
-  uint32_t size; /* leaves of the tree, a power of two */
+  uint32_t size; /* number of leaves of the tree, a power of two */
   int64_t *tree; /* [2 * size], leaf i at size + i */
 };
 
@@ -329,12 +335,12 @@ static bool make_busy_gpus(const struct hr__check_state *checker, struct busy_gp
   }
   if (!hr__pairs_sort(busy->mark, busy->n)) return false;
   for (uint32_t i = 1; i < busy->n; i++) busy->mark[i].value += busy->mark[i - 1].value;
-  for (uint32_t i = busy->n; i-- > 1;) /* of marks at one instant the last one counts */
+  for (uint32_t i = busy->n; i-- > 1;) /* marks at the same instant get the value of the last one */
     if (busy->mark[i - 1].key == busy->mark[i].key) busy->mark[i - 1].value = busy->mark[i].value;
   return make_tree(busy);
 }
 
-/* Number of marks at or before a time. */
+/* Returns the number of marks at or before a time. */
 static uint32_t count_until(const struct busy_gpus *busy, int64_t time_us) {
   uint32_t low = 0, high = busy->n;
   while (low < high) {
@@ -347,7 +353,7 @@ static uint32_t count_until(const struct busy_gpus *busy, int64_t time_us) {
   return low;
 }
 
-/* Maximum number of busy GPUs in [from_us, to_us). */
+/* Returns the maximum number of busy GPUs in [from_us, to_us), in thousandths. */
 static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_t to_us) {
   uint32_t before = count_until(busy, from_us), until = count_until(busy, to_us - 1);
   int64_t max = 0;
@@ -361,8 +367,8 @@ static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_
 
 /* ---- Recorded starts on the cluster ------------------------------------------------------------------ */
 
-/* Reports more busy GPUs than the cluster has, if they last for more than 1 % of the time from the first start to the
-   last end. */
+/* Reports that more GPUs are busy than the cluster has. A total of up to 1 % of the time from the first start to the
+   last end is tolerated. */
 static void check_excess(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
   int64_t excess_us = 0, max = 0, all_us = busy->n ? busy->mark[busy->n - 1].key - busy->mark[0].key : 0;
   for (uint32_t i = 0; i + 1 < busy->n; i++) {
@@ -435,6 +441,7 @@ static bool find_refusals(const struct hr__check_state *checker, struct cluster_
   return against->refusal != NULL;
 }
 
+/* Jobs that can never run, and the first of them. */
 struct never_group {
   uint32_t count, first;
 };
@@ -443,7 +450,7 @@ static void add(struct never_group *group, uint32_t job) {
   if (group->count++ == 0) group->first = job;
 }
 
-/* Whether the reason is the job's list of GPU types. */
+/* Returns true if the job can never run because the cluster has none of the GPU types that it requests. */
 static bool is_of_type(const struct hr_trace *trace, const struct cluster_comparison *against, uint32_t job) {
   return against->refusal[job] == HR_REASON_NO_GPU_TYPE && trace->gpu_types && trace->gpu_types[job] != HR_NONE;
 }
@@ -470,7 +477,8 @@ static void report_type(struct hr__check_state *checker, const char *types, cons
       group->count == 1 ? "requests" : "request", types);
 }
 
-/* One finding for each of the first MAX_TYPES lists of GPU types that the cluster lacks, and one for all others. */
+/* Adds one finding for each list of GPU types that the cluster does not have, up to MAX_TYPES lists. Further lists
+   are in one more finding. */
 static void report_types(struct hr__check_state *checker, const struct never_group *lists) {
   const struct hr_names *names = &checker->trace->gpu_type_lists;
   struct never_group rest = {0, HR_NONE};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks of jobs one by one: run times (cut, constant, rounded, zero, implausibly long), limits, deadlines, sizes,
-   outcomes, units. */
+/* Checks of jobs: run times (cut, constant, rounded, zero, very long), limits, deadlines, sizes, outcomes, units. */
 
 #include "base/text.h"
 #include "traces/tools/check.h"
@@ -31,7 +30,7 @@ static bool find_grain(struct hr__check_state *checker) {
   return true;
 }
 
-/* Number of values below `key`. */
+/* Returns the number of values with a key below `key`. */
 static uint32_t count_below(const struct hr__job_value *values, uint32_t count, int64_t key) {
   uint32_t low = 0, high = count;
   while (low < high) {
@@ -44,23 +43,25 @@ static uint32_t count_below(const struct hr__job_value *values, uint32_t count, 
   return low;
 }
 
-/* Mean number of jobs per distinct run time, from 4/5 of the bound up to it. */
-static double crowd_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
+/* Counts the jobs with run times from 4/5 of the bound, which begins at index `begin`, up to the bound. Sets
+   `*neighbours` to their number, and returns their number per distinct run time. */
+static double mean_count_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
   uint32_t from = count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
   *neighbours = begin - from;
   for (uint32_t i = from; i < begin; i++) distinct += i == from || values[i].key != values[i - 1].key;
   return distinct ? (double)*neighbours / distinct : 0;
 }
 
-/* A bound: among the longest 2 % of jobs, one run time with at least ten times as many jobs as the values below it
-   share, almost no job beyond it, and a tail that leads up to it. */
+/* Reports a bound on run times. A run time is a bound if it is among the longest 2 % of run times, has at least ten
+   times as many jobs as a run time just below it, and almost no job runs longer. There must be run times just below
+   the bound. */
 static void check_clamp(struct hr__check_state *checker) {
   enum { MIN = 10, TIMES = 10, MIN_NEIGHBOURS = 3 };
   const struct hr__job_value *work = checker->work;
   uint32_t n = checker->n_work, begin, neighbours;
   if (n < MIN) return;
   uint32_t count = hr__check_most_frequent(work, n, n - n / 50 - 1, &begin), beyond = n - begin - count;
-  double crowd = crowd_below(work, begin, &neighbours);
+  double crowd = mean_count_below(work, begin, &neighbours);
   bool cut = count >= MIN && count >= TIMES * crowd && neighbours >= MIN_NEIGHBOURS && beyond <= n / 200;
   if (!cut || count > n / 2) return;
   checker->clamp_us = work[begin].key;
@@ -76,7 +77,8 @@ static void check_clamp(struct hr__check_state *checker) {
 
 /* ---- Run times: constant, rounded -------------------------------------------------------------------- */
 
-/* A few hundred equal jobs may be made by hand. */
+/* Reports that nearly all run times are equal. It is only a note for a trace of a few hundred jobs, which a user may
+   have written. */
 static void check_constant(struct hr__check_state *checker) {
   enum { MIN = 20, MANY = 500 };
   uint32_t n = checker->n_work, begin, count = n >= MIN ? hr__check_most_frequent(checker->work, n, 0, &begin) : 0;
@@ -96,7 +98,7 @@ static uint32_t count_distinct(const struct hr__job_value *values, uint32_t coun
   return distinct;
 }
 
-/* A step matters unless it is small compared with the median. */
+/* Reports that run times are multiples of a step. It is only a note if the step is small compared with the median. */
 static void check_rounded(struct hr__check_state *checker) {
   enum { MIN = 50, MIN_DISTINCT = 5, SMALL = 20 };
   uint32_t n = checker->n_work;
@@ -123,7 +125,8 @@ static void report_count(struct hr__check_state *checker, enum hr_finding_code c
                 hr__count_text(count, text), hr__plural(count), hr__check_share_text(share, of), what);
 }
 
-/* Jobs that were cancelled before they ran are reported with the outcomes. */
+/* Reports run times of 0, below a second and above a year. Jobs that were cancelled before they ran are reported by
+   check_never_ran(). */
 static void check_extremes(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t zero = 0, first_zero = HR_NONE, tiny = 0, first_tiny = HR_NONE, endless = 0, first_endless = HR_NONE;
@@ -153,13 +156,15 @@ static void check_run_times_part(struct hr__check_state *checker) {
 enum { MIN_JOBS = 20, GRACE_S = 60 };
 
 struct limits {
+  /* known: jobs with a limit; beyond: jobs that ran longer than their limit; first_beyond: the first of them */
   uint32_t known, beyond, first_beyond;
-  struct hr__job_value *ratio; /* limit / run time in millionths, ascending, with their jobs */
-  struct hr__job_value *limit; /* ascending, with their jobs */
+  struct hr__job_value *ratio; /* limit / run time in millionths, sorted, with the jobs */
+  struct hr__job_value *limit; /* limits, sorted, with the jobs */
   uint32_t n_ratios;
 };
 
-/* The time that a scheduler takes to stop a job is tolerated. */
+/* Returns true if the run time exceeds the limit by more than 1 % and a minute. A scheduler may need that time to
+   stop a job. */
 static bool is_beyond(int64_t work_us, int64_t limit_us) {
   return work_us > limit_us + limit_us / 100 + GRACE_S * HR_SECOND_US;
 }
@@ -184,7 +189,7 @@ static bool gather(const struct hr__check_state *checker, struct limits *limits)
 
 /* ---- Limits ------------------------------------------------------------------------------------------ */
 
-/* Nine of ten limits are the same multiple of the run time, within 0.1 %. */
+/* Reports that nine of ten limits are the same multiple of the run time, within 0.1 %. */
 static void check_ratio(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t n = limits->n_ratios;
   if (n < MIN_JOBS) return;
@@ -268,7 +273,7 @@ static void check_limits_part(struct hr__check_state *checker) {
 
 enum { USUAL_NODE_GPUS = 8 };
 
-/* Whether some such requests fill whole nodes of that size, or one fills several whole nodes. */
+/* Returns true if jobs of `gpus` GPUs can fill nodes of `node_gpus` GPUs completely. */
 static bool divides(uint32_t gpus, uint32_t node_gpus) {
   return node_gpus && (gpus % node_gpus == 0 || node_gpus % gpus == 0);
 }
@@ -281,7 +286,8 @@ static bool fills_nodes(const struct hr__check_state *checker, uint32_t gpus) {
   return false;
 }
 
-/* For a job of several tasks, the GPUs of a task count. */
+/* Reports sizes that cannot fill nodes completely. The size of a job with several tasks is the number of GPUs of a
+   task. */
 static void check_odd(struct hr__check_state *checker) {
   enum { SIZES_MIN = 20, SHARE = 5 };
   const struct hr_trace *trace = checker->trace;
@@ -305,21 +311,21 @@ static void check_odd(struct hr__check_state *checker) {
       checker->cluster ? "a node's GPUs" : "8, the usual node size", hr__count_text(trace->gpus[first], size));
 }
 
-/* Three of four jobs request one whole GPU, and no job a fraction of one. */
+/* Reports that three of four jobs request one GPU, and that no job requests a fraction of a GPU. */
 static void check_single(struct hr__check_state *checker) {
   enum { SIZES_MIN = 100 };
   const struct hr_trace *trace = checker->trace;
-  uint32_t asking = 0, single = 0;
+  uint32_t requesting = 0, single = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
-    asking += trace->gpus[i] > 0;
+    requesting += trace->gpus[i] > 0;
     single += trace->gpus[i] == 1;
   }
-  if (trace->gpu_milli || trace->mig_profile || asking < SIZES_MIN || single < asking - asking / 4) return;
+  if (trace->gpu_milli || trace->mig_profile || requesting < SIZES_MIN || single < requesting - requesting / 4) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__check_add(checker, HR_FINDING_ALL_SINGLE_GPU, HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = single, .of = asking, .job = HR_NONE},
+                &(struct hr__check_subject){.count = single, .of = requesting, .job = HR_NONE},
                 "%s jobs (%s of those with GPUs) request one whole GPU, and no job a fraction of one",
-                hr__count_text(single, text), hr__check_share_text((double)single / asking, of));
+                hr__count_text(single, text), hr__check_share_text((double)single / requesting, of));
 }
 
 static void check_none(struct hr__check_state *checker) {
@@ -343,10 +349,12 @@ static void check_sizes_part(struct hr__check_state *checker) {
 
 /* ---- Outcomes ---------------------------------------------------------------------------------------- */
 
-/* Counts of outcomes; failed jobs with their run times; the first job that was cancelled before it ran. */
+/* The number of jobs with each outcome, failed jobs with their run times, and the first job that was cancelled
+   before it ran. */
 struct outcomes {
-  uint32_t count[HR_N_OUTCOMES], unrun, first_unrun;
-  struct hr__job_value *failed;
+  /* count: jobs with each outcome; never_ran: jobs that were cancelled before they ran */
+  uint32_t count[HR_N_OUTCOMES], never_ran, first_never_ran;
+  struct hr__job_value *failed; /* run times of failed jobs, sorted, with the jobs */
 };
 
 static bool outcomes_gather(const struct hr__check_state *checker, struct outcomes *outcomes) {
@@ -358,14 +366,16 @@ static bool outcomes_gather(const struct hr__check_state *checker, struct outcom
     uint8_t outcome = trace->outcome[i];
     if (outcome == HR_OUTCOME_FAILED)
       outcomes->failed[outcomes->count[HR_OUTCOME_FAILED]] = (struct hr__job_value){trace->work_us[i], i};
-    if (outcome == HR_OUTCOME_CANCELLED && trace->work_us[i] == 0 && outcomes->unrun++ == 0) outcomes->first_unrun = i;
+    if (outcome == HR_OUTCOME_CANCELLED && trace->work_us[i] == 0 && outcomes->never_ran++ == 0)
+      outcomes->first_never_ran = i;
     outcomes->count[outcome]++;
   }
   return hr__pairs_sort(outcomes->failed, outcomes->count[HR_OUTCOME_FAILED]);
 }
 
-/* Immediate failures are naturally alike, so only those after at least a minute count. */
-static void check_alike(struct hr__check_state *checker, const struct outcomes *outcomes) {
+/* Reports that many jobs failed after exactly the same time. Failures within the first minute are ignored, because
+   they often have the same run time. */
+static void check_equal_failures(struct hr__check_state *checker, const struct outcomes *outcomes) {
   enum { OUTCOMES_MIN = 20 };
   uint32_t n = outcomes->count[HR_OUTCOME_FAILED], from = 0, begin;
   while (from < n && outcomes->failed[from].key < HR__MINUTE_US) from++;
@@ -381,7 +391,7 @@ static void check_alike(struct hr__check_state *checker, const struct outcomes *
                 hr__duration_text(hr__seconds(outcomes->failed[begin].key), time));
 }
 
-static void check_most(struct hr__check_state *checker, const struct outcomes *outcomes) {
+static void check_failure_share(struct hr__check_state *checker, const struct outcomes *outcomes) {
   enum { OUTCOMES_MIN = 20 };
   uint32_t failed = outcomes->count[HR_OUTCOME_FAILED], known = checker->n - outcomes->count[HR_OUTCOME_UNKNOWN];
   if (failed < OUTCOMES_MIN || failed <= known / 2 || known <= checker->n / 2) return;
@@ -392,23 +402,24 @@ static void check_most(struct hr__check_state *checker, const struct outcomes *o
       "%s jobs (%s) failed", hr__count_text(failed, text), hr__check_share_text((double)failed / known, of));
 }
 
-static void check_unrun(struct hr__check_state *checker, const struct outcomes *outcomes) {
-  if (!outcomes->unrun) return;
-  double share = (double)outcomes->unrun / checker->n;
+static void check_never_ran(struct hr__check_state *checker, const struct outcomes *outcomes) {
+  if (!outcomes->never_ran) return;
+  double share = (double)outcomes->never_ran / checker->n;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__check_add(checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-                &(struct hr__check_subject){.count = outcomes->unrun, .of = checker->n, .job = outcomes->first_unrun},
-                "%s job%s (%s) %s cancelled before running", hr__count_text(outcomes->unrun, text),
-                hr__plural(outcomes->unrun), hr__check_share_text(share, of), outcomes->unrun == 1 ? "was" : "were");
+  hr__check_add(
+      checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = outcomes->never_ran, .of = checker->n, .job = outcomes->first_never_ran},
+      "%s job%s (%s) %s cancelled before running", hr__count_text(outcomes->never_ran, text),
+      hr__plural(outcomes->never_ran), hr__check_share_text(share, of), outcomes->never_ran == 1 ? "was" : "were");
 }
 
 static void check_outcomes_part(struct hr__check_state *checker) {
   struct outcomes outcomes;
   if (!checker->trace->outcome) return;
   if (outcomes_gather(checker, &outcomes)) {
-    check_alike(checker, &outcomes);
-    check_most(checker, &outcomes);
-    check_unrun(checker, &outcomes);
+    check_equal_failures(checker, &outcomes);
+    check_failure_share(checker, &outcomes);
+    check_never_ran(checker, &outcomes);
   } else {
     checker->out_of_memory = true;
   }
@@ -436,7 +447,7 @@ static void check_median(struct hr__check_state *checker) {
                   "half of the jobs run for %s or more: are run times in milliseconds, and read as seconds?", text);
 }
 
-/* Plain numbers that are too large for dates in seconds since 1970. */
+/* Reports submit times that are too large to be seconds since 1970. */
 static void check_epoch(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   int64_t first_s = trace->origin_us / HR_SECOND_US;
@@ -449,7 +460,7 @@ static void check_epoch(struct hr__check_state *checker) {
       hr__count_text((uint64_t)first_s, text));
 }
 
-/* Jobs overlap on any cluster that is large enough to record. */
+/* Reports that jobs hardly overlap, which is implausible for a cluster. */
 static void check_overlap(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   double busy_s = 0, span_s = hr__seconds(checker->span_us);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checks of rows: skipped rows, their order, duplicates, missing fields, and jobs, users or tenants that dominate.
+ * Checks of rows: skipped rows, the order of rows, duplicate rows, missing fields, and single jobs, users or tenants
+ * that dominate the trace.
  *
- * Copies: the same row under another id is reported directly. The same run time of the same user may be chance if
- * times are whole seconds, so the number of such jobs is compared with the number that have a twin with a run time that
- * is one step longer: as likely by chance, but not a result of copying.
+ * Two kinds of copies are found. Two rows with different ids and otherwise equal fields are reported directly. Two
+ * jobs of one user with equal run times may be a coincidence if times are whole seconds. The number of such jobs is
+ * therefore compared with the number of jobs for which another job has a run time that is one step longer. Coincidence
+ * makes both numbers equal, and copying increases only the first one.
  */
 
 #include "base/hash.h"
@@ -31,7 +33,8 @@ static void report_skipped(struct hr__check_state *checker, const struct hr_skip
                 hr__counted(rows->count, "", "the first "), rows->first_line, rows->reason);
 }
 
-/* Submit times in the order of the file. */
+/* Returns the submit times in the order of the file; NULL if out of memory. Sets `job_of_row`. The caller frees the
+   times. */
 static int64_t *in_file_order(const struct hr_trace *trace, uint32_t *job_of_row) {
   int64_t *submit_us = malloc(trace->n_jobs * sizeof *submit_us);
   for (uint32_t i = 0; submit_us && i < trace->n_jobs; i++) {
@@ -41,7 +44,7 @@ static int64_t *in_file_order(const struct hr_trace *trace, uint32_t *job_of_row
   return submit_us;
 }
 
-/* A row is out of order if the previous one was submitted later. */
+/* Reports rows that were submitted before the previous row. */
 static void check_order(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   if (!trace->row) return;
@@ -70,12 +73,12 @@ static void check_rows_part(struct hr__check_state *checker) {
                   trace->notes.text[i]);
 }
 
-/* Fields that all or some jobs lack; hr_finding_meaning() says what a run assumes instead. */
+/* A field that all or some jobs lack. hr_finding_meaning() says what a simulation assumes in place of the field. */
 
 struct field_fact {
   enum hr_finding_code code;
   const char *word;
-  uint32_t known; /* number of jobs that have it */
+  uint32_t known; /* number of jobs that have the field */
 };
 
 static uint32_t count_names(const uint32_t *column, uint32_t n) {
@@ -138,7 +141,7 @@ static int64_t limit_us(const struct hr_trace *trace, uint32_t job) {
   return trace->limit_us ? trace->limit_us[job] : HR_UNKNOWN_US;
 }
 
-/* Long enough to be distinct, and not ended by a bound that many jobs reached. */
+/* Returns true if the run time is distinctive: it is long, and no limit or common bound ended the job. */
 static bool is_distinctive(const struct hr__check_state *checker, uint32_t job) {
   const struct hr_trace *trace = checker->trace;
   int64_t work_us = trace->work_us[job];
@@ -146,7 +149,8 @@ static bool is_distinctive(const struct hr__check_state *checker, uint32_t job) 
          !hr__check_is_service(trace, job);
 }
 
-/* Jobs are copies of each other if their run times, GPUs, users, tenants, models and GPU types are equal. */
+/* Returns a hash of all fields that are equal in copies: run time, GPUs, user, tenant, model and GPU types.
+   `work_us` is used as the run time of the job. */
 static uint32_t copy_hash(const struct hr_trace *trace, uint32_t job, int64_t work_us) {
   uint64_t digest = hr__digest_add(HR__DIGEST_SEED, (uint64_t)work_us);
   digest = hr__digest_add(digest, hr_trace_gpus_milli(trace, (hr_job){job}));
@@ -160,7 +164,7 @@ static bool same_name(const uint32_t *column, uint32_t a, uint32_t b) {
   return !column || column[a] == column[b];
 }
 
-/* Whether job `a` is a copy of job `b` as if that ran for `work_us`. */
+/* Returns true if job `a` is a copy of job `b`, with `work_us` used as the run time of job `b`. */
 static bool is_copy(const struct hr_trace *trace, uint32_t a, uint32_t b, int64_t work_us) {
   return trace->work_us[a] == work_us &&
          hr_trace_gpus_milli(trace, (hr_job){a}) == hr_trace_gpus_milli(trace, (hr_job){b}) &&
@@ -169,11 +173,13 @@ static bool is_copy(const struct hr_trace *trace, uint32_t a, uint32_t b, int64_
 }
 
 struct copies {
-  uint32_t of, rows, first_row, jobs, first_job; /* jobs examined; equal rows; equal jobs at any time */
-  struct hr__hash table;                         /* the last job of each set of copies */
+  /* of: examined jobs; rows: copies with the same submit time; jobs: copies with other submit times */
+  uint32_t of, rows, first_row, jobs, first_job;
+  struct hr__hash table; /* the last job of each set of copies */
 };
 
-/* The last job in the table that is a copy of `job` as if that ran for `work_us`; HR_NONE if none exists. */
+/* Returns the last job in the table that is a copy of `job`, with `work_us` used as the run time of `job`; HR_NONE
+   if there is none. */
 static uint32_t find_copy(const struct copies *copies, const struct hr_trace *trace, uint32_t job, int64_t work_us,
                           struct hr__hash_cursor *at) {
   for (uint32_t i = hr__hash_first(&copies->table, copy_hash(trace, job, work_us), at); i != HR_NONE;
@@ -182,7 +188,8 @@ static uint32_t find_copy(const struct copies *copies, const struct hr_trace *tr
   return HR_NONE;
 }
 
-/* Jobs are in the order of their submits, so a job has an equal row if its last copy has its submit time. */
+/* Counts copies. Jobs are in order of submit time, so it suffices to compare a job with the last one of its copies.
+   Returns false if out of memory. */
 static bool count_copies(const struct hr__check_state *checker, struct copies *copies) {
   const struct hr_trace *trace = checker->trace;
   for (uint32_t i = 0; i < checker->n; i++) {
@@ -202,7 +209,8 @@ static bool count_copies(const struct hr__check_state *checker, struct copies *c
   return true;
 }
 
-/* Share of a sample of jobs from the whole trace that have a twin with a run time one step longer. */
+/* Returns the share of jobs for which another job has a run time that is one step longer and is otherwise equal. It
+   is estimated from a sample of jobs of the whole trace. */
 static double share_by_chance(const struct hr__check_state *checker, const struct copies *copies) {
   const struct hr_trace *trace = checker->trace;
   uint32_t sampled = 0, twins = 0;
@@ -215,7 +223,7 @@ static double share_by_chance(const struct hr__check_state *checker, const struc
   return sampled ? (double)twins / sampled : 0;
 }
 
-/* Which further fields of a copy are equal. */
+/* Returns the names of the other fields that are equal in copies, for messages. */
 static const char *equal_fields(const struct hr_trace *trace) {
   return trace->user ? ", GPUs and user" : " and GPUs";
 }
@@ -286,6 +294,7 @@ static void check_heavy(struct hr__check_state *checker, double all_h) {
 
 /* ---- Dominance: one user or tenant ------------------------------------------------------------------- */
 
+/* Users or tenants: the column with the owner of each job, and their names. */
 struct owners {
   enum hr_finding_code code;
   const char *word;
@@ -310,7 +319,7 @@ static struct share *add_up(const struct hr__check_state *checker, const struct 
   return shares;
 }
 
-/* The larger of the owner's shares of jobs and GPU hours. */
+/* Returns the share of the owner in jobs or in GPU hours, whichever is larger. */
 static double weight_of(const struct hr__check_state *checker, const struct share *share, double all_h) {
   double jobs = (double)share->jobs / checker->n, hours = all_h > 0 ? share->gpu_hours / all_h : 0;
   return jobs > hours ? jobs : hours;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of the trace check share: findings, sorted pairs, and facts about jobs and columns. */
+/* Functions that several parts of the trace check use: findings, sorted pairs, and properties of jobs and columns. */
 
 #include "traces/tools/check.h"
 
@@ -108,7 +108,7 @@ int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin
     uint32_t others = 0;
     for (uint32_t i = 0; i < count && others <= count / 100; i++)
       others += (values[i] + origin_us) % steps_us[step] != 0;
-    if (others > count / 100) break; /* steps are multiples of each other, so larger ones fail too */
+    if (others > count / 100) break; /* each step divides all larger steps, so larger steps fail too */
     grain_us = steps_us[step];
   }
   return grain_us;

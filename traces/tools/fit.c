@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Maximum likelihood fits of distributions. Exponential and log-normal have closed forms. Weibull's shape k solves
- * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x); its left side increases with k. The Pareto tail is Hill's estimator,
- * starting at the value with the smallest distance to the sample (Clauset, Shalizi and Newman, SIAM Review 51, 2009).
- * At most MAX_STARTS starting values, evenly spaced over the upper half of the sample, are tried, with the
- * distance taken at MAX_POINTS points.
+ * Fits distributions to a sample by maximum likelihood.
+ *
+ * The exponential and the log-normal distribution have closed forms. The shape k of a Weibull distribution solves
+ * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x), whose left side increases with k. The Pareto tail is Hill's estimator.
+ * The tail begins at the value for which its distribution has the smallest distance to the sample (Clauset, Shalizi
+ * and Newman, SIAM Review 51, 2009). At most MAX_STARTS values are tried as the beginning, evenly spaced over the
+ * upper half of the sample. For this comparison, the distance is computed at MAX_POINTS points.
  */
 
 #include "traces/tools/stats.h"
@@ -20,7 +22,7 @@ enum { MIN_TAIL = 50, MAX_STARTS = 200, MAX_POINTS = 1000, MAX_STEPS = 200 };
 static const double log_2pi = 1.8378770664093453;
 
 struct sample {
-  const double *at; /* ascending, all above 0 */
+  const double *at; /* sorted values, all above 0 */
   double *log;      /* logarithm of each value */
   size_t count;
   double log_mean, log_max;
@@ -34,7 +36,7 @@ const char *hr__family_name(enum hr__family family) {
   return names[family];
 }
 
-/* Cumulative distribution function of a fit. */
+/* Returns the value of the cumulative distribution function of a fit. */
 static double fit_cdf(enum hr__family family, const struct hr__distribution_fit *fit, double value) {
   switch (family) {
   case HR__EXPONENTIAL:
@@ -53,7 +55,8 @@ static double fit_cdf(enum hr__family family, const struct hr__distribution_fit 
 
 /* ---- Distance --------------------------------------------------------------------------------------- */
 
-/* Equal values are one step of the empirical distribution. */
+/* Returns the Kolmogorov-Smirnov distance of a fit to the sample. Equal values are one step of the empirical
+   distribution. */
 static double distance(enum hr__family family, const struct hr__distribution_fit *fit, const double *at, size_t count) {
   double max = 0;
   for (size_t i = 0, end; i < count; i = end) {
@@ -86,7 +89,8 @@ static void fit_log_normal(const struct sample *sample, struct hr__distribution_
   fit->aic = 4 - 2 * fit->log_likelihood;
 }
 
-/* Values are scaled by the maximum, so that no power overflows. */
+/* Returns left side - right side of the equation for the shape k of a Weibull distribution, which is 0 for the
+   solution. Values are divided by the maximum, so that their powers do not overflow. */
 static double weibull_slope(double shape, void *of) {
   const struct sample *sample = of;
   double sum = 0, weighted = 0;
@@ -126,7 +130,7 @@ static void fit_weibull(struct sample *sample, struct hr__distribution_fit *fit)
   fit->aic = 4 - 2 * fit->log_likelihood;
 }
 
-/* Distance of a tail at a subset of its points. */
+/* Returns the distance of a Pareto tail to the sample, computed at some of its points. */
 static double distance_of_tail(const struct sample *sample, size_t from, double alpha) {
   size_t count = sample->count - from, step = count / MAX_POINTS + 1;
   double max = 0;
@@ -137,7 +141,7 @@ static double distance_of_tail(const struct sample *sample, size_t from, double 
   return max;
 }
 
-/* Fit of the values from index `from` on. */
+/* Fits a Pareto tail to the values from index `from` on. `log_sum` is the sum of their logarithms. */
 static struct hr__distribution_fit tail_from(const struct sample *sample, size_t from, double log_sum) {
   size_t count = sample->count - from;
   double n = (double)count, log_begin = sample->log[from], excess = log_sum - n * log_begin;
@@ -150,8 +154,8 @@ static struct hr__distribution_fit tail_from(const struct sample *sample, size_t
   return fit;
 }
 
-/* Iterates from the last start to the first, so that the sum of logarithms is updated incrementally. Equal values are
-   in the tail together. */
+/* Tries several beginnings of the tail, from the last to the first, so that the sum of logarithms is updated and not
+   computed again. If the beginning is one of several equal values, all of them are in the tail. */
 static struct hr__distribution_fit fit_tail(const struct sample *sample) {
   struct hr__distribution_fit best = {0};
   if (sample->count < 2 * (size_t)MIN_TAIL) return best;
@@ -172,7 +176,7 @@ static struct hr__distribution_fit fit_tail(const struct sample *sample) {
 
 /* ---- All families ------------------------------------------------------------------------------------ */
 
-/* Copies the values above 0. Returns false if out of memory. */
+/* Stores the values above 0 and their logarithms. Returns false if out of memory. */
 static bool take(struct sample *sample, const double *sorted, size_t count) {
   size_t zeros = 0;
   while (zeros < count && sorted[zeros] <= 0) zeros++;

@@ -2,10 +2,10 @@
 /*
  * Generates workloads.
  *
- * Arrivals are a Poisson process with a rate that depends on the time of day: candidates arrive at the peak rate and
- * are accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). Each other property of a job is
- * drawn from its own stream, indexed by the job's number, so changing one parameter leaves the other draws unchanged.
- * Times are whole milliseconds, so a written trace has exactly the drawn values.
+ * Arrivals are a Poisson process whose rate depends on the time of day. Candidates arrive at the peak rate, and each
+ * is accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). All other properties of a job have
+ * random streams of their own, indexed by the number of the job. A change of one parameter therefore does not change
+ * the other draws. Times are whole milliseconds, so a written trace contains exactly the drawn values.
  */
 
 #include "base/output_file.h"
@@ -33,20 +33,20 @@ struct generation {
 
 struct generated_job {
   int64_t submit_ms, run_ms, limit_ms; /* limit_ms -1: no limit */
-  uint32_t number, gpus, user, tenant; /* each from 1 on */
+  uint32_t number, gpus, user, tenant; /* all numbers count from 1 */
 };
 
 enum { DAY_S = 86400, PEAK_S = 15 * 3600 };
 
 static const double full_turn = 6.283185307179586;
 
-/* Assumed: rounded shares close to those of Philly and Helios, where most jobs use one GPU. */
+/* Assumption: rounded shares close to those of Philly and Helios, where most jobs use one GPU. */
 static const struct hr_gpu_count default_gpu_counts[] = {{1, 0.70}, {2, 0.10},   {4, 0.09},
                                                          {8, 0.09}, {16, 0.015}, {32, 0.005}};
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* Mean of min(X, max) for log-normal X. */
+/* Returns the mean of min(X, max), where X has a log-normal distribution. */
 static double mean_run_s(const struct hr_generator *g) {
   double mu = log(g->median_s), cut = g->max_s > 0 ? log(g->max_s) : HUGE_VAL;
   if (g->sigma <= 0) return exp(fmin(mu, cut));
@@ -55,7 +55,7 @@ static double mean_run_s(const struct hr_generator *g) {
   return below + above;
 }
 
-/* Removes sizes from the default table that exceed the cluster. */
+/* Selects the table of GPU counts. Counts of the default table that exceed the cluster are removed. */
 static void choose_gpu_counts(struct generation *work) {
   const struct hr_generator *g = work->g;
   work->gpu_counts = g->gpu_counts ? g->gpu_counts : default_gpu_counts;
@@ -70,7 +70,8 @@ static void choose_gpu_counts(struct generation *work) {
   work->mean_gpus = gpus / work->gpu_weights;
 }
 
-/* Prepares a generator with parameters that were checked; it is borrowed. Finish it if HR_OK is returned. */
+/* Initializes the state of a generation. The parameters in `g` must be valid and must outlive it. If HR_OK is
+   returned, the caller must call finish_generation(). */
 static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error) {
   *work = (struct generation){.g = g};
   choose_gpu_counts(work);
@@ -93,7 +94,7 @@ static void finish_generation(struct generation *work) {
 
 /* ---- Draws ------------------------------------------------------------------------------------------ */
 
-/* Time of the next arrival; time 0 is midnight. */
+/* Returns the time of the next arrival in seconds. Time 0 is midnight. */
 static double next_arrival(struct generation *work) {
   struct hr__stream *stream = &work->arrivals;
   double peak = 1 + work->g->diurnal, now_s = work->now_s;
@@ -178,7 +179,7 @@ static enum hr_status refuse(struct hr_error *error, const char *what, double va
 }
 
 static bool within(double value, double min, double max) {
-  return value >= min && value <= max; /* false for NaN */
+  return value >= min && value <= max; /* false if the value is NaN */
 }
 
 static enum hr_status check_size(const struct hr_generator *g, struct hr_error *error) {
@@ -260,10 +261,11 @@ static enum hr_status add_job(struct hr_trace_builder *builder, const struct gen
   record.work_us = job->run_ms * MS_US;
   record.gpus = job->gpus;
   if (job->limit_ms >= 0) record.limit_us = job->limit_ms * MS_US;
-  return hr_trace_builder_add(builder, &record, (uint64_t)job->number + 1, error); /* below the header */
+  /* the line after the header and the previous jobs */
+  return hr_trace_builder_add(builder, &record, (uint64_t)job->number + 1, error);
 }
 
-/* Writes formats that need the whole trace. */
+/* Writes a workload in a format that needs the whole trace in memory. */
 static enum hr_status write_via_builder(struct generation *work, const char *path, struct hr_error *error) {
   struct hr_trace_builder *builder = hr_trace_builder_create("headroom trace generate", "csv");
   if (!builder) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Merges traces. The jobs of all traces are in one list, in the order (trace, position), which a stable sort by
- * submit time orders. Prefixed names are built in one buffer per kind of name, reused for each job.
+ * Merges traces. The jobs of all traces are in one list, first by trace and then by position. A stable sort by submit
+ * time gives the order of the result. Names with prefixes are built in buffers, one for each kind of name. Each job
+ * overwrites the names of the previous job.
  */
 
 #include "base/names.h"
@@ -20,10 +21,10 @@ struct merge {
   const struct hr_trace *const *traces;
   size_t n_traces;
   const struct hr_merge_spec *spec;
-  int64_t origin_us;          /* earliest submit time, on the clock of the result */
-  struct hr__keyed_row *list; /* row: index over the jobs of all traces */
+  int64_t origin_us;          /* earliest submit time of all traces, on the clock of the result */
+  struct hr__keyed_row *list; /* `row`: index of the job in the list of all jobs */
   uint64_t n_jobs;
-  uint32_t *first; /* [n_traces + 1] index of each trace's first job */
+  uint32_t *first; /* [n_traces + 1] index of the first job of each trace */
   struct text_buffer id, user, tenant;
 };
 
@@ -95,7 +96,7 @@ static enum hr_status count_jobs(struct merge *merge, struct hr_error *error) {
 
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
-/* Offset from the clock of a trace to the clock of the result. */
+/* Returns the difference between the clock of a trace and the clock of the result, in microseconds. */
 static int64_t later_us(const struct merge *merge, size_t number) {
   const struct hr_trace *first = merge->traces[0], *trace = merge->traces[number];
   if (merge->spec->align == HR_ALIGN_CLOCK) return 0;
@@ -125,7 +126,8 @@ static bool list_jobs(struct merge *merge) {
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
-/* Builds "label/name" in the buffer; unknown names stay unknown. */
+/* Replaces `*name` by "label/name", which is stored in the buffer. Unknown names are not changed. Returns false if
+   out of memory. */
 static bool set_before(struct text_buffer *buffer, const char *label, struct hr_text *name) {
   if (!name->length) return true;
   size_t length = strlen(label), expected = length + 1 + name->length;
@@ -141,7 +143,7 @@ static bool set_before(struct text_buffer *buffer, const char *label, struct hr_
   return true;
 }
 
-/* The new name is borrowed from the spec, which outlives the record. */
+/* Replaces the name of a tenant as the spec says. The new name belongs to the spec, which outlives the record. */
 static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenant) {
   for (size_t i = 0; i < spec->n_tenants; i++)
     for (size_t j = 0; j < spec->tenants[i].from.count; j++) {
@@ -193,7 +195,7 @@ static enum hr_status add_jobs(struct merge *merge, struct hr__rebuild *rebuild,
   return status;
 }
 
-/* Reports the first duplicate id, if ids are not prefixed. */
+/* Reports the first duplicate id. Duplicates can occur only if ids have no prefixes. */
 static enum hr_status id_twice(const struct merge *merge, struct hr_error *error) {
   struct hr__name_table ids = {0};
   enum hr_status status = HR_OK;
@@ -214,9 +216,10 @@ static enum hr_status id_twice(const struct merge *merge, struct hr_error *error
 static enum hr_status put_together(struct merge *merge, struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
+  /* The note on local dates must not be added to a trace with another clock. */
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
     if (strcmp(clock_of(merge->traces[0]), clock_of(merge->traces[i])) == 0)
-      status = hr__rebuild_add_notes(&rebuild, merge->traces[i], error); /* may include the note on local dates */
+      status = hr__rebuild_add_notes(&rebuild, merge->traces[i], error);
   if (status == HR_OK) status = add_jobs(merge, &rebuild, error);
   bool added = status == HR_OK;
   status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, created, error);

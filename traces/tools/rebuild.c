@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-
+/* Builds a trace from jobs of other traces. See rebuild.h. */
 #include "traces/tools/rebuild.h"
 
 #include <string.h>

@@ -2,12 +2,13 @@
 #ifndef HR_TRACES_TOOLS_REBUILD_H
 #define HR_TRACES_TOOLS_REBUILD_H
 
-/* Builds a trace from jobs of other traces, record by record. All fields that are not changed are copied, whatever
-   columns there are. */
+/* Builds a trace from jobs of other traces, record by record. All fields of a job are copied unless the caller
+   changes them in the record. */
 
 #include "base/sort.h"
 #include "headroom/trace_files.h"
 
+/* A trace under construction, and the number of its jobs. */
 struct hr__rebuild {
   struct hr_trace_builder *builder;
   const char *source;
@@ -15,25 +16,26 @@ struct hr__rebuild {
   bool ids_told; /* at least one source trace had ids */
 };
 
-/* Begins a trace with the source and the notes of `trace`. */
+/* Begins a trace with the source and the notes of `trace`. Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
-/* Adds the notes of another trace. */
+/* Adds the notes of another trace. Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
-/* Adds `record`, made from job `job` of `trace`; errors name that job. */
+/* Adds `record`, which was made from job `job` of `trace`. Errors name that job. */
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
                                const struct hr_job_record *record, struct hr_error *error);
-/* Finishes the trace if `status` is HR_OK; frees the state in any case. Returns `status` or a later error. */
+/* Finishes the trace if `status` is HR_OK, and frees the state in any case. Returns `status`, or the error of
+   finishing. The caller destroys `*created`. */
 enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated,
                                struct hr_trace **created, struct hr_error *error);
 
-/* Moves submit time, deadline and recorded start by `later_us`. */
+/* Adds `later_us` to the submit time, deadline and recorded start. */
 static inline void hr__record_move(struct hr_job_record *record, int64_t later_us) {
   record->submit_us += later_us;
   if (record->deadline_us != INT64_MIN) record->deadline_us += later_us;
   if (record->recorded_start_us != INT64_MIN) record->recorded_start_us += later_us;
 }
 
-/* Reports that memory for a trace made from `trace` ran out. */
+/* Reports that memory ran out. `trace` is the source of the new trace. */
 static inline enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
 }

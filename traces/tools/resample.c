@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Draws workloads from the blocks of a trace.
+ * Draws workloads from the blocks of a trace. A block is a day or a week.
  *
- * Cutting: blocks are a grid on the trace's own clock, so a time of day is the same in the trace, in each block and
- * in the drawn workload.
+ * Cutting: the borders of blocks are a grid on the clock of the trace. A time of day is therefore the same in the
+ * trace, in each block and in the drawn workload.
  *
- * Drawing: first the list of (submit time, job of the trace) is built, layer by layer and position by position, with
- * the jobs of each drawn block in their order. One layer is sorted already; several are sorted. Then each column is
- * gathered by that list. Name tables are shared with the trace.
+ * Drawing: a workload consists of layers, and a layer has one drawn block in each position of the grid. First, a list
+ * of (submit time, job of the trace) is built, layer by layer and position by position. The jobs of one layer are
+ * already in order of submit time; several layers are sorted. Then each column is copied in the order of the list. The
+ * workload uses the name tables of the trace.
  */
 
 #include "base/array.h"
@@ -23,7 +24,7 @@
 #define DAY_US (24 * HOUR_US)
 #define WEEK_US (7 * DAY_US)
 
-/* Maximum missing part of a block that still counts as whole. */
+/* A block is whole if at most this much time is missing at its beginning or end. */
 #define SLACK_US HOUR_US
 
 const char *hr_blocks_name(enum hr_blocks blocks) {
@@ -39,12 +40,13 @@ void hr_workload_spec_init(struct hr_workload_spec *spec) {
   *spec = (struct hr_workload_spec){.blocks = HR_BLOCKS_NONE, .growth = 1};
 }
 
-/* Until the last submit, inclusive. */
+/* Returns the length of the trace until the last submit, inclusive. */
 static int64_t trace_length_us(const struct hr_trace *trace) {
   return trace->submit_us[trace->n_jobs - 1] + 1;
 }
 
-/* First grid point from which on the trace has jobs: a midnight if its clock has a time of day. */
+/* Returns the time of the first grid point from which on blocks are whole, relative to the first submit. If the
+   trace has dates, the grid points are midnights. */
 static int64_t first_cut_us(const struct hr_trace *trace) {
   if (!trace->dated) return 0;
   int64_t since_midnight_us = (trace->origin_us % DAY_US + DAY_US) % DAY_US;
@@ -62,7 +64,8 @@ static struct hr_workload_cut cut_by(const struct hr_trace *trace, int64_t block
   return cut;
 }
 
-/* The cut without blocks: the longest blocks of which there are two. */
+/* Returns the cut for a spec without blocks. Layers above the first one are drawn from weeks if the trace has two
+   whole weeks, otherwise from days if it has two whole days. A shorter trace is one block. */
 static struct hr_workload_cut cut_for_layers(const struct hr_trace *trace, int64_t length_us) {
   struct hr_workload_cut cut = cut_by(trace, WEEK_US, length_us);
   if (cut.n_whole < 2) cut = cut_by(trace, DAY_US, length_us);
@@ -120,8 +123,8 @@ struct draw {
   struct hr_workload_cut cut;
   uint64_t seed;
   uint32_t n_layers;
-  uint32_t max_jobs;          /* only the first ones of the workload are kept */
-  struct hr__keyed_row *jobs; /* [count] key: submit time; row: job of the trace */
+  uint32_t max_jobs;          /* maximum number of jobs; further jobs of the workload are dropped */
+  struct hr__keyed_row *jobs; /* [count] `key`: submit time; `row`: job of the trace */
   uint32_t count, capacity;
 };
 
@@ -149,7 +152,7 @@ static enum hr_status check_growth(struct draw *draw, struct hr_error *error) {
   if (!(spec->growth > 0 && spec->growth <= HR_MAX_GROWTH))
     return hr_fail(error, HR_BAD_INPUT, "%s: growth %g must be above 0 and at most %d", source, spec->growth,
                    HR_MAX_GROWTH);
-  double max = 1; /* jobs without series */
+  double max = 1; /* maximum factor; jobs without a series have the factor 1 */
   size_t n_factors = spec->factors ? (size_t)spec->n_series * spec->n_positions : 0;
   for (size_t i = 0; i < n_factors; i++) {
     double factor = spec->factors[i];
@@ -190,7 +193,7 @@ static bool add(struct draw *draw, uint32_t job, int64_t submit_us) {
   return true;
 }
 
-/* The first job that is submitted at or after `from_us`. */
+/* Returns the first job that is submitted at or after `from_us`. */
 static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
   uint32_t low = 0, high = trace->n_jobs;
   while (low < high) {
@@ -226,7 +229,8 @@ static uint32_t draw_block(const struct draw *draw, uint32_t position, uint32_t 
   return first + step * (uint32_t)((uint64_t)hr__stream_next(&stream) * n_blocks >> 32);
 }
 
-/* Rotates a trace that is too short for blocks within its length. */
+/* Draws a layer of a trace that is too short for blocks. All submit times are shifted by a random time, modulo the
+   length of the trace. */
 static bool draw_rotated(struct draw *draw, uint32_t layer) {
   const struct hr_trace *trace = draw->trace;
   int64_t length_us = draw->cut.block_us;
@@ -286,13 +290,14 @@ static bool gather_columns(const struct draw *draw, struct hr__owned_trace *owne
   return true;
 }
 
-/* Moves an optional instant together with the job's submit time. */
+/* Shifts optional instants by the change of the submit time of their job. `us` may be NULL. */
 static void move_instants(const struct draw *draw, int64_t *us) {
   for (uint32_t i = 0; us && i < draw->count; i++)
     if (us[i] != HR_UNKNOWN_US) us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
 }
 
-/* Sets submit times, which are copies from the trace so far, and the instants relative to them. */
+/* Sets the submit times to those of the list. Before, they are copies of those of the trace, and the other instants
+   are shifted. */
 static void move_times(const struct draw *draw, struct hr__owned_trace *owned) {
   int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at;
   move_instants(draw, owned->column[HR__COLUMN_DEADLINE].at);
@@ -350,7 +355,7 @@ enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct 
   struct hr_workload_spec longer = *spec;
   double span_us = trace->n_jobs ? (double)trace->submit_us[trace->n_jobs - 1] + 1 : 1;
   double share = trace->n_jobs ? (double)count / trace->n_jobs / spec->growth : 1;
-  for (int doublings = 0;; doublings++) { /* a draw may have fewer jobs than the trace in the same time */
+  for (int doublings = 0;; doublings++) { /* if a draw has too few jobs, the next one is twice as long */
     struct draw draw = {.trace = trace, .spec = &longer, .seed = seed, .max_jobs = count};
     double length_us = ldexp(1.2 * share * span_us, doublings);
     bool is_longest = length_us >= (double)HR_MAX_INPUT_US;

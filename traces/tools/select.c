@@ -2,10 +2,13 @@
 /*
  * Selects, scales and shuffles the jobs of a trace.
  *
- * Cutting keeps a time window, and jobs of some tenants, users or GPU types. Thinning and duplication are one draw:
- * layer 0 is the trace's jobs, layer 1 a copy of each, and so on; a layer of which `load` needs a fraction keeps each
- * job independently with that probability (Lewis and Shedler 1979). Shuffling permutes all jobs, or the jobs of each
- * instant.
+ * Cutting keeps a window of time, and jobs of some tenants, users or GPU types.
+ *
+ * Thinning and duplication use the same draw. Layer 0 consists of the jobs of the trace, and each further layer of
+ * copies of them. `load` is the number of layers. If it is not whole, each job of the last layer is kept with the
+ * probability of the fraction, independently of other jobs (Lewis and Shedler 1979).
+ *
+ * Shuffling permutes all jobs, or the jobs of each instant.
  */
 
 #include "base/array.h"
@@ -25,7 +28,7 @@ void hr_cut_spec_init(struct hr_cut_spec *spec) {
 struct window_cut {
   const struct hr_trace *trace;
   const struct hr_cut_spec *spec;
-  bool *tenants, *users, *gpu_types; /* by name number: whether it is selected; NULL: all are */
+  bool *tenants, *users, *gpu_types; /* by name number: true if the name is selected; NULL: all names are selected */
 };
 
 /* ---- Cutting: names ---------------------------------------------------------------------------------- */
@@ -36,7 +39,7 @@ static bool is_listed(const struct hr_name_list *list, const char *text, size_t 
   return false;
 }
 
-/* Whether one of the items separated by `|` is in the list. */
+/* Returns true if one of the items, which are separated by `|`, is in the list. */
 static bool has_listed(const struct hr_name_list *list, const char *items) {
   for (;;) {
     size_t length = strcspn(items, "|");
@@ -74,7 +77,7 @@ static enum hr_status choose(const struct hr_trace *trace, const char *what, con
   return HR_OK;
 }
 
-/* `if_unknown`: the result for a job without a name. */
+/* Returns true if the name of the job is selected. `if_unknown` is the result for a job without a name. */
 static bool is_selected(const bool *selected, const uint32_t *column, uint32_t job, bool if_unknown) {
   uint32_t name = column ? column[job] : HR_NONE;
   return !selected || (name == HR_NONE ? if_unknown : selected[name]);
@@ -82,7 +85,7 @@ static bool is_selected(const bool *selected, const uint32_t *column, uint32_t j
 
 /* ---- Cutting: jobs ----------------------------------------------------------------------------------- */
 
-/* Whether the job ran when the window began. */
+/* Returns true if the job was running at the beginning of the window. */
 static bool was_running(const struct window_cut *cut, uint32_t job) {
   const struct hr_trace *trace = cut->trace;
   int64_t start_us = trace->recorded_start_us[job], from_us = cut->spec->from_us;
@@ -104,7 +107,7 @@ static int64_t less(int64_t us, int64_t by_us) {
   return us > by_us ? us - by_us : 0;
 }
 
-/* Reduces a job to the part that remains at the beginning of the window. */
+/* Reduces a job to the part that remains to be done at the beginning of the window. */
 static void trim_record(struct hr_job_record *record, int64_t from_us) {
   int64_t ran_us = from_us - record->recorded_start_us;
   record->submit_us = record->recorded_start_us = from_us;
@@ -171,7 +174,8 @@ enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cu
   return status;
 }
 
-/* Builds a trace from `count` jobs of `list`; keys are submit times in microseconds from the first submit. */
+/* Builds a trace from `count` jobs. `key` of an entry of the list is the submit time in microseconds from the first
+   submit, `row` is the job. */
 static enum hr_status build_moved(const struct hr_trace *trace, const struct hr__keyed_row *list, size_t count,
                                   struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
@@ -200,7 +204,7 @@ const char *hr_scaling_name(enum hr_scaling scaling) {
 struct scale {
   const struct hr_trace *trace;
   const struct hr_scale_spec *spec;
-  /* [count] key: submit time from the first submit; row: layer * n_jobs + job. */
+  /* [count] `key`: submit time from the first submit; `row`: layer * n_jobs + job */
   struct hr__keyed_row *list;
   uint32_t count, capacity;
 };
@@ -213,7 +217,7 @@ static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
   return hr__stream_uniform(&stream) < share;
 }
 
-/* Reflects at both ends, repeatedly if necessary, so that times stay within the trace. */
+/* Reflects a time at both ends of the trace until it is within the trace. */
 static int64_t within_trace(const struct hr_trace *trace, int64_t us) {
   int64_t last_us = trace->submit_us[trace->n_jobs - 1], period_us = 2 * last_us;
   if (last_us == 0) return 0;
@@ -250,7 +254,8 @@ static bool draw(struct scale *scale) {
   return n_layers == 1 || hr__sort_keyed_rows(scale->list, scale->count);
 }
 
-/* One more `+` than in the longest run of `+` in any id, so that the id of a copy is unique. */
+/* Returns the length of the longest run of `+` in any id, plus one. With that number of `+`, the id of a copy is
+   unique. */
 static size_t count_marks(const struct hr_trace *trace) {
   size_t max = 0;
   for (uint32_t job = 0; trace->id_text && job < trace->n_jobs; job++)
@@ -264,7 +269,8 @@ static size_t count_marks(const struct hr_trace *trace) {
 
 enum { LAYER_BYTES = 12 };
 
-/* Builds "17+1" from "17" in `*buffer`, which grows. */
+/* Builds the id of a copy, such as "17+1" from "17". The id is stored in `*buffer`, which is reallocated if it is
+   too small. Returns false if out of memory. */
 static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer, char **buffer, size_t *size) {
   size_t selected = record->id.length + marks + LAYER_BYTES;
   if (!*buffer || selected > *size) {
@@ -315,7 +321,7 @@ static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **c
 
 __extension__ typedef __int128 wide;
 
-/* The load in millionths, so that sums are exact integers. */
+/* Divides all submit times by the load. The load is converted to millionths, so that the results are exact integers. */
 static enum hr_status compress(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   const int64_t load_ppm = llround(scale->spec->load * 1e6);
@@ -362,7 +368,8 @@ enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_
 
 __extension__ typedef unsigned __int128 unsigned_wide;
 
-/* Uniform in 0 .. bound - 1, within 2^-32. */
+/* Returns a random number in 0 .. bound - 1. The probabilities differ from a uniform distribution by less than
+   2^-32. */
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   uint64_t high = hr__stream_next(stream), bits = high << 32 | hr__stream_next(stream);
   return (uint32_t)((unsigned_wide)bits * bound >> 64);
@@ -376,7 +383,7 @@ static void permute(uint32_t *jobs, uint32_t n, struct hr__stream *stream) {
   }
 }
 
-/* `jobs[i]`: the job that moves to position i. */
+/* Draws a permutation. jobs[i] is the job that moves to position i. */
 static void draw_permutation(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed, uint32_t *jobs) {
   struct hr__stream stream;
   hr__stream_init(&stream, seed, HR__PURPOSE_SHUFFLE, 1 + (uint32_t)what, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Statistics of a trace: spreads, arrivals, concentration, correlations, groups. All of it is computed in a few
-   passes over the columns and sorts of copies. */
+/* Statistics of a trace: distributions, arrivals, concentration, correlations, groups. They are computed in a few
+   passes over the columns and by sorting copies of columns. */
 
 #include "traces/tools/stats.h"
 
@@ -19,7 +19,7 @@ static double quantile(const double *sorted, size_t count, double share) {
   return gsl_stats_quantile_from_sorted_data(sorted, 1, count, share);
 }
 
-/* Sorts the values in place. */
+/* Returns the distribution of the values, which are sorted in place. */
 static struct hr__spread spread_of(double *values, size_t count) {
   struct hr__spread spread = {.count = count};
   if (count == 0) return spread;
@@ -41,12 +41,12 @@ static struct hr__spread spread_of(double *values, size_t count) {
   return spread;
 }
 
-/* `sorted` has at least one value. */
+/* Computes the quantiles of a curve. `sorted` must have at least one value. */
 static void curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
   for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
 }
 
-/* GPU time of a job in milli-GPU x microseconds. */
+/* Returns the GPU time of a job in milli-GPU x microseconds. */
 static hr_amount gpu_time_of(const struct hr_trace *trace, uint32_t job) {
   return (hr_amount)hr_trace_gpus_milli(trace, (hr_job){job}) * trace->work_us[job];
 }
@@ -117,13 +117,13 @@ static void fill_sums(struct hr_trace_stats *stats) {
 
 enum { HOURS_A_DAY = 24, HOURS_A_WEEK = 168, MAX_HOURS = 1 << 24 };
 
-/* Division rounded down, also for negative values. */
+/* Returns value / unit, rounded down, also for negative values. */
 static int64_t quotient(int64_t value, int64_t unit) {
   int64_t whole = value / unit;
   return value % unit < 0 ? whole - 1 : whole;
 }
 
-/* 1970-01-01 was a Thursday. */
+/* Counts submits by hour of the day and by day of the week. 1970-01-01 was a Thursday. */
 static void count_by_clock(const struct hr_trace *trace, struct hr__arrivals *arrivals) {
   const int64_t thursday = 3;
   arrivals->has_weekdays = trace->dated;
@@ -165,7 +165,7 @@ static double mean_of(const double *counts, size_t n) {
   return sum / (double)n;
 }
 
-/* Index of dispersion: variance / mean. */
+/* Returns the index of dispersion: variance / mean. */
 static double dispersion_of(const double *counts, size_t n) {
   double mean = n ? mean_of(counts, n) : 0, squares = 0;
   if (n < 2 || mean <= 0) return UNKNOWN;
@@ -173,7 +173,8 @@ static double dispersion_of(const double *counts, size_t n) {
   return squares / (double)(n - 1) / mean;
 }
 
-/* Correlation of counts with those `lag` later; needs at least two such spans. */
+/* Returns the correlation of counts with the counts `lag` entries later. Returns NaN if there are fewer than 2 * lag
+   counts. */
 static double autocorrelation(const double *counts, size_t n, size_t lag) {
   if (n < 2 * lag) return UNKNOWN;
   double mean = mean_of(counts, n), squares = 0, products = 0;
@@ -197,7 +198,8 @@ static void fill_by_hour(struct hr__arrivals *arrivals, double *counts) {
   arrivals->dispersion_by_day = dispersion_of(counts, days);
 }
 
-/* Counts by whole hours from the first submit; the last incomplete hour is ignored. */
+/* Counts submits by whole hours from the first submit. The last incomplete hour is ignored. Returns false if out of
+   memory. */
 static bool count_by_hour(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   struct hr__arrivals *arrivals = &stats->arrivals;
@@ -220,7 +222,7 @@ static bool add_arrivals(struct hr_trace_stats *stats) {
   return fill_gaps(stats) && count_by_hour(stats);
 }
 
-/* How unevenly jobs and GPU time are distributed, and how run time correlates with size and user. */
+/* The distribution of jobs and GPU time over users and tenants, and the correlation of run time with size and user. */
 
 #define SHARES_UNKNOWN ((double)NAN)
 
@@ -232,7 +234,7 @@ const char *hr__concentrated_name(enum hr__concentrated what) {
 
 /* ---- Concentration ---------------------------------------------------------------------------------- */
 
-/* Of `count` sorted amounts; parties with amount 0 are ignored. */
+/* Returns the concentration of `count` amounts, which are sorted in place. Parties with an amount of 0 are ignored. */
 static struct hr__concentration concentration_of(double *amounts, size_t count) {
   gsl_sort(amounts, 1, count);
   while (count && amounts[0] <= 0) {
@@ -259,7 +261,8 @@ static struct hr__concentration concentration_of(double *amounts, size_t count) 
   return result;
 }
 
-/* Jobs without a name are ignored, since their owner is unknown. */
+/* Computes the concentration of jobs or GPU time over users or tenants. Jobs without a name are ignored, because
+   their user or tenant is unknown. Returns false if out of memory. */
 static bool concentrate_by(struct hr_trace_stats *stats, enum hr__concentrated what, enum hr__stats_by by, bool jobs) {
   const struct hr__stats_rows *rows = &stats->by[by];
   double *amounts = malloc((rows->count + 1) * sizeof *amounts);
@@ -290,7 +293,8 @@ static bool add_concentration(struct hr_trace_stats *stats) {
 
 /* ---- Size and run time ------------------------------------------------------------------------------ */
 
-/* Replaces values by their ranks from 1; equal values get their mean rank. `order` has room for as many entries. */
+/* Replaces values by their ranks, from 1. Equal values get the mean of their ranks. `order` must have room for
+   `count` entries. */
 static void rank(double *values, size_t *order, size_t count) {
   gsl_sort_index(order, values, 1, count);
   for (size_t i = 0, end; i < count; i = end) {
@@ -301,7 +305,8 @@ static void rank(double *values, size_t *order, size_t count) {
 }
 
 static double correlation(const double *first, const double *other, size_t count) {
-  double mean = ((double)count + 1) / 2, a = 0, b = 0, both = 0; /* of any set of ranks */
+  /* The mean of the ranks 1 .. count. Equal values do not change it. */
+  double mean = ((double)count + 1) / 2, a = 0, b = 0, both = 0;
   for (size_t i = 0; i < count; i++) {
     a += (first[i] - mean) * (first[i] - mean);
     b += (other[i] - mean) * (other[i] - mean);
@@ -338,8 +343,8 @@ struct user_run_times {
   double sum;
 };
 
-/* 1 - mean square within users / total mean square (Kelley's epsilon squared): about 0 if users do not matter, for
-   any number of users. */
+/* Returns 1 - mean square within users / total mean square (Kelley's epsilon squared). The result is about 0 if run
+   times do not depend on users, for any number of users. */
 static double explained(const struct hr_trace *trace, const struct user_run_times *users, uint64_t jobs, double mean) {
   double all = 0, within = 0;
   uint64_t parties = 0;
@@ -382,8 +387,8 @@ static bool add_correlation(struct hr_trace_stats *stats) {
 
 /* ---- Groups ------------------------------------------------------------------------------------------ */
 
-/* The group of each job, and the names of the groups. A counting sort places run times group by group, so that the
-   spread of each group is computed in place. */
+/* Groups of jobs. A counting sort places the run times of each group next to each other, so that the distribution of
+   each group is computed in place. */
 struct grouping {
   const struct hr_trace *trace;
   enum hr__stats_by by;
@@ -403,7 +408,7 @@ static const struct hr_names *names_of(const struct hr_trace *trace, enum hr__st
   return by == HR__STATS_BY_TENANT ? &trace->tenants : by == HR__STATS_BY_USER ? &trace->users : &trace->gpu_type_lists;
 }
 
-/* Number of groups; 0 if the trace lacks the field. Jobs without a name are one more group, the last. */
+/* Returns the number of groups; 0 if the trace does not have the field. Jobs without a name are the last group. */
 static uint32_t count_groups(const struct hr_trace *trace, enum hr__stats_by by) {
   switch (by) {
   case HR__STATS_BY_SIZE:
@@ -451,7 +456,7 @@ static const char *group_name(const struct grouping *grouping, uint32_t group) {
 struct tally {
   uint64_t jobs, failed, cancelled;
   hr_amount gpu_time;
-  size_t next; /* position of its next run time */
+  size_t next; /* index of the next run time of this group in the sorted list */
 };
 
 static void count_jobs(const struct grouping *grouping, struct tally *tallies) {
@@ -495,7 +500,7 @@ static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping,
   return hr__fit_all(run_s, tally->jobs, row->fits);
 }
 
-/* By GPU hours, then jobs, then name. */
+/* Order of groups: by GPU hours, then by jobs, then by name. */
 static int compare_rows(const void *a, const void *b) {
   const struct hr__stats_row *first = a, *other = b;
   if (first->gpu_hours > other->gpu_hours) return -1;
@@ -520,7 +525,7 @@ static bool fill_rows(const struct grouping *grouping, struct tally *tallies, do
   return true;
 }
 
-/* Computes its part; returns false if out of memory. */
+/* Computes the statistics of all groups. Returns false if out of memory. */
 static bool group_jobs(struct hr_trace_stats *stats) {
   double *run_s = malloc(((size_t)stats->trace->n_jobs + 1) * sizeof *run_s);
   bool done = run_s != NULL;

@@ -2,7 +2,7 @@
 #ifndef HR_TRACES_TOOLS_STATS_H
 #define HR_TRACES_TOOLS_STATS_H
 
-/* Results of hr_trace_stats_make(), for the code that prints them (report/tables/trace_stats.c). */
+/* Results of hr_trace_stats_make(). report/tables/trace_stats.c prints them. */
 
 #include "headroom/unstable/trace_tools.h"
 
@@ -10,42 +10,45 @@
 
 enum hr__family { HR__EXPONENTIAL, HR__LOG_NORMAL, HR__WEIBULL, HR__PARETO_TAIL, HR__N_FAMILIES };
 
-/* Parameters. Log-normal: `a` is mu, `b` is sigma. Weibull: `a` is the shape, `b` the scale. Exponential: `b` is the
-   mean. Pareto tail: `a` is alpha, the density's exponent being -(alpha + 1), `b` the minimum. */
+/* Parameters of a fit. Log-normal: `a` is mu, `b` is sigma. Weibull: `a` is the shape, `b` is the scale.
+   Exponential: `b` is the mean. Pareto tail: `a` is alpha, `b` is the minimum, and the density falls with the
+   exponent -(alpha + 1). */
 struct hr__distribution_fit {
-  bool known;   /* there were enough values */
-  size_t count; /* number of values fitted: all above 0; for a tail, those from `b` on */
+  bool known;   /* false if there were too few values */
+  size_t count; /* number of fitted values: all values above 0; for a tail, the values from `b` on */
   double a, b;
   double log_likelihood;
-  double aic; /* Akaike information criterion; that of a tail is not comparable with the others */
-  double ks;  /* Kolmogorov-Smirnov distance */
+  /* Akaike information criterion; the criterion of a tail must not be compared with that of other families */
+  double aic;
+  double ks; /* Kolmogorov-Smirnov distance */
 };
 
-/* Fits all families to `sorted` (ascending, none below 0; zeros are ignored). Needs at least two distinct values; a
-   tail needs 100 values and is at most their upper half. Returns false if out of memory. */
+/* Fits all families to `sorted`, which must be ascending and without negative values. Zeros are ignored. At least
+   two distinct values are necessary. A tail needs 100 values and consists of at most the upper half of the sample.
+   Returns false if out of memory. */
 bool hr__fit_all(const double *sorted, size_t count, struct hr__distribution_fit fits[HR__N_FAMILIES]);
 const char *hr__family_name(enum hr__family family);
 
 /* ---- Statistics (stats.c) ----------------------------------------------------------------------------- */
 
-/* Distribution of values. Quantiles as defined in docs/reference/metrics.md. */
+/* The distribution of values. docs/reference/metrics.md defines the quantiles. */
 struct hr__spread {
   size_t count; /* 0: all other members are undefined */
   double mean, sd, min, p10, p25, p50, p75, p90, p95, p99, max;
 };
 
-/* Quantiles of a curve: at 0 %, 1 %, ... 100 %. */
+/* A curve consists of the quantiles at 0 %, 1 %, ... 100 %. */
 enum { HR__CURVE_POINTS = 101 };
 
-/* A group of jobs. */
+/* The jobs of a group. */
 struct hr__stats_row {
   char *name; /* "": jobs without a name */
   uint64_t jobs, failed, cancelled;
   double gpu_hours;
   struct hr__spread run_s;
-  /* Run times, only for groups by size: */
+  /* The fits and the curve of run times are computed only for groups by size. */
   struct hr__distribution_fit fits[HR__N_FAMILIES];
-  double *curve_s; /* [HR__CURVE_POINTS]; NULL for other groups */
+  double *curve_s; /* [HR__CURVE_POINTS]; NULL unless the groups are by size */
 };
 
 enum hr__stats_by {
@@ -57,35 +60,39 @@ enum hr__stats_by {
   HR__STATS_BY_OUTCOME,
   HR__N_STATS_BY
 };
-const char *hr__stats_by_name(enum hr__stats_by by); /* "size" */
+const char *hr__stats_by_name(enum hr__stats_by by); /* returns a name such as "size" */
 
-/* Sizes and classes in natural order, others by GPU hours; empty if the trace lacks the field. */
+/* The groups of jobs by a field. Sizes and classes are in their natural order, other groups in order of GPU hours.
+   The list is empty if the trace does not have the field. */
 struct hr__stats_rows {
   struct hr__stats_row *at;
   size_t count;
 };
 
+/* Statistics of submit times. */
 struct hr__arrivals {
-  bool has_weekdays;        /* the clock is dates; otherwise days count from time 0 */
-  uint64_t by_hour[24];     /* hour of the clock */
-  uint64_t by_weekday[7];   /* from Monday */
-  struct hr__spread gap_s;  /* between consecutive submits */
+  bool has_weekdays;        /* true: the trace has dates; false: days count from time 0 */
+  uint64_t by_hour[24];     /* submits in each hour of the day */
+  uint64_t by_weekday[7];   /* submits on each day of the week, from Monday */
+  struct hr__spread gap_s;  /* time between consecutive submits */
   uint64_t together;        /* jobs with the same submit time as another job */
   uint64_t hours;           /* whole hours from the first submit to the last */
-  double per_hour, busiest; /* jobs per hour: mean, and maximum over these hours */
-  double dispersion; /* variance / mean of jobs per hour: 1 for a Poisson process of constant rate; NaN: unknown */
-  double dispersion_by_day;         /* variance / mean of jobs per day; NaN: unknown */
-  double after_a_day, after_a_week; /* autocorrelation of jobs per hour; NaN: the trace is too short */
-  double
-      burstiness; /* (s - m) / (s + m) of gaps with mean m and standard deviation s (Goh and Barabasi, EPL 81, 2008) */
+  double per_hour, busiest; /* jobs per hour: mean and maximum of these hours */
+  double dispersion; /* variance / mean of jobs per hour; 1 for a Poisson process with a constant rate; NaN: unknown */
+  double dispersion_by_day; /* variance / mean of jobs per day; NaN: unknown */
+  /* autocorrelation of jobs per hour after 24 and after 168 hours; NaN: the trace is too short */
+  double after_a_day, after_a_week;
+  /* (s - m) / (s + m), where m is the mean and s the standard deviation of gaps (Goh and Barabasi, EPL 81, 2008) */
+  double burstiness;
 };
 
-/* How unevenly an amount is distributed. */
+/* The distribution of an amount over parties (users, tenants or jobs). */
 struct hr__concentration {
-  size_t parties;      /* with an amount above 0; 0: unknown */
-  double gini;         /* 0: all equal; close to 1: one party has everything */
-  double first, tenth; /* shares of the largest party, and of the largest tenth (at least one) */
-  double for_half;     /* fraction of parties, largest first, that has half of the total */
+  size_t parties; /* number of parties with an amount above 0; 0: unknown */
+  double gini;    /* Gini coefficient, from 0 (all parties have the same amount) to 1 (one party has everything) */
+  /* share of the largest party, and share of the largest tenth of the parties (at least one party) */
+  double first, tenth;
+  double for_half; /* smallest fraction of the parties that has half of the total */
 };
 enum hr__concentrated {
   HR__JOBS_OF_USERS,
@@ -94,25 +101,29 @@ enum hr__concentrated {
   HR__GPU_TIME_OF_JOBS,
   HR__N_CONCENTRATED
 };
-const char *hr__concentrated_name(enum hr__concentrated what); /* "jobs_by_user" */
+const char *hr__concentrated_name(enum hr__concentrated what); /* returns a name such as "jobs_by_user" */
 
+/* All statistics of a trace. */
 struct hr_trace_stats {
   const struct hr_trace *trace;
   double span_s, gpu_hours;
-  double curve_s[HR__CURVE_POINTS]; /* run times */
-  struct hr__spread run_s, gpus, wait_s,
-      limit_ratio; /* wait_s: as recorded; limit_ratio: limit / run time; over jobs that have them */
+  double curve_s[HR__CURVE_POINTS]; /* quantiles of run times */
+  /* wait_s: recorded waits; limit_ratio: limit / run time; both over the jobs that have them */
+  struct hr__spread run_s, gpus, wait_s, limit_ratio;
   struct hr__distribution_fit run_fits[HR__N_FAMILIES], gap_fits[HR__N_FAMILIES];
   struct hr__stats_rows by[HR__N_STATS_BY];
   struct hr__arrivals arrivals;
   struct hr__concentration concentration[HR__N_CONCENTRATED];
-  double size_and_run_time; /* Spearman's rank correlation of GPUs and run time; NaN: one of them is constant */
-  double user_in_run_time;  /* share of the variance of ln(run time) explained by users (adjusted); NaN: unknown */
+  /* Spearman's rank correlation of GPUs and run time; NaN: all jobs have equal GPUs or equal run times */
+  double size_and_run_time;
+  /* share of the variance of ln(run time) that users explain, adjusted for their number; NaN: unknown */
+  double user_in_run_time;
 };
 
 /* ---- Parts ------------------------------------------------------------------------------------------ */
 
-/* The family with the lowest criterion among those fitted to all values; HR__N_FAMILIES: none. */
+/* Returns the family with the lowest Akaike information criterion among those that were fitted to all values;
+   HR__N_FAMILIES if there is none. */
 enum hr__family hr__best_family(const struct hr__distribution_fit fits[HR__N_FAMILIES]);
 
 #endif

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Fits a workload model to a trace. Jobs are assigned to sizes, which are ranges of GPU counts. Each size gets the
- * quantiles of its run times, the share of the variance between users, outcomes and requests. Weeks start at a
- * Monday's midnight if the trace is dated, else at whole weeks of its clock.
+ * quantiles of its run times, the share of users in their variance, and frequencies of outcomes and requests. A week
+ * begins on Monday at midnight if the trace has dates; otherwise it begins at a multiple of 168 hours on the clock of
+ * the trace.
  *
- * Invariant: after fit_sizes, size[job] indexes model->sizes, and every size has a job; after fit_runs, p[job] is the
- * probability of the job's run time within its size.
+ * Run times are compared by normal scores: the normal quantile of the probability that a job of the same size has a
+ * shorter run time.
+ *
+ * Invariant: after fit_sizes(), size[job] is an index in model->sizes, and every size has a job. After fit_runs(),
+ * p[job] is the probability that belongs to the run time of the job within its size.
  */
 
 #include "base/text.h"
@@ -19,10 +23,13 @@
 #include <string.h>
 
 enum {
-  MIN_JOBS_OF_COUNT = 500, /* a GPU count with this number of jobs is a size of its own */
-  MIN_JOBS_OF_SIZE = 20,   /* smaller sizes are merged with a neighbour, so that no quantile is one job's */
+  MIN_JOBS_OF_COUNT = 500, /* minimum number of jobs with a GPU count that becomes a size of its own */
+  /* minimum number of jobs in a size; smaller sizes are merged, so that a quantile is not the run time of a single
+     job */
+  MIN_JOBS_OF_SIZE = 20,
   MIN_JOBS_OF_REQUEST = 3,
-  MIN_REPEATS = 50 /* pairs of jobs, to estimate how often a request is repeated */
+  /* minimum number of pairs of consecutive jobs of a submitter, to estimate the probability of a repeated request */
+  MIN_REPEATS = 50
 };
 enum { WEEK_HOURS = 168 };
 static const int64_t hour_us = 3600 * HR_SECOND_US, day_us = 86400 * HR_SECOND_US, week_us = 7 * 86400 * HR_SECOND_US;
@@ -34,7 +41,8 @@ struct value {
 };
 
 struct requested {
-  uint64_t key[REQUEST_KEYS]; /* size, GPUs, tasks, thousandths of a GPU, of a CPU, memory, GPU type, class */
+  /* size, GPUs, tasks, thousandths of a GPU per task, thousandths of a CPU, memory in MiB, GPU type, class */
+  uint64_t key[REQUEST_KEYS];
   uint32_t job;
 };
 
@@ -43,7 +51,7 @@ struct request_tally {
   uint32_t jobs;
 };
 
-/* Jobs of a submitter in a size, and the sum of their normal scores. */
+/* The number of jobs of a submitter in a size, and the sum of their normal scores. */
 struct group {
   double jobs, sum;
 };
@@ -51,11 +59,12 @@ struct group {
 struct fit {
   const struct hr_trace *trace;
   struct hr_workload_model *model;
-  const uint32_t *submitter; /* the trace's users, else tenants; NULL: unknown */
-  uint32_t n_submitters;     /* at least 1 */
-  uint8_t *size;             /* [n_jobs] */
-  double *p;                 /* [n_jobs] */
-  /* Room, [n_jobs] and [n_submitters]. */
+  /* column of the submitter: users if the trace has users, otherwise tenants; NULL: unknown */
+  const uint32_t *submitter;
+  uint32_t n_submitters; /* at least 1 */
+  uint8_t *size;         /* [n_jobs] index of the size of each job */
+  double *p;             /* [n_jobs] probability that belongs to the run time of each job */
+  /* Work arrays with n_jobs or n_submitters entries. */
   struct value *values;
   double *numbers;
   struct requested *requests;
@@ -64,7 +73,7 @@ struct fit {
   struct group *groups;
 };
 
-/* By value, then by job, so that the order is the same everywhere. */
+/* Order of values. Equal values are ordered by job, so that the order is the same on all machines. */
 static int by_value(const void *a, const void *b) {
   const struct value *first = a, *second = b;
   if (first->value < second->value || first->value > second->value) return first->value < second->value ? -1 : 1;
@@ -77,18 +86,20 @@ static uint32_t submitter_of(const struct fit *fit, uint32_t job) {
 
 /* ---- Sizes ------------------------------------------------------------------------------------------ */
 
-/* Whether two GPU counts are in the same range between powers of two, the last one being all above 64. */
+/* Returns true if two GPU counts are in the same range between powers of two. The last range contains all counts
+   above 64. */
 static bool same_range(uint32_t first, uint32_t second) {
   for (uint32_t end = 0; end <= 64; end = end ? 2 * end : 1)
     if ((first <= end) != (second <= end)) return false;
   return true;
 }
 
-/* Sizes are ranges of GPU counts between powers of two. A count that many jobs request is a size of its own, as jobs of
-   24 GPUs are not like jobs of 32. A size of few jobs takes in the next counts, and the last one joins the one below.
- */
+/* Assigns each job to a size. Sizes are ranges of GPU counts between powers of two. A GPU count with many jobs is a
+   size of its own, because jobs with, for example, 24 GPUs differ from jobs with 32 GPUs. A size with too few jobs
+   is extended by the next GPU counts. If the last size has too few jobs, it is merged with the previous one. */
 static void fit_sizes(struct fit *fit) {
-  uint32_t n_jobs = fit->trace->n_jobs, n_sizes = 0, begin = 0; /* begin: of the current size, among fit->values */
+  /* begin: index in fit->values at which the current size begins */
+  uint32_t n_jobs = fit->trace->n_jobs, n_sizes = 0, begin = 0;
   bool last_own = false;
   for (uint32_t job = 0; job < n_jobs; job++) fit->values[job] = (struct value){fit->trace->gpus[job], job};
   qsort(fit->values, n_jobs, sizeof *fit->values, by_value);
@@ -113,18 +124,18 @@ static void fit_sizes(struct fit *fit) {
 
 /* ---- Run times -------------------------------------------------------------------------------------- */
 
-/* The part of the variance of normal scores that is between submitters: a random effect, one way, with groups of
-   unequal sizes (Searle, Linear Models, 1971, ch. 10). 0 below three submitters. */
+/* Returns the share of the variance of normal scores that is between submitters: a one-way random effects model with
+   groups of unequal sizes (Searle, Linear Models, 1971, ch. 10). Returns 0 if there are fewer than three submitters. */
 static double share_between(const struct fit *fit, uint32_t n) {
   double sum = 0, squares = 0, weighted = 0, counts = 0, n_known = 0, n_groups = 0;
   struct group *groups = fit->groups;
   memset(groups, 0, fit->n_submitters * sizeof *groups);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t job = fit->values[i].job, who = submitter_of(fit, job);
-    if (who == HR_NONE) continue;
+    uint32_t job = fit->values[i].job, submitter = submitter_of(fit, job);
+    if (submitter == HR_NONE) continue;
     double z = gsl_cdf_ugaussian_Pinv(fit->p[job]);
-    groups[who].jobs++;
-    groups[who].sum += z;
+    groups[submitter].jobs++;
+    groups[submitter].sum += z;
     squares += z * z;
   }
   for (uint32_t i = 0; i < fit->n_submitters; i++) {
@@ -155,7 +166,8 @@ static void fit_runs(struct fit *fit, uint32_t size) {
     for (uint32_t i = first; i < end; i++) fit->p[fit->values[i].job] = ((double)first + end) / 2 / n;
   }
   for (uint32_t i = 0; i < n; i++) fit->numbers[i] = fit->values[i].value;
-  for (uint32_t k = 0; k < HR_WORKLOAD_MODEL_RUN_KNOTS; k++) { /* rounded, so that equal run times stay equal */
+  /* run times are rounded to microseconds, so that equal run times stay equal */
+  for (uint32_t k = 0; k < HR_WORKLOAD_MODEL_RUN_KNOTS; k++) {
     double run_s = exp(gsl_stats_quantile_from_sorted_data(fit->numbers, 1, n, hr_workload_model_run_p[k]));
     to->run_s[k] = fmin((double)HR_MAX_INPUT_US / HR_SECOND_US, round(1e6 * run_s) / 1e6);
   }
@@ -198,7 +210,7 @@ static int by_request(const void *a, const void *b) {
   return 0;
 }
 
-/* Size by size, the most frequent first. */
+/* Order of requests: by size, then the most frequent request first. */
 static int by_frequency(const void *a, const void *b) {
   const struct request_tally *first = a, *second = b;
   if (first->first->key[0] != second->first->key[0]) return by_request(first->first, second->first);
@@ -224,15 +236,16 @@ static enum hr_status add_request(const struct fit *fit, const struct request_ta
   return type && !request->gpu_type ? HR_NO_MEMORY : HR_OK;
 }
 
-/* The probability that, together with repeats by chance, gives as many repeated requests as the trace has. */
+/* Returns the probability that a submitter repeats the previous request on purpose. `chance` is the probability that
+   two independent requests are equal. Together, both probabilities give the share of repeated requests in the trace. */
 static double repeat_probability(const struct fit *fit, double chance) {
   double pairs = 0, same = 0;
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++) {
-    uint32_t who = submitter_of(fit, job);
-    if (who == HR_NONE) continue;
-    pairs += fit->last[who] > 0;
-    same += fit->last[who] == fit->request[job];
-    fit->last[who] = fit->request[job];
+    uint32_t submitter = submitter_of(fit, job);
+    if (submitter == HR_NONE) continue;
+    pairs += fit->last[submitter] > 0;
+    same += fit->last[submitter] == fit->request[job];
+    fit->last[submitter] = fit->request[job];
   }
   return pairs < MIN_REPEATS || chance > 0.99 ? 0 : fmin(0.99, fmax(0, (same / pairs - chance) / (1 - chance)));
 }
@@ -264,13 +277,14 @@ static enum hr_status fit_requests(struct fit *fit) {
   return status;
 }
 
-/* Users or tenants by rank. */
-static enum hr_status fit_people(const struct fit *fit, const uint32_t *column, uint32_t n_names, double **shares,
+/* Computes the shares of users or tenants in the jobs, the largest first. */
+static enum hr_status fit_shares(const struct fit *fit, const uint32_t *column, uint32_t n_names, double **shares,
                                  uint32_t *n_shares) {
   double *jobs = column ? calloc(n_names + (size_t)1, sizeof *jobs) : NULL, sum = 0;
   if (!jobs) return column ? HR_NO_MEMORY : HR_OK;
+  /* Counts are negative, so that sorting in ascending order puts the largest first. */
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++)
-    if (column[job] != HR_NONE) jobs[column[job]]--; /* negative, so that sorting puts the largest first */
+    if (column[job] != HR_NONE) jobs[column[job]]--;
   gsl_sort(jobs, 1, n_names);
   *shares = jobs;
   while (*n_shares < n_names && *n_shares < HR_WORKLOAD_MODEL_MAX_RANKS && jobs[*n_shares] < 0)
@@ -281,7 +295,7 @@ static enum hr_status fit_people(const struct fit *fit, const uint32_t *column, 
 
 /* ---- Arrivals --------------------------------------------------------------------------------------- */
 
-/* How much of [from, from + length) is between the first and the last submit, in units of the length. */
+/* Returns the share of [from_us, from_us + length_us) that is between the first and the last submit. */
 static double covered(const struct fit *fit, int64_t from_us, int64_t length_us) {
   int64_t last_us = fit->trace->submit_us[fit->trace->n_jobs - 1], end_us = from_us + length_us;
   if (end_us > last_us) end_us = last_us;
@@ -289,7 +303,8 @@ static double covered(const struct fit *fit, int64_t from_us, int64_t length_us)
   return end_us > from_us ? (double)(end_us - from_us) / (double)length_us : 0;
 }
 
-/* Counts over how often each hour or weekday occurred, with a mean of 1; all 1 if one of them hardly occurred. */
+/* Divides counts by the number of times that each hour or weekday occurred, and scales the results to a mean of 1.
+   If some hour or weekday occurred less than half a time, all results are 1. */
 static void normalize(double *factors, const double *times, uint32_t n) {
   double sum = 0;
   bool all = true;
@@ -301,7 +316,8 @@ static void normalize(double *factors, const double *times, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) factors[i] = all && sum > 0 ? factors[i] * n / sum : 1;
 }
 
-/* From the week `first` on, which begins at `start_us`. A trace below two weeks has one rate. */
+/* Fits the rates of arrival by hour, weekday and week, from week number `first` on, which begins at `start_us`. If
+   the trace is shorter than two weeks, all weeks have the same rate. */
 static void fit_rates(const struct fit *fit, int64_t start_us, uint32_t first, uint32_t n_weeks) {
   struct hr_workload_model *model = fit->model;
   double hours[24] = {0}, days[7] = {0}, n_days = 0, n_jobs = 0, sum = 0;
@@ -328,7 +344,8 @@ static void fit_rates(const struct fit *fit, int64_t start_us, uint32_t first, u
   model->jobs_per_day = fmin(1e12, sum / 7 / model->n_weeks);
 }
 
-/* Weeks at either end with less than a tenth of the usual jobs are dropped: recording began or ended there. */
+/* Fits the arrivals. A week at the beginning or end of the trace with less than a tenth of the mean number of jobs
+   is ignored, because recording probably began or ended in that week. */
 static void fit_arrivals(struct fit *fit) {
   const struct hr_trace *trace = fit->trace;
   static const int64_t monday_us = 3 * 86400 * HR_SECOND_US; /* 1970-01-01 was a Thursday */
@@ -354,9 +371,9 @@ static enum hr_status fit_all(struct fit *fit) {
   fit_limits(fit);
   fit_arrivals(fit);
   enum hr_status status = fit_requests(fit);
-  if (status == HR_OK) status = fit_people(fit, trace->user, trace->users.count, &model->users, &model->n_users);
+  if (status == HR_OK) status = fit_shares(fit, trace->user, trace->users.count, &model->users, &model->n_users);
   if (status == HR_OK)
-    status = fit_people(fit, trace->tenant, trace->tenants.count, &model->tenants, &model->n_tenants);
+    status = fit_shares(fit, trace->tenant, trace->tenants.count, &model->tenants, &model->n_tenants);
   model->name = strdup("fitted");
   model->source = hr__utf8_copy(trace->source);
   return status == HR_OK && !(model->name && model->source) ? HR_NO_MEMORY : status;
@@ -372,20 +389,20 @@ enum hr_status hr_workload_model_fit(const struct hr_trace *trace, struct hr_wor
                                                      : 0) +
                                     1};
   size_t n = trace->n_jobs, m = fit.n_submitters;
-  void *const room[] = {fit.size = malloc(n),
-                        fit.p = malloc(n * sizeof *fit.p),
-                        fit.values = malloc(n * sizeof *fit.values),
-                        fit.numbers = malloc(n * sizeof *fit.numbers),
-                        fit.requests = malloc(n * sizeof *fit.requests),
-                        fit.tallies = malloc(n * sizeof *fit.tallies),
-                        fit.request = malloc(n * sizeof *fit.request),
-                        fit.last = calloc(m, sizeof *fit.last),
-                        fit.groups = malloc(m * sizeof *fit.groups)};
+  void *const work_arrays[] = {fit.size = malloc(n),
+                               fit.p = malloc(n * sizeof *fit.p),
+                               fit.values = malloc(n * sizeof *fit.values),
+                               fit.numbers = malloc(n * sizeof *fit.numbers),
+                               fit.requests = malloc(n * sizeof *fit.requests),
+                               fit.tallies = malloc(n * sizeof *fit.tallies),
+                               fit.request = malloc(n * sizeof *fit.request),
+                               fit.last = calloc(m, sizeof *fit.last),
+                               fit.groups = malloc(m * sizeof *fit.groups)};
   enum hr_status status = fit.model ? HR_OK : HR_NO_MEMORY;
-  for (size_t i = 0; i < sizeof room / sizeof *room; i++)
-    if (!room[i]) status = HR_NO_MEMORY;
+  for (size_t i = 0; i < sizeof work_arrays / sizeof *work_arrays; i++)
+    if (!work_arrays[i]) status = HR_NO_MEMORY;
   if (status == HR_OK) status = fit_all(&fit);
-  for (size_t i = 0; i < sizeof room / sizeof *room; i++) free(room[i]);
+  for (size_t i = 0; i < sizeof work_arrays / sizeof *work_arrays; i++) free(work_arrays[i]);
   if (status != HR_OK) hr_workload_model_destroy(fit.model);
   *model = status == HR_OK ? fit.model : NULL;
   return status == HR_OK ? HR_OK : hr_fail(error, status, "%s: out of memory", trace->source);

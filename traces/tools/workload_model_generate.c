@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs drawn from a workload model, and drawn jobs as a file. Arrivals are a Poisson process of unit rate, with time
- * mapped through the inverse of the expected number of jobs, a sum over the hours of all weeks (time rescaling; Cinlar
- * 1975). Each job has a random stream of its own, so no draw depends on how many draws other jobs made.
+ * Draws jobs from a workload model and writes them to a file.
  *
- * The normal score of a run time is sqrt(s) * user part + sqrt(1 - s) * own part. The user part takes few values, so
- * scores are a mixture of normal distributions. Its distribution function, tabulated for each size, maps scores to
- * probabilities: run times then have exactly the fitted quantiles, however unequal the users are.
+ * Arrivals are a Poisson process with a rate that depends on time. First, a Poisson process of rate 1 is drawn. Its
+ * times are then read as expected numbers of jobs: an arrival occurs when the rates, summed from time 0, reach that
+ * number (time rescaling; Cinlar 1975). Each job has a random stream of its own, so its draws do not depend on those
+ * of other jobs.
  *
- * A load is met exactly by drawing the jobs twice: run times and requests do not depend on the rate of arrivals, so the
- * first pass adds up GPU time, and the tempo is chosen for which the span gives the load.
+ * The normal score of a run time is sqrt(s) * user part + sqrt(1 - s) * own part, where s is the share of users in the
+ * variance. The user part takes a limited number of values, so the distribution of scores is a mixture of normal
+ * distributions. The distribution function of this mixture is tabulated for each size. It converts scores to
+ * probabilities, so run times have exactly the fitted quantiles, even if few users submit most of the jobs.
+ *
+ * A requested load is met exactly. Run times and requests do not depend on the rate of arrivals, so the jobs are drawn
+ * twice. The first pass computes their GPU time. The rate of arrivals is then chosen so that this GPU time gives the
+ * load.
  */
 
 #include "headroom/unstable/workload_model.h"
@@ -23,31 +28,36 @@
 #include <string.h>
 
 struct drawn_job {
-  int64_t submit_ms, run_ms, limit_ms; /* limit: -1 if none */
+  int64_t submit_ms, run_ms, limit_ms; /* limit_ms: -1 if the job has no limit */
   uint32_t user, tenant;               /* HR_NONE: unknown */
   const struct hr_workload_model_request *request;
   enum hr_outcome outcome;
 };
 
-/* A Monday's midnight, if the model's trace was dated, is time 0; distributions of scores are tabulated. */
+/* WEEK_HOURS: hours of a week; time 0 is midnight of a Monday if the trace of the model has dates. SCORE_CELLS:
+   cells of the tables of distributions of scores. */
 enum { WEEK_HOURS = 168, SCORE_CELLS = 512 };
 
-/* Large: to be allocated. */
+/* State of a draw. The struct is large, so it must be allocated with malloc(). */
 struct model_draw {
   const struct hr_workload_model *model; /* borrowed */
   uint64_t seed;
-  double tempo;                   /* factor of the rate of arrivals */
-  double mass;                    /* jobs expected until the last drawn one, at a tempo of 1 */
-  uint32_t n_drawn, n_submitters; /* submitters: users, else tenants, else one that is unknown */
-  double *by_hour;                /* [168 * n_weeks + 1] jobs expected from time 0 to each hour, at a tempo of 1 */
-  double *user_sums, *tenant_sums, size_sums[HR_WORKLOAD_MODEL_MAX_SIZES]; /* shares summed up, as these: */
+  double tempo; /* factor by which the rates of the model are multiplied */
+  double mass;  /* time of the last drawn job as an expected number of jobs, at a tempo of 1 */
+  /* submitters are users if the model has users, otherwise tenants; a model without both has one submitter */
+  uint32_t n_drawn, n_submitters;
+  /* [168 * n_weeks + 1] expected number of jobs from time 0 to the beginning of each hour, at a tempo of 1 */
+  double *by_hour;
+  /* cumulative sums of the shares of users, tenants and sizes */
+  double *user_sums, *tenant_sums, size_sums[HR_WORKLOAD_MODEL_MAX_SIZES];
   double request_sums[HR_WORKLOAD_MODEL_MAX_SIZES][HR_WORKLOAD_MODEL_MAX_REQUESTS];
-  double marginal[HR_WORKLOAD_MODEL_MAX_SIZES][SCORE_CELLS + 1]; /* distribution function of scores */
-  double *score;                                                 /* [n_submitters] normal score of each */
-  uint32_t *tenant_of;                                           /* [n_users] */
-  uint16_t *last; /* [n_submitters] 1 + place of the previous request; 0: none */
+  /* tabulated distribution function of the scores of each size */
+  double marginal[HR_WORKLOAD_MODEL_MAX_SIZES][SCORE_CELLS + 1];
+  double *score;       /* [n_submitters] normal score of each submitter */
+  uint32_t *tenant_of; /* [n_users] tenant of each user */
+  uint16_t *last;      /* [n_submitters] 1 + index of the previous request of each submitter; 0: no previous request */
 };
-/* Scores of users are rounded to bins, over which mixtures are summed. */
+/* Scores of users are rounded to USER_BINS values, so that a mixture has a limited number of components. */
 enum { USER_BINS = 257, MAX_REQUESTS = HR_WORKLOAD_MODEL_MAX_REQUESTS };
 static const double max_user_score = 4, max_score = 8;
 
@@ -58,7 +68,8 @@ const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS] = {
 const double hr_workload_model_limit_p[HR_WORKLOAD_MODEL_LIMIT_KNOTS] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 1};
 const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRATA] = {0.2, 0.4, 0.6, 0.8, 0.95, 1};
 
-/* The knot at or below `p`, and how far `p` is on the way to the next one, 0 to 1. */
+/* Returns the last knot at or below `p`. `*part` is the position of `p` between this knot and the next one, from 0
+   to 1. */
 static uint32_t knot_below(const double *knots, uint32_t n_knots, double p, double *part) {
   uint32_t low = 0, high = n_knots - 1;
   while (high - low > 1) {
@@ -72,7 +83,8 @@ static uint32_t knot_below(const double *knots, uint32_t n_knots, double p, doub
   return low;
 }
 
-/* Logarithms are interpolated, as run times differ by orders of magnitude. */
+/* Returns the run time in seconds for a probability. Logarithms are interpolated, because run times differ by orders
+   of magnitude. */
 static double run_s_at(const struct hr_workload_model_size *size, double p) {
   double part;
   uint32_t low = knot_below(hr_workload_model_run_p, HR_WORKLOAD_MODEL_RUN_KNOTS, p, &part);
@@ -82,7 +94,7 @@ static double run_s_at(const struct hr_workload_model_size *size, double p) {
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* Sums of `n` shares that are `stride` bytes apart. */
+/* Computes the cumulative sums of `n` shares. Consecutive shares are `stride` bytes apart. */
 static void sum_shares(const double *shares, size_t stride, uint32_t n, double *sums) {
   double sum = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -106,8 +118,9 @@ static double user_bin_score(uint32_t bin) {
   return max_user_score * (2.0 * bin / (USER_BINS - 1) - 1);
 }
 
-/* Scores of submitters, and how much of the jobs falls on each bin of them. */
-static void draw_people(struct model_draw *draw, double weights[USER_BINS]) {
+/* Draws the scores of all submitters, and the tenants of users. `weights` becomes the share of jobs for each value
+   of a score. */
+static void draw_submitters(struct model_draw *draw, double weights[USER_BINS]) {
   const struct hr_workload_model *model = draw->model;
   const double *shares = model->n_users ? model->users : model->n_tenants ? model->tenants : NULL;
   for (uint32_t i = 0; i < draw->n_submitters; i++) {
@@ -135,14 +148,14 @@ static void tabulate(double user_share, const double weights[USER_BINS], double 
   }
 }
 
-/* Back to the first job. */
+/* Restarts the draw with the first job. */
 static void draw_restart(struct model_draw *draw) {
   draw->mass = 0;
   draw->n_drawn = 0;
   memset(draw->last, 0, draw->n_submitters * sizeof *draw->last);
 }
 
-/* HR_NO_MEMORY or HR_OK; to be finished either way. */
+/* Initializes a draw. Returns HR_OK or HR_NO_MEMORY. The caller must finish the draw in both cases. */
 static enum hr_status draw_init(struct model_draw *draw, const struct hr_workload_model *model, uint64_t seed) {
   *draw = (struct model_draw){.model = model, .seed = seed, .tempo = 1};
   draw->n_submitters = model->n_users ? model->n_users : model->n_tenants ? model->n_tenants : 1;
@@ -159,7 +172,7 @@ static enum hr_status draw_init(struct model_draw *draw, const struct hr_workloa
   sum_shares(&model->sizes->share, sizeof *model->sizes, model->n_sizes, draw->size_sums);
   sum_shares(model->users, sizeof *model->users, model->n_users, draw->user_sums);
   sum_shares(model->tenants, sizeof *model->tenants, model->n_tenants, draw->tenant_sums);
-  draw_people(draw, weights);
+  draw_submitters(draw, weights);
   for (uint32_t i = 0; i < model->n_sizes; i++) {
     const struct hr_workload_model_size *size = &model->sizes[i];
     sum_shares(&size->requests->share, sizeof *size->requests, size->n_requests, draw->request_sums[i]);
@@ -176,7 +189,8 @@ static void draw_finish(struct model_draw *draw) {
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Seconds from time 0 until `mass` jobs are expected at a tempo of 1; HUGE_VAL if the model has no arrivals. */
+/* Returns the time in seconds until which `mass` jobs are expected, at a tempo of 1; HUGE_VAL if the model has no
+   arrivals. */
 static double draw_time_s(const struct model_draw *draw, double mass) {
   uint32_t n_hours = draw->model->n_weeks * WEEK_HOURS, low = 0, high = n_hours;
   double all = draw->by_hour[n_hours], rounds = all > 0 ? floor(mass / all) : HUGE_VAL, left = mass - rounds * all;
@@ -193,7 +207,7 @@ static double draw_time_s(const struct model_draw *draw, double mass) {
   return 3600 * (rounds * n_hours + low + part);
 }
 
-/* Places of size and request, 1 + size * MAX_REQUESTS + request. */
+/* Draws the size and the request of a job. Returns 1 + size * MAX_REQUESTS + request. */
 static uint16_t draw_request(struct model_draw *draw, uint32_t submitter, const double uniform[3]) {
   if (draw->last[submitter] && uniform[0] < draw->model->repeat_probability) return draw->last[submitter];
   uint32_t size = hr__weighted_place(draw->size_sums, draw->model->n_sizes, uniform[1]);
@@ -201,7 +215,7 @@ static uint16_t draw_request(struct model_draw *draw, uint32_t submitter, const 
   return draw->last[submitter] = (uint16_t)(1 + size * MAX_REQUESTS + request);
 }
 
-/* The probability of the run time within its size. */
+/* Draws the probability that belongs to the run time of a job within its size. */
 static double draw_p(const struct model_draw *draw, uint32_t size, uint32_t submitter, double uniform) {
   double share = draw->model->sizes[size].user_share;
   double z = sqrt(share) * draw->score[submitter] + sqrt(1 - share) * gsl_cdf_ugaussian_Pinv(uniform);
@@ -258,7 +272,8 @@ void hr_workload_model_spec_init(struct hr_workload_model_spec *spec) {
   *spec = (struct hr_workload_model_spec){.count = 1000, .seed = 1, .nodes = 16, .gpus_per_node = 8};
 }
 
-/* Shares that fall by a power of the rank. */
+/* Replaces the shares of users or tenants by shares that are proportional to rank^-exponent. The shares are not
+   changed if `n` is 0. Returns false if out of memory. */
 static bool replace(double **shares, uint32_t *n_shares, uint32_t n, double exponent) {
   double *fresh = n ? realloc(*shares, n * sizeof *fresh) : *shares;
   if (n && !fresh) return false;
@@ -277,7 +292,7 @@ enum hr_status hr_workload_model_set_people(struct hr_workload_model *model, uin
 
 enum { NAME_BYTES = 32, MS_US = 1000 };
 
-/* "user-3" of rank 2; nothing of an unknown one. */
+/* Returns a name with a number from 1, such as "user-3" for rank 2. Returns an empty text if the rank is HR_NONE. */
 static struct hr_text name_text(char buffer[NAME_BYTES], const char *name, uint32_t rank) {
   if (rank == HR_NONE) return (struct hr_text){0};
   return (struct hr_text){buffer, (size_t)snprintf(buffer, NAME_BYTES, "%s%llu", name, (unsigned long long)rank + 1)};
@@ -303,7 +318,8 @@ static enum hr_status add_job(struct hr_trace_builder *builder, uint32_t number,
   if (request->gpu_type) record.gpu_types = (struct hr_text){request->gpu_type, strlen(request->gpu_type)};
   record.class_ = request->class_;
   record.outcome = (uint8_t)job->outcome;
-  return hr_trace_builder_add(builder, &record, number + 2ULL, error); /* below the header */
+  /* the line after the header and the previous jobs */
+  return hr_trace_builder_add(builder, &record, number + 2ULL, error);
 }
 
 static enum hr_status draw_trace(struct model_draw *draw, uint64_t count, struct hr_trace **trace,
@@ -347,7 +363,8 @@ static enum hr_status check(const struct hr_workload_model_spec *spec, struct hr
   return HR_OK;
 }
 
-/* Chooses the tempo for a load by bisection: the span falls as the tempo rises. */
+/* Computes the tempo that gives the requested load, by bisection: the time between the first and the last job
+   decreases as the tempo increases. */
 static enum hr_status choose_tempo(struct model_draw *draw, const struct hr_workload_model_spec *spec,
                                    struct hr_error *error) {
   double gpu_s = 0, first = 0, low = 1e-15, high = 1e15;

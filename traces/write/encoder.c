@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Buffered text output through zlib or zstd, as the file name requests. The gzip header has no time and no name: the
- * same text gives the same bytes with the same version of the library.
+ * Buffered text output through zlib or zstd. The file name determines the compression. The gzip header contains no
+ * time and no name, so the same text gives the same bytes with the same version of the library.
  */
 
 #include "traces/write/write.h"
@@ -22,7 +22,7 @@ struct hr__encoder {
   enum write_packed packing;
   z_stream gzip;
   ZSTD_CCtx *zstd;
-  bool failed; /* the compressor failed */
+  bool failed; /* the compressor reported an error */
   uint64_t drained;
   size_t used;
   char text[HR__ENCODER_BYTES];
@@ -137,7 +137,8 @@ void hr__encoder_abandon(struct hr__encoder *encoder) {
 
 /* ---- Text ------------------------------------------------------------------------------------------- */
 
-/* Returns room for a few bytes in the buffer. */
+/* Returns the position in the buffer where at least `bytes` bytes are free. Writes the buffer to the file if it is
+   too full. */
 static inline char *room(struct hr__encoder *encoder, size_t bytes) {
   if (encoder->used + bytes > sizeof encoder->text) drain(encoder, false);
   return encoder->text + encoder->used;

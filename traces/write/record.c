@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Converts a job of a trace back to a record, using the builder's table of columns, and finds out which fields are
-   known. */
+/* Converts a job of a trace back to a record, with the table of columns of the builder, and determines which fields
+   are known. */
 
 #include "traces/write/write.h"
 
@@ -15,7 +15,7 @@ static struct hr_text name_text(const struct hr_names *names, uint32_t number) {
   return (struct hr_text){names->text[number], strlen(names->text[number])};
 }
 
-/* From the trace's clock to the clock of the input. */
+/* Converts an instant from the clock of the trace to the clock of the input; INT64_MIN if it is unknown. */
 static int64_t instant_us(const struct hr_trace *trace, int64_t us) {
   return us == HR_UNKNOWN_US || us == INT64_MIN ? INT64_MIN : us + trace->origin_us;
 }
@@ -65,7 +65,7 @@ bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_
   }
 }
 
-/* Whether ids are row numbers that the input did not contain. */
+/* Returns true if ids are row numbers because the input contained no ids. */
 static bool ids_number_rows(const struct hr_trace *trace) {
   if (trace->ids_told || trace->id_text) return false;
   for (uint32_t job = 0; trace->id_number && job < trace->n_jobs; job++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Selects a writer by format name or file name, and collects what a format loses. Formats are lines of one table. */
+/* Selects a writer by format name or file name, and collects the losses of a format. The formats are in one table. */
 
 #include "traces/write/write.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Name, file name suffix before that of a compression, writer, summary. */
+/* Name of the format, suffix of file names (without the suffix of a compression), writer, summary. */
 #define WRITER_TABLE(X)                                                                                                \
   X("csv", ".csv", hr__csv_writer, "Headroom's own CSV, with all fields")                                              \
   X("swf", ".swf", hr__swf_writer, "Standard Workload Format: GPUs as processors, whole seconds, numbered names")      \
@@ -20,7 +20,7 @@ static const struct hr_trace_format formats[] = {
 #undef FORMAT_ENTRY
         {NULL, NULL}};
 
-/* In the order of `formats`. */
+/* Writers, in the order of `formats`. */
 static const struct {
   const char *ending;
   const struct hr__trace_writer *writer;
@@ -45,8 +45,8 @@ static enum hr_status unknown_writer(const char *name, struct hr_error *error) {
 #undef WRITER_NAME
 }
 
-/* The last suffix before a compression suffix, with its point; NULL if none exists. The leading point of a hidden
-   file does not begin a suffix. */
+/* Returns the last suffix of the file name, with its point, not counting the suffix of a compression. Returns NULL
+   if there is no suffix. A point at the beginning of a file name marks a hidden file and begins no suffix. */
 static const char *ending_of(const char *path, size_t length) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   for (const char *at = path + length; at > name + 1; at--)
@@ -67,7 +67,7 @@ static enum hr_status unknown_ending(const char *path, const char *ending, size_
 #undef WRITER_ENDING
 }
 
-/* NULL with an error if the suffix is unknown. */
+/* Returns the format for a file name. If the suffix is unknown, sets the error and returns NULL. */
 static const struct hr_trace_format *format_of_name(const char *path, struct hr_error *error) {
   size_t length = hr__encoder_plain_name_length(path);
   const char *ending = ending_of(path, length);
@@ -79,7 +79,8 @@ static const struct hr_trace_format *format_of_name(const char *path, struct hr_
   return NULL;
 }
 
-/* The suffix must match the content, whatever the format. */
+/* Checks the suffix of a compression in a file name. It must be .gz or .zst, and the format must support
+   compression. */
 static enum hr_status check_compression(const struct hr_trace_format *format, const char *path,
                                         struct hr_error *error) {
   static const char *const others[] = {".xz", ".bz2", ".zip", ".lz4", ".7z", ".br", ".lzma"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Writes Headroom's CSV. Columns are the fields that some job has, in the order of the field table; unknown values
- * are empty. Rows are in the order of the input, so reading the file again gives an equal trace: the same name
- * numbers, and the same ids for rows without ids. All values are written exactly.
+ * Writes Headroom's CSV format. The columns are the fields that are known for some job, in the order of the field
+ * table. Unknown values are empty, and all values are exact. Rows are in the order of the input. Reading the file
+ * again therefore gives an equal trace, with the same name numbers, and the same ids for rows without ids.
  */
 
 #include "traces/core/dates.h"
@@ -37,7 +37,7 @@ static void put_decimal(struct hr__encoder *out, uint64_t value, unsigned decima
   hr__encode_bytes(out, digits, (size_t)(at - digits));
 }
 
-/* White space around an unquoted field is not part of its value. */
+/* Returns true if the text must be quoted. White space at the beginning or end of an unquoted field would be lost. */
 static bool needs_quotes(struct hr_text text) {
   const char first = text.at[0], last = text.at[text.length - 1];
   if (first == ' ' || first == '\t' || last == ' ' || last == '\t') return true;
@@ -59,7 +59,7 @@ static void put_text(struct hr__encoder *out, struct hr_text text) {
   hr__encode_byte(out, '"');
 }
 
-/* Returns false for a time that no reader accepts. */
+/* Writes a time. Returns false if the time is outside the range that readers accept. */
 static bool put_instant(const struct csv *csv, int64_t us) {
   if (!csv->trace->dated) {
     if (us < 0) return false;
@@ -72,7 +72,8 @@ static bool put_instant(const struct csv *csv, int64_t us) {
 }
 
 static void put_gib(struct hr__encoder *out, uint64_t mib) {
-  static const uint64_t ten_digits_of_a_mib = 9765625; /* 1/1024 */
+  /* 1/1024 = 0.0009765625: a MiB in GiB, with 10 digits after the decimal point */
+  static const uint64_t ten_digits_of_a_mib = 9765625;
   put_decimal(out, mib * ten_digits_of_a_mib, 10);
 }
 
@@ -178,7 +179,8 @@ static enum hr_status put_row(const struct csv *csv, uint32_t job, struct hr_err
                  csv->trace->source, record.id.at);
 }
 
-/* Jobs in the order of the input's rows; NULL if that is the order of the trace, or out of memory. */
+/* Returns the jobs in the order of the rows of the input. Returns NULL if the trace is in that order, or if out of
+   memory. The caller frees the list. */
 static uint32_t *jobs_by_row(const struct hr_trace *trace) {
   uint32_t *jobs = trace->row ? malloc(trace->n_jobs * sizeof *jobs) : NULL;
   for (uint32_t job = 0; jobs && job < trace->n_jobs; job++) jobs[trace->row[job]] = job;

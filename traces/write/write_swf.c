@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Writes the Standard Workload Format, version 2.2 (D. Feitelson, Parallel Workloads Archive). Lines are in order of
- * submit time, as the format requires. Instants are rounded to seconds, half up, and intervals are differences of
- * rounded instants. A limit above 0 becomes at least 1 s, since 0 means no limit.
+ * submit time, as the format requires. Instants are rounded half up to seconds. An interval is the difference of two
+ * rounded instants. A limit above 0 is written as at least 1 s, because 0 means that there is no limit.
  */
 
 #include "traces/core/numbers.h"
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers for names: the names themselves if they are numbers, else numbers from 1. */
+/* Numbers that are written in place of names. If all names are numbers, they are written unchanged. Otherwise, names
+   are numbered from 1. */
 struct numbering {
   const struct hr_names *names;
   bool are_numbers;
@@ -25,7 +26,7 @@ struct swf_file {
   struct hr__encoder *out;
   struct hr_trace_written *written;
   struct hr_job_record blank;
-  int64_t zero_us; /* time of the input at which the file's clock is 0 */
+  int64_t zero_us; /* time in the input at which the clock of the file is 0 */
   bool ids_are_numbers;
   struct numbering users, tenants;
 };
@@ -50,7 +51,7 @@ static bool ids_are_numbers(const struct hr_trace *trace) {
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
-/* Adds a loss of `n_jobs` jobs; nothing if it is 0. */
+/* Adds a loss of `n_jobs` jobs. Nothing is added if `n_jobs` is 0. */
 static void count_loss(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs) {
   if (!n_jobs) return;
   uint32_t i = 0;
@@ -108,7 +109,8 @@ static void put_name(struct swf_file *swf, const struct numbering *numbering, co
   }
 }
 
-/* Ids are assigned when written, so skipped jobs get none. */
+/* Writes the id of a job. If ids are not numbers, the id is the number of the line, so skipped jobs do not use up an
+   id. */
 static void put_id(struct swf_file *swf, struct hr_text id) {
   if (swf->ids_are_numbers) {
     hr__encode_bytes(swf->out, id.at, id.length);
@@ -120,7 +122,7 @@ static void put_id(struct swf_file *swf, struct hr_text id) {
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Fields that a line of SWF can store. */
+/* Returns true if a line of SWF has a place for the field. */
 static bool is_stored(size_t field) {
   static const char *const stored[] = {"job_id", "submit", "duration", "gpus", "user",
                                        "tenant", "limit",  "status",   "start"};
@@ -129,7 +131,8 @@ static bool is_stored(size_t field) {
   return false;
 }
 
-/* Whether a bound of an elastic job equals its request; the trace stores it that way for jobs without a bound. */
+/* Returns true if `field` is a bound of an elastic job that equals its request. The trace stores such bounds also
+   for jobs that are not elastic, so they are not a loss. */
 static bool is_no_bound(const struct hr_job_record *record, size_t field) {
   const size_t offset = hr__fields[field].offset;
   return (offset == offsetof(struct hr_job_record, min_gpus) && record->min_gpus == record->gpus) ||
@@ -155,19 +158,19 @@ static void put_job(struct swf_file *swf, uint32_t job, const struct hr_job_reco
   if (started) count_partial_losses(swf, "start", start_us);
   put(swf, round_s(record->work_us));
   count_partial_losses(swf, "duration", record->work_us);
-  put(swf, record->gpus); /* 5: allocated processors */
-  put_unknown(swf, 2);    /* processor time and memory used */
-  put(swf, record->gpus); /* 8: requested processors */
+  put(swf, record->gpus); /* field 5: allocated processors */
+  put_unknown(swf, 2);    /* fields 6 and 7: processor time used, memory used */
+  put(swf, record->gpus); /* field 8: requested processors */
   put_limit(swf, record->limit_us);
-  put_unknown(swf, 1); /* requested memory */
+  put_unknown(swf, 1); /* field 10: requested memory */
   put_status(swf, record->outcome);
   put_name(swf, &swf->users, trace->user, job, "user");
   put_name(swf, &swf->tenants, trace->tenant, job, "tenant");
-  put_unknown(swf, 5); /* program, queue, partition, preceding job, think time */
+  put_unknown(swf, 5); /* fields 14 to 18: program, queue, partition, preceding job, think time */
   hr__encode_byte(swf->out, '\n');
 }
 
-/* Dates may be further apart than SWF times may be. */
+/* Checks that times are in the range of SWF. Dates in a trace may be further apart. */
 static enum hr_status check_times(const struct swf_file *swf, const struct hr_job_record *record,
                                   struct hr_error *error) {
   const char *wrong = NULL;
@@ -221,7 +224,7 @@ static void put_header(const struct swf_file *swf) {
   hr__encode_text(swf->out, "\n; Note: written by Headroom; processors are GPUs\n");
 }
 
-/* The whole second of the first submit, for dated traces. */
+/* Returns the first submit time of a dated trace, rounded down to a second. */
 static int64_t first_second_us(const struct hr_trace *trace) {
   int64_t us = trace->origin_us + trace->submit_us[0], part_us = us % HR_SECOND_US;
   return us - (part_us < 0 ? part_us + HR_SECOND_US : part_us);
