@@ -3,14 +3,14 @@
  * Encodes the starts of jobs, and the marks of scheduling decisions, as text for baselines.
  *
  * Starts. Jobs have the order of the trace. Most jobs start immediately; consecutive jobs of this kind are counted. For
- * any other job the text contains the difference of its wait from the wait of the previous job that waited. The lowest
- * two bits are the sign of the difference and whether the job was backfilled. A number is written with five bits per
- * character, lowest bits first. The sixth bit is set if more characters follow.
+ * any other job the text contains d, the wait in seconds minus the wait of the previous job that waited. d is folded to
+ * a natural number: f = 2 d if d >= 0, otherwise f = -2 d - 1. A number is written with five bits per character, lowest
+ * bits first. The sixth bit is set if more characters follow.
  *
  *   0 N      N + 1 consecutive jobs that started immediately
  *   1 N      N + 1 consecutive jobs that started immediately by backfill
  *   2        a job that never started
- *   3 + X    X: twice the difference, folded to a natural number, plus one if backfilled
+ *   3 + X    a job that waited: X = 2 f, plus one if the job was backfilled
  *
  * Decisions. At first a block contains sixteen decisions. If there are too many blocks, pairs of blocks are merged,
  * which doubles the block size. Memory is therefore bounded, and the blocks depend only on the number of decisions.
@@ -44,7 +44,7 @@ struct starts_writer {
   char *text;
   size_t used;
   uint64_t immediate;  /* jobs that started immediately and are not written yet */
-  unsigned backfilled; /* whether these jobs were backfilled */
+  unsigned backfilled; /* the jobs in `immediate` were backfilled */
   int64_t before_s;    /* wait of the previous job that waited */
 };
 
@@ -214,7 +214,7 @@ static uint16_t mark_at(const char *chain, size_t i) {
   return (uint16_t)(bits_of(chain[MARK_LETTERS * i]) << HALF_BITS | bits_of(chain[MARK_LETTERS * i + 1]));
 }
 
-/* A wide block `i` contains `ratio` blocks. Returns the index of the last of these that exists. */
+/* A wide block consists of `ratio` blocks. Returns the index of the last existing block in wide block `i`. */
 static size_t last_of(size_t i, uint64_t ratio, size_t n_blocks) {
   size_t last = (size_t)((i + 1) * ratio - 1);
   return last < n_blocks ? last : n_blocks - 1;

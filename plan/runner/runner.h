@@ -34,7 +34,7 @@ struct hr__environment {
 struct hr__runner_config {
   /* its file is loaded again for each candidate; its seed is the origin of all seeds */
   const struct hr_scenario *scenario;
-  const char *const *overrides; /* with which `scenario` was loaded; the overrides of a candidate follow them */
+  const char *const *overrides; /* `scenario` was loaded with these; the overrides of a candidate follow them */
   size_t n_overrides;
   const struct hr_trace *trace;
   const struct hr__figure *figures; /* figures to store for every run; copied */
