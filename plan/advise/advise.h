@@ -2,7 +2,8 @@
 #ifndef HR_PLAN_ADVISE_ADVISE_H
 #define HR_PLAN_ADVISE_ADVISE_H
 
-/* The internal state of the advice: profile, proposals and results. The files of plan/advise share it. */
+/* The internal state of the advice: profile, proposals and results. The files of plan/advise share it. Pools are
+   elastic if nodes are paid for only while they are acquired (on-demand, spot); other pools are fixed. */
 
 #include "base/text.h"
 #include "headroom/unstable/advise.h"

@@ -21,8 +21,8 @@ struct advice_page {
 /* ---- Overrides ------------------------------------------------------------------------------------- */
 
 /* Length of the first piece of `text`. A line may end after a piece: JSON allows a line break after a comma, and a
-   shell allows one within quotes. A piece never ends within a JSON string; `*in_text` stores whether the scan is within
-   one. */
+   shell allows one within quotes. A piece never ends within a JSON string; *in_text stores whether the scan is within a
+   JSON string. */
 static size_t piece_length(const char *text, bool *in_text) {
   size_t at = 0;
   for (; text[at]; at++) {

@@ -83,7 +83,7 @@ static enum hr_status add_case(struct hr_check *check, const struct hr_suite_run
   return HR_OK;
 }
 
-/* Adds the runs that only the baseline contains as cases. */
+/* Adds a case for each run that only the baseline contains. */
 static enum hr_status add_gone(struct hr_check *check, struct hr_error *error) {
   const struct hr_baseline *baseline = check->config.baseline;
   size_t n_suite = check->n_cases;
@@ -245,7 +245,7 @@ static enum hr_status observe_wait(struct hr_replay *replay, struct hr_waits *wa
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
 }
 
-/* Repeats the run to find what the first job that starts later than in the baseline waited for. */
+/* Repeats the run and finds what a job waited for: the first job that starts later than in the baseline. */
 static enum hr_status find_wait(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
   const struct hr_trace *trace = check->traces[item->trace].trace;
   const struct hr_replay_config config = {.scenario = item->scenario, .trace = trace, .seed = item->scenario->seed};

@@ -52,8 +52,8 @@ static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowa
   return !tolerant && !allowance->replicated;
 }
 
-/* Whether a tolerance applies to the figure. The tolerance must have the full name of the figure. If `broadly` is true,
-   the path of its metric or "*" also apply. */
+/* Whether a tolerance names the figure exactly: the metric and, if the figure has one, the class, tenant or pool. With
+   `broadly`, a tolerance for the metric alone and "*" apply too. */
 bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly);
 /* Returns HR_BAD_INPUT with a location if a tolerance names an unknown metric. Does not check classes and tenants. */
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error);

@@ -259,8 +259,8 @@ static bool titles_are_long(const struct hr_compare_config *config) {
 }
 
 /* Returns the title of a contender's row. If any label is too long, all titles start with a number and omit the
-   parameters, with two exceptions: labels of `queue` keep their last parameters, and paths keep their end, since these
-   parts distinguish them. The caller frees the title. NULL when out of memory. */
+   parameters. Labels of `queue` keep their last parameters, and labels that are paths keep their end, since these parts
+   distinguish them. The caller frees the title. NULL when out of memory. */
 static char *make_title(struct compare_terminal *table, uint32_t contender) {
   const char *label = table->comparison->config.contenders[contender].label;
   char number[16] = "", text[HR__FIGURE_BYTES * 2];

@@ -41,7 +41,7 @@ static enum hr_status check_nodes(const struct hr_scenario *scenario, struct hr_
 
 enum { MAX_PODS = 200000000 };
 
-/* Checks the requests and the number of pods that they lead to. */
+/* Checks the requests and the expected number of pods. */
 static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_error *error) {
   double requested = 0, target = (double)input->target_milli;
   if (input->trace->within)
@@ -139,7 +139,7 @@ struct fill_run {
   struct hr_packer *packer;
   struct hr_fragmentation *fragmentation;
   struct hr_slice *slices; /* slices of the tasks of one job */
-  uint64_t f;              /* fragmentation: sum over nodes, in pods x thousandths of a GPU */
+  uint64_t f;              /* fragmentation, summed over all nodes, in pods x thousandths of a GPU */
   uint64_t allocated_milli, arrived_milli, failed;
 };
 

@@ -302,9 +302,9 @@ static void fill_month(const struct path_summary *summary, uint32_t series, cons
   interval_of(summary->month, HR__FORECAST_PATHS, forecast->config.confidence, summary->work, band);
 }
 
-/* The 95 % quantile of a month's busiest hour, in GPUs. Each path contributes one value. Successive paths use
-   successive weeks of the month, and their ratios of hour to week follow an even sequence (multiples of the golden
-   ratio). */
+/* The 95 % quantile of a month's busiest hour, in GPUs. Each path contributes one value. Path i uses the week at the
+   share i / number of paths of the month. Its ratio of the demand of an hour to the expected demand is a quantile,
+   which an even sequence selects (multiples of the golden ratio). */
 static double peak_of(const struct path_summary *summary, uint32_t series, const double *paths, uint32_t month) {
   const struct hr_forecast *forecast = summary->forecast;
   const struct hr__forecast_shape *profile = &forecast->profiles[series];
@@ -328,8 +328,8 @@ static void fill_series(void *self, uint32_t series, const double *paths) {
   }
 }
 
-/* Fills all bands and peaks. All weeks are drawn that a caller may request, since the shares of the total cover all
-   weeks. */
+/* Fills all bands and peaks. Draws HR_MAX_FORECAST_WEEKS weeks, since a caller may request the shares of any of them.
+ */
 static enum hr_status fill_figures(struct hr_forecast *forecast) {
   struct path_summary summary = {.forecast = forecast};
   double *memory = calloc(2 * HR__FORECAST_PATHS, sizeof *memory);

@@ -245,7 +245,7 @@ static void add_job(const struct hr__demand_history *demand, const struct hour_s
 }
 
 /* Offset of hour 0 of the trace from the start of a week. With calendar dates the week starts on Monday, and hours are
-   those of the clock; 1970-01-01 was a Thursday. */
+   those of the clock; 1970-01-01 was a Thursday. 0 without calendar dates. */
 static int64_t clock_offset_us(const struct hr_trace *trace) {
   const int64_t day_us = DAY_HOURS * hour_us;
   int64_t offset_us = trace->dated ? (trace->origin_us + 3 * day_us) % HR__WEEK_US : 0;

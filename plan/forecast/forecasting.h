@@ -51,7 +51,7 @@ static inline void hr__forecast_history_finish(struct hr__demand_history *demand
 struct hr__forecast_shape {
   uint32_t hours;            /* number of distinct hours: 168, 48 (weekdays and weekends) or 24 */
   double at[HR__WEEK_HOURS]; /* demand by hour of the week; 1 on average */
-  /* quantiles, at even steps, of the demand of an hour / demand expected from level and profile */
+  /* quantiles, at even steps, of the ratio (demand of an hour) / (demand that level and profile predict) */
   double ratio[HR__RATIO_POINTS];
   uint32_t peak; /* hour of the week with the maximum */
 };
@@ -118,7 +118,7 @@ struct hr__forecast_model {
   double growth; /* growth of the total per year; 0: the drift of the fit */
 };
 /* Draws one path. `series`, [n_series][n_weeks], receives the GPU hours of each series. `total`, [n_weeks], receives
- * their sum. */
+   their sum. */
 void hr__forecast_draw_path(const struct hr__forecast_model *model, uint64_t seed, uint32_t n_weeks, double *series,
                             double *total);
 

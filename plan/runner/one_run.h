@@ -33,8 +33,8 @@ static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scen
 /* Adds `count` bytes to a 64-bit digest that detects changed inputs. The digest is not cryptographic. */
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count);
 
-/* Computes the digest of a file's content. A folder has a digest without its content, since scenarios list the files of
-   a folder separately. Returns HR_BAD_INPUT if the file cannot be read, and HR_NO_MEMORY. */
+/* Computes the digest of a file's content. The digest of a folder does not depend on its content, since scenarios list
+   the files of a folder separately. Returns HR_BAD_INPUT if the file cannot be read, and HR_NO_MEMORY. */
 enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct hr_error *error);
 
 /* ---- The run ---------------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static inline void hr__progress_sum_finish(struct hr__progress_sum *sum) {
   pthread_mutex_destroy(&sum->lock);
 }
 
-/* The contribution of one run. */
+/* The contribution of one run to the sum. */
 struct hr__progress_reporter {
   struct hr__progress_sum *sum;
   uint64_t reported; /* number of jobs of this run that sum->done contains */

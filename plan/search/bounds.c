@@ -7,8 +7,8 @@
  * steps, sorted by height, give the share of time at each level.
  *
  * Lower bound. A month costs at least the fixed capacity of the candidate. If all work must be done at its recorded
- * speed, some work exceeds the fixed capacity even if that capacity is always busy. This work costs at least the
- * minimum price of elastic capacity.
+ * speed, the bound also includes the work that exceeds the fixed capacity even if that capacity is always busy. This
+ * work costs at least the minimum price of elastic capacity.
  */
 
 #include "plan/search/search.h"
@@ -184,7 +184,7 @@ static void price_slice(const struct hr__space *space, const struct hr_scenario 
 }
 
 /* Whether every job takes its recorded time and costs nothing but the price of its GPUs. Only then does the lower bound
- * include the work of the trace. */
+   include the work of the trace. */
 static bool work_counts(const struct hr_scenario *scenario) {
   return !scenario->speeds && !scenario->network_speeds && !hr_cluster_spec_by_gpu(&scenario->cluster) &&
          scenario->costs.n_plans == 0 && scenario->horizon_us == HR_NEVER_US;

@@ -124,8 +124,8 @@ static bool is_contender(const struct hr__evaluation *best, const struct hr__eva
   return evaluation->violation == 0 && evaluation->objective <= best->objective + far_behind * fabs(best->objective);
 }
 
-/* Lists the finalists and returns their number. Near misses rank behind all candidates that meet the goals. They are
-   therefore added first, up to half of the places. */
+/* Lists the finalists and returns their number. Near misses (see is_contender) rank behind all candidates that meet the
+   goals. They are therefore added first, up to half of the places. */
 static uint32_t list_finalists(const struct hr_plan *plan, uint32_t finalists[MAX_FINALISTS]) {
   const struct hr__search_result *search = &plan->search;
   struct hr__evaluation best = hr__evaluator_evaluate(&plan->evaluator, search->ranking[0], plan->screening);

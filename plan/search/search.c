@@ -6,15 +6,16 @@
  * objective of a candidate that meets the goals (bounds.c). A candidate is too small if a candidate that covers it
  * misses the goals (hr__space_covers).
  *
- * 1. In each slice the search begins at the newsvendor's level of fixed capacity, and bisects towards more capacity
- * until the goals are met. A second start in the best slices bisects towards the minimum of elastic capacity.
+ * 1. In each slice the search begins at the newsvendor's level of fixed capacity (hr__demand_newsvendor), and bisects
+ *    towards more capacity until the goals are met. A second start in the best slices bisects towards the minimum of
+ *    elastic capacity.
  * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step of one for a step of
- * the other, or GPU for GPU. Its steps are halved when no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
+ *    the other, or GPU for GPU. Its steps are halved when no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
  * 3. Slices are compared over the same random events after each halving, and the better half continues (successive
- * halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
+ *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
- * best candidate, and other settings. If GPU types differ and all capacity is fixed, it also tries all candidates that
- * would be cheaper.
+ *    best candidate, and other settings. If GPU types differ and all capacity is fixed, it also tries all candidates
+ *    that would be cheaper.
  *
  * Invariant: each candidate is unknown, run, too expensive or too small. It is run at most once. `best` is the best
  * candidate that was run.
@@ -77,8 +78,7 @@ static bool is_too_small(const struct hr__search *search, uint32_t candidate) {
   return false;
 }
 
-/* Whether the lower bound of the candidate exceeds the objective of the best candidate, and that one meets the goals.
- */
+/* Whether the best candidate meets the goals, and its objective is below the lower bound of this candidate. */
 static bool is_too_expensive(const struct hr__search *search, uint32_t candidate) {
   if (!search->config->bounds || search->best == HR_NONE) return false;
   const struct hr__evaluation *best = &search->evaluations[search->best];

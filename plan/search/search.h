@@ -5,6 +5,9 @@
 /*
  * The parts of the search for the best candidate: bounds on the objective that need no run (bounds.c), the search of
  * the grid with few replications (search.c), and the selection among finalists with many replications (selection.c).
+ * Capacity is fixed if it is paid for whether it is used or not (owned, reserved). It is elastic if it is paid for only
+ * while it is used (on-demand, spot). A candidate serves its jobs if it misses no goal that more capacity would bring
+ * nearer.
  */
 
 #include "headroom/trace_files.h"

@@ -328,7 +328,7 @@ struct sweep_writer {
   const struct hr__sweep *sweep;
   struct hr__store store;
   const struct hr_progress *progress;
-  uint64_t jobs_done, jobs; /* numbers of jobs, of the runs to make */
+  uint64_t jobs_done, jobs; /* jobs of all runs to make: finished, total */
   uint64_t stored;
 };
 

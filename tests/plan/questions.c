@@ -111,7 +111,7 @@ static void invalid_figures(void) {
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* Parses goals, terminated by NULL, and an objective. */
+/* Parses goals and an objective. `texts` ends with NULL. */
 static enum hr_status make_goals(const struct hr_trace *trace, const char *const *texts, const char *objective,
                                  struct hr__goals *goals, struct hr_error *error) {
   struct hr_placed_text constraints[4];
