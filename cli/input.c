@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options that change the scenario become overrides, as --set does; options about the trace apply when it is read. Each
-   option is checked here first, so that errors name the option. */
+/* The input of a verb. Options that change the scenario become overrides, as --set does. Options about the trace apply
+   when the trace is read. Each option is checked here first, so that an error names the option. */
 
 #include "cli/input.h"
 
@@ -19,7 +19,7 @@ static enum hr_status add_seed(struct overrides *overrides, const char *seed, st
   return overrides_add(overrides, "seed", seed, error);
 }
 
-/* The value is a number or a JSON object. */
+/* `value` is a number or a JSON object. */
 static enum hr_status add_replications(struct overrides *overrides, const char *value, struct hr_error *error) {
   uint64_t count;
   if (!value) return HR_OK;
@@ -53,7 +53,7 @@ static enum hr_status check_format(const char *format, struct hr_error *error) {
   return status;
 }
 
-/* The column names of the scenario; those of the option replace them field by field. */
+/* Makes the map of columns: the columns of the scenario, with the fields of the option --map replaced. */
 static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario, const char *text,
                                     struct hr_error *error) {
   enum hr_status status = HR_OK;

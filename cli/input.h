@@ -11,15 +11,16 @@
 
 struct input_args {
   const char *trace, *format, *map, *policy, *seed;
-  const char *replications; /* only of verbs with this option */
+  const char *replications; /* only for verbs with the option --replications */
   struct words set;
   bool lenient;
 };
 
-/* Rows of option tables. The struct of the verb's arguments must have a member `struct input_args input`. */
+/* Offset for a row of an option table. The struct `args` of the verb's arguments must have a member `struct input_args
+   input`. */
 #define INPUT_OPTION(args, field) offsetof(struct args, input) + offsetof(struct input_args, field)
 
-/* Options for reading a trace; also for verbs without a scenario. */
+/* Options for reading a trace. Verbs without a scenario use them too. */
 #define TRACE_OPTIONS(args)                                                                                            \
   {.name = "format",                                                                                                   \
    .kind = OPTION_TEXT,                                                                                                \
@@ -58,8 +59,8 @@ struct input_args {
     .help = "random seed, 0 to 2^64-1, instead of the scenario's"                                                      \
   }
 
-/* Rows of most verbs. The struct of the verb's arguments has members `bool quiet` and `uint64_t threads` (0: not set).
- */
+/* Options of most verbs. The struct `args` of the verb's arguments must have the members `bool quiet` and `uint64_t
+   threads` (0: not set). */
 #define QUIET_OPTION(args)                                                                                             \
   {                                                                                                                    \
     .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct args, quiet),                       \
@@ -72,31 +73,31 @@ struct input_args {
     .max = HR_MAX_THREADS                                                                                              \
   }
 
-/* What a run reads. */
+/* The input of a run: scenario and trace. */
 struct input {
   struct hr_scenario *scenario;
-  const char *trace_path; /* borrowed; NULL if neither the scenario nor an option names a trace */
-  const char *format;     /* of the trace, borrowed; NULL: not named */
+  const char *trace_path; /* borrowed; NULL if no trace is named, neither by the scenario nor by an option */
+  const char *format;     /* format of the trace, borrowed; NULL: not named */
   struct hr_trace *trace;
   double load_s;
-  struct overrides overrides; /* with which the scenario was loaded */
-  bool untimed;               /* only requests are needed, so the trace may lack times; set after input_open */
-  bool streamed;              /* the trace is mapped instead of loaded; set after input_open */
+  struct overrides overrides; /* the scenario was loaded with these */
+  bool untimed;               /* the trace may lack times, since only requests are needed; set it after input_open */
+  bool streamed;              /* the trace is mapped instead of loaded; set it after input_open */
 };
 
-/* Loads the scenario with the changes of the options. */
+/* Loads the scenario with the overrides that the options make. */
 enum hr_status input_open(struct input *input, const char *path, const struct input_args *args, struct hr_error *error);
-/* Checks that a trace is named, and that all outputs are writable and differ from all inputs. */
+/* Checks that a trace is named, that all outputs are writable, and that no output is an input file. */
 enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
                                    size_t n_outputs, struct hr_error *error);
-/* Reads the trace. */
+/* Reads the trace of the scenario or of the options. */
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
 void input_finish(struct input *input);
-/* Reads a trace without a scenario, with the options of TRACE_OPTIONS. */
+/* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. */
 enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
                                       struct hr_error *error);
 
-/* Prints notes on scenario and trace, and skipped rows, as lines "note: ...". */
+/* Prints notes on scenario and trace, and the numbers of skipped rows, as lines "note: ...". */
 void input_print_notes(FILE *out, const struct input *input);
 void input_print_trace_notes(FILE *out, const struct hr_trace *trace);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The program: finds the verb, parses its options, runs it and reports errors. A closed pipe ends the program silently
-   by SIGPIPE, as other filters do; a run that writes files reports that it cannot write. */
+   by SIGPIPE, as with other filters. Verbs that write files report the failed write instead. */
 
 #include "cli/cli.h"
 #include "cli/process.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `help` needs the list of verbs, so it is defined here. */
+/* Declared here, since `help` prints the list of verbs below. */
 static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error);
 static const struct option no_options[] = {{0}};
 static const struct verb verb_help = {.name = "help",
@@ -26,13 +26,14 @@ enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 /* ---- Verbs and actions ------------------------------------------------------------------------------ */
 
-/* The last word of the verb's name: the action. */
+/* The last word of a verb's name. For an action this is the word after the verb. */
 static const char *word_of(const struct verb *verb) {
   const char *space = strrchr(verb->name, ' ');
   return space ? space + 1 : verb->name;
 }
 
-/* The verb or action `name` of a list; NULL, with an error, if it is unknown. */
+/* Finds the verb or action `name` in a list. If it is unknown, returns NULL and sets the error. `label` is "verb" or
+   "action". */
 static const struct verb *find_among(const char *label, const char *name, const struct verb *const *list,
                                      struct hr_error *error) {
   const char *names[N_VERBS + 1] = {0};
@@ -72,7 +73,7 @@ static void print_usage(FILE *out, const struct verb *verb) {
           has_options ? " [OPTION]..." : "");
 }
 
-/* Numbers are printed with their defaults if the verb has any. */
+/* Prints the options. If the verb has defaults, they are printed for numbers. */
 static void print_options(FILE *out, const struct verb *verb) {
   void *defaults = verb->set_defaults ? calloc(1, verb->args_bytes) : NULL;
   if (defaults) verb->set_defaults(defaults);
@@ -134,7 +135,7 @@ static bool asks_for_help(int argc, char **argv) {
   return false;
 }
 
-/* A usage error ends with a hint at the help. */
+/* Parses options and operands. The message of a usage error ends with a hint to the help. */
 static enum hr_status parse(const struct verb *verb, int argc, char **argv, void *args, struct words *operands,
                             struct hr_error *error) {
   struct hr_error inner;
@@ -150,7 +151,7 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   return HR_OK;
 }
 
-/* The first `before` words name the verb. */
+/* Runs a verb. The first `before` words of the command are the program and the name of the verb. */
 static enum hr_status run_verb(const struct verb *verb, const struct command *command, int before,
                                struct hr_error *error) {
   int argc = command->count - before;
@@ -172,7 +173,7 @@ static enum hr_status run_verb(const struct verb *verb, const struct command *co
   return status;
 }
 
-/* The action's name directly follows the verb. */
+/* Finds and runs the action, whose name directly follows the verb. */
 static enum hr_status run_action(const struct verb *verb, const struct command *command, struct hr_error *error) {
   enum { BEFORE = 2 };
   const char *name = command->count > BEFORE ? command->words[BEFORE] : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
-/* Command-line options. A verb has a table of options with offsets into a struct of its own; parsing writes the values
-   through these offsets. The same table generates the help. */
+/* Command-line options. A verb has a table of options. Each option has the offset of its value in the verb's struct of
+   arguments, and parsing writes the value there. The help is generated from the same table. */
 
 #include "cli/options.h"
 
@@ -99,7 +99,8 @@ static enum hr_status store(const struct option *option, const char *text, void 
   return HR_INTERNAL;
 }
 
-/* Finds the option of "--name", "--name=value" or "-n"; `*value` is the value if it is part of the word, else NULL. */
+/* Finds the option of a word "--name", "--name=value" or "-n". Sets *value to the value if it is part of the word,
+   otherwise to NULL. */
 static const struct option *find_option(const struct option *options, const char *word, const char **value) {
   *value = NULL;
   if (word[1] != '-') {
@@ -114,7 +115,7 @@ static const struct option *find_option(const struct option *options, const char
   return NULL;
 }
 
-/* Parses the option at argv[*at] and its value; `*at` becomes the index of the last word used. */
+/* Parses the option at argv[*at] and its value. Sets *at to the index of the last word of the option. */
 static enum hr_status parse_option(const struct option *options, int argc, char **argv, int *at, void *args,
                                    struct hr_error *error) {
   const char *value;
@@ -140,7 +141,7 @@ static enum hr_status parse_option(const struct option *options, int argc, char 
 enum hr_status options_parse(const struct option *options, int argc, char **argv, void *args, struct words *operands,
                              struct hr_error *error) {
   enum hr_status status = HR_OK;
-  bool all_operands = false; /* after "--" */
+  bool all_operands = false; /* "--" was found */
   for (int at = 0; at < argc && status == HR_OK; at++) {
     bool dashed = !all_operands && argv[at][0] == '-' && argv[at][1];
     if (dashed && strcmp(argv[at], "--") == 0)
@@ -190,7 +191,8 @@ void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t 
   free(text);
 }
 
-/* The help text, with the default of a number. A default outside the bounds means that the option is not set. */
+/* Writes the help text of an option; for a number with the default. A default outside the bounds means that the option
+   is not set. */
 static void describe(const struct option *option, const void *defaults, char *text, size_t size) {
   const char *value = defaults ? (const char *)defaults + option->offset : NULL;
   double number = 0;
@@ -235,7 +237,7 @@ enum hr_status overrides_add(struct overrides *overrides, const char *path, cons
   return words_add(&overrides->words, text, error);
 }
 
-/* Takes ownership of the texts. */
+/* Adds overrides and takes ownership of their texts. */
 static enum hr_status take(struct overrides *overrides, char **texts, size_t count, struct hr_error *error) {
   char **grown = realloc(overrides->owned, (overrides->n_owned + count + 1) * sizeof *grown);
   if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");

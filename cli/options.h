@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The command line of the program, borrowed. */
+/* The words of the command line, borrowed. */
 struct command {
   int count;
   char **words;
 };
 
-/* One table per verb lists its options. Parsing, bounds and help are generated from it. */
+/* A table of options per verb. Parsing, the check of bounds, and help use the same table. */
 
 enum option_kind {
   OPTION_FLAG,  /* bool */
@@ -27,10 +27,10 @@ enum option_kind {
 
 struct option {
   const char *name; /* without "--"; NULL ends the table */
-  char letter;      /* short form; 0: none */
+  char letter;      /* short form; 0: the option has none */
   enum option_kind kind;
-  size_t offset;     /* of the value in the struct of the verb's arguments */
-  const char *value; /* name of the value in help; NULL for a flag */
+  size_t offset;     /* of the value in the verb's struct of arguments */
+  const char *value; /* name of the value in the help; NULL for a flag */
   const char *help;
   double min, max; /* bounds of numbers, inclusive */
 };
@@ -43,22 +43,23 @@ struct words {
 enum hr_status words_add(struct words *words, const char *text, struct hr_error *error);
 void words_finish(struct words *words);
 
-/* Fills `args` and `operands`. HR_BAD_INPUT for usage errors. */
+/* Parses the command line and fills `args` and `operands`. HR_BAD_INPUT for usage errors. */
 enum hr_status options_parse(const struct option *options, int argc, char **argv, void *args, struct words *operands,
                              struct hr_error *error);
 /* Frees the lists in `args`. */
 void options_finish(const struct option *options, void *args);
 
-/* Prints the options with their help, 80 columns wide. If `defaults` is not NULL, numbers are printed with the defaults
-   in it. */
+/* Prints the options with their help, 80 columns wide. If `defaults` is not NULL, prints the default of each number;
+   `defaults` is a struct of arguments that contains them. */
 void options_print(FILE *out, const struct option *options, const void *defaults);
-/* Prints text wrapped at 80 columns, starting at `column`; lines after the first are indented. */
+/* Prints text wrapped at 80 columns. The first line starts at `column`; the following lines are indented by `indent`.
+ */
 void print_wrapped(FILE *out, const char *text, size_t column, size_t indent);
-/* Prints the text that write(FILE, what) writes, wrapped in the same way. */
+/* Prints the text that a function writes, wrapped at 80 columns. `what` is passed to the function. */
 typedef void text_writer(FILE *out, const void *what);
 void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t column, size_t indent);
 
-/* Parses all of `text` as a whole number, or as a finite real number; false if it is not one. */
+/* Parse all of `text` as a whole number, or as a finite real number. Return false if the text is not such a number. */
 bool parse_whole(const char *text, uint64_t *value);
 static inline bool parse_real(const char *text, double *value) {
   char *end;
@@ -66,20 +67,20 @@ static inline bool parse_real(const char *text, double *value) {
   return end != text && *end == '\0' && isfinite(*value);
 }
 
-/* Fails with "unknown LABEL 'word'; did you mean ...?" and the known words, a NULL-terminated list. */
+/* Fails with "unknown LABEL 'word'; did you mean ...?" and the known words. `known` ends with NULL. */
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error);
 
-/* Changes that options make to a scenario: texts "path=value", as --set takes them. */
+/* Changes that options make to a scenario: texts "path=value", in the notation of --set. */
 
 struct overrides {
   struct words words;
-  char **owned; /* texts allocated here */
+  char **owned; /* texts that were allocated for the list */
   size_t n_owned;
 };
 
-/* Adds "PATH=VALUE"; both are copied. */
+/* Adds the override "PATH=VALUE". Copies both texts. */
 enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error);
-/* Adds a policy in the form of --policy, NAME[:KEY=VALUE,...], and validates it. Errors name `option`. */
+/* Checks a policy in the notation of --policy, NAME[:KEY=VALUE,...], and adds its overrides. Errors name `option`. */
 enum hr_status overrides_add_policy(struct overrides *overrides, const char *option, const char *policy,
                                     struct hr_error *error);
 void overrides_finish(struct overrides *overrides);

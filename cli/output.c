@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks of output files before a run. Files appear by rename, so their folder must be writable. A check is no
-   guarantee: the write itself may still fail and reports it. */
+/* Checks output files before a run. An output file is written under another name and then renamed, so its folder must
+   be writable. The checks are no guarantee: if the write itself fails, it reports the error. */
 
 #include "cli/output.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The process and its terminal: signals, processors, clock, memory, colours, the progress bar. */
+/* The program as a process: signals, number of processors, clock, memory, colours, progress bar. */
 
 #include "cli/process.h"
 
@@ -18,7 +18,8 @@
 
 /* ---- Signals ---------------------------------------------------------------------------------------- */
 
-/* The signal is blocked in its handler and has been reset to its default action, so the program ends on return. */
+/* Handles a signal that ends the program. The signal is blocked in the handler and already has its default action
+   again, so raise() ends the program when the handler returns. */
 static void end(int number) {
   hr_discard_unfinished();
   raise(number);
@@ -51,7 +52,7 @@ double peak_rss_mib(void) {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
 }
 
-/* The variable's value; "" if it is not set. */
+/* The value of an environment variable; "" if it is not set. */
 static const char *environment(const char *name) {
   const char *value = getenv(name);
   return value ? value : "";
@@ -61,7 +62,7 @@ static bool is_dumb_terminal(void) {
   return strcmp(environment("TERM"), "dumb") == 0;
 }
 
-/* https://no-color.org and https://bixense.com/clicolors: NO_COLOR disables colours, CLICOLOR_FORCE enables them. */
+/* NO_COLOR disables colours (https://no-color.org), and CLICOLOR_FORCE enables them (https://bixense.com/clicolors). */
 bool wants_colour(void) {
   const char *force = environment("CLICOLOR_FORCE");
   if (environment("NO_COLOR")[0]) return false;
@@ -69,7 +70,9 @@ bool wants_colour(void) {
   return isatty(STDOUT_FILENO) && environment("TERM")[0] && !is_dumb_terminal();
 }
 
-/* The first of these variables that is set determines the encoding (POSIX, "Environment Variables"). */
+/* Whether the locale is UTF-8. The first of LC_ALL, LC_CTYPE and LANG that is set determines it (POSIX, "Environment
+ * Variables").
+ */
 static bool has_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -86,7 +89,7 @@ unsigned terminal_style(void) {
 
 /* ---- Progress bar ----------------------------------------------------------------------------------- */
 
-/* Seconds between two updates of the bar. */
+/* Minimum time between two updates of the bar, in seconds. */
 static const double interval_s = 0.1;
 
 static void draw(void *self, uint64_t done, uint64_t total, int64_t now_us) {
@@ -106,7 +109,7 @@ static void draw(void *self, uint64_t done, uint64_t total, int64_t now_us) {
 }
 
 struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted) {
-  /* A run shorter than the first interval shows no bar. */
+  /* The first update is after one interval, so a shorter run shows no bar. */
   *bar = (struct progress_bar){.next_s = clock_s() + interval_s};
   return (struct hr_progress){.self = bar, .report = wanted && isatty(STDERR_FILENO) ? draw : NULL};
 }

@@ -8,29 +8,30 @@
 
 #include <stdio.h>
 
-/* The number of threads to use: `asked`, or the number of processors if `asked` is 0. */
+/* The number of threads to use: `asked` or, if `asked` is 0, the number of processors. */
 uint32_t count_threads(uint64_t asked);
-/* Seconds of the monotonic clock. */
+/* The time of the monotonic clock, in seconds. */
 double clock_s(void);
 /* Peak resident memory of the process, in MiB; 0 if unknown. */
 double peak_rss_mib(void);
-/* Whether to use colours on standard output: it is a terminal, or the environment says so. */
+/* Whether to use colours on standard output: environment variables decide, or else whether it is a terminal. */
 bool wants_colour(void);
-/* HR_STYLE_COLOUR if colours are used, HR_STYLE_UNICODE if the locale is UTF-8. */
+/* HR_STYLE_COLOUR if colours are used, combined with HR_STYLE_UNICODE if the locale is UTF-8. */
 unsigned terminal_style(void);
 
-/* From now on a signal that ends the program also removes unfinished output files. Ignored signals stay ignored. */
+/* After this call, a signal that ends the program also removes unfinished output files. Ignored signals remain ignored.
+ */
 void signals_discard_unfinished(void);
 
-/* A progress bar on a terminal's standard error; nothing elsewhere. */
+/* A progress bar on standard error if that is a terminal; otherwise nothing is drawn. */
 
 struct progress_bar {
-  double next_s; /* earliest time of the next update */
+  double next_s; /* time of clock_s() before which the bar is not updated */
   bool drawn;
 };
 
-/* Starts the bar and returns the callback for the run. Draws nothing if `wanted` is false or standard error is not a
-   terminal. */
+/* Starts the bar and returns the callback for the run. If `wanted` is false or standard error is not a terminal,
+   nothing is drawn. */
 struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted);
 /* Erases the bar. */
 static inline void progress_bar_stop(struct progress_bar *bar) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Output files of a run. */
+/* Output files of a run: the HTML report, OpenMetrics, and the files of `headroom run`. */
 
 #include "cli/run_files.h"
 
@@ -30,8 +30,8 @@ enum hr_status page_prepare(struct page *page, const struct page_args *args, str
   return status == HR_OK ? HR_OK : hr_fail(error, status, "--baseline %s", inner.text);
 }
 
-/* Adds the observers of the report to a replay, whose ledger must keep the cost of each job. `history` is an observer
-   that the replay has anyway; NULL: the report creates its own. */
+/* Adds the observers of the report to a replay. The ledger of the replay must record the cost of each job. `history` is
+   an observer that the replay already has; if it is NULL, the report creates one. */
 static enum hr_status page_follow(struct page *page, struct hr_replay *replay, const struct hr_history *history,
                                   struct hr_error *error) {
   const struct hr_trace *trace = replay->config.trace;
@@ -80,7 +80,7 @@ static struct hr_run_label label_of(const struct hr_replay_config *config, const
                                .clock_us = config->trace->dated ? 0 : config->trace->origin_us};
 }
 
-/* The attribution of waiting time as JSON, which the caller frees; NULL if memory is exhausted. */
+/* Returns the attribution of waiting time as JSON. The caller frees it. NULL when out of memory. */
 static char *why_text(struct page *page, const struct hr_replay *replay) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_why why = {.scenario = scenario->name,
@@ -95,7 +95,7 @@ static char *why_text(struct page *page, const struct hr_replay *replay) {
   return hr_waits_close(page->waits, replay->result) == HR_OK ? hr_why_json(&why, &of_all) : NULL;
 }
 
-/* Statistics of the trace as JSON, which the caller frees; NULL if memory is exhausted. */
+/* Returns statistics of the trace as JSON. The caller frees it. NULL when out of memory. */
 static char *workload_text(const struct hr_trace *trace) {
   struct hr_trace_stats *stats;
   if (hr_trace_stats_make(trace, &stats, NULL) != HR_OK) return NULL;
@@ -145,10 +145,11 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   return status;
 }
 
-/* Characters that a shell passes on unchanged. */
+/* Characters that need no quotes in a shell. */
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 
-/* Within single quotes only the quote itself needs escaping: the text is closed, escaped and opened again. */
+/* Copies a word in single quotes, and returns the end of the copy. Within single quotes only the quote itself needs
+   escaping: the quoted text is ended, an escaped quote follows, and the quoted text begins again. */
 static char *put_quoted(char *at, const char *word) {
   *at++ = '\'';
   for (; *word; word++) {
@@ -161,7 +162,7 @@ static char *put_quoted(char *at, const char *word) {
   return at;
 }
 
-/* The command as it can be typed into a shell. The caller frees it; NULL when out of memory. */
+/* Returns the command such that it can be pasted into a shell. The caller frees it. NULL when out of memory. */
 static char *command_text(const struct command *command) {
   enum { QUOTED = 4 };
   size_t bytes = sizeof "headroom";
@@ -227,7 +228,7 @@ void page_finish(struct page *page) {
   free(page->baseline);
 }
 
-/* "30s", "5min", "2h", "1d". */
+/* Parses "30s", "5min", "2h" or "1d". */
 static enum hr_status read_step(const char *text, int64_t *step_us, struct hr_error *error) {
   static const struct {
     const char *unit;
@@ -256,7 +257,7 @@ static enum hr_status read_place(const char *text, enum hr_metrics_place *place,
   return unknown_word("--openmetrics-by", text, known, error);
 }
 
-/* GPUs without a row in the catalogue have no power metric. */
+/* Reads the power of each GPU type. A type that the catalogue lacks has no power metric. */
 static enum hr_status read_watts(struct metrics *metrics, const struct input *input, struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   const struct words *overrides = &input->overrides.words;
@@ -275,8 +276,8 @@ static enum hr_status read_watts(struct metrics *metrics, const struct input *in
   return HR_OK;
 }
 
-/* Parses the options and reads the power of the scenario's GPUs from its catalogue; does nothing without a file. Must
-   be finished even after an error. */
+/* Parses the options, and reads the power of the scenario's GPUs from its catalogue. Does nothing if no file is set.
+   The caller must finish `metrics`, even after an error. */
 static enum hr_status metrics_init(struct metrics *metrics, const struct metrics_args *args, const struct input *input,
                                    struct hr_error *error) {
   enum hr_status status = HR_OK;

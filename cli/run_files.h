@@ -3,7 +3,7 @@
 #define HR_CLI_RUN_FILES_H
 
 /* Output files of a run: the HTML report, OpenMetrics, and the files of `headroom run`. Each part adds the observers
-   that it needs to the replay and writes its file afterwards. */
+   that it needs to the replay, and writes its file after the run. */
 
 /* ---- HTML report ------------------------------------------------------------------------------------ */
 
@@ -15,11 +15,11 @@
 
 struct page_args {
   const char *report;   /* path; NULL: no report */
-  const char *baseline; /* path of a summary to compare with; NULL: none */
+  const char *baseline; /* path of the summary to compare with; NULL: none */
   struct command command;
 };
 
-/* Rows of option tables; `place` is the offset of a struct page_args. */
+/* Rows of an option table. `place` is the offset of a struct page_args. */
 #define REPORT_OPTION(place)                                                                                           \
   {                                                                                                                    \
     .name = "report", .kind = OPTION_TEXT, .offset = (place) + offsetof(struct page_args, report), .value = "FILE",    \
@@ -31,31 +31,31 @@ struct page_args {
     .value = "FILE", .help = "JSON summary of another run, to compare with in the report"                              \
   }
 
-/* Initialized to zero. */
+/* The state of a report. Must be initialized to zero. */
 struct page {
   const struct page_args *args;
   char *baseline;
-  struct hr_history *own_history; /* NULL if the caller has one */
+  struct hr_history *own_history; /* NULL if the caller has a history */
   const struct hr_history *history;
   struct hr_page_watch *watch;
   struct hr_waits *waits;
 };
 
-/* The subject of a report besides the run that it shows. */
+/* What a report shows in addition to one run: a comparison, a plan or a sweep. */
 struct page_subject {
   const char *kind;                   /* "run", "compare", "plan", "sweep" */
   const char *title;                  /* NULL: the scenario's name */
-  const char *compare, *plan, *sweep; /* JSON; NULL: none */
-  const struct hr_notes *notes;       /* on the subject; NULL: none */
+  const char *compare, *plan, *sweep; /* JSON of the subject; NULL: none */
+  const struct hr_notes *notes;       /* notes on the subject; NULL: none */
 };
 
 /* Checks before a run that a report can be written, and reads the baseline. */
 enum hr_status page_prepare(struct page *page, const struct page_args *args, struct hr_error *error);
-/* Writes the report of a finished replay, or of the subject alone if `replay` is NULL. A history of the caller must be
-   closed. */
+/* Writes the report of a finished replay; if `replay` is NULL, of the subject alone. If the caller has a history, it
+   must be closed before. */
 enum hr_status page_write(struct page *page, const struct page_subject *subject, const struct hr_replay *replay,
                           const struct hr_perf *perf, struct hr_error *error);
-/* Runs `config` for the report only, and writes it. */
+/* Runs `config` only for the report, and writes the report. */
 enum hr_status page_run_and_write(struct page *page, const struct page_subject *subject,
                                   const struct hr_replay_config *config, struct hr_error *error);
 void page_finish(struct page *page);
@@ -68,7 +68,7 @@ struct metrics_args {
 
 struct metrics {
   struct hr_openmetrics_config config;
-  struct hr_openmetrics_size size; /* set by the write */
+  struct hr_openmetrics_size size; /* set when the file is written */
   struct hr_gpu_watts *watts;
 };
 
@@ -80,18 +80,18 @@ struct run_file_args {
   struct page_args page;
 };
 
-/* Initialized to zero. */
+/* The state of the output files. Must be initialized to zero. */
 struct run_files {
   const struct run_file_args *args;
   struct hr_placements *placements; /* only for --jobs */
   struct hr_timeline *timeline;     /* only for --timeline */
-  struct hr_history *history;       /* history and counts only for --perfetto and --openmetrics */
+  struct hr_history *history;       /* both only for --perfetto and --openmetrics */
   struct hr_counts *counts;
   struct metrics metrics;
   struct page page;
 };
 
-/* Whether any file is written, and whether one goes to standard output. */
+/* run_files_wanted: whether any file is written. run_files_to_stdout: whether a file is written to standard output. */
 static inline bool run_files_wanted(const struct run_file_args *args) {
   return args->json || args->jobs || args->timeline || args->costs || args->md || args->perfetto ||
          args->openmetrics.file || args->page.report;
@@ -105,14 +105,14 @@ static inline bool run_files_to_stdout(const struct run_file_args *args) {
 static inline bool run_files_need_job_costs(const struct run_file_args *args) {
   return args->jobs || args->perfetto || args->page.report;
 }
-/* Validates the options after the scenario was loaded. */
+/* Checks the options. The scenario must have been loaded. */
 enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,
                               struct hr_error *error);
 /* Adds the observers that the files need to a replay. */
 enum hr_status run_files_follow(struct run_files *files, struct hr_replay *replay, struct hr_error *error);
 enum hr_status run_files_write(struct run_files *files, const struct hr_replay *replay,
                                const struct hr_run_label *label, const struct hr_perf *perf, struct hr_error *error);
-/* Prints notes about the files. */
+/* Prints notes on the files. */
 void run_files_print_notes(FILE *out, const struct run_files *files);
 void run_files_finish(struct run_files *files);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom advise`: finds changes that cut cost without hurting service, and prints the savings of each. */
+/* `headroom advise`: finds changes that cut cost without hurting service, and prints the savings of each change. */
 
 #include "headroom/unstable/advise.h"
 #include "cli/cli.h"

@@ -70,7 +70,7 @@ struct check_state {
 
 /* ---- The suite -------------------------------------------------------------------------------------- */
 
-/* The name of an option that was given and changes the scenario; NULL: none. */
+/* Returns the name of the first option that is set and changes the scenario; NULL: none is set. */
 static const char *scenario_option(const struct input_args *args) {
   return args->trace       ? "trace"
          : args->format    ? "format"
@@ -136,7 +136,8 @@ static enum hr_status open_suite(struct check_state *check, const char *path, st
 
 /* ---- The baseline ----------------------------------------------------------------------------------- */
 
-/* With --update an unreadable baseline is replaced, but a file that is not a baseline is never overwritten. */
+/* Loads the baseline. With --update an unreadable baseline is replaced. A file that is not a baseline is never
+   replaced. */
 static enum hr_status load_baseline(struct check_state *check, struct hr_error *error) {
   const char *path = check->args->baseline;
   enum hr_status status = hr_baseline_load(path, &check->baseline, error);
@@ -172,8 +173,8 @@ static enum hr_status write_files(const struct check_state *check, struct hr_err
   return status;
 }
 
-/* GitHub reads annotations from both streams: they go to standard error if a result file is
-   written to standard output. */
+/* Prints the results. GitHub reads annotations from both output streams. If a result file is written to standard
+   output, annotations are printed on standard error. */
 static enum hr_status print_results(const struct check_state *check, struct hr_error *error) {
   const struct check_args *args = check->args;
   bool piped = is_stdout(args->json) || is_stdout(args->junit) || is_stdout(args->markdown);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom compare`: runs several policies on the same trace. The scenario is loaded once per policy, with the
-   override that `run --policy` would add, so both verbs interpret a policy in the same way. */
+   override that `run --policy` would add. Both verbs therefore interpret a policy in the same way. */
 
 #include "headroom/unstable/compare.h"
 #include "cli/cli.h"
@@ -71,7 +71,7 @@ static const char details[] = "A listed policy that is also the scenario's polic
                               "  headroom compare scenarios/reserved-spot-mix.json --replications 30 \\\n"
                               "    --policies queue:market=spot-first,queue:market=on-demand-only --csv -\n";
 
-/* One policy of the list. */
+/* A policy of the list. */
 struct item {
   char *label, *name;
   struct hr_scenario *scenario; /* loaded with this policy */
@@ -90,13 +90,13 @@ struct compare {
 
 /* ---- The list of policies --------------------------------------------------------------------------- */
 
-/* Whether a piece between commas is a parameter of the policy before it. */
+/* Whether the text between two commas is a parameter of the preceding policy. */
 static bool is_param(const char *piece, size_t length) {
   const char *equals = memchr(piece, '=', length), *colon = memchr(piece, ':', length);
   return equals && !(colon && colon < equals);
 }
 
-/* The length of the policy that begins at `text`, with its parameters. */
+/* The length of the policy at the start of `text`, including its parameters. */
 static size_t item_length(const char *text) {
   size_t length = strcspn(text, ",");
   while (text[length] == ',') {
@@ -142,7 +142,7 @@ static enum hr_status split_policies(struct compare *compare, struct hr_error *e
   }
 }
 
-/* Loads the scenario with the overrides of the command line, then with the policy of this item. */
+/* Loads the scenario with the overrides of the command line, then those of the policy. */
 static enum hr_status load_item(const struct compare *compare, struct item *item, struct hr_error *error) {
   struct overrides overrides = {0};
   const struct words *common = &compare->input.overrides.words;
@@ -196,7 +196,8 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
-/* The report shows the first policy's run in detail, which needs observers, so that run is repeated with them. */
+/* Writes the report. It shows the run of the first policy in detail. This requires observers, so that run is repeated.
+ */
 static enum hr_status write_page(struct compare *compare, struct hr_error *error) {
   const struct hr_scenario *scenario = compare->items[0].scenario;
   const struct hr_replay_config config = {.scenario = scenario, .trace = compare->input.trace, .seed = scenario->seed};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom fill`: submits pods of a trace until the cluster is full, and reports how many GPUs each placement rule
-   could allocate. */
+   allocates. */
 
 #include "headroom/unstable/fill.h"
 #include "cli/cli.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom list`: policies, trace formats, shipped scenarios and the tables of the catalogue, 80 columns wide. Details
-   that do not fit, and the sources of figures, are printed with --verbose. */
+/* `headroom list`: lists policies, trace formats, shipped scenarios and the tables of the catalogue, 80 columns wide.
+   With --verbose, details that do not fit and the sources of the values are printed too. */
 
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -17,8 +17,8 @@
 struct list_args {
   bool verbose;
   const char *provider, *gpu; /* NULL: all */
-  const char *region;         /* NULL: each provider's base region; of presets all */
-  const char *as_of;          /* NULL: the newest */
+  const char *region;         /* NULL: the base region of each provider, but presets of all regions */
+  const char *as_of;          /* NULL: the newest prices */
 };
 
 static const struct option options[] = {
@@ -98,7 +98,8 @@ static void print_param(const struct hr_param *param) {
 
 enum { NAME_COLUMN = 14 };
 
-/* Prints a name in its column; the text follows in the next column, or on the next line after a long name. */
+/* Prints a name in its column. The text that follows starts in the next column; after a long name it starts on the next
+   line. */
 static void print_name(const char *name) {
   printf("%-*s", NAME_COLUMN, name);
   if (strlen(name) >= NAME_COLUMN) printf("\n%*s", NAME_COLUMN, "");
@@ -171,7 +172,7 @@ static enum hr_status list_findings(const struct list_args *args, struct hr_erro
 
 /* ---- Scenarios -------------------------------------------------------------------------------------- */
 
-/* Prints the first sentence, up to a colon or full stop. */
+/* Prints the first sentence, up to a colon or a full stop. */
 static void print_first_sentence(const char *description) {
   char sentence[200];
   size_t length = strcspn(description, ":");
@@ -210,7 +211,7 @@ static const char *provider_at(const struct hr_catalog *catalog, size_t *at) {
   return provider;
 }
 
-/* Without --provider, a region is valid if any provider has it. */
+/* Checks a region if no provider is set: it is valid if any provider has it. */
 static enum hr_status check_any_region(const struct hr_catalog *catalog, const char *region, struct hr_error *error) {
   struct words known = {0};
   enum hr_status status = HR_OK;
@@ -292,7 +293,7 @@ static enum hr_status list_gpus(const struct list_args *args, struct hr_error *e
   return HR_OK;
 }
 
-/* The memory slices at which an instance may begin, as "0,2,4". */
+/* Writes the memory slices at which an instance may begin, such as "0,2,4". */
 static const char *starts_of(const struct hr_mig_profile *profile, char text[2 * HR_MIG_SLICES + 1]) {
   char *at = text;
   for (unsigned start = 0; start < HR_MIG_SLICES; start++)
@@ -312,7 +313,8 @@ static void print_mig_profile(const struct hr_mig_entry *entry) {
          entry->status);
 }
 
-/* Draws the possible positions of a profile's instances, with |--| for each memory slice. */
+/* Draws the possible positions of a profile's instances. A position is drawn as |---...| with four characters per
+   memory slice. */
 static void draw_mig_profile(const struct hr_mig_profile *profile, unsigned memory_slices) {
   enum { SLICE = 4 };
   char line[SLICE * HR_MIG_SLICES + 2];
@@ -349,7 +351,8 @@ static void draw_mig_type(const struct hr_mig_type *type) {
   }
 }
 
-/* The source below the last row that has it; drawings and layouts below the last row of a GPU type. */
+/* Prints details below a row of MIG profiles. The source is printed below the last of the rows that have it. Drawings
+   and layouts are printed below the last row of a GPU type. */
 static void print_mig_details(const struct hr_catalog *catalog, size_t row) {
   const struct hr_mig_entry *entry = &catalog->mig_profiles[row];
   const struct hr_mig_type *type;
@@ -445,7 +448,7 @@ static void print_provider(const struct hr_price_quote *quote, const char *provi
   printf("\n%s, %s\n", provider, everywhere ? "all regions" : quote->region);
 }
 
-/* Prints the prices of all instances of a provider in all markets, and adds their number to `*count`. */
+/* Prints the prices of all instances of a provider in all markets, and adds the number of prices to `*count`. */
 static void print_prices_of(const struct hr_catalog *catalog, const struct list_args *args, const char *provider,
                             size_t *count) {
   static const struct {
@@ -522,7 +525,7 @@ static enum hr_status list_discounts(const struct list_args *args, struct hr_err
 
 /* ---- Catalogue: spot presets ------------------------------------------------------------------------ */
 
-/* Mean in hours of a log-normal duration; its parameters refer to the logarithm of seconds. */
+/* The mean of a log-normal duration in hours. Its parameters describe the logarithm of seconds. */
 static double mean_h(const struct hr_duration *duration) {
   return exp(duration->a + duration->b * duration->b / 2) / 3600;
 }
@@ -539,7 +542,7 @@ static void print_preset_details(const struct hr_spot_preset *preset) {
   print_source(preset->source);
 }
 
-/* Interruptions per hour that a node is up. The bathtub model has no constant rate. */
+/* Interruptions of a node per hour in which it is up. The bathtub model has no constant rate. */
 static double interruptions_per_h(const struct hr_spot_spec *spec) {
   if (spec->model == HR_SPOT_BATHTUB) return HR_UNKNOWN_NUMBER;
   return spec->model == HR_SPOT_ON_OFF ? 1 / mean_h(&spec->up) : spec->rate_per_h;

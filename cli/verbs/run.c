@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom run` and `headroom report`. `run` replays a trace once, replays it several times (--replications), or
-   streams it in bounded memory (--stream). `report` is `run` with an HTML report instead of the table. Outputs are
-   checked before the run, and written only if it succeeds. */
+   streams it in bounded memory (--stream). `report` does the same as `run`, but writes an HTML report instead of the
+   table. Outputs are checked before the run, and written only if the run succeeds. */
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -22,10 +22,11 @@ struct run_args {
   struct run_file_args files;
   uint64_t threads; /* 0: not set */
   bool check, quiet, stream;
-  bool no_table; /* `report` prints none */
+  bool no_table; /* set by `report`, which prints no table */
 };
 
-/* With --quiet no note reports rejected jobs, so a run whose jobs are all rejected would look like a success. */
+/* Prints a warning if all jobs were rejected and --quiet is set. With --quiet no note reports rejected jobs, so such a
+   run would look like a success. */
 static void warn_if_all_rejected(const struct run_args *args, uint64_t n_submitted, uint64_t n_rejected) {
   if (!args->quiet || n_rejected == 0 || n_rejected < n_submitted) return;
   fprintf(stderr, "warning: all jobs were rejected (%" PRIu64 "); without --quiet, a note prints the reasons\n",
@@ -38,14 +39,15 @@ static bool is_replicated(const struct hr_scenario *scenario) {
   return scenario->replications.count > 1 || scenario->replications.metric.text;
 }
 
-/* As warn_if_all_rejected(); replications have no common count of rejected jobs. */
+/* Prints a warning if no job completed and --quiet is set. Replications have no common number of rejected jobs, so
+   warn_if_all_rejected() cannot be used. */
 static void warn_if_none_completed(const struct run_args *args, const struct hr_replicates *replicates) {
   struct hr_replicated completed;
   if (!args->quiet || hr_replicates_figure(replicates, "completed", &completed, NULL) != HR_OK) return;
   if (completed.count > 0 && completed.mean <= 0) fprintf(stderr, "warning: no job completed in any replication\n");
 }
 
-/* Runs the scenario several times and prints the results. The trace was read. */
+/* Runs the scenario several times and prints the results. The trace must have been read. */
 static enum hr_status run_replications(const struct input *input, const struct run_args *args, struct hr_error *error) {
   struct progress_bar bar;
   struct hr_replicates *replicates;
@@ -106,7 +108,7 @@ static enum hr_status check_param(const struct hr_policy_choice *policy, const s
   return HR_OK;
 }
 
-/* The key of a cost that is summed over all jobs; NULL: none. */
+/* The key of a cost that needs a record of each job; NULL: the scenario has none. */
 static const char *cost_per_job_key(const struct hr_scenario *scenario) {
   const struct hr_cost_spec *costs = &scenario->costs;
   if (costs->storage.uusd_per_gb_month) return "storage.usd_per_gb_month";
@@ -115,7 +117,7 @@ static const char *cost_per_job_key(const struct hr_scenario *scenario) {
   return costs->downtime.uusd_per_missed_deadline ? "downtime.usd_per_missed_deadline" : NULL;
 }
 
-/* Checks that policy and costs of the scenario need no record of finished jobs. */
+/* Checks that the policy and the costs of the scenario need no record of finished jobs. */
 static enum hr_status check_stream(const struct hr_scenario *scenario, struct hr_error *error) {
   const struct hr_policy_choice *policy = &scenario->policy;
   if (strcmp(policy->ops->name, "queue") != 0)
@@ -342,7 +344,7 @@ static const char details[] = "Times in JSON and CSV files are in seconds. Files
                               "  headroom run scenarios/swf.json --trace RICC-2010-2.swf.gz --json summary.json\n"
                               "  headroom run scenarios/helios.json --trace jobs.hrt --stream\n";
 
-/* A run, its observers and its files. */
+/* A run with its observers and its files. */
 struct run_state {
   const struct run_args *args;
   struct input input;
@@ -423,7 +425,7 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
 
 /* ---- run: the verb ---------------------------------------------------------------------------------- */
 
-/* The first option whose file describes a single run in detail; NULL: none is set. */
+/* Returns the first option that is set and whose file describes a single run in detail; NULL: none is set. */
 static const char *single_run_option(const struct run_file_args *files) {
   return files->jobs               ? "jobs"
          : files->timeline         ? "timeline"
@@ -435,7 +437,8 @@ static const char *single_run_option(const struct run_file_args *files) {
                                    : NULL;
 }
 
-/* Replications have no common list of jobs or timeline. */
+/* Rejects options for single runs if there are several replications. Replications have no common list of jobs and no
+   common timeline. */
 static enum hr_status check_replicated(const struct run_state *run, struct hr_error *error) {
   const char *option = single_run_option(&run->args->files);
   if (!option && run->args->check) option = "check";
@@ -445,7 +448,7 @@ static enum hr_status check_replicated(const struct run_state *run, struct hr_er
                  option);
 }
 
-/* A streamed run keeps no record of jobs, so it can write no file about them. */
+/* Rejects options for files about jobs, since a streamed run keeps no record of jobs. */
 static enum hr_status check_streamed(const struct run_state *run, struct hr_error *error) {
   const char *option = single_run_option(&run->args->files);
   if (option)
@@ -466,7 +469,7 @@ static enum hr_status run_or_replicate(struct run_state *run, struct hr_error *e
   return status == HR_OK ? print_results(run, error) : status;
 }
 
-/* From now on a closed pipe does not end the program: the write fails and is reported. */
+/* After this call a closed pipe does not end the program: the write fails and is reported. */
 static void report_closed_pipes(void) {
   const struct sigaction action = {.sa_handler = SIG_IGN};
   sigaction(SIGPIPE, &action, NULL);

@@ -88,7 +88,7 @@ static enum hr_status parse_shard(const char *text, struct hr_sweep_config *conf
   return HR_OK;
 }
 
-/* "demo.sqlite" for "scenarios/sweeps/demo.json". */
+/* Returns "demo.sqlite" for "scenarios/sweeps/demo.json". */
 static char *default_file(const char *grid) {
   static const char end[] = ".sqlite";
   const char *slash = strrchr(grid, '/'), *base = slash ? slash + 1 : grid, *dot = strrchr(base, '.');
@@ -100,7 +100,7 @@ static char *default_file(const char *grid) {
   return file;
 }
 
-/* An MPI job usually has one rank per processor, so each rank uses one thread by default. */
+/* The number of threads. An MPI job usually has one rank per processor, so each rank uses one thread by default. */
 static uint32_t count_sweep_threads(uint64_t asked) {
   bool launched = getenv("OMPI_COMM_WORLD_RANK") || getenv("PMI_RANK") || getenv("PMIX_RANK");
   return asked == 0 && launched ? 1 : count_threads(asked);
@@ -143,11 +143,11 @@ static enum hr_status sweep_into(const struct sweep_args *args, const char *grid
   if (status == HR_OK) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, &grid, 1, error);
   if (status == HR_OK && is_stdout(file))
     status = hr_fail(error, HR_BAD_INPUT, "--db -: expected a file, not standard output");
-  if (status != HR_OK) return leads ? status : HR_OK; /* the first rank reports it */
+  if (status != HR_OK) return leads ? status : HR_OK; /* rank 0 reports the error */
   config.progress = progress_bar_start(&bar, leads && !args->quiet);
   status = hr_sweep(&config, &counts, error);
   progress_bar_stop(&bar);
-  if (!leads) status = HR_OK; /* the first rank reports errors */
+  if (!leads) status = HR_OK; /* rank 0 reports errors of all ranks */
   if (status == HR_OK && leads && args->page.report) status = write_page(&page, grid, file, &counts, error);
   bool quiet = args->quiet || is_stdout(args->page.report);
   if (status == HR_OK && leads) status = print_results(file, args->csv, quiet, &counts, error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom trace` and three of its actions: check (wrong or suspicious jobs), stats (statistics) and
-   pack (the packed format). The other actions are in trace_generate.c, trace_merge.c, trace_anonymise.c and
+/* `headroom trace` and three of its actions: check (lists wrong or suspicious jobs), stats (prints statistics) and pack
+   (writes the packed format). The other actions are in trace_generate.c, trace_merge.c, trace_anonymise.c and
    trace_transform.c. */
 
 #include "cli/cli.h"
@@ -83,7 +83,7 @@ static enum hr_status check_outputs(const struct trace_check_state *check, const
   return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
-/* With --cluster, the trace is read as `run SCENARIO --trace FILE` reads it. */
+/* Reads the trace. With --cluster it is read as by `run SCENARIO --trace FILE`. */
 static enum hr_status read_all(struct trace_check_state *check, const char *path, struct hr_error *error) {
   struct input_args args = check->args->input;
   args.lenient = true;

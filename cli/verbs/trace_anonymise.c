@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom trace anonymise`: replaces names by keyed pseudonyms. The key never appears in a message or in an output
-   file, and is erased from memory after use. */
+   file. It is erased from memory after use. */
 
 #include "cli/cli.h"
 #include "cli/verbs/trace_transform.h"
@@ -78,7 +78,7 @@ struct pseudonym_key {
 static enum hr_status read_key(const char *path, struct pseudonym_key *key, struct hr_error *error) {
   FILE *file = fopen(path, "rb");
   if (!file) return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-  setvbuf(file, NULL, _IONBF, 0); /* no copy of the key in a buffer */
+  setvbuf(file, NULL, _IONBF, 0); /* avoids a copy of the key in a buffer */
   key->count = fread(key->bytes, 1, sizeof key->bytes, file);
   bool failed = ferror(file);
   fclose(file);
@@ -104,7 +104,7 @@ static enum hr_status get_key(const struct anonymise_args *args, struct pseudony
 }
 
 static void erase_key(struct pseudonym_key *key) {
-  volatile char *at = key->bytes; /* so that the compiler keeps the stores */
+  volatile char *at = key->bytes; /* prevents the compiler from removing the stores */
   for (size_t i = 0; i < sizeof key->bytes; i++) at[i] = 0;
 }
 

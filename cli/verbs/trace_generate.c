@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom trace generate`: writes a synthetic trace. Jobs come from the parametric generator (Poisson arrivals with a
-   daily wave, log-normal run times); with --like from a workload model, which is shipped, read from a file or fitted to
-   a trace; with --like and --resample from whole days or weeks of a trace, drawn with replacement. */
+/* `headroom trace generate`: writes a synthetic trace. Without --like, the parametric generator makes the jobs (Poisson
+   arrivals with a daily wave, log-normal run times). With --like, a workload model makes them. The model is shipped,
+   read from a file, or fitted to a trace. With --like and --resample, whole days or weeks of a trace are drawn with
+   replacement. */
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -26,16 +27,16 @@ struct generate_args {
   uint64_t count, seed, nodes, gpus_per_node, users, tenants;
   double load, median_s, sigma, max_s, diurnal, limit_min, limit_max;
   const char *gpu_counts;
-  struct like_args like; /* `output` and `quiet` also apply without --like */
+  struct like_args like; /* `output` and `quiet` are also used without --like */
   const struct command *command;
 };
 
-/* Options of the parametric generator that also apply to --like. */
+/* The arguments of --like, with those options of the parametric generator that also apply to it. */
 struct like_request {
   const struct like_args *args;
-  const struct command *command; /* tells which options were set */
+  const struct command *command; /* determines which options were set */
   struct hr_workload_model_spec spec;
-  uint32_t users, tenants; /* 0: as the model */
+  uint32_t users, tenants; /* 0: as in the model */
 };
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
@@ -142,11 +143,11 @@ static bool parse_pair(char *pair, struct hr_gpu_count *count) {
   return parse_real(weight, &count->weight) && count->weight > 0;
 }
 
-/* Parses "1:0.7,2:0.1" into an array, which the caller frees. */
+/* Parses "1:0.7,2:0.1" into an array. The caller frees the array. */
 static enum hr_status parse_counts(const char *text, struct hr_gpu_count **counts, size_t *n_counts,
                                    struct hr_error *error) {
   char *copy = strdup(text);
-  *counts = calloc(strlen(text) + 1, sizeof **counts); /* at least one per comma, and one */
+  *counts = calloc(strlen(text) + 1, sizeof **counts); /* the number of commas + 1 would suffice */
   enum hr_status status = copy && *counts ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
   *n_counts = 0;
   for (char *pair = copy, *next; status == HR_OK && pair; pair = next) {
@@ -205,7 +206,7 @@ static bool is_set(const struct command *command, const char *name) {
   return false;
 }
 
-/* Refuses the first option of `names`, which ends with NULL, that is set: "--NAME REASON". */
+/* Rejects the first option of `names` that is set, with the message "--NAME REASON". `names` ends with NULL. */
 static enum hr_status refuse(const struct command *command, const char *const *names, const char *reason,
                              struct hr_error *error) {
   for (; *names; names++)
@@ -213,13 +214,13 @@ static enum hr_status refuse(const struct command *command, const char *const *n
   return HR_OK;
 }
 
-/* Refuses options that need --like. */
+/* Rejects options that need --like. */
 static enum hr_status refuse_without_like(const struct command *command, struct hr_error *error) {
   static const char *const names[] = {"model-out", "json", "format", "map", "lenient", "resample", "blocks", NULL};
   return refuse(command, names, "has no effect without --like NAME|FILE", error);
 }
 
-/* Refuses options that have no effect with --like. */
+/* Rejects options that have no effect with --like. */
 static enum hr_status refuse_with_like(const struct command *command, struct hr_error *error) {
   static const char *const model_options[] = {"median-s",  "sigma",     "max-s",      "diurnal",
                                               "limit-min", "limit-max", "gpu-counts", NULL};
@@ -238,7 +239,8 @@ static bool is_shipped(const char *name) {
   return false;
 }
 
-/* A name that is not a file is a misspelt model, unless it looks like a path: then the file is missing. */
+/* Checks the value of --like. If it is not a file, it is reported as an unknown model. If it looks like a path, it is
+   reported as a missing file. */
 static enum hr_status check_name(const char *like, struct hr_error *error) {
   FILE *file = strcmp(like, "-") == 0 ? NULL : fopen(like, "rb");
   int reason = errno;
@@ -272,8 +274,8 @@ static enum hr_status find_model(const struct like_args *args, struct hr_workloa
   return ships ? hr_workload_model_shipped(args->like, model, error) : hr_workload_model_load(args->like, model, error);
 }
 
-/* Jobs that do not fit on the cluster are part of the workload and are kept. The requested load is missed if scaling
-   the arrivals cannot reach it. */
+/* Prints a note if jobs do not fit on the cluster; such jobs are part of the workload and are kept. Prints a note if
+   the requested load is not reached, since few jobs cannot be scaled to every load. */
 static void print_notes(const struct hr_workload_model_spec *spec, const struct hr_workload_model_figures *figures) {
   if (!(spec->load > 0)) return;
   double load = figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node);
@@ -301,8 +303,8 @@ static enum hr_status generate_from_model(const struct like_request *request, st
 
 /* ---- --like --resample: days or weeks of a trace ---------------------------------------------------- */
 
-/* The blocks of --blocks; by default weeks if the trace has ten whole ones, else days: draws from few blocks are too
-   similar to each other. */
+/* Determines the blocks to draw: those of --blocks. By default they are weeks if the trace has ten whole weeks,
+   otherwise days. Draws from fewer blocks would be too similar to each other. */
 static enum hr_status choose_blocks(const char *blocks, const struct hr_trace *trace, struct hr_workload_spec *spec,
                                     struct hr_error *error) {
   static const char *const known[] = {"days", "weeks", NULL};

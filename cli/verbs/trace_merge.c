@@ -63,8 +63,8 @@ struct merge_state {
   char **labels; /* [n] */
   size_t n;
   struct hr_tenant_merge *tenants; /* [merge_tenants.count] */
-  struct words *from;              /* [merge_tenants.count]: names of the tenants to merge */
-  char **texts;                    /* [merge_tenants.count]: copies of the options, which hold the names */
+  struct words *from;              /* [merge_tenants.count] names of the tenants to merge */
+  char **texts;                    /* [merge_tenants.count] copies of the options; the names point into them */
 };
 
 static enum hr_status no_memory(struct hr_error *error) {
@@ -73,7 +73,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- Labels ----------------------------------------------------------------------------------------- */
 
-/* "jobs" for "folder/jobs.csv.gz", "stdin" for "-". The caller frees it. */
+/* Returns "jobs" for "folder/jobs.csv.gz" and "stdin" for "-". The caller frees it. */
 static char *label_of_path(const char *path) {
   if (strcmp(path, "-") == 0) return strdup("stdin");
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -81,8 +81,8 @@ static char *label_of_path(const char *path) {
   return length ? strndup(name, length) : strdup(name);
 }
 
-/* A copy of the next word of a comma-separated list; the caller frees the copy. NULL at the end or if memory is
-   exhausted. */
+/* Copies the next word of a comma-separated list and advances *list. The caller frees the copy. NULL at the end of the
+   list, or when out of memory. */
 static char *next_label(const char **list) {
   if (!**list) return NULL;
   size_t length = strcspn(*list, ",");

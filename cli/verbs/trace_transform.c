@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The actions `trace convert`, `cut`, `scale` and `shuffle`, and the common part of all transformations. The report is
-   printed on standard output unless the trace or JSON is written there. */
+   printed on standard output, unless the trace or the JSON is written there. */
 
 #include "cli/verbs/trace_transform.h"
 
@@ -294,7 +294,7 @@ static enum hr_status find_method(const char *name, enum hr_scaling *by, struct 
   return unknown_word("method", name, known, error);
 }
 
-/* Refuses options that have no effect with the method. */
+/* Rejects options that have no effect with the scaling method `by`. */
 static enum hr_status check_method(const struct scale_args *args, enum hr_scaling by, struct hr_error *error) {
   if (args->jitter && by != HR_SCALING_DUPLICATE)
     return hr_fail(error, HR_BAD_INPUT, "--jitter %.60s has no effect with '%s', which makes no copies", args->jitter,

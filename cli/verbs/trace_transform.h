@@ -2,18 +2,20 @@
 #ifndef HR_CLI_VERBS_TRACE_TRANSFORM_H
 #define HR_CLI_VERBS_TRACE_TRANSFORM_H
 
-/* Common part of the actions of `trace` that transform traces into one: options, input, output and the report. */
+/* The common part of the `trace` actions that transform traces into one trace: options, input, output and the report.
+ */
 
 #include "cli/input.h"
 
 struct transform_args {
   struct input_args input;
   const char *output, *json;
-  const char *to; /* output format, of actions with this option; NULL: by the name of the output */
+  const char *to; /* output format, only for actions with this option; NULL: from the name of the output */
   bool quiet;
 };
 
-/* Rows of option tables. The struct of the action's arguments must begin with `struct transform_args base`. */
+/* Offset for a row of an option table. The struct of the action's arguments must begin with `struct transform_args
+   base`. */
 #define TRANSFORM_OPTION(field) offsetof(struct transform_args, field)
 #define TRANSFORM_OPTIONS                                                                                              \
   {.name = "output",                                                                                                   \
@@ -35,21 +37,21 @@ struct transform_args {
        .help = "print no report and no notes; errors are still printed"},                                              \
       TRACE_OPTIONS(transform_args)
 
-/* A transformation. Initialized by the action: args, paths, action, and method, seed and also_read if they apply. */
+/* A transformation. The action sets args, paths and action and, if they apply, method, seed and also_read. */
 struct transform {
   const struct transform_args *args;
   const struct words *paths;
   struct hr_trace **traces; /* [paths->count] */
-  struct hr_trace *result;  /* result; NULL: the first trace, unchanged */
+  struct hr_trace *result;  /* NULL: the result is the first trace, unchanged */
   const char *action, *method;
-  const char *also_read; /* a further input file, which no output may overwrite; NULL: none */
+  const char *also_read; /* a further input file; no output may overwrite it; NULL: none */
   uint64_t seed;
-  bool seeded; /* whether the report has the seed */
+  bool seeded; /* the report contains the seed */
 };
 
-/* Checks outputs and format, and reads all traces. transform_finish() must be called even after an error. */
+/* Checks outputs and format, and reads all traces. The caller must call transform_finish, even after an error. */
 enum hr_status transform_open(struct transform *transform, struct hr_error *error);
-/* Writes the result, notes and the report. */
+/* Writes the result, the notes and the report. */
 enum hr_status transform_write(const struct transform *transform, struct hr_error *error);
 void transform_finish(struct transform *transform);
 

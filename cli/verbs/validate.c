@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom validate`: reads all input of a run and prints how it was interpreted, 80 columns wide. */
+/* `headroom validate`: reads all input of a run, and prints how it was interpreted, 80 columns wide. */
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -50,7 +50,7 @@ static bool has_topology(const struct hr_topology *topology) {
   return false;
 }
 
-/* The tiers of a pool and the networks between them. */
+/* Writes the topology of a pool: the size of each tier, and the networks that connect the tiers. */
 static void write_topology(FILE *out, const void *what) {
   const struct hr_topology *topology = what;
   fprintf(out, "topology:");
@@ -68,7 +68,7 @@ static void write_topology(FILE *out, const void *what) {
 
 /* ---- Pools: shared GPUs ----------------------------------------------------------------------------- */
 
-/* Relative speeds of jobs that share a GPU. */
+/* Writes the relative speeds of jobs that share a GPU. */
 static void write_interference(FILE *out, const void *what) {
   const struct hr_pool_spec *pool = what;
   for (uint32_t i = 0; i < pool->n_interference; i++)
@@ -85,7 +85,7 @@ struct layout {
   uint32_t number, gpus_per_node;
 };
 
-/* The name of a layout, its instances, and the GPUs of a node that have it initially. */
+/* Writes the name of a MIG layout, its instances, and the GPUs of a node that have it initially. */
 static void write_layout(FILE *out, const void *what) {
   const struct layout *layout = what;
   const struct hr_mig_layout *of = &layout->mig->layouts[layout->number];
@@ -112,7 +112,7 @@ static void print_line(text_writer *write, const void *what) {
   print_wrapped_from(stdout, write, what, 12, 14);
 }
 
-/* Prints all of a pool but its market. */
+/* Prints a pool without its market. */
 static void print_pool(const struct hr_pool_spec *pool) {
   printf("%10s", "");
   print_wrapped_from(stdout, write_nodes, pool, 10, 12);
@@ -195,7 +195,7 @@ static void print_price_curve(const struct hr_market_spec *market) {
          seconds(market->prices[market->n_prices - 1].at_us));
 }
 
-/* Market, location, price and the source of the price. */
+/* Prints market, location, price, and the source of the price. */
 static void print_market(const struct hr_market_spec *market, const struct hr_pool_source *source) {
   char origin[800];
   printf("            %s", hr_market_name(market->market));
@@ -239,7 +239,7 @@ static void print_cluster(const struct hr_scenario *scenario) {
   }
 }
 
-/* The default locality of a class, for jobs that request none. */
+/* Prints the default locality of each class. It applies to jobs that request no locality. */
 static void print_locality(const struct hr_class_spec *classes) {
   for (unsigned i = 0; i < HR_N_CLASSES; i++) {
     if (classes[i].within == HR_TIER_ANY) continue;
@@ -277,7 +277,7 @@ static void print_quotas(const struct hr_quota_spec *quotas) {
   print_quota(quotas, &quotas->fallback);
 }
 
-/* The number of models with speeds of their own, and the speeds of all others by pool. */
+/* Writes the number of models that have their own speeds, and the speeds of all other models by pool. */
 static void write_speeds(FILE *out, const void *what) {
   const struct hr_scenario *scenario = what;
   const struct hr_speeds *speeds = scenario->speeds;
@@ -330,7 +330,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
 
 /* ---- The trace -------------------------------------------------------------------------------------- */
 
-/* Writes a duration in the largest unit of which it has at least two. */
+/* Writes a duration in the largest unit in which it is at least two. */
 static void write_span(FILE *out, int64_t span_us) {
   static const struct {
     double seconds;
@@ -366,7 +366,8 @@ static const char details[] = "The trace is also read and checked if the scenari
                               "Example:\n"
                               "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
 
-/* The trace that the scenario names may be missing on this machine; one that an option names must exist. */
+/* Whether the trace is missing. A trace that the scenario names may be missing on this machine. A trace that an option
+   names must exist. */
 static bool trace_is_missing(const struct input *input, const struct input_args *args) {
   return !args->trace && access(input->trace_path, F_OK) != 0;
 }

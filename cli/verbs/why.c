@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom why`: replays a trace, records why jobs wait, and explains the waiting time of all jobs, of a tenant's
-   jobs, or of one job. */
+/* `headroom why`: replays a trace, records why jobs wait, and explains the waiting time of all jobs, of the jobs of a
+   tenant, or of one job. */
 
 #include "headroom/unstable/why.h"
 #include "cli/cli.h"
@@ -66,7 +66,7 @@ struct why_run {
   struct input input;
   struct hr_replay replay;
   struct hr_waits *waits;
-  struct hr_history *history; /* only for a job */
+  struct hr_history *history; /* only for the question about one job */
   struct hr_why_question question;
 };
 
@@ -78,7 +78,7 @@ static enum hr_status check_question(const struct why_args *args, struct hr_erro
                  args->tenant ? "tenant" : "slowest");
 }
 
-/* The nearest smaller and larger ids of a trace whose ids are numbers. */
+/* Writes the nearest smaller and larger job ids, for a trace whose ids are numbers. */
 static void find_neighbours(const struct hr_trace *trace, int64_t wanted, char *text, size_t size) {
   int64_t below = INT64_MIN, above = INT64_MAX;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -123,7 +123,7 @@ static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_
   return unknown_job(trace, id, error);
 }
 
-/* Checks that the trace has jobs without a tenant. */
+/* Checks that the trace has jobs without a tenant, if the question is about them. */
 static enum hr_status check_tenantless(const struct hr_trace *trace, struct hr_error *error) {
   if (!trace->tenant || trace->n_jobs == 0) return HR_OK;
   for (uint32_t i = 0; i < trace->n_jobs; i++)

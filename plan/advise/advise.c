@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Advice: from a profile of one run to changes that are worth making.
+ * Advice: finds changes of a scenario that are worth making, from a profile of one run.
  *
- * The profile is made by an observer that sums, by class and pool, the GPU time of jobs, and by pool, the allocated
- * time. A job's time is added when it ends or is interrupted, a pool's whenever its allocation changes. All sums are
- * integers (milli-GPU x microseconds), so their order does not matter.
+ * An observer makes the profile. It sums the allocated GPU time by class and pool, and by pool. A job is added to the
+ * sum of its class and pool when it ends or is interrupted. The sum of a pool is updated whenever its allocation
+ * changes. All sums are integers (milli-GPU x microseconds), so their order does not matter.
  *
- * The profile suggests what to try. Each proposal is the scenario under some overrides, run over the same replications
- * as the unchanged scenario, and only the paired difference decides whether it is advised.
+ * The profile suggests which changes to try. Each proposal is the scenario with some overrides. It is run with the same
+ * replications as the unchanged scenario. It is advised only if the paired difference of the runs shows that it saves
+ * money.
  */
 
 #include "plan/advise/advise.h"
@@ -88,7 +89,8 @@ static void note_request(const struct hr_trace *trace, hr_job job, struct hr__po
   if (gpus_per_task > use->max_gpus_per_task) use->max_gpus_per_task = gpus_per_task;
 }
 
-/* A gang has a slice on each node or, with per-GPU allocation, one per task; slices are in the order of nodes. */
+/* The number of nodes of a placement. A gang has one slice per node or, with per-GPU allocation, one per task. Slices
+   are sorted by node. */
 static uint32_t node_count(const struct hr_placement *placement) {
   uint32_t nodes = 1;
   for (uint32_t i = 1; i < placement->n_slices; i++)
@@ -147,7 +149,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 
 /* ---- Profile: the run ------------------------------------------------------------------------------ */
 
-/* GPU time that nodes of a pool were available. */
+/* GPU time during which the nodes of a pool were available, in milli-GPU x microseconds. */
 static hr__wide available_of(const struct hr__run_profile *profile, uint32_t number, const struct hr_result *result) {
   const struct hr_pool_spec *spec = &profile->cluster->pools[number];
   const struct hr_market_spec *market = &spec->market;
@@ -174,7 +176,8 @@ static void close_all(struct hr__run_profile *profile, const struct hr_result *r
   }
 }
 
-/* Runs replication 0 of the scenario, with its trace unchanged. Call profile_finish in any case. */
+/* Runs replication 0 of the scenario with the recorded trace. The caller must call profile_finish, even after an error.
+ */
 static enum hr_status profile_run(const struct hr_scenario *scenario, const struct hr_trace *trace,
                                   struct hr__run_profile *profile, struct hr_error *error) {
   *profile = (struct hr__run_profile){.trace = trace,
@@ -214,7 +217,7 @@ static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const 
     advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i], .of = of, .name = name};
 }
 
-/* Marks the classes of the trace's jobs. */
+/* Sets there[class] for each class that a job of the trace has. */
 static void find_classes(const struct hr_trace *trace, bool there[HR_N_CLASSES]) {
   for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) there[trace->class_[job]] = true;
 }
@@ -275,7 +278,7 @@ static void find_policy(struct hr_advice *advice) {
   for (size_t i = 0; i < policy->n_params; i++) {
     char buffer[32];
     if (strcmp(policy->ops->params[i].key, "market") != 0) continue;
-    /* With per-GPU allocation the policy has no other market rule. */
+    /* With per-GPU allocation, 'static' is the only market rule. */
     advice->has_market_rule = !hr_cluster_spec_by_gpu(&advice->config.scenario->cluster);
     advice->managed = strcmp(hr_policy_choice_text(policy, i, buffer), "static") != 0;
   }
@@ -369,7 +372,7 @@ static bool are_rivals(const struct hr__proposal *a, const struct hr__proposal *
   return a->kind == b->kind && a->pool == b->pool && a->class_ == b->class_;
 }
 
-/* Among proposals that change the same thing only the one that saves most is advised. */
+/* Several advised proposals may change the same thing. Only the one that saves most remains advised. */
 static void keep_best_rival(struct hr_advice *advice) {
   for (size_t i = 0; i < advice->n_proposals; i++) {
     struct hr__proposal *weaker = &advice->proposals[i];
@@ -385,7 +388,7 @@ static void keep_best_rival(struct hr_advice *advice) {
     if (advice->proposals[i].reason[0]) advice->proposals[i].advised = false;
 }
 
-/* Advised proposals first, then by savings; unknown savings last. */
+/* Sorts advised proposals before others, then by savings. Proposals with unknown savings are last. */
 static int compare(const void *a, const void *b) {
   const struct hr__proposal *x = a, *y = b;
   double usd_x = x->monthly_usd.mean, usd_y = y->monthly_usd.mean;
@@ -459,8 +462,8 @@ const struct hr_notes *hr_advice_notes(const struct hr_advice *advice) {
   return &advice->notes;
 }
 
-/* The only tenant that used the pool for a class (HR_N_CLASSES: for any; HR_NONE: any pool); HR_NONE: several, or none.
- */
+/* The only tenant that used the pool for a class. `class_` HR_N_CLASSES: for any class. `pool` HR_NONE: any pool.
+   Returns HR_NONE if there are several such tenants, or none. */
 static uint32_t only_tenant(const struct hr__run_profile *profile, uint32_t class_, uint32_t pool) {
   uint32_t found = HR_NONE;
   for (uint32_t tenant = 0; tenant < profile->n_tenants; tenant++) {

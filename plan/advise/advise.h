@@ -2,7 +2,8 @@
 #ifndef HR_PLAN_ADVISE_ADVISE_H
 #define HR_PLAN_ADVISE_ADVISE_H
 
-/* The state of advice, shared by the files that compute it and the one that writes it. */
+/* The internal state of the advice: profile, proposals and results. The files of plan/advise share it. Pools are
+   elastic if nodes are paid for only while they are acquired (on-demand, spot); other pools are fixed. */
 
 #include "base/text.h"
 #include "headroom/unstable/advise.h"
@@ -15,48 +16,49 @@
 
 /* ---- The profile of one run ------------------------------------------------------------------------- */
 
-/* What the jobs of one class did in a pool. milli: thousandths of a GPU. */
+/* What the jobs of one class used in one pool. "milli": thousandths of a GPU. Sums are over the run. */
 struct hr__pool_use {
   hr__wide allocated_milli_us;       /* GPU time allocated */
-  hr__wide allocated_times_nodes;    /* the same, each job's part times the nodes it was on */
-  hr__wide lost_milli_us;            /* part of it that was lost work; of jobs with their last attempt here */
-  hr__wide uninterruptible_milli_us; /* part of it by jobs that must not be interrupted */
-  uint64_t starts, long_starts;      /* long: of jobs of more than an hour */
-  uint64_t milli, peak_milli;        /* GPUs allocated now, and the maximum over the run */
-  uint64_t max_mem_mib;              /* of one GPU, requested by a job */
+  hr__wide allocated_times_nodes;    /* allocated GPU time, weighted by the number of nodes of the job */
+  hr__wide lost_milli_us;            /* lost work of jobs whose last attempt was in this pool */
+  hr__wide uninterruptible_milli_us; /* allocated to jobs that must not be interrupted */
+  uint64_t starts, long_starts;      /* of jobs; long_starts: of jobs that take more than an hour */
+  uint64_t milli, peak_milli;        /* GPUs that are allocated now; maximum over the run */
+  uint64_t max_mem_mib;              /* largest request of a job for memory of one GPU */
   uint64_t mem_unknown;              /* starts of jobs with unknown GPU memory */
   uint64_t typed;                    /* starts of jobs that name acceptable GPU types */
   uint64_t own_checkpoints;          /* starts of jobs with a checkpoint interval of their own */
   uint64_t checkpoint_mib;           /* sum over starts of jobs with a checkpoint size of their own */
-  uint64_t sized_checkpoints;        /* these starts */
-  uint32_t max_gpus_per_task;        /* of a job */
+  uint64_t sized_checkpoints;        /* number of starts that are in the sum checkpoint_mib */
+  uint32_t max_gpus_per_task;        /* largest value of a job */
 };
 
 struct hr__pool_profile {
-  uint64_t allocated_milli; /* now */
-  int64_t until_us;         /* time up to which the sums below are complete */
+  uint64_t allocated_milli; /* GPUs that are allocated now */
+  int64_t until_us;         /* time up to which the sums of this pool are complete */
   hr__wide allocated_milli_us, available_milli_us;
-  int64_t *at_level;     /* [nodes + 1] microseconds, by number of GPUs allocated, in nodes rounded up; NULL: elastic */
-  double reclaims_per_h; /* spot interruptions of a node */
+  /* [nodes + 1] microseconds with k nodes allocated (allocated GPUs / GPUs per node, rounded up); NULL if elastic */
+  int64_t *at_level;
+  double reclaims_per_h; /* spot interruptions per hour of a node */
 };
 
-/* Where a job runs, or ran last. */
+/* The current allocation of a job, or its last one. */
 struct hr__profile_allocation {
-  int64_t since_us; /* HR_NEVER_US: it does not run */
+  int64_t since_us; /* start of the allocation; HR_NEVER_US: the job does not run */
   uint64_t milli;
   uint32_t pool, nodes;
 };
 
-/* The use of each pool by class and tenant, and its idle time. It only suggests which changes to try. */
+/* The use of each pool by class and tenant, and its idle time. The profile only suggests which changes to try. */
 struct hr__run_profile {
   const struct hr_trace *trace;          /* borrowed */
   const struct hr_cluster_spec *cluster; /* borrowed */
   uint32_t n_pools, n_tenants;
   struct hr__pool_use *uses; /* [HR_N_CLASSES][n_pools] */
-  hr__wide *by_tenant;       /* [n_tenants][HR_N_CLASSES][n_pools] GPU time allocated, milli-GPU x us */
+  hr__wide *by_tenant;       /* [n_tenants][HR_N_CLASSES][n_pools] allocated GPU time, milli-GPU x microseconds */
   struct hr__pool_profile *pools;
   struct hr__profile_allocation *allocations; /* [n_jobs] */
-  bool rates_known;                           /* reclaims_per_h is set */
+  bool rates_known;                           /* reclaims_per_h of all pools is set */
   int64_t end_us;
 };
 
@@ -69,7 +71,7 @@ static inline double hr__run_profile_gpu_hours(hr__wide milli_us) {
   return (double)milli_us / (1000.0 * 3600.0 * 1e6);
 }
 
-/* GPU hours of a tenant by jobs of a class (HR_N_CLASSES: of any) in a pool (HR_NONE: in any). */
+/* GPU hours allocated to a tenant's jobs of a class in a pool. HR_N_CLASSES: all classes; HR_NONE: all pools. */
 static inline double hr__run_profile_tenant_hours(const struct hr__run_profile *profile, uint32_t tenant,
                                                   uint32_t class_, uint32_t pool) {
   const hr__wide *allocated = &profile->by_tenant[(size_t)tenant * HR_N_CLASSES * profile->n_pools];
@@ -81,7 +83,7 @@ static inline double hr__run_profile_tenant_hours(const struct hr__run_profile *
   return hr__run_profile_gpu_hours(sum);
 }
 
-/* Allocated / available over the run; 0 if the pool never was available. */
+/* Allocated GPU time / available GPU time over the run; 0 if the pool was never available. */
 static inline double hr__run_profile_utilization(const struct hr__run_profile *profile, uint32_t pool) {
   const struct hr__pool_profile *self = &profile->pools[pool];
   return self->available_milli_us ? (double)self->allocated_milli_us / (double)self->available_milli_us : 0;
@@ -89,33 +91,33 @@ static inline double hr__run_profile_utilization(const struct hr__run_profile *p
 
 /* ---- Advice ----------------------------------------------------------------------------------------- */
 
-/* Metrics kept of every run: those of all jobs, then HR__A_GROUP_FIGURES of all jobs, of each class of the trace and of
-   each tenant. */
+/* Metrics that are stored of every run: first those of all jobs up to HR__A_GROUPS, then HR__A_GROUP_FIGURES metrics
+   for each group. The groups are: all jobs, each class of the trace, each tenant. */
 enum { HR__A_MONTHLY, HR__A_COST, HR__A_LOST, HR__A_GROUPS };
 enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_FIGURES };
 
-/* A list of texts, owned. */
+/* A list of texts. The list owns the texts. */
 struct hr__texts {
   char **at;
   uint32_t count, capacity;
 };
 
-/* A change that may be advised: overrides that a user can repeat with --set, the assumptions behind them, and results.
+/* A change that may be advised: its overrides in the notation of --set, its assumptions, and the results of its runs.
  */
 struct hr__proposal {
   enum hr_advice_kind kind;
-  uint32_t class_; /* HR_N_CLASSES: all jobs of the pool */
-  uint32_t pool;   /* HR_NONE: several */
+  uint32_t class_; /* HR_N_CLASSES: the change affects all jobs of the pool */
+  uint32_t pool;   /* HR_NONE: the change affects several pools */
   char from[200], to[200];
   struct hr__texts set;
   struct hr_notes assumed;
-  uint32_t candidate;  /* its number in the runner; HR_NONE: it cannot be run */
-  uint32_t stricter;   /* the same with the catalogue's GPU speeds; HR_NONE: cannot be run */
-  char objection[200]; /* a reason against it, whatever its runs show; "": none */
-  /* Results: */
+  uint32_t candidate;  /* number of the proposal in the runner; HR_NONE: it cannot be run */
+  uint32_t stricter;   /* number of the proposal with the catalogue's GPU speeds; HR_NONE: not run with them */
+  char objection[200]; /* a reason not to advise the proposal that does not depend on its runs; "": none */
+  /* Results of the runs: */
   bool advised;
-  char reason[300];                /* why it is not advised */
-  struct hr__interval monthly_usd; /* of the paired difference */
+  char reason[300];                /* why the proposal is not advised */
+  struct hr__interval monthly_usd; /* monthly cost of the proposal minus that of the unchanged scenario, in dollars */
 };
 
 struct hr_advice {
@@ -123,17 +125,17 @@ struct hr_advice {
   struct hr__runner *runner;
   struct hr_catalog *catalog;
   struct hr__run_profile profile;
-  struct hr__figure *figures; /* metrics kept of every run */
+  struct hr__figure *figures; /* metrics that are stored of every run, [n_figures] */
   size_t n_figures;
-  uint32_t class_at[HR_N_CLASSES]; /* index of a class's metrics; HR_NONE: no job of the trace has the class */
-  uint32_t *tenant_at;             /* [tenants] index of a tenant's metrics */
-  uint32_t environment, base;      /* numbers in the runner; base: the scenario unchanged */
+  uint32_t class_at[HR_N_CLASSES]; /* index of the first metric of a class; HR_NONE: the class has no metrics */
+  uint32_t *tenant_at;             /* [n_tenants] index of the first metric of a tenant */
+  uint32_t environment, base;      /* numbers in the runner; base: the unchanged scenario */
   uint32_t n_replications;
   double *scratch;      /* [n_replications] */
   bool managed;         /* the policy acquires elastic nodes on demand and releases them */
-  bool has_market_rule; /* the policy has a parameter for that */
+  bool has_market_rule; /* the policy has a parameter for acquiring and releasing elastic nodes */
   cJSON *pools;         /* `cluster.pools` of the scenario; NULL: the pools come from a list of nodes */
-  cJSON *classes;       /* `classes` of the scenario; NULL: there are none */
+  cJSON *classes;       /* `classes` of the scenario; NULL: the scenario has none */
   struct hr__proposal *proposals;
   uint32_t n_proposals, proposal_capacity;
   struct hr_notes notes;
@@ -143,23 +145,24 @@ static inline const struct hr_pool_spec *hr__advice_pool(const struct hr_advice 
   return &advice->config.scenario->cluster.pools[pool];
 }
 
-/* Index of a metric (HR__A_WAIT ...) of a class; of all jobs for HR_N_CLASSES or a class that the trace lacks. */
+/* Index of a metric (HR__A_WAIT, HR__A_COMPLETED or HR__A_GROUP_COST) of a class. Returns the metric of all jobs if
+   `class_` is HR_N_CLASSES or the class has no metrics. */
 static inline size_t hr__advice_group_figure(const struct hr_advice *advice, uint32_t class_, unsigned figure) {
   bool known = class_ < HR_N_CLASSES && advice->class_at[class_] != HR_NONE;
   return (known ? advice->class_at[class_] : HR__A_GROUPS) + figure;
 }
 
-/* "training", "jobs without a class", "all jobs". */
+/* Returns "training", "jobs without a class" or "all jobs". */
 static inline const char *hr__advice_class_text(uint32_t class_) {
   if (class_ == HR_N_CLASSES) return "all jobs";
   return class_ == HR_CLASS_UNKNOWN ? "jobs without a class" : hr_job_class_name((enum hr_job_class)class_);
 }
 
-/* ---- Kinds of advice: each adds proposals that are worth a run -------------------------------------- */
+/* ---- Kinds of advice: each function adds the proposals that are worth a run --------------------------- */
 
-/* Other GPU types (advise_gpu.c). */
+/* Proposes other GPU types (advise_gpu.c). */
 enum hr_status hr__advise_gpu_types(struct hr_advice *advice, struct hr_error *error);
-/* Idle reservations, spot capacity and checkpoint intervals (advise_capacity.c). */
+/* Proposes smaller reservations, spot capacity and checkpoint intervals (advise_capacity.c). */
 enum hr_status hr__advise_capacity(struct hr_advice *advice, struct hr_error *error);
 
 /* ---- Proposals (proposal.c) ------------------------------------------------------------------------- */
@@ -177,26 +180,27 @@ static inline void hr__proposal_finish(struct hr__proposal *proposal) {
   *proposal = (struct hr__proposal){.candidate = HR_NONE, .stricter = HR_NONE};
 }
 
-/* Adds an override. */
+/* Adds an override, a formatted text "path=value". */
 enum hr_status hr__proposal_set(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
     HR_PRINTF(3, 4);
-/* Adds the override "path=value". Takes ownership of the value; NULL is reported as out of memory. */
+/* Adds the override "path=value". Takes ownership of the value. Returns HR_NO_MEMORY if the value is NULL. */
 enum hr_status hr__proposal_set_json(struct hr__proposal *proposal, const char *path, cJSON *value,
                                      struct hr_error *error);
-/* Adds an assumption. */
+/* Adds an assumption, a formatted text. */
 enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
     HR_PRINTF(3, 4);
-/* Adds the proposal to the runner. If its scenario cannot be loaded or run, adds a note, sets `candidate` to HR_NONE
+/* Adds the proposal to the runner. If its scenario cannot be loaded or run: adds a note, sets `candidate` to HR_NONE
    and returns HR_OK. */
 enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error);
-/* Loads the proposal unless it is loaded, and appends it to the advice; one that cannot be run is discarded. Takes
-   ownership in any case. */
+/* Loads the proposal if it is not loaded, and appends it to the advice. Discards a proposal that cannot be run. Takes
+   ownership of the proposal, even after an error. */
 enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error);
 
-/* A copy of a pool's entry without the keys `unwanted` (NULL-terminated). With a `suffix` that is not empty the copy
-   gets a name of its own, derived from the pool's. Owned by the caller; NULL when out of memory. */
+/* Copies a pool's entry without the keys `unwanted` (NULL-terminated). If `suffix` is not empty, the copy gets a new
+   name, which is derived from the pool's name and the suffix. The caller owns the copy. Returns NULL when out of
+   memory. */
 cJSON *hr__pool_entry(const struct hr_advice *advice, uint32_t pool, const char *suffix, const char *const *unwanted);
-/* Sets a key of an entry. Takes ownership of the value; NULL counts as out of memory. False when out of memory. */
+/* Sets a key of an entry. Takes ownership of the value. Returns false when out of memory, or if the value is NULL. */
 static inline bool hr__put_item(cJSON *entry, const char *key, cJSON *value) {
   cJSON_DeleteItemFromObjectCaseSensitive(entry, key);
   if (value && cJSON_AddItemToObject(entry, key, value)) return true;
@@ -223,17 +227,17 @@ static inline bool hr__put_text(cJSON *entry, const char *key, const char *text)
 
 /* ---- Runs of proposals (proposal.c) ----------------------------------------------------------------- */
 
-/* Runs the first `replications` of the unchanged scenario and of the candidates. Runs that exist are not repeated. */
+/* Runs the first `replications` of the unchanged scenario and of the candidates. Existing runs are not repeated. */
 enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *candidates, size_t count, uint32_t replications,
                               struct hr_error *error);
-/* The interval of the paired difference of a metric, candidate less unchanged scenario. */
+/* Computes the interval of the paired difference of a metric: candidate minus unchanged scenario. */
 enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t figure,
                                      uint32_t replications, struct hr__interval *interval, struct hr_error *error);
-/* A metric without and with the change. */
+/* Returns a metric without and with the change. */
 struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t candidate, size_t figure,
                                           uint32_t replications);
-/* Whether the candidate serves all classes about as well as the unchanged scenario (HR_ADVISE_WAIT_SHARE); otherwise
-   `reason` names what gets worse. */
+/* Whether the candidate serves all classes about as well as the unchanged scenario (see HR_ADVISE_WAIT_SHARE). If not,
+   `reason` names the class and metric that get worse. */
 bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                        size_t size);
 

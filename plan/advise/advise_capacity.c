@@ -2,23 +2,24 @@
 /*
  * Advice on capacity: checkpoint intervals, spot capacity and idle reservations.
  *
- * Checkpoints. The best interval for writes of d and a mean time M between losses is, by Daly (A higher order estimate
- * of the optimum checkpoint interval for restart dumps, 2006),
+ * Checkpoints. Let d be the time to write a checkpoint and M the mean time between losses of a job. By Daly (A higher
+ * order estimate of the optimum checkpoint interval for restart dumps, 2006) the best interval is
  *
- *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    for d < 2 M, else M.
+ *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    if d < 2 M, else M.
  *
- * Its first term is Young's (1974). If the interval of a class is more than 1.5 times longer or shorter, the policy
- * that derives the interval from the pool is tried.
+ * The first term is Young's (1974). If the interval of a class is more than 1.5 times longer or shorter than the best
+ * one, the checkpoint setting that derives the interval from the pool is tried.
  *
- * Spot. Classes that run on demand and tolerate interruptions, because they have checkpoints or nearly all their jobs
- * are short, get a spot pool of as many nodes, for that class alone. Its spot model is copied from a spot pool of the
- * same GPU type if the scenario has one, else from the catalogue's presets; of equally good presets the one with the
- * most interruptions.
+ * Spot. A class that runs on demand is moved to a spot pool if it tolerates interruptions. It does if it has
+ * checkpoints, or if nearly all its jobs are short. The spot pool has the same number of nodes and serves only that
+ * class. The spot model is copied from a spot pool of the same GPU type if the scenario has one. Otherwise the preset
+ * of the catalogue that fits best is used. If several presets fit equally well, the one with the most interruptions is
+ * used.
  *
- * Idle reservations. Reserved and owned pools are tried with fewer nodes, replaced by on-demand nodes: first at the
- * newsvendor's level (a node pays off if it is busy for a share of the time larger than its price / the on-demand
- * price), then by a local search with steps that halve, judged by runs. On-demand nodes that a policy keeps while they
- * are idle are tried with a market rule that releases them.
+ * Idle reservations. Reserved and owned pools are tried with fewer nodes, which on-demand nodes replace. The first
+ * number of nodes is the newsvendor's level: a node pays off if the share of time in which it is busy is larger than
+ * its price / the on-demand price. A local search with steps that halve then improves the number by runs. If the policy
+ * keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
  */
 
 #include "plan/advise/advise.h"
@@ -34,13 +35,14 @@ static const double tolerated_ratio = 1.5;
 static const double assumed_write_s = 60;
 
 struct spot_use {
-  uint32_t pool; /* in which the class had the most spot GPU time; HR_NONE: it had none */
-  double life_s; /* mean time between losses of its jobs */
+  uint32_t pool; /* pool with the most spot GPU time of the class; HR_NONE: the class used no spot pool */
+  double life_s; /* mean time between losses of a job of the class, in seconds */
   double write_s;
   double lost_h; /* GPU hours of lost work in all spot pools */
 };
 
-/* If nodes fail independently, the time to the first loss is inversely proportional to the nodes of a job. */
+/* The mean time until a job of the class loses a node, in seconds. If nodes fail independently, the time is inversely
+   proportional to the number of nodes of a job. */
 static double mean_life_s(const struct hr_advice *advice, const struct hr__pool_use *use, uint32_t pool) {
   enum hr_spot_model spot_model = hr__advice_pool(advice, pool)->market.spot.model;
   double nodes = (double)use->allocated_times_nodes / (double)use->allocated_milli_us;
@@ -79,8 +81,8 @@ static double daly_s(double write_s, double life_s) {
   return sqrt(2 * write_s * life_s) * (1 + sqrt(half) / 3 + half / 9) - write_s;
 }
 
-/* Adds overrides that make the policy acquire elastic nodes on demand, if it does not yet; `spot`: including spot
- * nodes. */
+/* Adds overrides with which the policy acquires elastic nodes on demand. Adds nothing if the policy already does.
+   `spot`: the policy also acquires spot nodes. */
 static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
                                      struct hr_error *error) {
   const struct hr_policy_choice *policy = &advice->config.scenario->policy;
@@ -101,7 +103,8 @@ static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__
 
 /* ---- Checkpoints: the change ----------------------------------------------------------------------- */
 
-/* The class's entry, or the default one if it has none, with new checkpoint settings. */
+/* Copies the entry of a class, or the default entry if the scenario has none for the class, and sets its checkpoints.
+ */
 static cJSON *class_entry(const struct hr_advice *advice, const char *name, double write_s) {
   const cJSON *own = cJSON_GetObjectItemCaseSensitive(advice->classes, name);
   if (!own) own = cJSON_GetObjectItemCaseSensitive(advice->classes, "default");
@@ -116,7 +119,7 @@ static cJSON *class_entry(const struct hr_advice *advice, const char *name, doub
   return NULL;
 }
 
-/* `write_s`: write time to assume; 0: it is known. */
+/* `write_s`: the time to write a checkpoint that the proposal assumes; 0: the time is known. */
 static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t class_, const struct spot_use *spot,
                                           const char *from, double write_s, struct hr_error *error) {
   const char *name = class_ == HR_CLASS_UNKNOWN ? "default" : hr_job_class_name((enum hr_job_class)class_);
@@ -183,15 +186,15 @@ static enum hr_status advise_checkpoints(struct hr_advice *advice, struct hr_err
 
 /* ---- Spot capacity --------------------------------------------------------------------------------- */
 
-/* Maximum share of jobs of more than an hour in a class without checkpoints. */
+/* A class without checkpoints may have at most this share of jobs that take more than an hour. */
 static const double max_long_share = 0.05;
-static const double usual_discount = 0.7; /* if unknown */
+static const double usual_discount = 0.7; /* spot discount if the catalogue has none */
 
-/* What a spot pool is modelled after. */
+/* The model of a proposed spot pool: a preset, or a spot pool of the scenario. */
 struct spot_model {
-  const struct hr_spot_preset *preset; /* NULL: a pool of the scenario */
-  const cJSON *spot, *like;            /* of that pool: its `spot` key, and its entry; NULL with a preset */
-  double price_share;                  /* of the on-demand price; 0: the catalogue has a price */
+  const struct hr_spot_preset *preset; /* NULL: the model is a pool of the scenario */
+  const cJSON *spot, *like;            /* of a pool: the value of its key `spot`, and its entry; NULL with a preset */
+  double price_share;                  /* spot price / on-demand price; 0: use the price of the catalogue */
 };
 
 /* ---- Spot capacity: models ------------------------------------------------------------------------- */
@@ -211,7 +214,7 @@ static bool model_of_pool(const struct hr_advice *advice, uint32_t pool, struct 
   return false;
 }
 
-/* How well a preset fits: GPU type by name weighs most, then region by name; 0: not at all. */
+/* Rates how well a preset fits a pool. A matching GPU type weighs most, then a matching region. 0: does not fit. */
 static int fit_of(const struct hr_spot_preset *preset, const struct hr_pool_spec *spec, const char *provider) {
   bool any_gpu = strcmp(preset->gpu, "*") == 0, any_region = strcmp(preset->region, "*") == 0;
   bool this_gpu = spec->gpu && strcasecmp(preset->gpu, spec->gpu) == 0;
@@ -236,8 +239,8 @@ static bool model_of_preset(const struct hr_advice *advice, uint32_t pool, struc
   return best > 0;
 }
 
-/* If the on-demand price is stated in the scenario, or the catalogue has no spot price, the preset's discount applies.
- */
+/* Uses the catalogue's spot price if it has one and the scenario does not state the on-demand price. Otherwise applies
+   the preset's discount. */
 static void find_price_share(const struct hr_advice *advice, uint32_t pool, struct spot_model *spot_model) {
   const struct hr_pool_source *source = &advice->config.scenario->pool_sources[pool];
   struct hr_price_quote quote;
@@ -327,7 +330,7 @@ static enum hr_status propose_spot(struct hr_advice *advice, uint32_t class_, ui
   return status;
 }
 
-/* Why a class is not tried on spot nodes; NULL: it is. */
+/* Returns the reason for not trying spot nodes for a class; NULL: they are tried. */
 static const char *why_not_spot(const struct hr_advice *advice, uint32_t class_, uint32_t pool) {
   const struct hr_class_spec *spec = &advice->config.scenario->classes[class_];
   const struct hr__pool_use *use = hr__run_profile_use(&advice->profile, class_, pool);
@@ -374,11 +377,11 @@ static enum hr_status advise_spot(struct hr_advice *advice, struct hr_error *err
 enum { MAX_TRIALS = 6, SCREENING = 3 };
 static const double high_utilization = 0.95;
 
-/* The search for a smaller reservation. */
+/* The search for the best number of nodes of a reservation. */
 struct node_search {
   struct hr_advice *advice;
   uint32_t pool;
-  uint32_t beside; /* an existing on-demand pool of the same GPU type, or HR_NONE */
+  uint32_t beside; /* an existing on-demand pool of the same GPU type, which takes the excess; HR_NONE: none */
   bool add;        /* a new on-demand pool is added */
   struct hr__proposal best;
   double best_usd;
@@ -399,7 +402,8 @@ static uint32_t on_demand_like(const struct hr_advice *advice, uint32_t pool) {
   return HR_NONE;
 }
 
-/* The longest fixed boot time of elastic nodes in seconds, and the pool it is from; 0 and NULL if there are none. */
+/* The longest fixed boot time of elastic nodes in seconds. Sets *like to the name of the pool that has it. Returns 0
+   and sets *like to NULL if no elastic pool has a fixed boot time. */
 static double boot_s(const struct hr_advice *advice, const char **like) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   double longest_s = 0;
@@ -471,7 +475,7 @@ static enum hr_status make_proposal(const struct node_search *search, uint32_t n
   return status;
 }
 
-/* Runs a number of nodes with few replications. It replaces the best so far if it saves more. */
+/* Runs the pool with `nodes` nodes and few replications. Replaces the best proposal if this one saves more. */
 static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, struct hr_error *error) {
   struct hr_advice *advice = search->advice;
   struct hr__proposal proposal;
@@ -502,7 +506,8 @@ static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, stru
   return HR_OK;
 }
 
-/* The minimum number of nodes at which one more would be busy for too small a share of the time. */
+/* The newsvendor's level. Removes nodes while the last node is busy for at most the share of time that would pay for
+   it: its price / the on-demand price. */
 static uint32_t newsvendor_nodes(const struct node_search *search) {
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   const struct hr__pool_profile *profile = &search->advice->profile.pools[search->pool];
@@ -544,7 +549,8 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
   if (hr__run_profile_utilization(&advice->profile, pool) >= high_utilization) return HR_OK;
   struct node_search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
   hr__proposal_init(&search.best, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
-  /* If all elastic nodes are kept while idle, releasing them is a separate proposal. */
+  /* If the policy keeps all elastic nodes while idle, advise_release() proposes to release them, so no pool is added
+     here. */
   bool unmanaged = !advice->managed;
   for (uint32_t i = 0; i < cluster->n_pools && unmanaged; i++)
     unmanaged = !cluster->pools[i].nodes || !hr_market_is_elastic(cluster->pools[i].market.market);
@@ -555,8 +561,8 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
 
 /* ---- Idle elastic nodes ---------------------------------------------------------------------------- */
 
-/* The only elastic pool that is idle to a large part. HR_NONE if there are several; the number of pools if there are
- * none. */
+/* The only elastic pool whose utilization is below high_utilization. Returns HR_NONE if there are several such pools,
+   and the number of pools if there is none. */
 static uint32_t idle_elastic_pool(const struct hr_advice *advice, bool *any_spot) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   uint32_t found = cluster->n_pools;

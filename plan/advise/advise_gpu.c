@@ -2,12 +2,12 @@
 /*
  * Advice on GPU types.
  *
- * A run shows which GPUs are allocated, not how hard they work. Another type is tried if less than half of a pool's
- * GPUs are allocated, if nearly all are, or if the GPU memory that jobs request is less than half or nearly all of what
- * a GPU has. Smaller types are cheaper types of the provider, or of the scenario's other pools, with enough memory;
- * larger types are the next more expensive ones. As many GPUs of the other type replace those of the pool. If several
- * classes use the pool and another type is of interest for one of them, the new GPUs form a pool of their own for that
- * class.
+ * A run shows which GPUs are allocated, but not how hard they work. Another GPU type is tried for a pool in these
+ * cases: less than half of its GPUs are allocated; nearly all of them are; jobs request less than half of a GPU's
+ * memory; they request nearly all of it. A smaller type is a cheaper type with enough memory, from the provider or from
+ * another pool of the scenario. A larger type is one of the next more expensive types. The same number of GPUs of the
+ * other type replaces those of the pool. If several classes use the pool, and another type is of interest for only one
+ * of them, the new GPUs form a separate pool for that class.
  */
 
 #include "plan/advise/advise.h"
@@ -22,13 +22,13 @@
 enum { MAX_OPTIONS = 3 };
 static const double low_share = 0.5, high_share = 0.9;
 
-/* GPUs of another type. */
+/* A GPU type that may replace the type of a pool. */
 struct gpu_option {
   const char *gpu;
   uint32_t gpus_per_node;
-  int64_t price_uusd_h, on_demand_uusd_h;  /* of one GPU; on_demand_uusd_h: HR_UNKNOWN_UUSD_H if unknown */
+  int64_t price_uusd_h, on_demand_uusd_h;  /* of one GPU; the on-demand price may be HR_UNKNOWN_UUSD_H */
   double mem_gb;                           /* 0: unknown */
-  const struct hr_instance_type *instance; /* of the catalogue; NULL: from a pool of the scenario */
+  const struct hr_instance_type *instance; /* in the catalogue; NULL: the option is a pool of the scenario */
   uint32_t pool;
 };
 
@@ -37,16 +37,16 @@ struct gpu_options {
   size_t count;
 };
 
-/* For which jobs another type is sought. */
+/* The jobs for which another GPU type is sought, and their requirements. */
 struct gpu_question {
   uint32_t pool, class_; /* class_: HR_N_CLASSES for all jobs of the pool */
   bool larger;
-  uint64_t need_mib; /* of one GPU; 0: unknown for all jobs */
-  bool unknown;      /* unknown for some job */
+  uint64_t need_mib; /* maximum requested memory of one GPU; 0: no job states its memory */
+  bool unknown;      /* some job does not state its memory */
   uint64_t typed;    /* starts of jobs that name acceptable GPU types */
 };
 
-/* The allocated share of a pool if its GPUs are paid for while idle; NaN for other pools. */
+/* The utilization of a pool whose GPUs are paid for while idle; NaN for other pools. */
 static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
   bool elastic = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
   return elastic && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->profile, pool);
@@ -54,7 +54,8 @@ static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
 
 /* ---- Other types ----------------------------------------------------------------------------------- */
 
-/* Inserts an option in order of price if it qualifies. Keeps the cheapest ones, and the first one of each type. */
+/* Inserts an option, sorted by price, if it qualifies. Keeps the MAX_OPTIONS cheapest options, and of each GPU type
+   only the first one. */
 static void add_option(const struct hr_advice *advice, const struct gpu_question *question,
                        const struct gpu_option *option, struct gpu_options *found) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
@@ -73,7 +74,8 @@ static void add_option(const struct hr_advice *advice, const struct gpu_question
   found->at[place] = *option;
 }
 
-/* Prefers nodes with the same number of GPUs, then larger nodes, then the nearest number. */
+/* Whether node type `a` replaces nodes of `gpus` GPUs better than `b`. The same number of GPUs is best, then any larger
+   number, then any smaller one. Of several larger or several smaller numbers the nearest is best. */
 static bool is_closer_match(const struct hr_instance_type *a, const struct hr_instance_type *b, double gpus) {
   bool a_same = a->gpus == gpus, b_same = b->gpus == gpus;
   if (a_same != b_same) return a_same;
@@ -97,7 +99,7 @@ static enum hr_status quote(const struct hr_advice *advice, uint32_t pool, const
   return hr_catalog_price(advice->catalog, &query, quote, NULL);
 }
 
-/* Accelerators priced without the machine around them, such as Google's. */
+/* Whether the price is of the accelerator without a machine, as with Google. */
 static bool is_bare_accelerator(const struct hr_instance_type *type) {
   return strncmp(type->name, "gpu-attach-", strlen("gpu-attach-")) == 0;
 }
@@ -156,7 +158,7 @@ static uint32_t nodes_for(uint64_t gpus, const struct gpu_option *option) {
   return (uint32_t)((gpus + option->gpus_per_node - 1) / option->gpus_per_node);
 }
 
-/* Copies the node's properties from the catalogue or from the other pool's entry. */
+/* Copies the properties of a node from the catalogue, or from the entry of the pool that the option is. */
 static bool put_node(const struct hr_advice *advice, const struct gpu_option *option, cJSON *entry) {
   static const char *const keys[] = {"instance", "cpu_per_node", "mem_gb_per_node", "gpu_mem_gb", NULL};
   if (option->instance) return hr__put_text(entry, "instance", option->instance->name);
@@ -205,7 +207,8 @@ static cJSON *typed_entry(const struct hr_advice *advice, const struct gpu_quest
   return NULL;
 }
 
-/* The other classes that may use the pool. Jobs without a class may not use it afterwards. */
+/* A list of the other classes that may use the pool. With this list, jobs without a class may no longer use the pool.
+ */
 static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_question *question) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; list && i < HR_N_CLASSES; i++) {
@@ -220,8 +223,8 @@ static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_que
   return list;
 }
 
-/* Adds a pool for the class and restricts the old pool to the other classes. A fixed pool shrinks by as many GPUs as
- * are added. */
+/* Adds a pool for the class, and restricts the old pool to the other classes. A fixed old pool loses as many GPUs as
+   the new pool has. */
 static enum hr_status set_beside(const struct hr_advice *advice, const struct gpu_question *question,
                                  const struct gpu_option *option, struct hr__proposal *proposal,
                                  struct hr_error *error) {
@@ -252,7 +255,7 @@ static enum hr_status set_in_place(const struct hr_advice *advice, const struct 
 
 /* ---- Assumptions ----------------------------------------------------------------------------------- */
 
-/* The ratio of the two types' dense FP16 TFLOPS by the catalogue; NaN if unknown. */
+/* The speed of GPU type `gpu` relative to `old`, by the dense FP16 TFLOPS of the catalogue; NaN if unknown. */
 static double speed_ratio(const struct hr_advice *advice, const char *gpu, const char *old) {
   const struct hr_gpu_type *a, *b;
   if (!old || hr_catalog_gpu(advice->catalog, gpu, &a, NULL) != HR_OK ||
@@ -295,9 +298,10 @@ static enum hr_status assume(const struct hr_advice *advice, const struct gpu_qu
                              option->instance ? option->instance->name : hr__advice_pool(advice, option->pool)->name);
 }
 
-/* If all pools have GPUs of one type, adding the catalogue's speeds relative to that type does not change the unchanged
- * scenario, so the proposal is also run with them. Otherwise speed can only be compared with price, for nodes that are
- * paid while allocated. */
+/* Compares proposals at the catalogue's GPU speeds if the scenario has no speeds. If all pools have the same GPU type,
+   speeds relative to that type do not change the runs of the unchanged scenario. The proposal is therefore also run
+   with these speeds. If pools have different types, only the ratio of speed to price is compared, for nodes that are
+   paid only while allocated. */
 static enum hr_status check_speed(struct hr_advice *advice, const struct gpu_question *question,
                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                   struct hr_error *error) {
@@ -362,7 +366,7 @@ static enum hr_status propose_all(struct hr_advice *advice, const struct gpu_que
   if (sources && sources[question->pool].provider &&
       hr__advice_pool(advice, question->pool)->market.market != HR_MARKET_OWNED)
     find_in_catalog(advice, question, &found);
-  /* At equal speed a more expensive type can save money only by its memory, so one option suffices. */
+  /* If all speeds are equal, a more expensive type can save money only through its memory, so one option suffices. */
   if (question->larger && !advice->config.scenario->speeds && found.count > 1) found.count = 1;
   for (size_t i = 0; i < found.count && status == HR_OK; i++) status = propose(advice, question, &found.at[i], error);
   return status;
@@ -370,7 +374,8 @@ static enum hr_status propose_all(struct hr_advice *advice, const struct gpu_que
 
 /* ---- Pools and classes to examine ------------------------------------------------------------------ */
 
-/* By memory alone: below 0 if a smaller type would suffice, above 0 if a larger one may be needed. */
+/* Compares requested memory with the memory of a GPU. Below 0: a smaller type suffices. Above 0: a larger type may be
+   needed. */
 static int memory_fit(const struct hr_pool_spec *spec, const struct hr__pool_use *use) {
   if (!spec->gpu_mem_mib || !use->max_mem_mib) return 0;
   double share = (double)use->max_mem_mib / spec->gpu_mem_mib;

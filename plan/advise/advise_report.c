@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Writes advice as a table 80 columns wide, savings first, with overrides that can be copied, and as JSON
- * (docs/reference/schemas/advise.schema.json).
+ * Writes advice as a table, 80 columns wide, and as JSON (docs/reference/schemas/advise.schema.json). The table begins
+ * with the savings, and contains the overrides as options that can be copied to a command line.
  */
 
 #include "base/console.h"
@@ -20,8 +20,9 @@ struct advice_page {
 
 /* ---- Overrides ------------------------------------------------------------------------------------- */
 
-/* Length of the piece at `text` after which a line may end. JSON allows a new line after a comma, and a shell allows
- * one within quotes, but no line may end within a JSON string. */
+/* Length of the first piece of `text`. A line may end after a piece: JSON allows a line break after a comma, and a
+   shell allows one within quotes. A piece never ends within a JSON string; *in_text stores whether the scan is within a
+   JSON string. */
 static size_t piece_length(const char *text, bool *in_text) {
   size_t at = 0;
   for (; text[at]; at++) {
@@ -35,7 +36,7 @@ static size_t piece_length(const char *text, bool *in_text) {
   return at;
 }
 
-/* Prints text for use within single quotes of a shell. */
+/* Prints text such that it can stand within single quotes of a shell command. */
 static void put_quoted(FILE *out, const char *text, size_t length) {
   for (size_t i = 0; i < length; i++) {
     if (text[i] == '\'')
@@ -79,7 +80,7 @@ static const char *usd_text(const struct hr_replicated *usd, char *text, size_t 
   return text;
 }
 
-/* "training of retail in pool aws" */
+/* Prints "training of retail in pool aws". */
 static void put_subject(struct advice_page *page, const struct hr_advice_item *item) {
   char text[700];
   snprintf(text, sizeof text, "%s%s%.200s%s%.200s", item->class_ ? item->class_ : "all jobs",
@@ -104,7 +105,7 @@ static void put_item(struct advice_page *page, size_t place) {
                 hr__figure_text(HR__SHARE, item.completed.after, number[3]));
   if (item.reason) {
     hr__put_field(console, "  reason", "%s", item.reason);
-    return; /* the JSON has the rest of proposals that are not advised */
+    return; /* details of proposals that are not advised are only in the JSON */
   }
   for (size_t i = 0; i < item.assumed->count; i++)
     hr__put_field(console, i ? "" : "  assumed", "%s", item.assumed->text[i]);
@@ -195,7 +196,7 @@ static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t
   for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, candidate, first + i);
 }
 
-/* The tenants that use what would change, with the metrics of all their jobs. */
+/* Writes the tenants that use the capacity that would change, with the metrics of all jobs of each tenant. */
 static void put_tenants(struct advice_json_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
   const struct hr_advice *advice = writer->advice;
   cJSON *list = hr__json_array(&writer->json, object, "tenants");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A proposal: overrides that a user can repeat with --set, the assumptions behind them, and its runs beside the
- * unchanged scenario. Pool entries are copied from the scenario's JSON and edited, so keys that a proposal does not
- * change keep their values.
+ * Proposals: their overrides in the notation of --set, their assumptions, and their runs, which are compared with the
+ * unchanged scenario. Entries of pools are copied from the scenario's JSON and edited. Keys that a proposal does not
+ * change therefore keep their values.
  */
 
 #include "plan/advise/advise.h"
@@ -73,7 +73,8 @@ enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_erro
 
 /* ---- Loading --------------------------------------------------------------------------------------- */
 
-/* A policy may reject its parameters only when it runs. */
+/* Whether an override changes the policy. Such a proposal is run once when it is loaded, since some policies reject
+   their parameters only at the start of a run. */
 static bool changes_policy(const struct hr__proposal *proposal) {
   for (size_t i = 0; i < proposal->set.count; i++)
     if (strncmp(proposal->set.at[i], "policy.", strlen("policy.")) == 0) return true;
@@ -165,7 +166,7 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
   return status == HR_OK ? HR_OK : no_memory(error);
 }
 
-/* The mean of the known values, or for quantiles their median. */
+/* The mean of the known values over replications; for a quantile, their median. */
 static double centre_of(const struct hr_advice *advice, uint32_t candidate, size_t figure, uint32_t count) {
   for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__runner_values(advice->runner, candidate, r)[figure];
   return hr__metric_centre(advice->scratch, count, hr__measure_infos[advice->figures[figure].measure].kind);

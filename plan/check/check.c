@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs the cases of a suite on a pool of threads and compares each with the baseline. All scenarios are loaded and all
- * traces read before the first run, so that errors in the input are reported early. A case is compared right after its
- * run, while the results of single jobs are in memory; it writes only to its own entry, so nothing depends on the order
- * in which runs end. If a job starts later than in the baseline, its run is repeated to find what it waited for.
+ * Runs the cases of a suite on a pool of threads and compares each case with the baseline.
+ *
+ * All scenarios are loaded and all traces are read before the first run, so that errors in the input are reported
+ * early. A case is compared right after its run, while the results of single jobs are in memory. It writes only to its
+ * own entry, so the results do not depend on the order in which runs end. If a job starts later than in the baseline,
+ * its run is repeated with an observer to find what the job waited for.
  */
 
 #include "plan/check/check.h"
@@ -21,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The name of a file without its folders. */
+/* Returns the name of a file without its folders; points into `path`. */
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash && slash[1] ? slash + 1 : path;
@@ -46,7 +48,7 @@ static size_t count_cases(const struct hr_check_config *config) {
   return count;
 }
 
-/* "steady/sjf"; NULL when out of memory. The caller frees it. */
+/* Returns "steady/sjf". The caller frees it. NULL when out of memory. */
 static char *case_name(const struct hr_suite_run *run, const char *policy) {
   if (!policy) return strdup(run->name);
   size_t bytes = strlen(run->name) + strlen(policy) + 2;
@@ -81,7 +83,7 @@ static enum hr_status add_case(struct hr_check *check, const struct hr_suite_run
   return HR_OK;
 }
 
-/* Adds the runs that only the baseline has. */
+/* Adds a case for each run that only the baseline contains. */
 static enum hr_status add_gone(struct hr_check *check, struct hr_error *error) {
   const struct hr_baseline *baseline = check->config.baseline;
   size_t n_suite = check->n_cases;
@@ -141,7 +143,7 @@ static enum hr_status share_trace(struct hr_check *check, struct hr__check_case 
   return status == HR_OK ? hr__input_digest_file(file, &fresh->digest, error) : status;
 }
 
-/* Files with the same name share one digest. */
+/* Adds the name and digest of an input file. Several files with the same name share one digest. */
 static enum hr_status add_input(struct hr_baseline_run *now, const char *path, struct hr_error *error) {
   uint64_t digest;
   enum hr_status status = hr__input_digest_file(path, &digest, error);
@@ -215,8 +217,8 @@ static void case_finish(struct hr__check_case *item) {
 
 /* ---- What a job waited for -------------------------------------------------------------------------- */
 
-/* "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." Leaves *text unchanged if
-   the job did not wait. */
+/* Writes "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." If the job did not
+   wait, *text remains unchanged. */
 static enum hr_status make_wait_text(const struct hr_waits *waits, hr_job job, char **text) {
   const struct hr_wait *wait;
   if (hr_waits_of(waits, job, &wait) == 0 || !wait->is_first || wait->n_parts == 0) return HR_OK;
@@ -243,7 +245,7 @@ static enum hr_status observe_wait(struct hr_replay *replay, struct hr_waits *wa
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
 }
 
-/* Repeats the run and observes the first job that starts later than in the baseline. */
+/* Repeats the run and finds what a job waited for: the first job that starts later than in the baseline. */
 static enum hr_status find_wait(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
   const struct hr_trace *trace = check->traces[item->trace].trace;
   const struct hr_replay_config config = {.scenario = item->scenario, .trace = trace, .seed = item->scenario->seed};
@@ -272,7 +274,8 @@ static bool describe(const struct hr_check *check, struct hr__check_case *item) 
   return now->name && now->policy && now->trace;
 }
 
-/* Stores what a baseline keeps of a run, and compares it. HR_NO_MEMORY is the only failure. */
+/* Stores the part of a run that a baseline contains, and compares it with the baseline. HR_NO_MEMORY is the only
+   failure. */
 static enum hr_status store(const struct hr_check *check, const struct hr_replay *replay,
                             const struct hr__decisions *decisions, struct hr__check_case *item) {
   const struct hr__one_run run = {
@@ -333,7 +336,7 @@ static enum hr_status run_replicated(const struct hr_check *check, struct hr__ch
   return status;
 }
 
-/* Fills item->now and compares it with the baseline. */
+/* Runs a case, fills item->now and compares it with the baseline. */
 static enum hr_status run_case(const struct hr_check *check, struct hr__check_case *item, struct hr_progress progress,
                                struct hr_error *error) {
   const struct hr_replication_spec *spec = &item->scenario->replications;
@@ -373,7 +376,8 @@ static enum hr_status run_all(struct hr_check *check, struct hr_error *error) {
 
 /* ---- Unused tolerances ------------------------------------------------------------------------------ */
 
-/* A tolerance for a class or tenant that no run has is probably a mistake. */
+/* Whether a tolerance applies to any figure of a run. An unused tolerance for a class or tenant is probably a mistake.
+ */
 static bool is_used(const struct hr_check *check, const struct hr_suite_run *run,
                     const struct hr_tolerance *tolerance) {
   for (size_t i = 0; i < check->n_cases; i++) {

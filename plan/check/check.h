@@ -3,8 +3,9 @@
 #define HR_PLAN_CHECK_CHECK_H
 
 /*
- * A check: the runs of a suite compared with a baseline. Each run of the suite is a case; runs that only the baseline
- * has are cases too. The owner of a structure below releases the texts in it (hr_check_destroy) unless noted otherwise.
+ * A check: the runs of a suite, compared with a baseline. Each run of the suite is a case. A run that only the baseline
+ * contains is a case too. Each structure below owns its texts unless its comment says otherwise; hr_check_destroy frees
+ * them.
  */
 
 #include "headroom/scenario.h"
@@ -20,19 +21,20 @@
 struct hr__allowance {
   const struct hr_tolerances *own, *common;
   bool replicated;
-  bool paired; /* its replications have the same seeds as those of the baseline */
+  bool paired; /* the replications have the same seeds as those of the baseline */
 };
 
 enum hr__tolerance_verdict {
   HR__SAME,
-  HR__BETTER,  /* improved, and only regressions count */
+  HR__BETTER,  /* the figure improved, and only regressions count */
   HR__ALLOWED, /* within the tolerance */
-  HR__CHANCE,  /* not significant: within the variation of the replications */
-  HR__WORSE    /* anything else: the check fails */
+  HR__CHANCE,  /* not significant: explained by the variation between replications */
+  HR__WORSE    /* any other change: the check fails */
 };
 
-/* Never HR__CHANCE. *p_value is that of the difference, if the figure would fail and both sides have replications; else
-   NaN. Which p-values are significant depends on the number of figures, so the caller decides. */
+/* Compares a figure with the baseline. If the result is HR__WORSE and both sides have replications, *p_value is the
+   p-value of the difference; otherwise it is NaN. Never returns HR__CHANCE: which p-values are significant depends on
+   the number of figures, so the caller decides. */
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
                                                   const struct hr_baseline_figure *before,
                                                   const struct hr_baseline_figure *now, double *p_value);
@@ -50,13 +52,14 @@ static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowa
   return !tolerant && !allowance->replicated;
 }
 
-/* Whether a tolerance applies to the figure: by its full name or, if `broadly`, also by its path or "*". */
+/* Whether a tolerance names the figure exactly: the metric and, if the figure has one, the class, tenant or pool. With
+   `broadly`, a tolerance for the metric alone and "*" apply too. */
 bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly);
-/* HR_BAD_INPUT with a location if a tolerance names an unknown metric. Classes and tenants are not checked. */
+/* Returns HR_BAD_INPUT with a location if a tolerance names an unknown metric. Does not check classes and tenants. */
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error);
 
 enum { HR__LABEL_BYTES = 320 };
-/* Writes "wait_s.p95 of class inference" to `buffer`, of HR__LABEL_BYTES, and returns it. */
+/* Writes "wait_s.p95 of class inference" to `buffer`, which has HR__LABEL_BYTES bytes, and returns the buffer. */
 static inline const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer) {
   static const char *const kinds[HR_N_FIGURE_OF] = {
       [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
@@ -69,7 +72,7 @@ static inline const char *hr__baseline_label(const struct hr_baseline_figure *fi
 
 /* ---- Cases ------------------------------------------------------------------------------------------ */
 
-/* A figure that differs from the baseline. NaN: unknown in that run. */
+/* A figure that differs from the baseline. A value is NaN if the figure is unknown in that run. */
 struct hr__check_change {
   char *label;
   enum hr__unit unit;
@@ -78,36 +81,36 @@ struct hr__check_change {
   enum hr__tolerance_verdict verdict;
 };
 
-/* The first job, by time, with a different start. */
+/* The first job whose start differs from the baseline, in order of time. */
 struct hr__check_start {
   bool found;
-  bool same; /* not found, and the baseline has the starts of all jobs */
+  bool same; /* no start differs, and the baseline has the starts of all jobs */
   hr_job id;
-  char *job;    /* its id as text */
-  char *tenant; /* NULL: none */
+  char *job;    /* id of the job as text */
+  char *tenant; /* NULL: the job has no tenant */
   uint32_t gpus;
   int64_t submit_s;
-  int64_t before_s, now_s; /* waits; HR_NEVER_US if it never started */
+  int64_t before_s, now_s; /* waits in seconds; HR_NEVER_US if the job never started */
   bool was_backfilled;
-  enum hr_reason reason; /* of its start now */
-  char *wait;            /* sentence on what it waited for; NULL if unknown or if it did not wait */
+  enum hr_reason reason; /* reason of the start in the current run */
+  char *wait;            /* sentence that explains the wait; NULL if unknown or if the job did not wait */
 };
 
-/* A range of decisions that contains the first one that differs. */
+/* A range of scheduling decisions that contains the first decision that differs from the baseline. */
 struct hr__check_decisions {
   bool found;
-  uint64_t first, last, count; /* numbers count from 1; `count` is the total */
-  char *begins;                /* description of the first one; NULL if the run now has fewer decisions */
+  uint64_t first, last, count; /* first and last number, counted from 1; total number of decisions */
+  char *begins;                /* description of decision `first`; NULL if the current run has fewer decisions */
 };
 
-/* Verdicts from HR__CASE_NEW on are failures. */
+/* Result of a case. HR__CASE_NEW and the following values are failures. */
 enum hr__case_verdict { HR__CASE_SAME, HR__CASE_CHANGED, HR__CASE_NEW, HR__CASE_GONE, HR__CASE_FAILED };
 
 struct hr__check_case {
-  const struct hr_suite_run *run;       /* NULL: only in the baseline */
-  const struct hr_baseline_run *before; /* NULL: not in the baseline */
-  char *name, *policy;                  /* policy: as written in the suite; NULL: the scenario's */
-  const char **overrides;               /* of the run, then of the policy; borrowed */
+  const struct hr_suite_run *run;       /* NULL: only the baseline contains the run */
+  const struct hr_baseline_run *before; /* NULL: the baseline lacks the run */
+  char *name, *policy;                  /* policy: as written in the suite; NULL: the policy of the scenario */
+  const char **overrides;               /* overrides of the run, then those of the policy; the texts are borrowed */
   size_t n_overrides;
   char **policy_overrides;
   size_t n_policy_overrides;
@@ -115,11 +118,11 @@ struct hr__check_case {
   uint32_t trace; /* index in hr_check.traces */
   struct hr_baseline_run now;
   struct hr__check_change *changes;
-  size_t n_changes, n_worse; /* n_worse: those that fail the case */
+  size_t n_changes, n_worse; /* n_worse: number of changes that fail the case */
   bool wants_digest, other_digest, other_trace;
   struct hr__check_start start;
   struct hr__check_decisions decisions;
-  struct hr_notes differences; /* in policy, seed, replications and files */
+  struct hr_notes differences; /* differences in policy, seed, replications and input files */
   enum hr__case_verdict verdict;
 };
 
@@ -145,17 +148,17 @@ struct hr_check {
   struct hr_notes notes;
 };
 
-/* The results of a case: of one run, or of replications. Borrowed. */
+/* The results of a case: one run, or replications. All members are borrowed. */
 struct hr__check_results {
   const struct hr_trace *trace;
-  const struct hr_replicates *replicates; /* NULL: one run, of which the following are known */
+  const struct hr_replicates *replicates; /* NULL: the case is one run, and the members below are set */
   const struct hr__one_run *run;
   const struct hr_result *result;
   const struct hr__decisions *decisions;
 };
 
-/* Fills the figures of item->now, compares it with item->before and sets the verdict. HR_NO_MEMORY is the only failure.
- */
+/* Fills the figures of item->now, compares them with item->before and sets the verdict. HR_NO_MEMORY is the only
+   failure. */
 enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr__check_results *results);
 

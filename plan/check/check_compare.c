@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The figures of a baseline (all metrics of the run, a few of each class and tenant, the cost of each pool), and the
- * differences between a run and its baseline: figures, the first start and the first decisions that differ, then
- * settings and input files. The order of the figures comes from the metric table and the trace, not from the results.
+ * The figures of a baseline, and the differences between a run and its baseline.
+ *
+ * The figures are all metrics of the run, a few metrics of each class and tenant, and the cost of each pool. Their
+ * order comes from the metric table and the trace, so it does not depend on the results. The differences are listed in
+ * this order: figures, the first job start that differs, the first decision that differs, settings, input files.
  */
 
 #include "base/text.h"
@@ -25,7 +27,7 @@ static void put_group(struct hr__figure **at, enum hr__figure_scope of, const ch
   for (size_t i = 0; i < N_GROUP_MEASURES; i++) *(*at)++ = (struct hr__figure){group_measures[i], of, name};
 }
 
-/* NULL when out of memory. */
+/* Lists the figures. The caller frees the list. NULL when out of memory. */
 static struct hr__figure *list_figures(const struct hr_trace *trace, size_t *count) {
   *count = HR__N_MEASURES + count_groups(trace) * N_GROUP_MEASURES;
   struct hr__figure *figures = calloc(*count, sizeof *figures), *at = figures;
@@ -38,13 +40,13 @@ static struct hr__figure *list_figures(const struct hr_trace *trace, size_t *cou
   return figures;
 }
 
-/* Rounded as it is written to a baseline. */
+/* The value with the digits that a baseline stores. */
 static double rounded(double value) {
   char buffer[HR__NUMBER_BYTES];
   return strtod(hr__decimal_text(value, buffer), NULL);
 }
 
-/* Skips unknown values. */
+/* Adds a figure unless its value is unknown. Returns false when out of memory. */
 static bool add_figure(struct hr_baseline_run *now, enum hr__measure measure, enum hr_figure_of of, const char *group,
                        double value) {
   if (!isfinite(value)) return true;
@@ -102,7 +104,7 @@ static size_t index_of(const struct hr_replicates *replicates, const struct hr__
   return i;
 }
 
-/* Stores the value of each replication, rounded; none if the figure is unknown in any of them. */
+/* Stores the rounded value of each replication. Stores nothing if the figure is unknown in any replication. */
 static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_figure *figure) {
   figure->samples = calloc((size_t)replicates->count + 1, sizeof *figure->samples);
   if (!figure->samples) return false;
@@ -151,7 +153,8 @@ static bool same_figure(const struct hr_baseline_figure *a, const struct hr_base
          (a->of == HR_FIGURE_OF_RUN || strcmp(a->group, b->group) == 0);
 }
 
-/* Both lists have nearly the same order, so the search continues where the last one ended. */
+/* Finds the same figure in another run. Both lists have nearly the same order, so the search starts behind the figure
+   that the previous call found, at *from. */
 static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, const struct hr_baseline_figure *figure,
                                              size_t *from) {
   for (size_t i = 0; i < run->n_figures; i++) {
@@ -180,8 +183,9 @@ static bool add_change(struct hr__check_case *item, const struct hr_baseline_fig
   return change->label != NULL;
 }
 
-/* Among hundreds of figures a few differ significantly by chance. Failing figures are tested together at a false
-   discovery rate of FALSE_DISCOVERY_RATE, which is also the probability of a false alarm if nothing has changed. */
+/* Marks differences that are not significant as HR__CHANCE. With hundreds of figures a few differ significantly by
+   chance. All figures are therefore tested together at a false discovery rate of FALSE_DISCOVERY_RATE. If nothing has
+   changed, this is also the probability of a false alarm. */
 static bool drop_insignificant(struct hr__check_case *item) {
   double *p_values = malloc((item->n_changes + 1) * sizeof *p_values);
   size_t count = 0;
@@ -195,7 +199,7 @@ static bool drop_insignificant(struct hr__check_case *item) {
   return true;
 }
 
-/* `unmatched` is the verdict on figures that only one side has. */
+/* `unmatched` is the verdict on a figure that only one of the two runs has. */
 static bool compare_figures(struct hr__check_case *item, const struct hr__allowance *allowance,
                             enum hr__tolerance_verdict unmatched) {
   const struct hr_baseline_run *before = item->before, *now = &item->now;
@@ -222,13 +226,13 @@ static bool same_start(const struct hr__job_start *a, const struct hr__job_start
   return a->wait_s == b->wait_s;
 }
 
-/* Time of the earlier start; HR_NEVER_US if the job starts in neither run. */
+/* The earlier of two starts of a job, in seconds of simulated time; HR_NEVER_US if both are HR_NEVER_US. */
 static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const struct hr__job_start *b) {
   int64_t wait_s = a->wait_s < b->wait_s ? a->wait_s : b->wait_s;
   return wait_s == HR_NEVER_US ? HR_NEVER_US : submit_us / HR_SECOND_US + wait_s;
 }
 
-/* The job with the earliest start that differs; HR_NONE if all are equal. */
+/* The job with the earliest start that differs; HR_NONE if all starts are equal. */
 static uint32_t first_changed_start(const struct hr_result *result, const struct hr__job_start *before,
                                     uint32_t count) {
   uint32_t first = HR_NONE;
@@ -280,7 +284,7 @@ static enum hr_status compare_starts(struct hr__check_case *item, const struct h
 
 /* ---- Differences of decisions ----------------------------------------------------------------------- */
 
-/* "start of job 17 at 3 h 2 min"; NULL when out of memory. */
+/* Returns "start of job 17 at 3 h 2 min". The caller frees it. NULL when out of memory. */
 static char *block_text(const struct hr__decision_block *block, const struct hr_trace *trace) {
   char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *text = NULL;
   size_t size = 0;
@@ -311,7 +315,7 @@ static enum hr_status compare_decisions(struct hr__check_case *item, const struc
 
 /* ---- Differences of settings and input files -------------------------------------------------------- */
 
-/* Whether a list, separated by ", ", contains the word. */
+/* Whether `list`, whose words are separated by ", ", contains the word. */
 static bool has_word(const char *list, const char *word, size_t length) {
   for (const char *at = strstr(list, word); at; at = strstr(at + 1, word)) {
     bool begins = at == list || at[-1] == ' ', ends = at[length] == '\0' || at[length] == ',';
@@ -320,7 +324,7 @@ static bool has_word(const char *list, const char *word, size_t length) {
   return false;
 }
 
-/* Writes the words of `list` that are not in `other` to `text`. */
+/* Writes the words of `list` that `other` lacks to `text`. */
 static void words_missing(const char *list, const char *other, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
@@ -396,7 +400,7 @@ static enum hr_status compare(const struct hr_check_config *config, struct hr__c
   const struct hr__allowance allowance = {&item->run->tolerances, &config->suite->tolerances,
                                           item->now.replications && item->before->replications,
                                           item->now.seed == item->before->seed};
-  /* Another version of the program may add or remove metrics. */
+  /* Other versions of the program may have other metrics, so a figure that only one run has is then no failure. */
   bool same_program = strcmp(config->baseline->version, hr_version()) == 0;
   bool both_single = results->run && !item->before->replications;
   item->wants_digest = hr__tolerance_wants_digest(&allowance);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The JSON files of a check. The baseline is laid out for readable diffs: related metrics share a line, each class,
- * tenant and pool has its own line, and encoded columns are broken into lines; scenarios/baseline.c reads it. The
- * result follows docs/reference/schemas/check-result.schema.json.
+ * Writes the JSON files of a check: the baseline and the result.
+ *
+ * The baseline is laid out for readable diffs: related metrics share a line, each class, tenant and pool has its own
+ * line, and encoded columns are broken into lines. scenarios/baseline.c reads it. The result follows
+ * docs/reference/schemas/check-result.schema.json.
  */
 
 #include "base/output_file.h"
@@ -18,7 +20,7 @@ enum { ENCODED_LINE = 100 };
 
 /* ---- Baseline: values ------------------------------------------------------------------------------- */
 
-/* These return false when out of memory. */
+/* The functions of this section return false when out of memory. */
 
 static bool put_text(FILE *out, const char *text) {
   char *utf8 = hr__utf8_copy(text);
@@ -56,7 +58,7 @@ static bool same_kind(const char *a, const char *b) {
   return strcspn(b, ".") == length && strncmp(a, b, length) == 0;
 }
 
-/* Prints the figures of all jobs, which come first. Returns their number. */
+/* Prints the figures of all jobs, which are the first of the list. Returns their number. */
 static size_t put_metrics(FILE *out, const struct hr_baseline_run *run) {
   size_t i = 0;
   fputs("      \"metrics\": {", out);
@@ -73,7 +75,8 @@ static bool same_group(const struct hr_baseline_figure *a, const struct hr_basel
   return a->of == b->of && strcmp(a->group, b->group) == 0;
 }
 
-/* Prints the figures of one part (classes, tenants or pools), from index `i`. Returns the index of the next part. */
+/* Prints the figures of one part (classes, tenants or pools), which starts at index `i`. Returns the index at which the
+   next part starts. */
 static size_t put_part(FILE *out, const struct hr_baseline_run *run, size_t i, bool *complete) {
 #define WORD(name, text) text,
   static const char *const parts[] = {HR_FIGURE_OF_TABLE(WORD)};
@@ -123,7 +126,7 @@ static bool put_inputs(FILE *out, const struct hr_baseline_run *run) {
   return complete;
 }
 
-/* Seeds above 2^53 are text, since many JSON readers only have doubles. */
+/* Writes seeds above 2^53 as text, since many JSON readers represent numbers as doubles. */
 static void put_seed(FILE *out, uint64_t seed) {
   const char *quote = seed > UINT64_C(1) << 53 ? "\"" : "";
   fprintf(out, "      \"seed\": %s%" PRIu64 "%s,\n", quote, seed, quote);
@@ -183,7 +186,7 @@ enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *
     first = false;
   }
   fputs("\n  ]\n}\n", file.stream);
-  bool readable = ftell(file.stream) <= HR_MAX_BASELINE_BYTES; /* -1 of a pipe */
+  bool readable = ftell(file.stream) <= HR_MAX_BASELINE_BYTES; /* ftell() returns -1 for a pipe */
   if (complete && readable) return hr__output_commit(&file, error);
   hr__output_abandon(&file);
   if (!complete) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);

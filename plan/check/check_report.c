@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reports of a check: for a terminal (changes only), and for CI systems: annotations of GitHub Actions, JUnit XML and
- * Markdown for the comment of a pull request.
+ * Reports of a check: a table for a terminal, which lists changes only, and three formats for CI systems: annotations
+ * of GitHub Actions, JUnit XML, and Markdown for the comment of a pull request.
  *
- * GitHub's workflow commands have the form "::error file=F,title=T::MESSAGE", with some characters escaped as %XX
- * (docs.github.com, "Workflow commands for GitHub Actions"; actions/toolkit, packages/core/src/command.ts). JUnit XML
- * is what Jenkins, GitLab and GitHub Actions read; it has no times, so equal runs give equal files.
+ * GitHub's workflow commands have the form "::error file=F,title=T::MESSAGE", in which some characters are escaped as
+ * %XX (docs.github.com, "Workflow commands for GitHub Actions"; actions/toolkit, packages/core/src/command.ts).
+ * Jenkins, GitLab and GitHub Actions read JUnit XML. The XML contains no times, so equal runs give equal files.
  */
 
 #include "base/console.h"
@@ -31,7 +31,8 @@ static const char *verdict_word(enum hr__tolerance_verdict verdict) {
   return words[verdict];
 }
 
-/* "-3.2 %", "up" or "new": how a figure changed. Writes to `buffer`, of HR__FIGURE_BYTES, and returns it. */
+/* Writes how a figure changed ("-3.2 %", "up" or "new") to `buffer`, which has HR__FIGURE_BYTES bytes. Returns the
+   buffer. */
 static const char *change_text(const struct hr__check_change *change, char *buffer) {
   char text[HR__NUMBER_BYTES];
   double difference = change->now - change->before;
@@ -46,7 +47,8 @@ static const char *change_text(const struct hr__check_change *change, char *buff
   return buffer;
 }
 
-/* Both values; with all decimals if they would otherwise look the same. Into buffers of HR__FIGURE_BYTES. */
+/* Writes both values, each to a buffer of HR__FIGURE_BYTES bytes. If the rounded texts are equal, writes all decimals.
+ */
 static void value_texts(const struct hr__check_change *change, char *before, char *now) {
   hr__figure_text(change->unit, change->before, before);
   hr__figure_text(change->unit, change->now, now);
@@ -55,7 +57,7 @@ static void value_texts(const struct hr__check_change *change, char *before, cha
   hr__decimal_text(change->now, now);
 }
 
-/* "12 figures outside their tolerance" */
+/* Writes a summary such as "12 figures outside their tolerance". */
 static void case_summary(const struct hr__check_case *item, char *text, size_t size) {
   size_t worse = item->n_worse;
   const char *what = item->verdict == HR__CASE_NEW    ? "not in the baseline"
@@ -71,7 +73,7 @@ static void case_summary(const struct hr__check_case *item, char *text, size_t s
     snprintf(text, size, "%s", what);
 }
 
-/* "2 of 12 runs failed" */
+/* Writes a headline such as "2 of 12 runs failed". */
 static void headline_text(const struct hr_check *check, char *text, size_t size) {
   size_t failures = hr_check_failures(check), runs = hr_check_runs(check);
   if (failures)
@@ -82,7 +84,7 @@ static void headline_text(const struct hr_check *check, char *text, size_t size)
     snprintf(text, size, "%zu runs passed", runs);
 }
 
-/* ---- Sentences on other differences than figures ---------------------------------------------------- */
+/* ---- Sentences about differences that are not figures ----------------------------------------------- */
 
 struct check_sentences {
   void *self;
@@ -99,7 +101,7 @@ static void put(const struct check_sentences *to, const char *format, ...) {
   to->put(to->self, text);
 }
 
-/* "3 h 2 min after submission" */
+/* Writes a wait such as "3 h 2 min after submission". */
 static const char *wait_text(int64_t wait_s, char *buffer) {
   char text[HR__NUMBER_BYTES];
   if (wait_s == HR_NEVER_US) return strcpy(buffer, "never");
@@ -159,7 +161,7 @@ static void put_sentences(const struct hr__check_case *item, const struct check_
 
 enum { LABEL = 33, VALUE = 13, CHANGE = 9, MAX_ROWS = 24, MAX_TABLES = 6 };
 
-/* Breaks text into lines, indented by two columns. */
+/* Prints text in lines that are indented by two columns. */
 static void put_wrapped(struct hr__console *console, const char *text) {
   char *clean = hr__presentable(console, text);
   size_t column = 0;
@@ -185,13 +187,13 @@ static void put_sentence(void *self, const char *sentence) {
   put_wrapped(self, sentence);
 }
 
-/* Right-aligned by display columns. */
+/* Prints text right-aligned; `width` counts display columns. */
 static void put_right(FILE *out, const char *text, int width) {
   int has = (int)hr__width_of(text, strlen(text));
   fprintf(out, " %*s%s", has < width ? width - has : 0, "", text);
 }
 
-/* Long labels get their own line: they differ at both ends, so they are not shortened. */
+/* Prints a label. A long label gets its own line. It is not shortened, since labels may differ at either end. */
 static void put_label(struct hr__console *console, const char *text) {
   char *label = hr__fitted(console, text, HR__LINE_WIDTH - 2, false);
   size_t width = label ? hr__width_of(label, strlen(label)) : 0;
@@ -249,7 +251,8 @@ static void put_case(struct hr__console *console, const struct hr__check_case *i
   fputc('\n', console->out);
 }
 
-/* Prints the cases that failed, or those that passed with changes: the first ones in full, the others as one line. */
+/* Prints the cases that failed (`failed`), or those that passed with changes. The first cases are printed in full, the
+   others in one line each. */
 static size_t put_cases(struct hr__console *console, const struct hr_check *check, bool failed, bool updating) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_cases; i++) {
@@ -284,7 +287,7 @@ enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool upda
 
 enum { MAX_FIGURES = 3 };
 
-/* The name of a file without its folders. */
+/* Returns the name of a file without its folders; points into `path`. */
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash && slash[1] ? slash + 1 : path;
@@ -292,7 +295,7 @@ static const char *base_name(const char *path) {
 
 struct check_annotation {
   FILE *out;
-  bool property; /* the text is a property, else the message */
+  bool property; /* true: the text is a property of the command; false: it is the message */
   bool out_of_memory;
 };
 
@@ -355,7 +358,7 @@ struct check_junit {
   bool out_of_memory;
 };
 
-/* Escapes text for elements and attributes. XML 1.0 cannot represent most control characters, so they become '?'. */
+/* Escapes text for elements and attributes. XML 1.0 cannot represent most control characters, so '?' replaces them. */
 static void junit_put_text(struct check_junit *page, const char *text) {
   static const struct {
     char byte;
@@ -428,10 +431,10 @@ enum hr_status hr_check_write_junit(const char *path, const struct hr_check *che
 
 /* ---- Markdown: failures as tables, the rest folded -------------------------------------------------- */
 
-/* Limits that keep a comment within GitHub's 65,536 characters. */
+/* These limits keep a comment below GitHub's maximum of 65,536 characters. */
 enum { MAX_CASES = 8, MAX_LINES = 200 };
 
-/* Escapes all markup. */
+/* Escapes all characters that Markdown interprets. */
 static void markdown_put_text(struct hr__console *console, const char *text) {
   char *clean = hr__presentable(console, text);
   for (const char *at = clean; at && *at; at++) {
@@ -493,7 +496,7 @@ static void markdown_put_line(struct hr__console *console, const struct hr__chec
   fprintf(console->out, ": %s\n", summary);
 }
 
-/* The same selection as put_cases, in Markdown. */
+/* Prints the cases that failed (`failed`), or those that passed with changes, in Markdown. */
 static void markdown_put_cases(struct hr__console *console, const struct hr_check *check, bool failed) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_cases; i++) {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Text of the starts. Jobs are in the order of the trace. Most start immediately; runs of those are counted. For any
- * other job the difference of its wait from that of the previous job that waited is written; the lowest bits are its
- * sign and whether it was backfilled. Numbers have five bits per character, lowest first; the sixth bit marks that more
- * follow.
+ * Encodes the starts of jobs, and the marks of scheduling decisions, as text for baselines.
+ *
+ * Starts. Jobs have the order of the trace. Most jobs start immediately; consecutive jobs of this kind are counted. For
+ * any other job the text contains d, the wait in seconds minus the wait of the previous job that waited. d is folded to
+ * a natural number: f = 2 d if d >= 0, otherwise f = -2 d - 1. A number is written with five bits per character, lowest
+ * bits first. The sixth bit is set if more characters follow.
  *
  *   0 N      N + 1 consecutive jobs that started immediately
  *   1 N      N + 1 consecutive jobs that started immediately by backfill
  *   2        a job that never started
- *   3 + X    X: twice the difference, folded to a natural number, plus one if backfilled
+ *   3 + X    a job that waited: X = 2 f, plus one if the job was backfilled
  *
- * Blocks of decisions start with sixteen decisions each. When there are too many blocks, pairs are merged, which
- * doubles the size. Memory is bounded, and the blocks depend on the number of decisions alone.
+ * Decisions. At first a block contains sixteen decisions. If there are too many blocks, pairs of blocks are merged,
+ * which doubles the block size. Memory is therefore bounded, and the blocks depend only on the number of decisions.
  */
 
 #include "plan/check/decisions.h"
@@ -30,7 +32,7 @@ static char letter_of(unsigned bits) {
   return letters[bits & 63];
 }
 
-/* Six bits; 64 for any other character. */
+/* The six bits of a character; 64 if it is not one of the 64 characters. */
 static unsigned bits_of(char letter) {
   const char *at = letter ? strchr(letters, letter) : NULL;
   return at ? (unsigned)(at - letters) : 64;
@@ -42,7 +44,7 @@ struct starts_writer {
   char *text;
   size_t used;
   uint64_t immediate;  /* jobs that started immediately and are not written yet */
-  unsigned backfilled; /* whether those were */
+  unsigned backfilled; /* the jobs in `immediate` were backfilled */
   int64_t before_s;    /* wait of the previous job that waited */
 };
 
@@ -89,7 +91,7 @@ char *hr__job_starts_encode(const struct hr_result *result) {
 
 /* ---- Decoding of starts ----------------------------------------------------------------------------- */
 
-/* Returns false at the end and at an invalid character. */
+/* Decodes a number and advances *at. Returns false at the end of the text and at an invalid character. */
 static bool get_number(const char **at, uint64_t *number) {
   *number = 0;
   for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
@@ -106,7 +108,7 @@ static int64_t unfold(uint64_t folded) {
   return folded & 1 ? -(int64_t)((folded + 1) >> 1) : (int64_t)(folded >> 1);
 }
 
-/* Returns false unless the text consists of at most `n_jobs` jobs. */
+/* Decodes all of the text. Returns false if it is damaged or contains more than `n_jobs` jobs. */
 static bool decode(const char *at, uint32_t n_jobs, struct hr__job_start *starts, uint32_t *count) {
   uint64_t token, more;
   int64_t before_s = 0;
@@ -144,7 +146,7 @@ enum hr_status hr__job_starts_decode(const char *text, uint32_t n_jobs, struct h
 
 enum { FIRST_SPACING = 16, MAX_BLOCKS = 1 << 10, MARK_LETTERS = 2, MARK_BITS = 12, HALF_BITS = 6 };
 
-/* Merges pairs of blocks. */
+/* Merges pairs of blocks and doubles the spacing. */
 static void merge_blocks(struct hr__decisions *decisions) {
   for (size_t i = 0; i < MAX_BLOCKS / 2; i++) {
     uint16_t mark = decisions->blocks[2 * i + 1].mark;
@@ -212,7 +214,7 @@ static uint16_t mark_at(const char *chain, size_t i) {
   return (uint16_t)(bits_of(chain[MARK_LETTERS * i]) << HALF_BITS | bits_of(chain[MARK_LETTERS * i + 1]));
 }
 
-/* Index of the last block that is part of block `i` of a chain with `ratio` times as many decisions per block. */
+/* A wide block consists of `ratio` blocks. Returns the index of the last existing block in wide block `i`. */
 static size_t last_of(size_t i, uint64_t ratio, size_t n_blocks) {
   size_t last = (size_t)((i + 1) * ratio - 1);
   return last < n_blocks ? last : n_blocks - 1;

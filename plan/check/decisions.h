@@ -4,7 +4,7 @@
 
 /*
  * Compact records of a run for baselines: the start of every job, and a chain of marks over the scheduling decisions.
- * Both are text of the 64 characters A-Z a-z 0-9 + /, six bits each.
+ * Both are text. A character is one of A-Z a-z 0-9 + / and encodes six bits.
  */
 
 #include "headroom/sim.h"
@@ -24,19 +24,19 @@ static inline struct hr__job_start hr__job_start_of(const struct hr_result *resu
   return (struct hr__job_start){(wait_us + HR_SECOND_US / 2) / HR_SECOND_US, result->reason[job] == HR_REASON_BACKFILL};
 }
 
-/* Encodes the first jobs of the trace, as many as fit into 4,096 characters. The caller frees the text; NULL when out
-   of memory. */
+/* Encodes the starts of the first jobs of the trace, as many as fit into 4,096 characters. The caller frees the text.
+   NULL when out of memory. */
 char *hr__job_starts_encode(const struct hr_result *result);
-/* Decodes such a text of at most `n_jobs` jobs. HR_BAD_INPUT if it is damaged; HR_NO_MEMORY. The caller frees *starts.
- */
+/* Decodes a text of hr__job_starts_encode that contains at most `n_jobs` jobs. Returns HR_BAD_INPUT if it is damaged,
+   and HR_NO_MEMORY. The caller frees *starts. */
 enum hr_status hr__job_starts_decode(const char *text, uint32_t n_jobs, struct hr__job_start **starts, uint32_t *count);
 
 /* ---- Decisions -------------------------------------------------------------------------------------- */
 
 /*
  * Decisions are grouped into blocks of equal size. The mark of a block is 12 bits of a digest of all events up to its
- * end. Two runs that first differ in some block have equal marks before it and, except with probability 1/4096 per
- * block, different marks from it on.
+ * end. If two runs first differ in block k, their marks of all blocks before k are equal. From block k on the marks
+ * differ, except with probability 1/4096 per block.
  */
 
 /* The first decision of a block, and its mark. */
@@ -54,22 +54,23 @@ struct hr__decisions {
   size_t n_blocks;
 };
 
-/* Sets `*observer` to the observer that records the events of a run in `decisions`. Returns false when out of memory;
-   hr__decisions_finish may be called all the same. */
+/* Sets `*observer` to an observer that records the events of a run in `decisions`. Returns false when out of memory.
+   hr__decisions_finish may be called in either case. */
 bool hr__decisions_init(struct hr__decisions *decisions, struct hr_observer *observer);
 static inline void hr__decisions_finish(struct hr__decisions *decisions) {
   free(decisions->blocks);
   *decisions = (struct hr__decisions){0};
 }
 
-/* The marks as text, two characters each. The caller frees it; NULL when out of memory. */
+/* Returns the marks as text, two characters for each block. The caller frees the text. NULL when out of memory. */
 char *hr__decisions_chain(const struct hr__decisions *decisions);
 
-/* Compares with the chain of another run, of blocks of `spacing` decisions. If they differ, sets *from to the index of
-   a decision such that the first difference is among the next max(both spacings) decisions, and returns true. */
+/* Compares the marks with the chain of another run, whose blocks have `spacing` decisions. If they differ, returns true
+   and sets *from to the index of a decision. The first difference is then one of the next max(both block sizes)
+   decisions. */
 bool hr__decisions_first(const struct hr__decisions *decisions, const char *chain, uint64_t spacing, uint64_t *from);
 
-/* The block of the decision with this index; NULL if there are fewer decisions. */
+/* The block of the decision with this index; NULL if the run has fewer decisions. */
 static inline const struct hr__decision_block *hr__decisions_block(const struct hr__decisions *decisions,
                                                                    uint64_t decision) {
   size_t block = (size_t)(decision / decisions->spacing);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tolerances of a suite and its runs. The most specific tolerance applies: a metric with its class or tenant, then a
- * metric without, then "*"; among equals the run's own before the suite's.
+ * Tolerances of a suite and its runs. The most specific tolerance for a figure applies. A metric with its class or
+ * tenant is most specific, then a metric alone, then "*". Of equally specific tolerances, that of the run precedes that
+ * of the suite.
  */
 
 #include "plan/check/check.h"
@@ -26,7 +27,7 @@ static bool is_group(const char *text, const struct hr_baseline_figure *figure) 
          (strncmp(text, heads[figure->of], length) == 0 && strcmp(text + length, figure->group) == 0);
 }
 
-/* Compares by path, column or alias. */
+/* Whether a name of `length` bytes is the path, the column or an alias of the metric whose path is `path`. */
 static bool is_path(const char *name, size_t length, const char *path) {
   enum hr__measure measure = hr__measure_find(name, length);
   if (measure != HR__N_MEASURES) return strcmp(hr__measure_infos[measure].path, path) == 0;
@@ -63,7 +64,7 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
 
 /* ---- Direction -------------------------------------------------------------------------------------- */
 
-/* The direction that is a regression; HR_WORSE_EITHER for metrics that have none. */
+/* The direction in which the metric gets worse; HR_WORSE_EITHER if neither direction is worse. */
 static enum hr_worse worse_direction(enum hr__measure measure) {
   switch (measure) {
   case HR__M_COMPLETED:
@@ -91,7 +92,7 @@ static enum hr_worse worse_direction(enum hr__measure measure) {
 
 /* ---- Evaluation ------------------------------------------------------------------------------------- */
 
-/* How specific the tolerance is for the figure; 0 if it does not apply. */
+/* How specific the tolerance is for the figure: 3 (metric and group), 2 (metric), 1 ("*"); 0: it does not apply. */
 static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure) {
   if (hr__tolerance_names(tolerance, figure, false)) return 3;
   if (!hr__tolerance_names(tolerance, figure, true)) return 0;
@@ -119,7 +120,7 @@ static enum hr_worse direction(const struct hr__allowance *allowance, const stru
   return worse_direction(hr__measure_find(figure->path, strlen(figure->path)));
 }
 
-/* Removes pairs with an unknown value. Returns the number of the others. */
+/* Removes the pairs in which a value is unknown. Returns the number of remaining pairs. */
 static uint32_t known_pairs(double *first, double *other, uint32_t count) {
   uint32_t known = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -141,7 +142,8 @@ static void copy_samples(double *to, const struct hr_baseline_figure *from) {
   for (uint32_t i = 0; i < from->n_samples; i++) to[i] = from->samples[i];
 }
 
-/* Replications with the same seeds have the same random events, so the paired test is more powerful. */
+/* The p-value of a difference. Replications with the same seeds have the same random events. The paired test uses this,
+   so it is more powerful. */
 static double p_value_of(bool paired, const struct hr_baseline_figure *before, const struct hr_baseline_figure *now) {
   uint32_t n_before = before->n_samples, n_now = now->n_samples, both = n_before < n_now ? n_before : n_now;
   double *first = malloc(((size_t)n_before + n_now + 1) * sizeof *first), *other = first + n_before,
@@ -170,7 +172,7 @@ enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *al
   double difference = now->value - before->value, size = fabs(before->value);
   if (worse == HR_WORSE_HIGHER && difference < 0) return HR__BETTER;
   if (worse == HR_WORSE_LOWER && difference > 0) return HR__BETTER;
-  /* The slack absorbs rounding of decimal sums. */
+  /* The last term absorbs rounding of decimal sums. */
   double allowed = tolerance ? fmax(tolerance->absolute, tolerance->relative * size) + 1e-12 * size : 0;
   if (tolerance && fabs(difference) <= allowed) return HR__ALLOWED;
   if (allowance->replicated) *p_value = p_value_of(allowance->paired, before, now);

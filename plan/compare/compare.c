@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs every policy with every seed on a pool of threads. Replication r has the same seed for all policies, so they see
- * the same random events and their differences are paired. Each run writes its metrics to its own place in the arrays:
- * the results do not depend on the order in which runs end. Only the first run of each policy is kept whole. Scenarios
- * with other seeds are parsed before the threads start.
+ * Runs every policy with every seed on a pool of threads.
+ *
+ * Replication r has the same seed for all policies, so all policies see the same random events and their differences
+ * are paired. Each run writes its metrics to its own place in the arrays, so the results do not depend on the order in
+ * which runs end. The whole summary is kept only for the first run of each policy. Scenarios with other seeds are
+ * parsed before the threads start.
  */
 
 #include "plan/compare/compare.h"
@@ -70,7 +72,7 @@ static bool allocate_table(const struct hr_comparison *comparison, struct hr__gr
   return table->names && table->values;
 }
 
-/* Jobs without a tenant belong to the group with the empty name. */
+/* Allocates the tables of tenants and classes. Jobs without a tenant belong to the group with the empty name. */
 static bool make_tables(struct hr_comparison *comparison) {
   const struct hr_trace *trace = comparison->config.trace;
   struct hr__group_table *tenants = &comparison->groups[HR__TENANTS], *classes = &comparison->groups[HR__CLASSES];
@@ -112,7 +114,8 @@ static enum hr_status load_with_seed(struct hr_comparison *comparison, const cha
                           &comparison->scenarios[replication], error);
 }
 
-/* Only random prices depend on the seed of a scenario. Replication 0 uses the scenario of the config. */
+/* Loads a scenario per replication if prices are random, since only random prices depend on a scenario's seed.
+   Replication 0 uses the scenario of the config. */
 static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   uint32_t count = comparison->n_replications;
@@ -174,7 +177,7 @@ static void store_metrics(struct hr_comparison *comparison, uint32_t contender, 
   store_group_metrics(comparison, contender, replication, run->summary);
 }
 
-/* Tasks are ordered by replication, then by policy. */
+/* Runs one task. Tasks are numbered by replication, then by policy. */
 static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct compare_work *work = self;
   struct hr_comparison *comparison = work->comparison;
@@ -186,7 +189,7 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
                                    .trace = config->trace,
                                    .policy = config->contenders[contender].policy,
                                    .seed = comparison->seeds[replication],
-                                   .alerts = replication == 0, /* reported for first runs only */
+                                   .alerts = replication == 0, /* alerts are reported for first runs only */
                                    .progress = hr__progress_reporter_progress(&reporter)};
   struct hr__one_run run;
   struct hr_error inner = {0};
@@ -216,7 +219,7 @@ static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error 
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
-/* Without policies or markets that can interrupt a job, the metrics of interruptions are unknown rather than 0. */
+/* Sets the metrics of interruptions to unknown if no policy and no market can interrupt a job. They would be 0. */
 static void drop_interruptions(struct hr_comparison *comparison) {
   static const enum hr__compare_metric interruptions[] = {HR__COMPARE_PREEMPTIONS, HR__COMPARE_RESTARTS,
                                                           HR__COMPARE_LOST};
@@ -274,7 +277,8 @@ static enum hr_status note_replications(struct hr_comparison *comparison) {
   return HR_OK;
 }
 
-/* Redrawn workloads apply to `headroom run --replications` and to plans only. */
+/* Adds a note if the scenario redraws its workload. A comparison ignores this setting; only `headroom run
+   --replications` and plans use it. */
 static enum hr_status note_workload(struct hr_comparison *comparison) {
   const struct hr_workload_spec *workload = &comparison->config.scenario->replications.workload;
   if (workload->blocks == HR_BLOCKS_NONE && workload->growth == 1) return HR_OK;
@@ -295,7 +299,7 @@ static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error
 
 /* ---- Comparison ------------------------------------------------------------------------------------- */
 
-/* Whether anything is random: in the scenario, or in a policy. */
+/* Whether anything is random, either in the scenario or in a policy. */
 static bool is_random(const struct hr_compare_config *config) {
   bool random = hr_scenario_is_random(config->scenario);
   for (uint32_t i = 0; i < config->n_contenders; i++)
@@ -303,7 +307,8 @@ static bool is_random(const struct hr_compare_config *config) {
   return random;
 }
 
-/* A policy from a shared object may use random numbers without declaring it, so it is replicated if asked for. */
+/* Determines the number of replications. A policy from a shared object may use random numbers without declaring it. If
+   the user requests replications, they are therefore run for such a policy. */
 static void choose_replications(struct hr_comparison *comparison) {
   struct hr_compare_config *config = &comparison->config;
   bool random = is_random(config), plugin = false;

@@ -3,8 +3,8 @@
 #define HR_PLAN_COMPARE_COMPARE_H
 
 /*
- * The results of a comparison: metrics of every run, and the whole summary of each policy's first run. A "contender" is
- * one of the compared policies with its parameters; contender 0 is the baseline of all differences.
+ * The results of a comparison: the metrics of every run, and the whole summary of each policy's first run. A
+ * "contender" is one of the compared policies with its parameters. Contender 0 is the baseline of all differences.
  */
 
 #include "headroom/unstable/compare.h"
@@ -13,7 +13,7 @@
 
 /* ---- Metrics that comparisons show ------------------------------------------------------------------ */
 
-/* Id, metric, block of the table and title of its column. A block has at most five columns. */
+/* Columns: id, metric, block of the table for a terminal, title of the column. A block has at most five columns. */
 #define HR__COMPARE_METRIC_TABLE(X)                                                                                    \
   X(HR__COMPARE_WAIT_MEAN, HR__M_WAIT_MEAN, "wait", "mean")                                                            \
   X(HR__COMPARE_WAIT_P50, HR__M_WAIT_P50, "wait", "p50")                                                               \
@@ -51,7 +51,7 @@ enum hr__compare_metric {
       HR__N_COMPARE_METRICS
 };
 
-/* The metrics of a tenant or class, in the same form. */
+/* The metrics of a tenant or class. Columns: id, metric, block of the table for a terminal, title of the column. */
 #define HR__COMPARE_GROUP_METRIC_TABLE(X)                                                                              \
   X(HR__COMPARE_GROUP_WAIT_MEAN, HR__M_WAIT_MEAN, "", "mean wait")                                                     \
   X(HR__COMPARE_GROUP_WAIT_P95, HR__M_WAIT_P95, "", "p95 wait")                                                        \
@@ -82,7 +82,7 @@ static inline enum hr__unit hr__compare_metric_unit(const struct hr__compare_met
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
-/* Metrics of tenants or of classes. */
+/* The metrics of all tenants, or of all classes. */
 struct hr__group_table {
   const char *title;  /* "tenant" or "class" */
   const char **names; /* sorted; the strings are borrowed */
@@ -95,12 +95,13 @@ enum { HR__TENANTS, HR__CLASSES, HR__N_GROUP_TABLES };
 
 struct hr_comparison {
   struct hr_compare_config config;
-  uint32_t n_replications;        /* that were run */
-  bool exact;                     /* deterministic: one run of each policy suffices */
-  uint64_t *seeds;                /* [n_replications] */
-  struct hr_scenario **scenarios; /* [n_replications] if prices are random; NULL: the scenario of the config for all */
-  struct hr__one_run *first_runs; /* [n_contenders], replication 0 */
-  double *seconds;                /* [n_contenders], wall clock time of all runs */
+  uint32_t n_replications; /* number of replications that were run */
+  bool exact;              /* everything is deterministic, so each policy was run once */
+  uint64_t *seeds;         /* [n_replications] */
+  /* [n_replications] if prices are random; NULL: the scenario of the config applies to all */
+  struct hr_scenario **scenarios;
+  struct hr__one_run *first_runs; /* [n_contenders], of replication 0 */
+  double *seconds;                /* [n_contenders], wall clock time of all runs, in seconds */
   double *values;                 /* [contender][metric][replication] */
   struct hr__group_table groups[HR__N_GROUP_TABLES];
   struct hr_notes notes;
@@ -126,7 +127,7 @@ static inline struct hr_estimate hr__compare_estimate(const struct hr_comparison
                              comparison->exact);
 }
 
-/* The same for one group of `table`. */
+/* The mean of a metric of one group of `table`, and its difference from contender 0 with a 95 % interval. */
 static inline struct hr_estimate hr__compare_group_estimate(const struct hr_comparison *comparison,
                                                             const struct hr__group_table *table, uint32_t contender,
                                                             size_t group, enum hr__compare_group_metric metric) {
@@ -135,7 +136,7 @@ static inline struct hr_estimate hr__compare_group_estimate(const struct hr_comp
                              comparison->n_replications, comparison->exact);
 }
 
-/* Whether any run has the metric. */
+/* Whether the metric is known in any run. */
 static inline bool hr__compare_has_metric(const struct hr_comparison *comparison, enum hr__compare_metric metric) {
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
     const double *values = hr__compare_values(comparison, i, metric);
@@ -145,7 +146,7 @@ static inline bool hr__compare_has_metric(const struct hr_comparison *comparison
   return false;
 }
 
-/* The index of the group in `table`; SIZE_MAX if it is not there. O(log groups). */
+/* The index of the group in `table`; SIZE_MAX if `table` lacks it. O(log groups). */
 static inline size_t hr__compare_find_group(const struct hr__group_table *table, const char *name) {
   size_t low = 0, high = table->count;
   while (low < high) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A comparison as CSV (one row for each policy, group and metric; unknown values are empty), as JSON
- * (docs/reference/schemas/compare.schema.json) and as Markdown.
+ * Writes a comparison as CSV, JSON and Markdown. The CSV has one row for each policy, group and metric, and unknown
+ * values are empty. The JSON follows docs/reference/schemas/compare.schema.json.
  */
 
 #include "base/console.h"
@@ -73,7 +73,8 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* The heading of a policy's first summary. `notes` has room for three lists, which stay borrowed. */
+/* The heading of the summary of a policy's first run. Stores pointers to three borrowed lists in `notes`, to which the
+ * result points. */
 static struct hr_run_label run_label(const struct hr_comparison *comparison, uint32_t contender,
                                      const struct hr_notes **notes) {
   const struct hr_compare_config *config = &comparison->config;
@@ -99,7 +100,7 @@ static void put_figure(struct hr__json *json, cJSON *object, const char *key, do
   hr__json_number_if(json, object, key, !isnan(value), value);
 }
 
-/* Adds the value to `means`, and its difference from the first policy to `differences`. */
+/* Adds the mean to `means`, and the difference from the first policy to `differences`. */
 static void put_estimate(struct hr__json *json, cJSON *means, cJSON *differences, const char *key,
                          const struct hr_estimate *estimate) {
   put_figure(json, means, key, estimate->value);
@@ -123,7 +124,7 @@ static void put_metrics(struct hr__json *json, cJSON *policy, const struct hr_co
   }
 }
 
-/* Groups have the order of the first policy's summary. */
+/* Writes the groups in the order of the first policy's summary. */
 static void json_put_groups(struct hr__json *json, cJSON *policy, const char *key,
                             const struct hr_comparison *comparison, const struct hr__group_table *table,
                             uint32_t contender) {
@@ -212,7 +213,8 @@ enum hr_status hr_comparison_write_json(const char *path, const struct hr_compar
 
 /* ---- Markdown --------------------------------------------------------------------------------------- */
 
-/* Metrics are rows and policies columns; then one table for classes and one for tenants. */
+/* Writes a table of all jobs, whose rows are metrics and whose columns are policies, then a table of classes and a
+   table of tenants. A table has at most MAX_GROUPS groups. */
 
 enum { MAX_GROUPS = 20 };
 
@@ -225,7 +227,8 @@ static void put_text(struct compare_markdown *page, const char *text) {
   hr__markdown_text(&page->console, text);
 }
 
-/* "1 h 2 min (-4 h)". Significant differences are bold, except in deterministic runs, where every one is. */
+/* Writes "1 h 2 min (-4 h)". Significant differences are bold. If the scenario is deterministic, every difference is
+   significant and none is bold. */
 static void markdown_put_estimate(struct compare_markdown *page, enum hr__unit unit, const struct hr_estimate *estimate,
                                   bool first) {
   char text[HR__FIGURE_BYTES];

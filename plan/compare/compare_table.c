@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A comparison for a terminal, 80 columns wide. Policies are rows, so there may be any number of them; metrics are
- * columns, in blocks. Below each policy are its differences from the first one and, in random scenarios, half the width
- * of their intervals.
+ * Prints a comparison for a terminal, 80 columns wide. Policies are rows, so their number is not limited. Metrics are
+ * columns, grouped in blocks. Below each policy are its differences from the first policy and, in random scenarios,
+ * half the width of the intervals of these differences.
  */
 
 #include "base/console.h"
@@ -21,14 +21,14 @@ enum { NAME_WIDTH = 14, CELL_WIDTH = 12, MAX_COLUMNS = 5, GROUP_ROWS = 30, MIN_G
 struct compare_terminal {
   struct hr__console console;
   const struct hr_comparison *comparison;
-  char **title;  /* [n_contenders], of the rows */
+  char **title;  /* [n_contenders] titles of the rows */
   bool numbered; /* titles are shortened and start with a number */
-  char pending;  /* mark to print after the last cell; NUL before the first */
+  char pending;  /* mark to print behind the last cell; NUL: no cell was printed */
 };
 
 /* ---- Cells ------------------------------------------------------------------------------------------ */
 
-/* The mark of a cell is printed by the next cell, so that no line ends in spaces. */
+/* Prints a cell. Its mark is printed only when the next cell follows, so that no line ends in spaces. */
 static void put_cell(struct compare_terminal *table, const char *text, char mark) {
   size_t width = hr__width_of(text, strlen(text));
   if (table->pending) fputc(table->pending, table->console.out);
@@ -41,7 +41,8 @@ static void put_name(struct compare_terminal *table, const char *name) {
   fprintf(table->console.out, "%s%*s", name, (int)(width < NAME_WIDTH ? NAME_WIDTH - width : 0), "");
 }
 
-/* In deterministic runs every difference is significant, so none is marked. */
+/* The mark of a significant difference. If the scenario is deterministic, every difference is significant and none is
+   marked. */
 static char mark_of(const struct compare_terminal *table, const struct hr_estimate *estimate) {
   return estimate->significant && !table->comparison->exact ? '*' : ' ';
 }
@@ -131,10 +132,11 @@ static void put_differences(struct compare_terminal *table, const struct compare
   end_line(table);
 }
 
-/* Intervals of width 0 have an empty cell; the row is omitted if all have. */
+/* Prints half the width of each interval. The cell of an interval of width 0 is empty. If all cells are empty, the row
+   is omitted. */
 static void put_margins(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
-  size_t count = 0; /* columns up to the last with a positive width */
+  size_t count = 0; /* number of columns up to the last one with a positive width */
   for (size_t i = 0; i < block->count; i++) {
     struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
     if (estimate.high > estimate.low) count = i + 1;
@@ -199,7 +201,7 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
   free(shown);
 }
 
-/* Limits the number of rows: the more policies, the fewer groups. */
+/* Prints the groups. The number of rows is limited, so with more policies fewer groups are printed. */
 static void put_groups(struct compare_terminal *table, const struct hr__group_table *groups) {
   size_t count, max_groups = GROUP_ROWS / table->comparison->config.n_contenders;
   const struct hr_group *of_first = groups->of(table->comparison->first_runs[0].summary, &count);
@@ -256,8 +258,9 @@ static bool titles_are_long(const struct hr_compare_config *config) {
   return false;
 }
 
-/* The label of a contender. If any label is too long, all start with their number and drop their parameters. Labels of
-   `queue` keep their last parameters and paths their end, since those distinguish them. */
+/* Returns the title of a contender's row. If any label is too long, all titles start with a number and omit the
+   parameters. Labels of `queue` keep their last parameters, and labels that are paths keep their end, since these parts
+   distinguish them. The caller frees the title. NULL when out of memory. */
 static char *make_title(struct compare_terminal *table, uint32_t contender) {
   const char *label = table->comparison->config.contenders[contender].label;
   char number[16] = "", text[HR__FIGURE_BYTES * 2];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs fill experiments on a pool of threads: every rule with every seed, as a task that writes to its own rows.
+ * Runs fill experiments on a pool of threads. A task is one rule with one seed; it writes only to its own rows.
  *
- * The pods of a seed are drawn from the trace with replacement until they request the target, then shuffled; they are
- * the same for all rules. A job of several tasks is placed completely, task by task, or fails. A row is recorded each
- * time the requested GPUs reach another per cent of the capacity.
+ * The pods of a seed are drawn from the trace with replacement until the sum of their requests reaches the target. They
+ * are then shuffled. All rules have the same pods. A job of several tasks is placed completely, task by task, or fails.
+ * A row is recorded each time the requested GPUs reach another per cent of the capacity.
  */
 
 #include "plan/fill/fill.h"
@@ -41,7 +41,7 @@ static enum hr_status check_nodes(const struct hr_scenario *scenario, struct hr_
 
 enum { MAX_PODS = 200000000 };
 
-/* Checks the requests, and the expected number of pods. */
+/* Checks the requests and the expected number of pods. */
 static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_error *error) {
   double requested = 0, target = (double)input->target_milli;
   if (input->trace->within)
@@ -58,7 +58,7 @@ static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_e
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Accept classes are those of a simulation. */
+/* Collects the requests of all jobs in the trace. They have the same accept classes as in a simulation. */
 static bool find_requests(struct hr__fill_input *input) {
   const struct hr_scenario *scenario = input->scenario;
   const struct hr_trace *trace = input->trace;
@@ -77,7 +77,8 @@ static bool find_requests(struct hr__fill_input *input) {
   return input->requests && input->typical;
 }
 
-/* Checks that there are GPUs to fill and requests to fill them with. Call input_finish in any case. */
+/* Prepares the input and checks that the cluster has GPUs and that jobs request GPUs. The caller must call
+   input_finish, even after an error. */
 static enum hr_status input_make(struct hr__fill_input *input, const struct hr_fill_config *config,
                                  struct hr_error *error) {
   *input = (struct hr__fill_input){.scenario = config->scenario, .trace = config->trace};
@@ -109,7 +110,7 @@ static void shuffle(uint32_t *pods, uint32_t count, uint64_t seed) {
   }
 }
 
-/* Draws the requests of the pods in order of arrival. The caller frees them; NULL when out of memory. */
+/* Draws the request numbers of the pods, in order of arrival. The caller frees the array. NULL when out of memory. */
 static uint32_t *draw_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count) {
   const struct hr_requests *requests = input->requests;
   struct hr__stream stream;
@@ -137,8 +138,8 @@ struct fill_run {
   struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
   struct hr_fragmentation *fragmentation;
-  struct hr_slice *slices; /* of the tasks of one job */
-  uint64_t f;              /* fragmentation: sum over nodes, in pods x thousandths of a GPU */
+  struct hr_slice *slices; /* slices of the tasks of one job */
+  uint64_t f;              /* fragmentation, summed over all nodes, in pods x thousandths of a GPU */
   uint64_t allocated_milli, arrived_milli, failed;
 };
 
@@ -153,7 +154,7 @@ static bool run_make(struct fill_run *run, const struct hr_packing_rule *rule, u
   const struct hr__fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   run->inventory = hr_gpu_inventory_create(&run->arena, cluster, input->requests);
-  if (run->inventory) /* pods get exactly what they request: ignore the fixed parts that pools may define */
+  if (run->inventory) /* pods get exactly what they request: the fixed parts that a pool may define are ignored */
     memset(run->inventory->slot_milli, 0, run->inventory->n_nodes * sizeof *run->inventory->slot_milli);
   run->slices = hr_arena_alloc(&run->arena, max_tasks(input->requests) * sizeof *run->slices);
   if (!run->inventory || !run->slices) return false;
@@ -234,7 +235,7 @@ static void place_pods(struct fill_run *run, const uint32_t *pods, uint32_t coun
   while (row < run->input->last) rows[row++] = row_of(run);
 }
 
-/* Fills rows[input->last]. HR_NO_MEMORY is the only failure. */
+/* Runs one rule with one seed and fills rows[input->last]. HR_NO_MEMORY is the only failure. */
 static enum hr_status make_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule, uint64_t seed,
                                struct hr_fill_row *rows) {
   struct fill_run run = {.input = input};
@@ -275,7 +276,7 @@ static void report_progress(struct fill_work *work, uint32_t rule, double second
   pthread_mutex_unlock(&work->lock);
 }
 
-/* Tasks are ordered by seed, then by rule. */
+/* Runs one task. Tasks are numbered by seed, then by rule. */
 static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct fill_work *work = self;
   struct hr_fill *fill = work->fill;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Results of fill experiments as CSV (a row for each rule, seed and per cent), JSON (docs/researcher/fill.md),
- * Markdown, and a table for a terminal, 80 columns wide, in which rules are rows.
+ * Writes results of fill experiments as CSV (one row for each rule, seed and per cent), as JSON
+ * (docs/researcher/fill.md), as Markdown, and as a table for a terminal. The table is 80 columns wide, and its rows are
+ * rules.
  */
 
 #include "base/console.h"
@@ -108,7 +109,8 @@ struct fill_terminal {
   const struct hr_fill *fill;
 };
 
-/* The rows to show, in per cent: 100 and the last, or only the last if it is at most 100. */
+/* The rows to show, by their per cent: 100 and the last row, or only the last row if it is at most 100. Returns their
+   number. */
 static uint32_t points_of(const struct hr_fill *fill, uint32_t points[2]) {
   points[0] = 100;
   points[1] = fill->input.last;

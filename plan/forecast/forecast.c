@@ -3,13 +3,13 @@
  * A forecast: settings, the fit of each series, demand by week and month from sampled paths, the back-test, notes, and
  * the public getters.
  *
- * All arrays by series have one row more for the total. Paths are not stored: they are drawn once, in a fixed order,
- * and summarized as they arrive, so memory is O(series x weeks).
+ * Every array by series has an additional last row for the total. Paths are not stored. They are drawn once, in a fixed
+ * order, and summarized immediately, so memory is O(series x weeks).
  *
- * The back-test uses a rolling origin (Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", 5.10): for
- * each of the last weeks all series are fitted again as if the trace ended before it, and the weeks that follow are
- * forecast. Errors of all origins and horizons have equal weight. The seasonal naive forecast repeats the last known
- * week. The list of series is taken from the whole trace.
+ * The back-test uses a rolling origin (Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", 5.10). For
+ * each of the last weeks, all series are fitted as if the trace ended before that week, and the following weeks are
+ * forecast. Errors of all origins and horizons have equal weight. The seasonal naive forecast, which repeats the last
+ * known week, is scored for comparison. The list of series is taken from the whole trace.
  */
 
 #include "plan/forecast/forecasting.h"
@@ -24,15 +24,14 @@
 
 /* ---- Means and intervals --------------------------------------------------------------------------- */
 
-/* Mean GPU hours of a series or of the total. Week `ahead` counts from 1; 0 is the level at which the forecast starts.
- */
+/* Mean GPU hours of a series, or of the total, in week `ahead`. 1 is the first future week; 0 is the current level. */
 static double model_mean(const struct hr__forecast_model *model, const double *share, uint32_t n_weeks, uint32_t series,
                          uint32_t ahead) {
   double total = hr__forecast_fit_mean(&model->fits[model->n_series], model->growth, ahead);
   return series < model->n_series ? total * share[(size_t)series * n_weeks + (ahead > 0 ? ahead - 1 : 0)] : total;
 }
 
-/* The interval of a sample; `work` has room for `count` values. */
+/* Computes the mean and the interval of a sample. `work` has room for `count` values. */
 static void interval_of(const double *values, uint32_t count, double confidence, double *work,
                         struct hr_forecast_band *band) {
   for (uint32_t i = 0; i < count; i++) work[i] = values[i];
@@ -205,7 +204,7 @@ static struct hr_forecast_score score_of(const struct hr__demand_history *demand
                                     .coverage = sums->inside / count};
 }
 
-/* Scores of all series and of the total, [n_series + 1]. HR_NO_MEMORY is the only failure. */
+/* Computes the scores of all series and of the total, [n_series + 1]. HR_NO_MEMORY is the only failure. */
 static enum hr_status make_scores(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
                                   struct hr_forecast_score *scores) {
   uint32_t first_origin = demand->n_weeks - holdout_weeks;
@@ -249,7 +248,7 @@ static enum hr_status check_config(struct hr_forecast_config *config, struct hr_
   return HR_OK;
 }
 
-/* At least two weeks must remain for the fit. */
+/* Determines the number of held-back weeks. At least two weeks must remain for the fit. */
 static enum hr_status set_holdout(struct hr_forecast *forecast, struct hr_error *error) {
   uint32_t fitted = forecast->demand.n_weeks - forecast->demand.first_week, max = fitted - 2;
   uint32_t *weeks = &forecast->config.holdout_weeks;
@@ -267,7 +266,7 @@ static enum hr_status set_holdout(struct hr_forecast *forecast, struct hr_error 
 
 /* ---- Summaries of paths ---------------------------------------------------------------------------- */
 
-/* The part of a future week that lies in a future month; both count from 0. */
+/* The share of a future week that lies in a future month. Both numbers count from 0. */
 static double week_in_month(uint32_t week, uint32_t month) {
   double begin = fmax(week, month * HR__MONTH_WEEKS), end = fmin(week + 1.0, (month + 1) * HR__MONTH_WEEKS);
   return fmax(end - begin, 0);
@@ -275,7 +274,7 @@ static double week_in_month(uint32_t week, uint32_t month) {
 
 struct path_summary {
   struct hr_forecast *forecast;
-  double *month, *work; /* value of each path; scratch space for sorting */
+  double *month, *work; /* one value per path; scratch space for sorting */
 };
 
 static void fill_weeks(const struct path_summary *summary, uint32_t series, const double *paths) {
@@ -303,8 +302,9 @@ static void fill_month(const struct path_summary *summary, uint32_t series, cons
   interval_of(summary->month, HR__FORECAST_PATHS, forecast->config.confidence, summary->work, band);
 }
 
-/* The 95 % quantile of a month's busiest hour. Each path contributes one value: paths rotate through the weeks of the
- * month, and the hourly ratio follows an even sequence (multiples of the golden ratio). */
+/* The 95 % quantile of a month's busiest hour, in GPUs. Each path contributes one value. Path i uses the week at the
+   share i / number of paths of the month. Its ratio of the demand of an hour to the expected demand is a quantile,
+   which an even sequence selects (multiples of the golden ratio). */
 static double peak_of(const struct path_summary *summary, uint32_t series, const double *paths, uint32_t month) {
   const struct hr_forecast *forecast = summary->forecast;
   const struct hr__forecast_shape *profile = &forecast->profiles[series];
@@ -328,7 +328,8 @@ static void fill_series(void *self, uint32_t series, const double *paths) {
   }
 }
 
-/* Draws all weeks that a caller may ask for, since shares of the total cover all of them. */
+/* Fills all bands and peaks. Draws HR_MAX_FORECAST_WEEKS weeks, since a caller may request the shares of any of them.
+ */
 static enum hr_status fill_figures(struct hr_forecast *forecast) {
   struct path_summary summary = {.forecast = forecast};
   double *memory = calloc(2 * HR__FORECAST_PATHS, sizeof *memory);
@@ -368,7 +369,7 @@ static enum hr_status note_weeks(struct hr_forecast *forecast) {
   return status;
 }
 
-/* Very little demand in the last weeks may mean that recording ended before the last job. */
+/* Adds a note if the last weeks have very little demand. The recording may have ended before the last job. */
 static enum hr_status note_end(struct hr_forecast *forecast) {
   const struct hr__demand_history *demand = &forecast->demand;
   const double *total = demand->week + (size_t)demand->n_series * demand->n_weeks;
@@ -384,7 +385,7 @@ static enum hr_status note_end(struct hr_forecast *forecast) {
                       forecast->trace->source, few, few == 1 ? " has" : "s have");
 }
 
-/* By a margin, since the number of paths is finite. */
+/* Whether the seasonal naive forecast is better. It must be better by a margin, since the number of paths is finite. */
 static bool is_beaten(const struct hr_forecast_score *score) {
   return score->naive_wape + tie < score->wape;
 }

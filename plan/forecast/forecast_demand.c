@@ -3,13 +3,13 @@
  * The history of demand: which weeks of a trace are usable, which series each job belongs to, demand by week and by
  * hour, and the weekly profile.
  *
- * Series: the jobs of one tenant and class form a series if they are enough to fit (is_large_enough). Smaller groups
- * are pooled by class, and pools that are still too small are pooled over all classes. Groups are numbered (tenant,
- * class) first, then the pool of each class, then the last pool. Only groups with jobs become series.
+ * Series. The jobs of one tenant and class form a series if they are enough for a fit (is_large_enough). Smaller groups
+ * are pooled by class. Pools that are still too small are pooled over all classes. Groups are numbered in this order:
+ * (tenant, class), the pool of each class, the last pool. Only groups with jobs become series.
  *
- * Demand by week counts work when it is submitted; demand by hour counts it when it would run if no job waited. A job
- * that spans whole hours is an increment and a decrement in a list of differences, in exact thousandths of a GPU, so
- * long jobs cost no more than short ones. Partial hours are added as doubles.
+ * Demand by week counts work in the week in which it is submitted. Demand by hour counts work in the hours in which it
+ * would run if no job waited. A job is stored as an increment and a decrement in a list of differences between hours,
+ * in exact thousandths of a GPU, so long jobs cost no more time than short ones. Partial hours are added as doubles.
  */
 
 #include "plan/forecast/forecasting.h"
@@ -39,7 +39,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (first > second) - (first < second);
 }
 
-/* The median of the next few weeks. */
+/* The median of the weeks that follow week `place`. */
 static double median_after(const double *week, uint32_t n, uint32_t place) {
   double next[NEXT_WEEKS];
   uint32_t count = 0;
@@ -51,8 +51,8 @@ static double median_after(const double *week, uint32_t n, uint32_t place) {
   return (next[(count - 1) / 2] + next[count / 2]) / 2;
 }
 
-/* Recording often starts gradually. Initial weeks are skipped while they have less than half of the median demand of
- * the next weeks: such a step is not growth. At least two weeks remain. */
+/* Finds the first usable week. Recording often starts gradually, which would look like growth. Initial weeks are
+   therefore skipped while their demand is less than half of the median of the next weeks. At least two weeks remain. */
 static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__demand_history *demand,
                                       struct hr_error *error) {
   uint32_t n = demand->n_weeks;
@@ -70,7 +70,8 @@ static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__d
   return hr_fail(error, HR_BAD_INPUT, "%s: no job requests GPU time, so there is no demand to forecast", trace->source);
 }
 
-/* A last week that lacks at most half a day counts as whole, since the last submit rarely falls on its very end. */
+/* Counts the weeks of the trace. The last submit rarely is at the very end of a week, so a last week that lacks at most
+   half a day counts as a whole week. */
 static enum hr_status find_weeks(const struct hr_trace *trace, struct hr__demand_history *demand,
                                  struct hr_error *error) {
   int64_t last_us = trace->submit_us[trace->n_jobs - 1], weeks = (last_us + tolerated_gap_us) / HR__WEEK_US;
@@ -90,16 +91,16 @@ static enum hr_status find_weeks(const struct hr_trace *trace, struct hr__demand
 struct demand_group {
   uint64_t jobs;
   double gpu_hours;
-  uint32_t weeks; /* with jobs */
+  uint32_t weeks; /* number of weeks with jobs of the group */
   int64_t last_week;
-  bool used;       /* has a job, possibly without GPUs */
-  uint32_t series; /* number of the series + 1 */
+  bool used;       /* the group has a job, which may request no GPUs */
+  uint32_t series; /* number of the series + 1; 0: none */
 };
 
 struct demand_groups {
   struct demand_group *at;
   uint32_t n_tenants, first_class,
-      last; /* n_tenants: with the unknown one; first_class, last: indexes of the pooled groups */
+      last; /* n_tenants: including the unknown tenant; first_class, last: indexes of the pooled groups */
   double gpu_hours;
 };
 
@@ -131,15 +132,14 @@ static uint32_t place_of(const struct demand_groups *groups, const struct hr_tra
   return (tenant == HR_NONE ? groups->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
 }
 
-/* A single group cannot be pooled, so it need not be large enough. */
+/* Whether there is only one group. A single group cannot be pooled, so it becomes a series even if it is too small. */
 static bool is_alone(const struct demand_groups *groups) {
   uint32_t used = 0;
   for (uint32_t i = 0; i < groups->first_class; i++) used += groups->at[i].used;
   return used == 1;
 }
 
-/* The group that a job's demand is counted in. `settled`: the class pools are complete, so it is known whether they are
- * large enough. */
+/* The group in which a job's demand is counted. `settled`: the class pools are complete, so their size is known. */
 static uint32_t group_of(const struct demand_groups *groups, const struct hr__demand_history *demand,
                          const struct hr_trace *trace, uint32_t job, bool settled) {
   uint32_t own = place_of(groups, trace, job), pooled = groups->first_class + class_of(trace, job);
@@ -147,7 +147,7 @@ static uint32_t group_of(const struct demand_groups *groups, const struct hr__de
   return !settled || is_large_enough(groups, demand, &groups->at[pooled]) ? pooled : groups->last;
 }
 
-/* Stores each job's group in series_of. */
+/* Stores the group of each job in series_of. */
 static void fill_groups(struct demand_groups *groups, const struct hr_trace *trace, struct hr__demand_history *demand) {
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     count_job(groups, demand, trace, place_of(groups, trace, i), i);
@@ -217,7 +217,7 @@ static const int64_t hour_us = 3600 * HR_SECOND_US;
 
 struct hour_sums {
   double *part;   /* GPUs of jobs that start or end within the hour */
-  int64_t *steps; /* milli-GPUs of jobs that run through it, as differences between hours */
+  int64_t *steps; /* milli-GPUs of jobs that run through the whole hour, stored as differences between hours */
 };
 
 static void add_part(const struct hr__demand_history *demand, const struct hour_sums *hours, int64_t hour,
@@ -244,7 +244,8 @@ static void add_job(const struct hr__demand_history *demand, const struct hour_s
   add_step(demand, hours, last, -(int64_t)milli);
 }
 
-/* With calendar dates, hours are those of the clock, and the week starts on Monday: 1970-01-01 was a Thursday. */
+/* Offset of hour 0 of the trace from the start of a week. With calendar dates the week starts on Monday, and hours are
+   those of the clock; 1970-01-01 was a Thursday. 0 without calendar dates. */
 static int64_t clock_offset_us(const struct hr_trace *trace) {
   const int64_t day_us = DAY_HOURS * hour_us;
   int64_t offset_us = trace->dated ? (trace->origin_us + 3 * day_us) % HR__WEEK_US : 0;
@@ -322,8 +323,8 @@ static uint32_t count_slots(const struct hr__demand_history *demand) {
   return demand->dated ? 2 * DAY_HOURS : DAY_HOURS;
 }
 
-/* All weeks have equal weight: an hour counts relative to the mean of its week. The profile of a series without demand
- * is flat. */
+/* Averages the weeks to a profile. All weeks have equal weight: each hour is divided by the mean of its week. A series
+   without demand has a flat profile. */
 static void average_week(const struct hr__demand_history *demand, const double *hour,
                          struct hr__forecast_shape *profile) {
   double sum[HR__WEEK_HOURS] = {0}, all = 0;
@@ -348,7 +349,7 @@ static void average_week(const struct hr__demand_history *demand, const double *
   }
 }
 
-/* Collects demand by hour / (mean of the week x profile). */
+/* Collects the ratios: demand of an hour / (mean of its week x profile of the hour). Returns their number. */
 static size_t collect_ratios(const struct hr__demand_history *demand, const double *hour,
                              const struct hr__forecast_shape *profile, double *ratios) {
   size_t count = 0;

@@ -6,28 +6,31 @@
  *
  *   z(w) = log(y(w) / scale + offset) = l(w-1) + b + e(w),   l(w) = l(w-1) + b + alpha e(w),   e ~ N(0, sigma^2).
  *
- * It is the model of the Theta method (Hyndman and Billah, "Unmasking the Theta method", International Journal of
- * Forecasting 19, 2003); alpha 0 is a log-linear trend, alpha 1 a random walk with drift. Given alpha, the errors are
- * linear in the unknowns, e(w) = z(w) - P(w) - A(w) l(0) - B(w) b with
+ * y is the demand, l the level, b the drift. It is the model of the Theta method (Hyndman and Billah, "Unmasking the
+ * Theta method", International Journal of Forecasting 19, 2003). With alpha 0 the model is a log-linear trend, with
+ * alpha 1 a random walk with drift. Given alpha, the errors are linear in the unknowns: e(w) = z(w) - P(w) - A(w) l(0)
+ * - B(w) b with
  *
  *   P(1) = 0, A(1) = B(1) = 1;  P(w+1) = (1 - alpha) P(w) + alpha z(w),  A(w+1) = (1 - alpha) A(w),
- *   B(w+1) = (1 - alpha) B(w) + 1,
+ *   B(w+1) = (1 - alpha) B(w) + 1.
  *
- * so the posteriors of alpha and, given alpha, of l, b and sigma are those of a linear regression with conjugate
- * priors: l(0) flat, b ~ N(0, (sigma drift_prior)^2), sigma^2 a scaled inverse chi^2 worth one week. alpha is on a grid
- * with equal prior weights. The fit needs neither a numerical search nor start values, so it succeeds for every series.
+ * Given alpha, the posteriors of l, b and sigma are therefore those of a linear regression with conjugate priors: l(0)
+ * is flat, b ~ N(0, (sigma drift_prior)^2), and sigma^2 is a scaled inverse chi^2 worth one week. The regression also
+ * gives the posterior of alpha, which is on a grid with equal prior weights. The fit needs no numerical search and no
+ * start values, so it succeeds for every series.
  *
  * Paths are drawn from the full posterior: alpha, then sigma, then the last level and the drift, then the weekly
- * errors. Every path has random streams of its own, so it does not depend on which other paths are drawn.
+ * errors. Each path has its own random streams, so it does not depend on which other paths are drawn.
  *
- * A path is drawn in logarithms, where its variance V(h) grows with the horizon h. Its exponential would have a mean
- * that grows by exp(V / 2) without any expected growth. V(h) / 2 is therefore subtracted, as in a martingale: the mean
- * of all paths equals hr__forecast_fit_mean, while their median decreases.
+ * Mean of paths. A path is drawn in logarithms. The variance V(h) of a path grows with the horizon h. Without a
+ * correction, the mean of its exponential would grow by exp(V / 2) even if no growth is expected. V(h) / 2 is therefore
+ * subtracted, as in a martingale. The mean of all paths then equals hr__forecast_fit_mean, while their median
+ * decreases.
  *
- * The total has a fit of its own, since summing forecasts of parts is less accurate: events that are rare in each part
- * are frequent in the sum. Series are drawn in the same way and scaled to the total (top-down by forecast proportions:
- * Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25, 2009). A growth that the user gives
- * applies to the total; series then have no drift.
+ * Total. The total has its own fit, since the sum of the forecasts of parts is less accurate: events that are rare in
+ * each part are frequent in the sum. Paths of series are drawn in the same way and scaled to the path of the total
+ * (top-down by forecast proportions: Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25, 2009).
+ * If the user sets a growth, it applies to the total, and the series have no drift.
  */
 
 #include "base/random.h"
@@ -39,16 +42,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double offset = 0.1; /* of the mean week: keeps the logarithm of a week without demand finite */
+/* as a share of the mean week; without it the logarithm of a week without demand would be infinite */
+static const double offset = 0.1;
 static const double drift_prior =
-    0.02; /* standard deviation of a week's drift: a factor of 2.8 or 1 / 2.8 per year is plausible */
+    0.02; /* standard deviation of the drift per week; a factor of 2.8 or 1 / 2.8 per year is then plausible */
 static const double sigma_prior = 0.1, prior_weeks = 1;
 static const double longest_half_life = 26;
 
 /* ---- The regression under one alpha ---------------------------------------------------------------- */
 
 struct filter_state {
-  double past, level, drift; /* P, A, B */
+  double past, level, drift; /* the P, A and B of the recursion */
 };
 
 static struct filter_state filter_next(const struct filter_state *now, double alpha, double z) {
@@ -56,7 +60,8 @@ static struct filter_state filter_next(const struct filter_state *now, double al
                                (1 - alpha) * now->drift + 1};
 }
 
-/* Normal equations of z - P on A and B. Without a drift, B's are not used. */
+/* Sums of the normal equations for the regression of z - P on A and B. Without a drift, the sums over B are not used.
+ */
 struct equations {
   double aa, ab, bb, az, bz, zz;
   struct filter_state end;
@@ -78,12 +83,13 @@ static struct equations gather(const double *z, uint32_t n, double alpha) {
   return error_sums;
 }
 
-/* The first level and the drift, with their covariance for a unit variance. */
+/* The estimated first level and drift, with their covariance for a unit variance of the errors. */
 struct solution {
   double level, drift, var_level, covariance, var_drift, log_determinant, squares;
 };
 
-/* `precision`: of the drift's prior, for a unit variance; 0: without drift. */
+/* Solves the normal equations. `precision`: of the prior of the drift, for a unit variance; 0: the model has no drift.
+ */
 static struct solution solve(const struct equations *error_sums, double precision) {
   struct solution found = {0};
   if (precision <= 0) {
@@ -104,7 +110,7 @@ static struct solution solve(const struct equations *error_sums, double precisio
   return found;
 }
 
-/* The posterior of the level after the last week, P + A l(0) + (B - 1) b, and of the drift. */
+/* Computes the posterior of the level after the last week, P + A l(0) + (B - 1) b, and of the drift. */
 static void carry(const struct solution *found, const struct filter_state *end, bool has_drift,
                   struct hr__forecast_posterior *at) {
   double a = end->level, b = has_drift ? end->drift - 1 : 0;
@@ -115,8 +121,8 @@ static void carry(const struct solution *found, const struct filter_state *end, 
   at->var_drift = found->var_drift;
 }
 
-/* The ratio of the mean of exp(mean + residual) to exp(mean) (Duan, "Smearing estimate", JASA 78, 1983). Assumes no
- * distribution. */
+/* The ratio of the mean of exp(mean + residual) to exp(mean) (Duan, "Smearing estimate", JASA 78, 1983). It does not
+   assume a distribution of the residuals. */
 static double smear_of(const double *z, uint32_t n, double alpha, const struct solution *found) {
   struct filter_state now = {0, 1, 1};
   double sum = 0;
@@ -137,8 +143,8 @@ static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   for (uint32_t i = 0; i < HR__ALPHAS; i++) fit->at[i].weight /= sum;
 }
 
-/* Precision of the drift's prior. For a series with hardly any variation, sigma is taken to be at least the drift's
- * standard deviation. */
+/* The precision of the drift's prior. A series may have hardly any variation; sigma is then set to at least the
+   standard deviation of the drift. */
 static double precision_of(const double *z, uint32_t n) {
   double squares = 0;
   for (uint32_t i = 1; i < n; i++) squares += (z[i] - z[i - 1]) * (z[i] - z[i - 1]);
@@ -162,7 +168,7 @@ static void fit_all(struct hr__forecast_fit *fit, const double *z) {
   weigh(fit, log_weight);
 }
 
-/* The half-life of the drift is half of the fitted time, within a limit. */
+/* The factor of the drift per week. The half-life of the drift is half of the fitted time, up to a limit. */
 static double damping_of(uint32_t n_weeks) {
   return n_weeks < HR__TREND_WEEKS ? 0 : exp2(-1 / fmin(n_weeks / 2.0, longest_half_life));
 }
@@ -191,7 +197,7 @@ double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, 
   return growth > 0 ? mean * pow(growth, ahead / HR__YEAR_WEEKS) : mean;
 }
 
-/* GPU hours of a week from its logarithm, less the offset. */
+/* GPU hours of a week, from the logarithm of demand; the offset is subtracted. */
 static double demand_of_log(const struct hr__forecast_fit *fit, uint32_t place, double log_demand) {
   return fmax(fit->at[place].smear * exp(log_demand) - offset, 0) * fit->scale;
 }
@@ -200,7 +206,7 @@ static const uint64_t ensemble_seed = 1;
 
 /* ---- One path -------------------------------------------------------------------------------------- */
 
-/* Parameters that a path is drawn under. */
+/* The parameters with which one path is drawn. */
 struct path_start {
   uint32_t place; /* index of alpha */
   double sigma, level, drift;
@@ -212,7 +218,7 @@ static uint32_t draw_place(const struct hr__forecast_fit *fit, struct hr__stream
     left -= fit->at[i].weight;
     if (left < 0) return i;
   }
-  return fit->best; /* weights sum to 1 except for rounding */
+  return fit->best; /* reached by rounding only: the weights sum to 1 */
 }
 
 static struct path_start draw_path_start(const struct hr__forecast_fit *fit, struct hr__stream *stream,
@@ -228,12 +234,12 @@ static struct path_start draw_path_start(const struct hr__forecast_fit *fit, str
   return path_start;
 }
 
-/* V of a week for a unit sigma. */
+/* V(h) of a week for a unit sigma. */
 static double variance_of(const struct hr__forecast_posterior *at, double alpha, double drifts, uint32_t week) {
   return at->var_level + 2 * drifts * at->covariance + drifts * drifts * at->var_drift + alpha * alpha * week + 1;
 }
 
-/* Draws a path of one fit. `growth` 0: the fit's drift. */
+/* Draws a path of one fit. `growth` is per year and replaces the drift; 0: the drift of the fit. */
 static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64_t seed, uint32_t entity,
                        uint32_t replication, uint32_t n_weeks, double *path) {
   struct hr__stream stream;
@@ -258,13 +264,13 @@ static void draw_total(const struct hr__forecast_model *model, uint64_t seed, ui
   draw_alone(&model->fits[model->n_series], model->growth, seed, HR_NONE, replication, n_weeks, path);
 }
 
-/* Draws a path of a series, before scaling to the total. */
+/* Draws a path of a series, not yet scaled to the total. */
 static void draw_part(const struct hr__forecast_model *model, uint32_t series, uint64_t seed, uint32_t replication,
                       uint32_t n_weeks, double *path) {
   draw_alone(&model->fits[series], model->growth > 0 ? 1 : 0, seed, series, replication, n_weeks, path);
 }
 
-/* The share of a series in the sum of all; equal shares if the sum is 0. */
+/* The share of `part` in `sum`; if the sum is 0, every series has the same share. */
 static double part_of(const struct hr__forecast_model *model, double part, double sum) {
   return sum > 0 ? part / sum : 1.0 / model->n_series;
 }
@@ -288,7 +294,7 @@ void hr__forecast_draw_path(const struct hr__forecast_model *model, uint64_t see
 struct ensemble {
   const struct hr__forecast_model *model;
   uint32_t n_weeks;
-  double *total, *sum, *paths; /* [n_weeks][paths]; sum: of the series before scaling */
+  double *total, *sum, *paths; /* [n_weeks][paths]; sum: of all series before scaling */
   double *path;                /* [n_weeks] */
 };
 
@@ -308,7 +314,7 @@ static void add_parts(const struct ensemble *all, uint32_t series) {
   }
 }
 
-/* Draws the paths a second time, which is cheaper than storing them, and scales them. */
+/* Draws the paths of a series a second time and scales them to the total. Drawing is cheaper than storing them. */
 static void scale_parts(const struct ensemble *all, uint32_t series, double *share) {
   for (uint32_t week = 0; week < all->n_weeks; week++) share[week] = 0;
   for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {

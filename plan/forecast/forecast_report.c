@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Writes a forecast as a table 80 columns wide (the total by month, the weekly profile, each series, the back-test), as
- * JSON (docs/reference/schemas/forecast.schema.json) and as CSV (one row per series and week, the total first).
+ * Writes a forecast as a table, as JSON and as CSV. The table is 80 columns wide and contains the total by month, the
+ * weekly profile, each series and the back-test. The JSON follows docs/reference/schemas/forecast.schema.json. The CSV
+ * has one row per series and week; the total is first.
  */
 
 #include "base/console.h"
@@ -44,7 +45,7 @@ static void put_gpus(struct forecast_page *page, double gpus) {
 
 static void put_per_cent(struct forecast_page *page, double value) {
   char text[HR__NUMBER_BYTES], cell[HR__NUMBER_BYTES + 2] = "-";
-  if (fabs(value) < 0.0005) value = 0; /* no "-0.0" */
+  if (fabs(value) < 0.0005) value = 0; /* avoids "-0.0" */
   if (!isnan(value)) snprintf(cell, sizeof cell, "%s %%", hr__fixed_text(100 * value, 1, text));
   put_cell(page, cell);
 }
@@ -124,7 +125,7 @@ static void put_months(struct forecast_page *page) {
 
 /* ---- The weekly profile ---------------------------------------------------------------------------- */
 
-/* In eighths of the busiest hour. */
+/* Prints the hours of a day as bars, in eighths of the busiest hour of the week. */
 static void put_day(struct forecast_page *page, const char *name, const double *hours, double max) {
   static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   put_left(page, name, NAME_WIDTH);

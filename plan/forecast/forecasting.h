@@ -3,10 +3,10 @@
 #define HR_PLAN_FORECAST_FORECASTING_H
 
 /*
- * The parts of a forecast: the history of demand by series, the fit of one series, and paths drawn from fits.
+ * The parts of a forecast: the history of demand by series, the fit of one series, and paths that are drawn from fits.
  *
- * A series is the jobs of one tenant and class, or of a group that is pooled. Rows of arrays are series; the row after
- * the last series is the total.
+ * A series contains the jobs of one tenant and class, or those of several small groups that are pooled. Rows of arrays
+ * are series. The row after the last series is the total.
  */
 
 #include "headroom/unstable/forecast.h"
@@ -22,21 +22,21 @@ enum { HR__WEEK_HOURS = 168, HR__FORECAST_PATHS = 2000, HR__TREND_WEEKS = 6, HR_
 /* ---- History (forecast_demand.c) -------------------------------------------------------------------- */
 
 struct hr__forecast_series {
-  const char *tenant, *class_; /* belong to the trace, or are constants */
+  const char *tenant, *class_; /* borrowed from the trace, or constants */
   uint64_t jobs;
 };
 
 struct hr__demand_history {
-  uint32_t n_weeks, first_week, n_series, n_hours; /* first_week: the first one that is fitted */
-  uint32_t *series_of;                             /* [n_jobs] */
+  uint32_t n_weeks, first_week, n_series, n_hours; /* first_week: the first week that is fitted */
+  uint32_t *series_of;                             /* [n_jobs] number of the series of each job */
   struct hr__forecast_series *series;              /* [n_series] */
-  double *week;                                    /* GPU hours submitted, [n_series + 1][n_weeks] */
-  double *hour;        /* GPUs in use by hour if every job starts when submitted, [n_series + 1][n_hours] */
-  uint32_t first_hour; /* hour of the week of the first column of `hour` */
+  double *week;                                    /* GPU hours submitted in each week, [n_series + 1][n_weeks] */
+  double *hour;        /* mean GPUs in use in each hour if every job starts when submitted, [n_series + 1][n_hours] */
+  uint32_t first_hour; /* hour of the week of the first hour in `hour` */
   bool dated;          /* the trace has calendar dates */
 };
-/* HR_BAD_INPUT if the trace is too short, too long or without GPU time. Call hr__forecast_history_finish in any case.
- */
+/* Computes the history. HR_BAD_INPUT if the trace is too short, too long or without GPU time. The caller must call
+   hr__forecast_history_finish, even after an error. */
 enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
                                          struct hr_error *error);
 
@@ -47,14 +47,15 @@ static inline void hr__forecast_history_finish(struct hr__demand_history *demand
   free(demand->hour);
 }
 
-/* The weekly profile of a series. */
+/* The weekly profile of a series: how its demand is distributed over the hours of a week. */
 struct hr__forecast_shape {
-  uint32_t hours;                 /* distinct hours: 168, 48 (weekdays and weekends) or 24 */
-  double at[HR__WEEK_HOURS];      /* demand by hour of the week; 1 on average */
-  double ratio[HR__RATIO_POINTS]; /* quantiles, at even steps, of demand in an hour / demand by level and profile */
-  uint32_t peak;                  /* hour of the maximum */
+  uint32_t hours;            /* number of distinct hours: 168, 48 (weekdays and weekends) or 24 */
+  double at[HR__WEEK_HOURS]; /* demand by hour of the week; 1 on average */
+  /* quantiles, at even steps, of the ratio (demand of an hour) / (demand that level and profile predict) */
+  double ratio[HR__RATIO_POINTS];
+  uint32_t peak; /* hour of the week with the maximum */
 };
-/* The profile of a row of `hour`. HR_NO_MEMORY is the only failure. */
+/* Computes the profile of a series or of the total. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, uint32_t series,
                                        struct hr__forecast_shape *profile);
 
@@ -62,25 +63,25 @@ enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, 
 
 enum { HR__ALPHAS = 21 }; /* 0, 0.05, ..., 1 */
 
-/* The posterior of the last level and of the drift under one alpha. */
+/* The posterior of the last level and of the drift, given one alpha. */
 struct hr__forecast_posterior {
-  double weight;                           /* posterior probability of the alpha; all sum to 1 */
-  double level, drift;                     /* means */
-  double var_level, covariance, var_drift; /* for a unit variance of the errors */
-  double squares;                          /* sigma^2 is distributed as squares / chi^2 with the fit's freedom */
-  double smear;                            /* mean of exp(residual); turns exp(level) into a mean */
+  double weight;                           /* posterior probability of this alpha; the weights of all alphas sum to 1 */
+  double level, drift;                     /* posterior means */
+  double var_level, covariance, var_drift; /* posterior variances, for a unit variance of the errors */
+  double squares;                          /* sigma^2 is distributed as squares / chi^2, with `freedom` of the fit */
+  double smear;                            /* mean of exp(residual); factor from exp(level) to a mean */
 };
 
 struct hr__forecast_fit {
-  double scale;   /* mean weekly demand, by which the weeks were divided */
+  double scale;   /* mean weekly demand in GPU hours; the weeks were divided by it */
   double freedom; /* degrees of freedom of sigma^2 */
-  double damping; /* factor of the drift from one future week to the next; 0: without drift */
+  double damping; /* factor of the drift from one future week to the next; 0: the fit has no drift */
   uint32_t n_weeks;
-  uint32_t best; /* the alpha with the largest weight */
+  uint32_t best; /* index of the alpha with the largest weight */
   struct hr__forecast_posterior at[HR__ALPHAS];
 };
 
-/* Posterior means. */
+/* Posterior means of the parameters of a fit. */
 struct hr__forecast_estimate {
   double alpha;
   double drift; /* of the logarithm, per week */
@@ -102,29 +103,30 @@ static inline struct hr__forecast_estimate hr__forecast_fit_estimate(const struc
   return mean;
 }
 
-/* Fits `n_weeks` (at least 2) of GPU hours. With fewer than HR__TREND_WEEKS the fit has no drift. HR_NO_MEMORY is the
-   only failure. */
+/* Fits `n_weeks` (at least 2) of weekly GPU hours. With fewer than HR__TREND_WEEKS weeks the fit has no drift.
+   HR_NO_MEMORY is the only failure. */
 enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
-/* Mean GPU hours of week `ahead`: 1 is the first future week, 0 the level at which the forecast starts. `growth`: per
-   year, replaces the drift; 0: the drift as fitted. */
+/* Mean GPU hours of week `ahead`. 1 is the first future week; 0 is the current level. `growth` is per year and replaces
+   the drift; 0: the drift of the fit. */
 double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead);
 
 /* ---- Paths (forecast_model.c) ----------------------------------------------------------------------- */
 
 struct hr__forecast_model {
-  const struct hr__forecast_fit *fits; /* [n_series + 1], the last of the total; borrowed */
+  const struct hr__forecast_fit *fits; /* [n_series + 1], the last one is of the total; borrowed */
   uint32_t n_series;
-  double growth; /* per year; 0: as fitted */
+  double growth; /* growth of the total per year; 0: the drift of the fit */
 };
-/* GPU hours on one path of all series, [n_series][n_weeks], and of the total, [n_weeks], which is their sum. */
+/* Draws one path. `series`, [n_series][n_weeks], receives the GPU hours of each series. `total`, [n_weeks], receives
+   their sum. */
 void hr__forecast_draw_path(const struct hr__forecast_model *model, uint64_t seed, uint32_t n_weeks, double *series,
                             double *total);
 
-/* Receives the paths of one series, [n_weeks][HR__FORECAST_PATHS]; valid during the call only. */
+/* Receives all paths of one series, [n_weeks][HR__FORECAST_PATHS]. The array is valid only during the call. */
 typedef void hr__forecast_paths_receiver(void *self, uint32_t series, const double *paths);
-/* Draws HR__FORECAST_PATHS paths and passes them to `receive`: the total first, then each series. `share`,
-   [n_series][n_weeks], gets the mean share of the total, for a series before it is received. HR_NO_MEMORY is the only
-   failure. */
+/* Draws HR__FORECAST_PATHS paths and passes them to `receive`: first those of the total, then those of each series.
+   `share`, [n_series][n_weeks], receives the mean share of each series in the total. The row of a series is filled
+   before `receive` is called for it. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__forecast_draw_paths(const struct hr__forecast_model *model, uint32_t n_weeks, double *share,
                                        hr__forecast_paths_receiver *receive, void *self);
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Interval of a median: with n values in order, the median lies between the k-th from below and the k-th from above
- * with probability 1 - 2 P(B < k), B binomial (n, 1/2). This is exact but offers only a few confidences for a given n.
- * For those in between, Hettmansperger and Sheather (Statistics & Probability Letters 4, 1986) interpolate the ends by
- * a rule that is nearly exact for symmetric and skewed distributions.
+ * Confidence intervals and significance tests over runs.
  *
- * Paired t interval: with n differences of mean m and standard deviation s, m -+ t(0.975; n - 1) s / sqrt(n). Pairs
- * share their random events, so common variation cancels and s is small (Law, "Simulation Modeling and Analysis", on
- * comparing two systems). For independent samples the variances add and the degrees of freedom are Satterthwaite's
- * (Welch, Biometrika 34, 1947). Of many tests at once, the significant ones are chosen to bound the false discovery
- * rate (Benjamini and Hochberg, J. R. Stat. Soc. B 57, 1995).
+ * Interval of a median. Sort the n values. The median lies between the k-th smallest and the k-th largest value with
+ * probability 1 - 2 P(B < k), where B is binomial (n, 1/2). This is exact, but for a given n only a few confidences are
+ * possible. For other confidences, Hettmansperger and Sheather (Statistics & Probability Letters 4, 1986) interpolate
+ * the ends by a rule that is nearly exact for symmetric and skewed distributions.
+ *
+ * Paired t interval. For n differences with mean m and standard deviation s it is m -+ t(0.975; n - 1) s / sqrt(n).
+ * Pairs have the same random events, so common variation cancels and s is small (Law, "Simulation Modeling and
+ * Analysis", on comparing two systems).
+ *
+ * Tests. For independent samples the variances are added, and the degrees of freedom are Satterthwaite's (Welch,
+ * Biometrika 34, 1947). If many tests are made at once, the significant ones are selected such that the false discovery
+ * rate is bounded (Benjamini and Hochberg, J. R. Stat. Soc. B 57, 1995).
  */
 
 #include "plan/runner/intervals.h"
@@ -22,12 +26,13 @@
 
 /* ---- One sample ------------------------------------------------------------------------------------- */
 
-/* Probability that the median lies between the k-th values from both ends; k counts from 1. */
+/* Probability that the median lies between the k-th smallest and the k-th largest value; k counts from 1. */
 static double coverage_of(uint32_t k, uint32_t count) {
   return 1 - 2 * gsl_cdf_binomial_P(k - 1, 0.5, count);
 }
 
-/* The interval of the median of sorted values; unchanged (NaN) if there are too few for the confidence. */
+/* Computes the interval of the median of sorted values. Sets *low and *high to NaN if there are too few
+   values for the confidence. */
 static void median_interval(const double *sorted, uint32_t count, double confidence, double *low, double *high) {
   *low = *high = HR__UNKNOWN;
   if (count < 2 || coverage_of(1, count) < confidence) return;
@@ -60,7 +65,8 @@ static void fill_interval(const double *sorted, enum hr__measure_kind kind, doub
     median_interval(sorted, count, confidence, &interval->low, &interval->high);
   else
     student_interval(interval, confidence);
-  /* Two or more equal values have an interval of width 0, even if there are too few for the confidence. */
+  /* If all of two or more values are equal, the interval has width 0, even if there are too few values for the
+     confidence. */
   if (count > 1 && sorted[0] == sorted[count - 1]) interval->low = interval->high = interval->mean = sorted[0];
 }
 
@@ -110,7 +116,7 @@ static double mean_difference(const double *first, const double *other, uint32_t
   return sum / count;
 }
 
-/* Squared standard error of the mean difference. */
+/* Squared standard error of the mean of the paired differences. */
 static double difference_variance(const double *first, const double *other, uint32_t count, double mean) {
   double squares = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -147,7 +153,7 @@ struct hr__mean hr__interval_of_mean(const double *values, uint32_t count) {
 
 /* ---- Significance ----------------------------------------------------------------------------------- */
 
-/* Probability that a mean is at least this far from zero, on either side, if its expectation is zero. */
+/* Two-sided p-value: the probability that a mean is at least this far from zero if its expectation is zero. */
 static double two_sided(double mean, double variance, double freedom) {
   if (mean == 0) return 1;
   return variance > 0 ? 2 * gsl_cdf_tdist_Q(fabs(mean) / sqrt(variance), freedom) : 0;

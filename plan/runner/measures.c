@@ -29,7 +29,8 @@ static double share(uint64_t count, uint64_t all) {
   return known_if(all > 0, all ? (double)count / (double)all : 0);
 }
 
-/* Fills the six metrics of a distribution, in the order of HR__DISTRIBUTION_TABLE. */
+/* Writes the six metrics of a distribution to `first` and the following elements, in the order of
+   HR__DISTRIBUTION_TABLE. */
 static void put_distribution(const struct hr_distribution *distribution, double *first) {
   const double figures[] = {distribution->mean, distribution->p50, distribution->p90,
                             distribution->p95,  distribution->p99, distribution->max};
@@ -168,7 +169,7 @@ enum hr__measure hr__measure_find(const char *name, size_t length) {
 
 /* ---- Parsing ---------------------------------------------------------------------------------------- */
 
-/* Part of the input without surrounding blanks. */
+/* A part of the input, without the blanks around it. */
 struct text_part {
   const char *at;
   size_t length;
@@ -204,7 +205,8 @@ static const char *tenant_named(struct text_part part, const struct hr_trace *tr
   return NULL;
 }
 
-/* Suggests the nearest class, tenant or either, depending on what the text asked for. */
+/* Reports an unknown class or tenant, and suggests the nearest name. `class_only`, `tenant_only`: the text said "class"
+   or "tenant", so only such names are suggested. */
 static enum hr_status unknown_group(struct text_part part, bool class_only, bool tenant_only,
                                     const struct hr_trace *trace, struct hr_error *error) {
   uint32_t n_tenants = trace->tenant && !class_only ? trace->tenants.count : 0, n = 0;
@@ -269,7 +271,7 @@ enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr
 
 const char *hr__figure_name(const struct hr__figure *figure, char *buffer) {
   const char *path = hr__measure_infos[figure->measure].path;
-  /* A tenant with the name of a class needs the word "tenant". */
+  /* If a tenant has the name of a class, its name is preceded by "tenant". */
   bool ambiguous = figure->of == HR__OF_TENANT && class_named((struct text_part){figure->name, strlen(figure->name)});
   if (figure->of == HR__OF_ALL)
     snprintf(buffer, HR__FIGURE_NAME_BYTES, "%s", path);

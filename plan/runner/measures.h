@@ -3,8 +3,7 @@
 #define HR_PLAN_RUNNER_MEASURES_H
 
 /*
- * The metrics of a run that comparisons, replications, checks, sweeps and plans use: one table of names, units and
- * kinds.
+ * The metrics of a run that comparisons, replications, checks, sweeps and plans use: a table of names, units and kinds.
  *
  * A metric has two names: its path in the JSON summary ("wait_s.p95") and its column in CSV and SQLite files
  * ("wait_p95_s"). A figure is a metric of all jobs, of one class or of one tenant ("wait_s.p95 of inference").
@@ -15,14 +14,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Value of a metric that a run does not have. */
+/* The value of an unknown metric. */
 #define HR__UNKNOWN ((double)NAN)
 
 enum hr__unit { HR__SECONDS, HR__FACTOR, HR__SHARE, HR__INDEX, HR__COUNT, HR__GPU_HOURS, HR__DOLLARS };
 
-/* Selects the interval over many runs: means and sums have Student's interval of the mean. The distribution of
-   quantiles over runs is far from normal, so they have the interval of the median from order statistics
-   (plan/runner/intervals.h). */
+/* Selects the interval of a metric over several runs. Means and sums have Student's interval of the mean. Quantiles
+   have the interval of the median from order statistics (plan/runner/intervals.h), since their distribution over runs
+   is far from normal. */
 enum hr__measure_kind { HR__MEAN, HR__QUANTILE };
 
 #define HR__DISTRIBUTION_TABLE(X, ID, path, first, last, unit, groups)                                                 \
@@ -33,7 +32,7 @@ enum hr__measure_kind { HR__MEAN, HR__QUANTILE };
   X(ID##_P99, path ".p99", first "p99" last, unit, HR__QUANTILE, groups)                                               \
   X(ID##_MAX, path ".max", first "max" last, unit, HR__QUANTILE, groups)
 
-/* Id, path, column, unit, kind, and whether classes and tenants have the metric. */
+/* Columns: id, path, column, unit, kind, whether classes and tenants have the metric. */
 #define HR__MEASURE_TABLE(X)                                                                                           \
   X(HR__M_SUBMITTED, "jobs.submitted", "jobs_submitted", HR__COUNT, HR__MEAN, true)                                    \
   X(HR__M_COMPLETED, "jobs.completed", "jobs_completed", HR__COUNT, HR__MEAN, true)                                    \
@@ -101,15 +100,16 @@ struct hr__measure_info {
 };
 extern const struct hr__measure_info hr__measure_infos[HR__N_MEASURES];
 
-/* The metrics of a run, and of one class or tenant in it; NaN if unknown. `lines`: costs of the groups by name; NULL if
-   unknown. */
+/* Writes the metrics of a run, or of one class or tenant of a run, to `values`; NaN if unknown. `lines`: the costs of
+   the groups by name; NULL if unknown. */
 void hr__measures_of_run(const struct hr__one_run *run, double values[HR__N_MEASURES]);
 void hr__measures_of_group(const struct hr_group *group, const struct hr_cost_lines *lines,
                            double values[HR__N_MEASURES]);
 
 /* Finds a metric by path, column or alias ("cost_usd", "usd_per_job"); HR__N_MEASURES if no metric has the name. */
 enum hr__measure hr__measure_find(const char *name, size_t length);
-/* NULL-terminated paths of all metrics, or of those that groups have, for hr_nearest_word. */
+/* Writes the NULL-terminated paths of all metrics, or of the metrics that groups have (`of_groups`), for
+   hr_nearest_word. */
 static inline void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]) {
   size_t count = 0;
   for (size_t i = 0; i < HR__N_MEASURES; i++)
@@ -127,13 +127,13 @@ struct hr__figure {
   const char *name; /* of the class or tenant, borrowed from the trace or the table of classes; NULL: all jobs */
 };
 
-/* Parses `length` bytes such as "wait_s.p95", "wait_s.p95 of inference" or "completed of tenant retail". "of X" is a
-   class if X is one, else a tenant of `trace`; "of class X" and "of tenant X" are explicit. HR_BAD_INPUT without a
-   location: the caller adds it. */
+/* Parses `length` bytes such as "wait_s.p95", "wait_s.p95 of inference" or "completed of tenant retail". "of X" means
+   the class X if such a class exists, otherwise the tenant X of `trace`. "of class X" and "of tenant X" are explicit.
+   An HR_BAD_INPUT error has no location; the caller adds it. */
 enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr_trace *trace,
                                 struct hr__figure *figure, struct hr_error *error);
 
-/* Whether both figures are of all jobs, or of the same class or tenant. */
+/* Whether both figures are of the same group: of all jobs, or of the same class or tenant. */
 static inline bool hr__figure_same_group(const struct hr__figure *a, const struct hr__figure *b) {
   return a->of == b->of && (a->of == HR__OF_ALL || strcmp(a->name, b->name) == 0);
 }
@@ -143,21 +143,23 @@ static inline bool hr__figure_same(const struct hr__figure *a, const struct hr__
 }
 
 enum { HR__FIGURE_NAME_BYTES = 300 };
-/* Writes "wait_s.p95 of inference" to `buffer`, of HR__FIGURE_NAME_BYTES, and returns it. */
+/* Writes "wait_s.p95 of inference" to `buffer`, which has HR__FIGURE_NAME_BYTES bytes, and returns the buffer. */
 const char *hr__figure_name(const struct hr__figure *figure, char *buffer);
 
-/* The values of `count` figures in a run; NaN if unknown. Adjacent figures of one group cost one look-up. */
+/* Writes the values of `count` figures of a run to an array; NaN if unknown. Consecutive figures of one group need only
+   one search for the group. */
 void hr__figures_of_run(const struct hr__one_run *run, const struct hr__figure *figures, size_t count, double *values);
 
 /* ---- Text -------------------------------------------------------------------------------------------- */
 
 enum { HR__FIGURE_BYTES = 64 };
 
-/* A value with its unit, "-" if unknown. Each of these returns `buffer`, of HR__FIGURE_BYTES. */
+/* The functions below write to `buffer`, which has HR__FIGURE_BYTES bytes, and return it. hr__figure_text writes a
+   value with its unit, or "-" if the value is unknown. */
 const char *hr__figure_text(enum hr__unit unit, double value, char *buffer);
-/* A difference with its sign, "=" if zero, "-" if unknown. */
+/* Writes a difference with its sign, "=" if it is zero, "-" if it is unknown. */
 const char *hr__difference_text(enum hr__unit unit, double difference, char *buffer);
-/* Half the width of the interval low..high after a plus-minus sign; "-" if unknown. */
+/* Writes half the width of the interval low..high after a plus-minus sign, or "-" if the interval is unknown. */
 const char *hr__margin_text(enum hr__unit unit, double low, double high, char *buffer);
 
 #endif

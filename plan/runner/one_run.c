@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs one scenario from its input files to its summary (hr_replay), and keeps the small part of the results that
+ * Runs one scenario from its input files to its summary (hr_replay). Also keeps the small part of the results that
  * comparisons, replications, checks and plans need. Observers of the engine collect usage, costs, network load and
- * alerts; the first two are always attached, the others if the scenario needs them.
+ * alerts. Observers of usage and costs are always attached, the others only if the scenario needs them.
  */
 
 #include "plan/runner/one_run.h"
@@ -74,7 +74,7 @@ uint64_t hr_replication_seed(uint64_t seed, uint32_t replication) {
   return high << 26 | low; /* 53 bits: exact in every JSON reader */
 }
 
-/* Moves the results to keep out of `replay`, which is finished afterwards. */
+/* Moves the results to keep from `replay` to `run`. The caller finishes `replay` afterwards. */
 static void take(struct hr_replay *replay, struct hr__one_run *run) {
   *run = (struct hr__one_run){.summary = replay->summary,
                               .notes = replay->notes,

@@ -5,7 +5,8 @@
 /*
  * One run among many: its input files, the simulation, and the part of its results that is kept.
  *
- * The caller owns every structure here; `..._finish` releases what a structure points to and accepts a zeroed one.
+ * The caller owns every structure in this file. A function `..._finish` releases what a structure points to, and
+ * accepts a zeroed structure.
  */
 
 #include "headroom/report.h"
@@ -16,12 +17,12 @@
 
 /* ---- Inputs ----------------------------------------------------------------------------------------- */
 
-/* A text that identifies how `scenario` reads the trace `file`: path, format, columns, leniency. Scenarios with equal
-   keys can share one trace. The caller frees the text; NULL when out of memory. */
+/* Returns a text that identifies how `scenario` reads the trace `file`: path, format, columns, leniency. Scenarios with
+   equal texts can share one trace. The caller frees the text. NULL when out of memory. */
 char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file);
 
-/* Reads the trace `file` (which may differ from the scenario's own) as `scenario` specifies. The caller destroys it
-   with hr_trace_destroy. Errors are those of hr_trace_read. */
+/* Reads the trace `file` with the settings of `scenario`. The file may differ from the trace of the scenario. The
+   caller destroys the trace with hr_trace_destroy. Errors are those of hr_trace_read. */
 static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file,
                                                   struct hr_trace **trace, struct hr_error *error) {
   struct hr_trace_options options = {
@@ -29,11 +30,11 @@ static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scen
   return hr_trace_read(file, &options, trace, error);
 }
 
-/* Adds `count` bytes to a 64-bit digest, which detects changed inputs. It is not cryptographic. */
+/* Adds `count` bytes to a 64-bit digest that detects changed inputs. The digest is not cryptographic. */
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count);
 
-/* Digest of a file's content. The content of a folder is ignored: scenarios list the files in it separately.
-   HR_BAD_INPUT if the file cannot be read; HR_NO_MEMORY. */
+/* Computes the digest of a file's content. The digest of a folder does not depend on its content, since scenarios list
+   the files of a folder separately. Returns HR_BAD_INPUT if the file cannot be read, and HR_NO_MEMORY. */
 enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct hr_error *error);
 
 /* ---- The run ---------------------------------------------------------------------------------------- */
@@ -50,13 +51,13 @@ struct hr__one_run_config {
 struct hr__one_run {
   struct hr_summary *summary;
   struct hr_notes notes;
-  struct hr_alerts *alerts; /* NULL if not evaluated */
-  uint64_t preemptions;     /* jobs stopped by the policy */
-  uint64_t restarts;        /* starts of jobs beyond their first */
-  double seconds;           /* wall clock time of the run */
+  struct hr_alerts *alerts; /* NULL: not evaluated */
+  uint64_t preemptions;     /* number of jobs that the policy stopped */
+  uint64_t restarts;        /* number of starts that are not the first start of a job */
+  double seconds;           /* wall clock time of the run, in seconds */
 };
 
-/* Simulates and summarizes. `run` is always initialized, also on failure; release it with hr__one_run_finish. */
+/* Simulates and summarizes one run. `run` is initialized even after an error; release it with hr__one_run_finish. */
 enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct hr__one_run *run,
                                 struct hr_error *error);
 
@@ -69,11 +70,11 @@ static inline void hr__one_run_finish(struct hr__one_run *run) {
 
 /* ---- Progress of concurrent runs -------------------------------------------------------------------- */
 
-/* Sums the progress of concurrent runs; `to` is called by one thread at a time, under the lock. */
+/* The summed progress of concurrent runs. A lock ensures that only one thread at a time calls `to`. */
 struct hr__progress_sum {
   pthread_mutex_t lock;
   struct hr_progress to;
-  uint64_t done, total; /* jobs */
+  uint64_t done, total; /* number of jobs */
 };
 
 static inline void hr__progress_sum_init(struct hr__progress_sum *sum, const struct hr_progress *to, uint64_t total) {
@@ -85,13 +86,13 @@ static inline void hr__progress_sum_finish(struct hr__progress_sum *sum) {
   pthread_mutex_destroy(&sum->lock);
 }
 
-/* The contribution of one run. */
+/* The contribution of one run to the sum. */
 struct hr__progress_reporter {
   struct hr__progress_sum *sum;
-  uint64_t reported; /* jobs of this run that are in sum->done */
+  uint64_t reported; /* number of jobs of this run that sum->done contains */
 };
 
-/* Reports the jobs that the run has done since its last report. A callback of struct hr_progress. */
+/* Reports the jobs that ended since the last report of this run. A callback of struct hr_progress. */
 static inline void hr__progress_add(void *self, uint64_t done, uint64_t total, int64_t now_us) {
   struct hr__progress_reporter *reporter = self;
   struct hr__progress_sum *sum = reporter->sum;
@@ -103,7 +104,7 @@ static inline void hr__progress_add(void *self, uint64_t done, uint64_t total, i
   pthread_mutex_unlock(&sum->lock);
 }
 
-/* The callback to pass to the run. `reporter` must outlive the run. */
+/* Returns the callback to pass to the run. `reporter` must outlive the run. */
 static inline struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter) {
   return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? hr__progress_add : NULL};
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replications of one scenario. A fixed number is run at once. If a precision is requested, they are run in rounds: the
- * width of the interval so far predicts how many are needed, but a round never more than doubles the total. The rounds
- * depend on the figures alone, not on threads.
+ * Replications of one scenario. A fixed number of replications is run at once. If a precision is requested,
+ * replications are run in rounds. The current width of the interval predicts how many are needed, but a round at most
+ * doubles the total. The rounds depend only on the figures, not on threads.
  *
- * Output: JSON (the summary of the first replication and the intervals over all of them,
- * docs/reference/schemas/summary.schema.json) and a table for a terminal, 80 columns wide.
+ * Output: JSON and a table for a terminal, 80 columns wide. The JSON contains the summary of the first replication and
+ * the intervals over all replications (docs/reference/schemas/summary.schema.json).
  */
 
 #include "plan/runner/runner.h"
@@ -21,7 +21,7 @@
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-/* All metrics of the run, then those of each class and each tenant. */
+/* Lists all metrics of the run, then those of each class, then those of each tenant. */
 static bool list_figures(struct hr_replicates *replicates) {
   const struct hr_trace *trace = replicates->config.trace;
   size_t n_tenants = trace->tenant ? trace->tenants.count : 0, n_classes = trace->class_ ? HR_N_CLASSES - 1 : 0;
@@ -74,7 +74,7 @@ static enum hr_status run_to(struct hr_replicates *replicates, uint32_t count, s
   return status;
 }
 
-/* The width of an interval is proportional to 1 / sqrt(count). */
+/* The number of replications after the next round. The width of an interval is proportional to 1 / sqrt(count). */
 static uint32_t next_count(uint32_t count, double reached, double target, uint32_t max_count) {
   double needed = count * (reached / target) * (reached / target);
   uint32_t next = needed < 2.0 * count ? (uint32_t)ceil(needed) : 2 * count;
@@ -214,8 +214,8 @@ struct replicates_json {
   const struct hr_replicates *replicates;
 };
 
-/* Adds the figures of one group, from index `from`, unless unknown in all replications. Returns the index of the next
-   group. */
+/* Writes the figures of one group, which start at index `from`. Omits the group if all its figures are unknown in all
+   replications. Returns the index at which the next group starts. */
 static size_t put_group(struct replicates_json *writer, cJSON *object, size_t from) {
   const struct hr_replicates *replicates = writer->replicates;
   const struct hr__figure *first = &replicates->figures[from];
@@ -233,7 +233,7 @@ static size_t put_group(struct replicates_json *writer, cJSON *object, size_t fr
   return i;
 }
 
-/* Groups without a known figure are omitted. */
+/* Writes the figures of classes and tenants. A group without a known figure is omitted. */
 static void put_groups(struct replicates_json *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   cJSON *metrics = hr__json_object(&writer->json, root, "metrics");

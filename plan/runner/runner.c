@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
+ * The runner: candidates, environments and runs on threads.
+ *
  * Candidates and environments are growing arrays. Each candidate has one entry per replication, each environment one
- * workload per replication. Scenarios are parsed and workloads drawn before the threads start; a run writes only to its
- * own entry.
+ * workload per replication. Scenarios are parsed and workloads are drawn before the threads start. A run writes only to
+ * its own entry.
  */
 
 #include "plan/runner/runner.h"
@@ -68,7 +70,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- Environments and candidates -------------------------------------------------------------------- */
 
-/* The workload covers the weeks of the forecast, resampled from weeks of the trace. */
+/* Resamples weeks of the trace so that the workload covers the weeks of the forecast. */
 static void use_forecast_weeks(struct hr__environment *environment) {
   environment->workload.blocks = HR_BLOCKS_WEEKS;
   environment->workload.length_us = hr_forecast_span(environment->forecast).weeks * WEEK_US;
@@ -90,7 +92,7 @@ enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struc
   return HR_OK;
 }
 
-/* Loads a candidate's scenario in its environment; `seed` NULL keeps the scenario's seed. */
+/* Loads a candidate's scenario in its environment. If `seed` is NULL, the scenario keeps its seed. */
 static enum hr_status load(const struct hr__runner *runner, const struct hr__runner_candidate *candidate,
                            const uint64_t *seed, struct hr_scenario **scenario, struct hr_error *error) {
   const char **overrides = calloc(candidate->n_overrides + 1, sizeof *overrides);
@@ -218,7 +220,7 @@ static struct hr__one_run_config run_config(const struct hr__runner *runner, str
                                      .seed = hr_replication_seed(runner->config.scenario->seed, trial.replication)};
 }
 
-/* The trials of one call that are not made yet. */
+/* The trials of one call that have no result yet. */
 struct batch {
   struct hr__runner *runner;
   struct hr__trial *trials;
@@ -241,7 +243,7 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   return status;
 }
 
-/* Skips duplicates in the list of a caller. */
+/* Whether the batch contains the trial already. The list of a caller may contain duplicates. */
 static bool is_listed(const struct batch *batch, struct hr__trial trial) {
   for (size_t i = 0; i < batch->count; i++)
     if (batch->trials[i].candidate == trial.candidate && batch->trials[i].replication == trial.replication) return true;

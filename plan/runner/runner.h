@@ -3,15 +3,15 @@
 #define HR_PLAN_RUNNER_RUNNER_H
 
 /*
- * Runs many variants of one scenario, and remembers the figures of every run.
+ * Runs many variants of one scenario, and stores the figures of every run.
  *
- * A candidate is the scenario with some overrides, in an environment (spot behaviour, prices, workload). Each candidate
- * is replicated as often as asked; no run is made twice.
+ * A candidate is the scenario with some overrides, in an environment (spot behaviour, prices, workload). A candidate
+ * has as many replications as a caller requests. No run is made twice.
  *
  * Replication r of every candidate has the seed hr_replication_seed(seed, r). If an environment resamples the workload,
- * it has one workload per r, which all its candidates share: they see the same random events (common random numbers).
- * A deterministic candidate is run once: all its replications have the results of replication 0. The result of a run
- * depends only on its candidate, environment and replication, not on threads or on earlier runs.
+ * it has one workload per r, which all its candidates share. The candidates then see the same random events (common
+ * random numbers). A deterministic candidate is run once: all its replications have the results of replication 0. The
+ * result of a run depends only on candidate, environment and replication, not on threads or on earlier runs.
  */
 
 #include "headroom/unstable/forecast.h"
@@ -22,36 +22,39 @@
 
 /* ---- Runner ----------------------------------------------------------------------------------------- */
 
-/* What surrounds a candidate. */
+/* The conditions in which candidates are run. */
 struct hr__environment {
   struct hr_stress stress;
   struct hr_workload_spec workload;
-  const struct hr_forecast *forecast; /* NULL, or: each replication draws a path of the forecast, and the workload
-                                         covers its weeks, times the growth; borrowed */
+  /* NULL: none. Otherwise each replication draws a path of the forecast, and its workload covers the weeks of the
+     forecast, multiplied by the growth. Borrowed. */
+  const struct hr_forecast *forecast;
 };
 
 struct hr__runner_config {
-  const struct hr_scenario *scenario; /* its file is loaded again for each candidate; its seed is the origin */
-  const char *const *overrides;       /* it was loaded with these; a candidate's own come after them */
+  /* its file is loaded again for each candidate; its seed is the origin of all seeds */
+  const struct hr_scenario *scenario;
+  const char *const *overrides; /* `scenario` was loaded with these; the overrides of a candidate follow them */
   size_t n_overrides;
   const struct hr_trace *trace;
-  const struct hr__figure *figures; /* stored for every run; copied */
+  const struct hr__figure *figures; /* figures to store for every run; copied */
   size_t n_figures;
   uint32_t n_threads;
-  struct hr_progress progress; /* in jobs of all runs that were asked for so far */
+  struct hr_progress progress; /* counts the jobs of all runs that were requested so far */
 };
 
-/* The data of a runner. Other files read it only through the functions below. */
+/* The data of a runner. Other files access it only through the functions below. */
 
-/* One run. */
+/* One run of a candidate. */
 struct hr__runner_replication {
-  double *figures; /* [config.n_figures]; NULL until requested */
+  double *figures; /* [config.n_figures]; NULL: not run */
   bool made;
-  struct hr_scenario *scenario; /* of this replication if prices are random; NULL: the candidate's */
+  /* scenario of this replication if prices are random; NULL: the scenario of the candidate */
+  struct hr_scenario *scenario;
 };
 
 struct hr__runner_candidate {
-  const char **overrides; /* the config's, then its own, which are copies */
+  const char **overrides; /* overrides of the config (borrowed), then those of the candidate (copied) */
   size_t n_overrides, n_own;
   uint32_t environment;
   struct hr_scenario *scenario;
@@ -63,8 +66,8 @@ struct hr__runner_candidate {
 struct hr__runner_environment {
   struct hr__environment spec;
   bool redrawn;                /* the workload is resampled */
-  struct hr_workload_cut cut;  /* only if redrawn */
-  struct hr_trace **workloads; /* [n_workloads], by replication; NULL until drawn */
+  struct hr_workload_cut cut;  /* set only if redrawn */
+  struct hr_trace **workloads; /* [n_workloads], by replication; NULL: not drawn */
   uint32_t n_workloads;
 };
 
@@ -81,11 +84,11 @@ struct hr__runner {
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config); /* NULL when out of memory */
 void hr__runner_destroy(struct hr__runner *runner);                           /* accepts NULL */
 
-/* Adds an environment (copied) and returns its number; numbers count from 0. */
+/* Adds an environment (copied) and sets *number to its number. Numbers count from 0. */
 enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struct hr__environment *environment,
                                           uint32_t *number, struct hr_error *error);
-/* Loads the scenario with the overrides (copied) in an environment, and returns the candidate's number, from 0. Errors
-   are those of hr_scenario_load. */
+/* Loads the scenario with the overrides (copied) in an environment, and sets the candidate's number. Numbers count from
+   0. Errors are those of hr_scenario_load. */
 enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *const *overrides, size_t n_overrides,
                                         uint32_t environment, uint32_t *number, struct hr_error *error);
 
@@ -94,12 +97,12 @@ static inline const struct hr_scenario *hr__runner_scenario(const struct hr__run
   return runner->candidates[candidate].scenario;
 }
 
-/* Whether the candidate's replications differ. */
+/* Whether the candidate has random replications; if not, all are equal. */
 static inline bool hr__runner_is_random(const struct hr__runner *runner, uint32_t candidate) {
   return runner->candidates[candidate].random;
 }
 
-/* The entry of a replication: 0 for all if they do not differ. */
+/* The index of the entry of a replication. It is 0 if all replications are equal. */
 static inline uint32_t hr__runner_replication_of(const struct hr__runner_candidate *candidate, uint32_t replication) {
   return candidate->random ? replication : 0;
 }
@@ -107,11 +110,11 @@ static inline uint32_t hr__runner_replication_of(const struct hr__runner_candida
 struct hr__trial {
   uint32_t candidate, replication;
 };
-/* Makes the runs that are missing, on threads. If several fail, the error is that of the first in the list. */
+/* Makes the missing runs on threads. If several runs fail, the error is that of the first one in the list. */
 enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial *trials, size_t count,
                               struct hr_error *error);
 
-/* The figures of a run, in the order of the config; NULL if it was not made. Owned by the runner. */
+/* The figures of a run, in the order of the config; NULL if the run was not made. The runner owns them. */
 static inline const double *hr__runner_values(const struct hr__runner *runner, uint32_t candidate,
                                               uint32_t replication) {
   const struct hr__runner_candidate *self = &runner->candidates[candidate];
@@ -119,12 +122,12 @@ static inline const double *hr__runner_values(const struct hr__runner *runner, u
   return r < self->n_replications && self->replications[r].made ? self->replications[r].figures : NULL;
 }
 
-/* Number of runs made. */
+/* Number of runs that were made so far. */
 static inline uint64_t hr__runner_runs(const struct hr__runner *runner) {
   return runner->n_runs;
 }
 
-/* The configuration of a trial, for callers that run it themselves. The runner owns what it points to. */
+/* Fills `config` for callers that make the run themselves. The runner owns everything that `config` points to. */
 enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial, struct hr__one_run_config *config,
                                struct hr_error *error);
 
@@ -132,19 +135,19 @@ enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial
 
 struct hr_replicates {
   struct hr_replicate_config config;
-  struct hr__figure *figures; /* of all jobs, then by class, then by tenant */
+  struct hr__figure *figures; /* first of all jobs, then of each class, then of each tenant */
   size_t n_figures;
   struct hr__runner *runner;
   uint32_t candidate, count;
-  bool exact;                         /* deterministic */
-  size_t metric;                      /* the figure with the requested precision */
-  double relative;                    /* the precision reached: half the interval's width, relative to the estimate */
+  bool exact;                         /* the scenario is deterministic */
+  size_t metric;                      /* index of the figure whose precision is requested */
+  double relative;                    /* precision that was reached: half the width of the interval / estimate */
   struct hr__one_run first;           /* replication 0 */
-  const struct hr_trace *first_trace; /* its workload; owned by the runner */
+  const struct hr_trace *first_trace; /* workload of replication 0; owned by the runner */
   struct hr_notes notes;
 };
 
-/* The interval of figure number `figure` over all replications. HR_NO_MEMORY is the only failure. */
+/* Computes the interval of figure number `figure` over all replications. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t figure,
                                        struct hr__interval *interval);
 

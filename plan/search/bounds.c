@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Facts about candidates that need no run: the demand of the trace, a lower bound of each candidate's cost, and a
- * starting point of the search.
+ * What is known about candidates without a run: the demand of the trace, a lower bound of each candidate's cost, and
+ * starting points of the search.
  *
- * The demand curve: starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function; its
+ * Demand curve. The starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function. Its
  * steps, sorted by height, give the share of time at each level.
  *
- * The lower bound: a month costs at least the fixed capacity of the candidate. If all work must be done at its recorded
- * speed, it also costs the work that exceeds the fixed capacity even if that is always busy, at the minimum price of
- * elastic capacity.
+ * Lower bound. A month costs at least the fixed capacity of the candidate. If all work must be done at its recorded
+ * speed, the bound also includes the work that exceeds the fixed capacity even if that capacity is always busy. This
+ * work costs at least the minimum price of elastic capacity.
  */
 
 #include "plan/search/search.h"
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A change of the GPUs in use. */
+/* A change of the number of GPUs in use. */
 struct usage_change {
   int64_t at_us, milli;
 };
@@ -44,7 +44,8 @@ static size_t list_changes(const struct hr_trace *trace, struct usage_change *ch
   return count;
 }
 
-/* Converts the changes in place into levels within the window: `at_us` becomes a duration, `milli` the level. */
+/* Converts the sorted changes in place into levels within the window: `at_us` becomes the duration of a level, `milli`
+   the level. Returns the number of levels. */
 static size_t list_levels(struct usage_change *changes, size_t count, int64_t window_us) {
   int64_t now_us = 0, level = 0;
   size_t n_levels = 0;
@@ -84,7 +85,8 @@ static bool sum_work(struct hr__demand_curve *demand, const struct hr_trace *tra
     hours[i] = (double)(int64_t)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000 * (double)trace->work_us[i] /
                (3600.0 * (double)HR_SECOND_US);
   gsl_sort(hours, 1, trace->n_jobs);
-  /* Rounds up 1 - 0.93 of 100 jobs, which as a double is slightly less than 7. */
+  /* The small constant corrects rounding: 1 - 0.93 as a double is slightly less than 0.07, but 7 of 100 jobs may fail.
+   */
   uint32_t kept = trace->n_jobs - (uint32_t)(may_fail * trace->n_jobs + 1e-6);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     demand->gpu_hours += hours[i] * growth;
@@ -114,12 +116,12 @@ enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, doub
 
 #define MONTH_H 730.0
 
-/* Paid for whether it is used or not. */
+/* Whether capacity is paid for even if it is not used. */
 static bool is_fixed(const struct hr_market_spec *market) {
   return market->market == HR_MARKET_OWNED || market->market == HR_MARKET_RESERVED;
 }
 
-/* The minimum over time of a pool's price, in dollars per GPU-hour. */
+/* The minimum of a pool's price over time, in dollars per GPU-hour. */
 static double min_price(const struct hr_market_spec *market) {
   int64_t min = market->price_uusd_h;
   for (uint32_t i = 0; i < market->n_prices; i++)
@@ -127,7 +129,8 @@ static double min_price(const struct hr_market_spec *market) {
   return (double)min / 1e6;
 }
 
-/* Zero unless the pool is paid all the time. The price may change over time, so this is a lower bound. */
+/* The price of a pool that is paid for all the time, in dollars per GPU-hour; 0 for other pools. The price may change
+   over time, so the result is a lower bound. */
 static double fixed_price(const struct hr_market_spec *market) {
   bool always = market->from_us == 0 && market->to_us == HR_NEVER_US;
   return is_fixed(market) && always ? min_price(market) : 0;
@@ -135,7 +138,7 @@ static double fixed_price(const struct hr_market_spec *market) {
 
 /* ---- Prices of a slice ----------------------------------------------------------------------------- */
 
-/* The GPUs of an axis are distributed over its pools node by node. */
+/* Computes the prices of a capacity axis. The GPUs of an axis are distributed over its pools node by node. */
 static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *fixed,
                        double *elastic) {
   double gpus = 0;
@@ -180,7 +183,8 @@ static void price_slice(const struct hr__space *space, const struct hr_scenario 
   prices->min_elastic = isfinite(min_elastic) ? min_elastic : 0;
 }
 
-/* Whether every job takes its recorded time, on whole GPUs or its share of one, and is billed by GPU price alone. */
+/* Whether every job takes its recorded time and costs nothing but the price of its GPUs. Only then does the lower bound
+   include the work of the trace. */
 static bool work_counts(const struct hr_scenario *scenario) {
   return !scenario->speeds && !scenario->network_speeds && !hr_cluster_spec_by_gpu(&scenario->cluster) &&
          scenario->costs.n_plans == 0 && scenario->horizon_us == HR_NEVER_US;
@@ -213,7 +217,7 @@ static enum hr_status price_all(const struct hr__evaluator *evaluator, const str
   return HR_OK;
 }
 
-/* The minimum increase of the objective per dollar of monthly cost. 0 unless all weights are nonnegative. */
+/* The minimum increase of the objective per dollar of monthly cost; 0 if any weight is negative. */
 static double weight_of_cost(const struct hr__goals *goals) {
   double weight = 0;
   for (size_t i = 0; i < goals->n_terms; i++) {
@@ -250,8 +254,8 @@ double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candid
     if (isinf(prices->elastic[i])) fixed_gpus += gpus;
   }
   double window_h = bounds->demand->window_h;
-  /* After the last submit fixed capacity may work off its backlog at no higher rate. With a goal on waits no run lasts
-   * more than twice the submit window, hence the factor of 2. */
+  /* GPUs that must be bought elsewhere. Fixed capacity may continue to work after the last submit, to finish waiting
+     jobs. With a goal on waits a run lasts at most twice the submit window, hence the factor of 2. */
   double elsewhere =
       bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->min_gpu_hours / window_h - 2 * fixed_gpus) : 0;
   return bounds->weight * MONTH_H * (usd_h + elsewhere * prices->min_elastic);
@@ -259,7 +263,7 @@ double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candid
 
 /* ---- Starting points ------------------------------------------------------------------------------- */
 
-/* The lowest level of the axis with at least `gpus`. */
+/* The lowest level of the axis that has at least `gpus` GPUs. */
 static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gpus) {
   const struct hr_grid_axis *levels = &space->spec->variables[axis].axis;
   uint32_t level = 0;
@@ -267,7 +271,7 @@ static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gp
   return level;
 }
 
-/* The elastic price that fixed capacity is compared with: the cheapest or the most expensive. */
+/* The minimum (`cheapest`) or the maximum of the elastic prices of the slice. */
 static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, bool cheapest) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   double costliest = prices->min_elastic;
@@ -276,7 +280,7 @@ static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, boo
   return cheapest ? prices->min_elastic : costliest;
 }
 
-/* The cheapest fixed capacity that is not done; HR_NONE: all are. */
+/* The capacity axis with the cheapest fixed capacity that is not `done`; HR_NONE: no such axis remains. */
 static uint32_t cheapest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
   uint32_t cheapest = HR_NONE;
   for (uint32_t i = 0; i < count; i++)
@@ -285,8 +289,8 @@ static uint32_t cheapest_axis(const struct hr__slice_prices *prices, uint32_t co
   return cheapest;
 }
 
-/* Fills the cheapest fixed capacity first. More expensive capacity is stacked on top of it, where demand is less
- * frequent. */
+/* Assigns demand to the cheapest fixed capacity first. More expensive fixed capacity serves the demand above it, which
+   is less frequent. */
 struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
@@ -305,7 +309,7 @@ struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slic
   return point;
 }
 
-/* The GPUs of fixed capacity that pay off, each pool at its own price. */
+/* The number of GPUs of fixed capacity that pay off, with each pool at its own price. */
 static double profitable_gpus(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];

@@ -2,9 +2,9 @@
 /*
  * The grid of candidates, and their evaluation by simulation.
  *
- * A candidate's number is its levels in mixed radix, last axis fastest; a slice's number is the same over the axes
- * other than capacity. Runs live in the runner; the evaluator only maps candidates to the runner's numbers, so an
- * evaluation is a pure function of runs that exist.
+ * The number of a candidate is its levels in mixed radix, with the last axis as the least significant digit. The number
+ * of a slice is computed in the same way from the axes that are not capacity. The runner stores the runs. The evaluator
+ * only maps candidates to numbers in the runner, so an evaluation is a pure function of existing runs.
  */
 
 #include "plan/search/evaluator.h"
@@ -96,7 +96,8 @@ enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t
 
 /* ---- Evaluations ----------------------------------------------------------------------------------- */
 
-/* gsl_stats_mean returns NaN for two infinite values. */
+/* The mean of values that may be infinite. gsl_stats_mean cannot be used, since it returns NaN for two infinite values.
+ */
 static double mean_of(const double *values, uint32_t count) {
   double sum = 0;
   for (uint32_t i = 0; i < count; i++) sum += values[i];

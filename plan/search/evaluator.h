@@ -14,20 +14,20 @@
 /* ---- The space of candidates ------------------------------------------------------------------------ */
 
 /*
- * A grid of levels of the plan's variables (axes). Candidates are numbered with the last axis running fastest. Capacity
- * axes are ordered from few GPUs to many; other axes (a policy, a term, a spot model) have no order. Candidates that
- * agree on all axes other than capacity form a slice.
+ * A grid of levels of the plan's variables (axes). Consecutive candidates differ in the last axis first. Levels of a
+ * capacity axis are ordered from few GPUs to many. Other axes (a policy, a term, a spot model) have no order.
+ * Candidates that are equal in all axes except capacity form a slice.
  */
 struct hr__space {
   const struct hr_plan_spec *spec; /* borrowed */
   uint32_t n_axes, n_candidates;
-  uint32_t capacity[HR_MAX_PLAN_VARIABLES]; /* the capacity axes */
+  uint32_t capacity[HR_MAX_PLAN_VARIABLES]; /* [n_capacity] the capacity axes */
   uint32_t n_capacity;
   uint32_t n_slices;
-  bool non_monotone[HR_MAX_PLAN_VARIABLES]; /* by axis: more of this capacity may serve jobs worse */
+  bool non_monotone[HR_MAX_PLAN_VARIABLES]; /* by axis: with more of this capacity jobs may be served worse */
 };
 
-/* The levels of a candidate, by axis. */
+/* A candidate as its level on each axis. */
 struct hr__point {
   uint32_t level[HR_MAX_PLAN_VARIABLES];
 };
@@ -36,20 +36,21 @@ static inline uint32_t hr__space_levels(const struct hr__space *space, uint32_t 
   return space->spec->variables[axis].axis.n_levels;
 }
 
-/* Whether the axis is a capacity: GPUs of one or more pools. */
+/* Whether the axis is a capacity axis: its levels are numbers of GPUs of one or more pools. */
 static inline bool hr__space_is_capacity(const struct hr__space *space, uint32_t axis) {
   return space->spec->variables[axis].pools != NULL;
 }
 
-/* The GPUs of one capacity (an index into `capacity`) at a point. */
+/* The number of GPUs of one capacity axis (an index into `capacity`) at a point. */
 static inline double hr__space_gpus_at(const struct hr__space *space, const struct hr__point *point,
                                        uint32_t capacity) {
   uint32_t axis = space->capacity[capacity];
   return space->spec->variables[axis].axis.levels[point->level[axis]].number;
 }
 
-/* `scenario` (NULL: none) determines which capacity is not monotone: spot nodes may draw jobs away from nodes that are
-   never interrupted, and slow GPUs from fast ones. HR_BAD_INPUT if the plan's limit on candidates is exceeded. */
+/* Makes the grid of a plan. `scenario` (NULL: none) determines which capacity is not monotone: spot nodes may attract
+   jobs away from nodes that are never interrupted, and slow GPUs away from fast ones. HR_BAD_INPUT if the grid exceeds
+   the plan's limit on candidates. */
 enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
                               struct hr__space *space, struct hr_error *error);
 
@@ -68,7 +69,7 @@ static inline uint32_t hr__space_candidate(const struct hr__space *space, const 
   return candidate;
 }
 
-/* The slice's point with the minimum, or the maximum (`max`), of every capacity. */
+/* The point of the slice with the minimum of every capacity or, with `max`, the maximum. */
 static inline struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool max) {
   struct hr__point point = {{0}};
   for (uint32_t i = space->n_axes; i-- > 0;) {
@@ -91,8 +92,8 @@ static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t c
   return slice;
 }
 
-/* Whether `a` is in the slice of `b`, has at least as much of every monotone capacity and as much of every other one.
-   Then `a` serves jobs no worse than `b`. */
+/* Whether `a` covers `b`: both are in one slice, `a` has at least as much of every monotone capacity, and both have the
+   same amount of every other capacity. If so, `a` serves jobs at least as well as `b`. */
 static inline bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b) {
   struct hr__point first = hr__space_point(space, a), second = hr__space_point(space, b);
   for (uint32_t i = 0; i < space->n_axes; i++) {
@@ -102,7 +103,7 @@ static inline bool hr__space_covers(const struct hr__space *space, uint32_t a, u
   return true;
 }
 
-/* GPUs of all capacity axes together. */
+/* The number of GPUs of all capacity axes together. */
 static inline double hr__space_gpus(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = hr__space_point(space, candidate);
   double gpus = 0;
@@ -110,27 +111,27 @@ static inline double hr__space_gpus(const struct hr__space *space, uint32_t cand
   return gpus;
 }
 
-/* The overrides that make a candidate of the scenario. The texts belong to the plan, the list is freed by the caller.
+/* The overrides that turn the scenario into the candidate. The caller frees the list; the texts belong to the plan.
    NULL when out of memory. */
 const char **hr__space_overrides(const struct hr__space *space, uint32_t candidate, size_t *count);
 
 /* ---- Evaluation ------------------------------------------------------------------------------------- */
 
-/* The candidates in one environment. Evaluations of the first r replications of two candidates see the same random
-   events, so they can be compared. */
+/* Evaluates the candidates in one environment. If two candidates are evaluated over their first r replications, both
+   have the same random events, so they can be compared. */
 struct hr__evaluator {
-  struct hr__runner *runner; /* borrowed, as space and goals */
+  struct hr__runner *runner; /* borrowed, as are space and goals */
   const struct hr__space *space;
   const struct hr__goals *goals;
-  uint32_t environment; /* its number in the runner */
-  uint32_t *runner_ids; /* [n_candidates] number in the runner; HR_NONE: not added yet */
-  bool random;          /* whether any candidate that was run depends on random numbers */
+  uint32_t environment; /* number of the environment in the runner */
+  uint32_t *runner_ids; /* [n_candidates] number of the candidate in the runner; HR_NONE: not added */
+  bool random;          /* some candidate that was run depends on random numbers */
 };
 
 struct hr__evaluation {
-  double objective; /* infinite if unknown */
-  double violation; /* summed over goals; 0: all are met */
-  double cost;      /* a month's, in dollars; 0 if nothing has a price */
+  double objective; /* infinite if unknown; lower is better */
+  double violation; /* sum over the goals of hr__goal_violation; 0: all goals are met */
+  double cost;      /* monthly cost in dollars; 0 if the scenario has no prices */
 };
 
 /* HR_NO_MEMORY is the only failure. */
@@ -143,15 +144,15 @@ static inline void hr__evaluator_finish(struct hr__evaluator *evaluator) {
   *evaluator = (struct hr__evaluator){0};
 }
 
-/* Runs the first `replications` of every candidate listed, in one batch. Runs that exist are not repeated. */
+/* Runs the first `replications` of every listed candidate, in one batch. Existing runs are not repeated. */
 enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
                                  uint32_t replications, struct hr_error *error);
 
-/* The evaluation of a candidate by its first `replications`, which must have been run. */
+/* Evaluates a candidate over its first `replications`, which must have been run. */
 struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
                                              uint32_t replications);
 
-/* The objective by replication, into `values`; infinite if unknown. */
+/* Writes the objective of each replication to `values`; infinite if unknown. */
 static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate,
                                             uint32_t replications, double *values) {
   for (uint32_t r = 0; r < replications; r++) {
@@ -161,18 +162,18 @@ static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluato
   }
 }
 
-/* The mean of the known values, or for quantiles their median; NaN if none is known. Reorders `values`. */
+/* The mean of the known values; for a quantile, their median. NaN if no value is known. Reorders `values`. */
 double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind kind);
 
-/* A metric by replication, into `values`. */
+/* Writes a metric of each replication to `values`; NaN if unknown. */
 static inline void hr__evaluator_values(const struct hr__evaluator *evaluator, uint32_t candidate,
                                         uint32_t replications, size_t figure, double *values) {
   for (uint32_t r = 0; r < replications; r++)
     values[r] = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r)[figure];
 }
 
-/* Estimate of a metric (an index into the goals' list) by the first `replications`: a mean, or of a quantile the
-   median. NaN if unknown. */
+/* The estimate of a metric (an index into the goals' list) over the first `replications`: their mean or, for a
+   quantile, their median. NaN if unknown. */
 static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate,
                                           uint32_t replications, size_t figure) {
   enum { MAX = 1024 };
@@ -182,8 +183,8 @@ static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator,
   return hr__metric_centre(values, count, hr__measure_infos[evaluator->goals->figures[figure].measure].kind);
 }
 
-/* Whether the candidate misses a goal that more capacity would bring nearer. Then so does every candidate that it
-   covers. */
+/* Whether the candidate misses a goal that more capacity would bring nearer. If it does, every candidate that it covers
+   misses this goal too. */
 static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate,
                                           uint32_t replications) {
   for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
@@ -195,7 +196,8 @@ static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator,
   return false;
 }
 
-/* Whether candidate `a` is better than `b`. Compares violations first, then objectives, costs, GPUs and numbers. */
+/* Whether candidate `a` is better than `b`. Compares violations first, then objectives, then costs, then GPUs, then
+   numbers; lower is better. */
 static inline bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a,
                                             const struct hr__evaluation *a_evaluation, uint32_t b,
                                             const struct hr__evaluation *b_evaluation) {

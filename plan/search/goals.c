@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parses the goals and the objective of a plan: metric names, comparison signs, bounds with units, weights. The list of
-   metrics is allocated once, large enough for all. */
+   metrics is allocated once with room for all metrics. */
 
 #include "plan/search/goals.h"
 
@@ -10,14 +10,14 @@
 
 /* ---- The list of metrics --------------------------------------------------------------------------- */
 
-/* Index of the metric, which is appended if it is missing. The list has room for all. */
+/* Returns the index of the metric, which is appended if it is missing. The list has room for all metrics. */
 static uint32_t find_or_add(struct hr__goals *goals, const struct hr__figure *figure) {
   size_t at = hr__goals_find(goals, figure);
   if (at == SIZE_MAX) goals->figures[at = goals->n_figures++] = *figure;
   return (uint32_t)at;
 }
 
-/* Metrics that every answer reports. */
+/* The metrics that are reported for every candidate. */
 static const enum hr__measure always_reported[] = {
     HR__M_MONTHLY,         HR__M_WAIT_MEAN,     HR__M_WAIT_P95,
     HR__M_COMPLETED_SHARE, HR__M_DEADLINE_MISS, HR__M_UTILIZATION_SUBMIT_WINDOW,
@@ -27,7 +27,7 @@ enum { N_ALWAYS_REPORTED = sizeof always_reported / sizeof *always_reported };
 
 /* ---- Bounds ---------------------------------------------------------------------------------------- */
 
-/* Units of a bound, with their factor to the metric's base unit. */
+/* The units of a bound, and their factor to the base unit of the metric. */
 static const struct bound_unit {
   const char *text;
   double factor;
@@ -36,7 +36,7 @@ static const struct bound_unit {
              {"d", 86400, HR__SECONDS}, {"%", 0.01, HR__SHARE},    {"$", 1, HR__DOLLARS},
              {"usd", 1, HR__DOLLARS},   {"k$", 1000, HR__DOLLARS}, {"", 1, HR__COUNT}};
 
-/* A share is at most 1; "completed >= 99" probably means percent. */
+/* Rejects a bound above 1 of a metric that is a share; "completed >= 99" probably means percent. */
 static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
                                   struct hr_error *error) {
   char advice[80] = "";
@@ -71,13 +71,13 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* Waits, completion times and slowdowns are unknown if no job started or ended; the share of missed deadlines if no job
- * has one. */
+/* Whether a metric is a wait, completion time or slowdown. Such a metric is unknown only if no job started or ended.
+ * The share of missed deadlines is not included: it is unknown if no job has a deadline. */
 static bool is_service_time(enum hr__measure measure) {
   return measure >= HR__M_WAIT_MEAN && measure <= HR__M_SLOWDOWN_MAX;
 }
 
-/* Whether a metric is about the service of jobs, not about money or capacity. */
+/* Whether a metric describes the service of jobs. Other metrics describe money or capacity. */
 static bool measures_service(enum hr__measure measure) {
   enum hr__measure_kind kind = hr__measure_infos[measure].kind;
   enum hr__unit unit = hr__measure_infos[measure].unit;
@@ -142,7 +142,7 @@ static bool measures_completion(enum hr__measure measure) {
          measure == HR__M_UNFINISHED;
 }
 
-/* Without a goal or an objective on service, the best candidate would be empty. */
+/* Requires a goal or an objective on service. Otherwise a candidate without capacity would be the best one. */
 static enum hr_status check_bounded(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
@@ -155,7 +155,8 @@ static enum hr_status check_bounded(const struct hr__goals *goals, const struct 
                  spec->self.place);
 }
 
-/* Rejected jobs do not wait, so a goal on waits alone would favour candidates that reject large jobs. */
+/* Adds a goal on completion if there is none. Rejected jobs do not wait, so a goal on waits alone would favour
+   candidates that reject large jobs. */
 static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
   const struct hr__figure completed = {.measure = HR__M_COMPLETED_SHARE};
   for (size_t i = 0; i < goals->n_goals; i++)

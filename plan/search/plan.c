@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Computes a plan: reads the question, searches the candidates, selects among finalists, examines alternatives
- * (plan_alternatives.c), and adds notes.
+ * Computes a plan: reads the question, searches the candidates, selects the best of the finalists, examines
+ * alternatives (plan_alternatives.c), and adds notes.
  *
- * The search runs every candidate a few times only (`screening`). The finalists, a dozen at most, get as many
- * replications as their selection needs (`depth`), and everything that is reported has that many.
+ * The search runs every candidate with few replications (`screening`). The finalists, at most a dozen, get as many
+ * replications as the selection needs (`depth`). All reported results have this number of replications.
  */
 
 #include "plan/search/plan.h"
@@ -19,20 +19,20 @@ static enum hr_status no_memory(struct hr_error *error) {
 }
 
 enum {
-  SCREENING = 3,   /* replications of each candidate in the search, if anything is random */
-  FIRST_STAGE = 8, /* replications of finalists before one is dropped */
+  SCREENING = 3,   /* replications of each candidate in the search, if the scenario is random */
+  FIRST_STAGE = 8, /* replications of each finalist before any is dropped */
   MAX_FINALISTS = 12,
-  SMALL_GRID = 200 /* up to this many deterministic candidates are all run, which is as cheap as a search and exact */
+  SMALL_GRID = 200 /* a deterministic grid of at most this size is run completely: as cheap as a search, and exact */
 };
-/* Violation up to which a candidate, by few replications, may still meet the goals by many. */
+/* Maximum violation over few replications with which a candidate may still meet the goals over many replications. */
 static const double near_miss = 0.1;
-/* Relative difference of the objective from the best, by few replications, up to which a candidate may still be the
- * best. */
+/* Maximum relative difference of the objective from the best, over few replications, with which a candidate may still
+   be the best. */
 static const double far_behind = 0.1;
 
 /* ---- The question ---------------------------------------------------------------------------------- */
 
-/* The share of jobs that may stay undone by the goals; 1 if no goal limits it. */
+/* The share of jobs that the goals allow not to complete; 1 if no goal limits it. */
 static double may_fail(const struct hr__goals *goals) {
   double share = 1;
   for (size_t i = 0; i < goals->n_goals; i++) {
@@ -51,7 +51,7 @@ static enum hr_status make_forecast(struct hr_plan *plan, struct hr_error *error
   return hr_forecast_make(plan->config.trace, &config, &plan->forecast, error);
 }
 
-/* Mean demand to plan for, relative to the trace. */
+/* Mean demand for which the plan is made, relative to the demand of the trace. */
 static double growth_of(const struct hr_plan *plan) {
   double growth = plan->config.scenario->replications.workload.growth, sum = 0;
   uint32_t n_series;
@@ -98,7 +98,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
 
 /* ---- Search and selection -------------------------------------------------------------------------- */
 
-/* One run of each candidate suffices if nothing is random. */
+/* Sets the number of replications in the search. If nothing is random, one run of each candidate suffices. */
 static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *error) {
   struct hr__point corner = hr__space_corner(&plan->space, 0, true);
   uint32_t candidate = hr__space_candidate(&plan->space, &corner);
@@ -114,8 +114,9 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
   return status;
 }
 
-/* Whether a candidate may be the best after more replications. `near_misses`: asks for candidates that are better than
- * the best but slightly miss a goal; if false, for those that meet the goals and are little worse. */
+/* Whether a candidate may be the best after more replications. With `near_misses`: whether its objective is better than
+   the best one's, and it slightly misses a goal. Otherwise: whether it meets the goals, and its objective is slightly
+   worse. */
 static bool is_contender(const struct hr__evaluation *best, const struct hr__evaluation *evaluation, bool near_misses) {
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
   if (near_misses)
@@ -123,7 +124,8 @@ static bool is_contender(const struct hr__evaluation *best, const struct hr__eva
   return evaluation->violation == 0 && evaluation->objective <= best->objective + far_behind * fabs(best->objective);
 }
 
-/* Near misses rank behind all candidates that meet the goals, so they get up to half of the places first. */
+/* Lists the finalists and returns their number. Near misses (see is_contender) rank behind all candidates that meet the
+   goals. They are therefore added first, up to half of the places. */
 static uint32_t list_finalists(const struct hr_plan *plan, uint32_t finalists[MAX_FINALISTS]) {
   const struct hr__search_result *search = &plan->search;
   struct hr__evaluation best = hr__evaluator_evaluate(&plan->evaluator, search->ranking[0], plan->screening);
@@ -180,7 +182,7 @@ static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
 
 /* ---- Notes ----------------------------------------------------------------------------------------- */
 
-/* A choice at the end of an axis may have a better one beyond it. */
+/* Adds a note if the choice is at the end of an axis, since a better candidate may be beyond it. */
 static enum hr_status note_ends(struct hr_plan *plan) {
   struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
   enum hr_status status = HR_OK;
@@ -195,7 +197,7 @@ static enum hr_status note_ends(struct hr_plan *plan) {
   return status;
 }
 
-/* Goals that a candidate can meet in an unintended way. */
+/* Adds notes on goals that a candidate can meet in an unintended way. */
 static enum hr_status note_goals(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
   enum hr_status status = HR_OK;

@@ -2,60 +2,63 @@
 #ifndef HR_PLAN_SEARCH_PLAN_H
 #define HR_PLAN_SEARCH_PLAN_H
 
-/* The state of a plan, shared by the files that compute it and those that write it. */
+/* The internal state of a plan. The files that compute the plan and those that write it share this header. */
 
 #include "headroom/unstable/forecast.h"
 #include "headroom/unstable/plan.h"
 #include "plan/runner/intervals.h"
 #include "plan/search/search.h"
 
-/* A combination of capacity and policy with its results. */
+/* A combination of capacity and policy, with its results. */
 struct hr__option {
-  uint32_t candidate; /* HR_NONE: not on the grid */
-  uint32_t runner_id; /* its number in the runner; HR_NONE: the plan lacks the option */
+  uint32_t candidate; /* HR_NONE: the option is not on the grid */
+  uint32_t runner_id; /* number of the option in the runner; HR_NONE: the plan has no such option */
   uint32_t replications;
   double objective, violation;
-  struct hr__interval *figures; /* by metric */
-  char **texts;                 /* [n_variables] values of an option that is not on the grid; NULL: a candidate */
+  struct hr__interval *figures; /* [n_figures] by metric */
+  /* [n_variables] the value of each variable if the option is not on the grid; NULL if it is */
+  char **texts;
 };
 
-/* A tightened goal, and the best candidate under it. */
+/* A tightened goal, and the best candidate that meets it. */
 struct hr__tightening {
   size_t goal;
   double bound;
-  uint32_t candidate; /* HR_NONE: no candidate meets it */
+  uint32_t candidate; /* HR_NONE: no candidate meets the tightened goal */
   double objective;
 };
 
-/* A changed environment: the choice in it, and the best candidate. */
+/* A changed environment, the results of the choice in it, and the best candidate in it. */
 struct hr__sensitivity_case {
   char name[80];
-  double factor; /* of demand, interruptions or price; 0: the change is not a factor */
+  double factor; /* of demand, interruptions or price; 0: the environment is not changed by a factor */
   struct hr__option same, best;
-  bool best_meets; /* false: no candidate meets the goals there */
+  bool best_meets; /* false: no candidate meets the goals in this environment */
 };
 
 enum { HR__MAX_SENSITIVITY_CASES = 16, HR__TIGHTENINGS_PER_GOAL = 3 };
 
 struct hr_plan {
   struct hr_plan_config config;
-  struct hr_forecast *forecast; /* NULL: the plan is for the trace itself */
+  struct hr_forecast *forecast; /* NULL: the plan is for the demand of the trace */
   struct hr__goals goals;
   struct hr__space space;
   struct hr__runner *runner;
-  struct hr__evaluator evaluator; /* in the environment that the scenario describes */
+  struct hr__evaluator evaluator; /* in the unchanged environment of the scenario */
   struct hr__demand_curve demand;
   struct hr__bounds bounds;
-  double bracket[2];  /* the newsvendor's levels of fixed capacity in the slice of the choice, GPUs */
+  /* minimum and maximum of the newsvendor's level of fixed capacity in the slice of the choice, in GPUs */
+  double bracket[2];
   uint32_t screening; /* replications of each candidate in the search */
-  uint32_t depth;     /* replications of each option that is reported: those of the choice */
+  uint32_t depth;     /* replications of each reported option, as many as the choice has */
   struct hr__search_result search;
   struct hr__selection selection;
-  struct hr__option choice; /* the candidate with the smallest violation if none meets the goals */
+  /* the best candidate; if no candidate meets the goals, the one with the smallest violation */
+  struct hr__option choice;
   struct hr__option today, all_on_demand;
-  uint32_t *pareto;                          /* candidates on the frontier, cheapest first */
-  size_t n_pareto, pareto_cost, pareto_wait; /* the latter two: the metrics of the frontier */
-  bool *binding;                             /* by goal: it excluded a better candidate */
+  uint32_t *pareto;                          /* [n_pareto] candidates on the frontier, cheapest first */
+  size_t n_pareto, pareto_cost, pareto_wait; /* pareto_cost, pareto_wait: indexes of the two metrics of the frontier */
+  bool *binding;                             /* [n_goals] the goal excluded a better candidate */
   struct hr__tightening *tightenings;
   size_t n_tightenings;
   struct hr__sensitivity_case cases[HR__MAX_SENSITIVITY_CASES];
@@ -64,8 +67,8 @@ struct hr_plan {
   struct hr_notes notes;
 };
 
-/* The option that `replications` runs of an entry of the runner amount to. `candidate`: HR_NONE if it is not on the
-   grid. Call hr__option_finish in any case. */
+/* Makes an option from `replications` runs of a candidate in the runner. `candidate`: HR_NONE if the option is not on
+   the grid. The caller must call hr__option_finish, even after an error. */
 enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate,
                                uint32_t runner_id, uint32_t replications, struct hr__option *option,
                                struct hr_error *error);
@@ -77,7 +80,7 @@ static inline void hr__option_finish(const struct hr_plan *plan, struct hr__opti
   *option = (struct hr__option){.candidate = HR_NONE, .runner_id = HR_NONE};
 }
 
-/* The value of a variable in an option, as text. Belongs to the option or to the plan. */
+/* The value of a variable in an option, as text. The text belongs to the option or to the plan. */
 static inline const char *hr__option_text(const struct hr_plan *plan, const struct hr__option *option,
                                           uint32_t variable) {
   if (option->texts) return option->texts[variable];
@@ -85,15 +88,15 @@ static inline const char *hr__option_text(const struct hr_plan *plan, const stru
   return plan->space.spec->variables[variable].axis.levels[point.level[variable]].text;
 }
 
-/* The environment that the scenario and the options describe. */
+/* Sets the environment that the scenario and the options of the plan describe. */
 static inline void hr__plan_environment(const struct hr_plan *plan, struct hr__environment *environment) {
   hr_stress_init(&environment->stress);
   environment->workload = plan->config.scenario->replications.workload;
   environment->forecast = plan->forecast;
 }
 
-/* Compares the choice with alternatives: baselines, the frontier of cost and wait, and, unless the plan is brief or no
-   candidate meets the goals, tighter goals and changed environments. */
+/* Compares the choice with alternatives: baselines, the frontier of cost and wait, tighter goals, changed environments.
+   The last two are skipped if the plan is brief or no candidate meets the goals. */
 enum hr_status hr__plan_examine(struct hr_plan *plan, struct hr_error *error);
 
 #endif

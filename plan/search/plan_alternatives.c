@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Alternatives to the choice of a plan: baselines (today's capacity, and everything on demand), the frontier of cost
- * and wait, the goals that exclude better candidates, the price of tighter goals, and the choice in changed
+ * Alternatives to the choice of a plan: baselines (the capacity of today, and everything on demand), the frontier of
+ * cost and wait, the goals that exclude better candidates, the cost of tighter goals, and the choice in changed
  * environments.
  *
- * All of them share the runner with the search, so runs that exist cost nothing.
+ * All alternatives use the runner of the search, so runs that exist are not repeated.
  */
 
 #include "plan/search/plan.h"
@@ -47,12 +47,12 @@ enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__eval
 
 /* ---- Baselines ------------------------------------------------------------------------------------- */
 
-/* An option that is not on the grid: its overrides, and the value of each variable as text. */
+/* An option that is not on the grid, before it is run: its overrides, and the value of each variable as text. */
 struct plan_variant {
-  const char **set; /* borrowed */
+  const char **set; /* overrides; some texts are borrowed, the others are in `made` */
   size_t n_set;
-  char **texts; /* by variable */
-  char **made;  /* overrides that it owns */
+  char **texts; /* [n_variables] value of each variable */
+  char **made;  /* overrides that the variant owns */
   size_t n_made;
 };
 
@@ -70,7 +70,7 @@ static bool variant_make(const struct hr_plan *plan, struct plan_variant *varian
   return variant->set && variant->texts && variant->made;
 }
 
-/* An option takes the texts over when it is made. */
+/* Frees a variant. Its texts are NULL if an option has taken ownership of them. */
 static void variant_finish(const struct hr_plan *plan, struct plan_variant *variant) {
   for (size_t i = 0; i < variant->n_made; i++) free(variant->made[i]);
   for (uint32_t i = 0; variant->texts && i < plan->space.n_axes; i++) free(variant->texts[i]);
@@ -107,7 +107,8 @@ static enum hr_status run_variant(struct hr_plan *plan, struct plan_variant *var
   return status;
 }
 
-/* Variables that the baseline does not name are as in the choice. */
+/* Makes the baseline of the capacity of today. Variables that the scenario's baseline does not name have their value in
+   the choice. */
 static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
   struct plan_variant variant;
@@ -121,7 +122,7 @@ static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
   return status;
 }
 
-/* Whether a variable counts on-demand pools only. */
+/* Whether a variable is the capacity of on-demand pools only. */
 static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variable *variable) {
   const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
   for (uint32_t i = 0; i < variable->n_pools; i++)
@@ -129,7 +130,7 @@ static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variab
   return true;
 }
 
-/* Whether the choice could have on-demand capacity, by a variable or by a constant pool. */
+/* Whether on-demand capacity is possible, either as a variable or in a constant pool. */
 static bool has_on_demand(const struct hr_plan *plan) {
   const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
   for (uint32_t i = 0; i < plan->space.n_axes; i++) {
@@ -154,7 +155,8 @@ static bool take_zero(struct plan_variant *variant, uint32_t variable, const str
   return (variant->texts[variable] = strdup("0")) != NULL;
 }
 
-/* Every on-demand limit at its maximum, all other variable capacity 0, everything else as in the choice. */
+/* Makes the baseline of on-demand capacity: every on-demand limit has its maximum, all other variable capacity is 0,
+   and everything else is as in the choice. */
 static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *error) {
   struct plan_variant variant;
   bool made = variant_make(plan, &variant);
@@ -197,7 +199,8 @@ static int by_cost(const void *a, const void *b) {
   return (first->candidate > second->candidate) - (first->candidate < second->candidate);
 }
 
-/* The wait is the metric of the first goal on a time, or else the 95 % quantile of the wait; the cost is a month's. */
+/* Selects the metrics of the frontier. The wait is the metric of the first goal on a time, or the 95 % quantile of the
+   wait if there is no such goal. The cost is the monthly cost. */
 static void find_figures(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
   const struct hr__figure wait = {.measure = HR__M_WAIT_P95}, cost = {.measure = HR__M_MONTHLY};
@@ -208,7 +211,7 @@ static void find_figures(struct hr_plan *plan) {
       plan->pareto_wait = goals->goals[i].figure;
 }
 
-/* Whether all goals are met except those on the two metrics of the frontier. */
+/* Whether the candidate meets all goals that are not on a metric of the frontier. */
 static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_t replications) {
   const struct hr__goals *goals = &plan->goals;
   for (size_t i = 0; i < goals->n_goals; i++) {
@@ -220,7 +223,8 @@ static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_
   return true;
 }
 
-/* Reduces `count` candidates to their frontier, cheapest first, in place. Returns its length. O(n log n). */
+/* Reduces `count` candidates in place to their frontier, cheapest first. Returns the number of candidates on it. O(n
+   log n). */
 static size_t filter_frontier(const struct hr_plan *plan, uint32_t *candidates, size_t count, uint32_t replications,
                               struct frontier_point *points) {
   size_t n_points = 0, n_kept = 0;
@@ -241,8 +245,8 @@ static size_t filter_frontier(const struct hr_plan *plan, uint32_t *candidates, 
   return n_kept;
 }
 
-/* Filters by the replications of the search first. What remains is run, with the choice, as often as the choice, and
- * filtered again. */
+/* Computes the frontier: first from the replications of the search. The candidates on this frontier then get as many
+   replications as the choice, and the frontier is computed again from these candidates and the choice. */
 static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) {
   const struct hr__search_result *search = &plan->search;
   struct frontier_point *points = calloc((size_t)search->n_ranked + 2, sizeof *points);
@@ -267,8 +271,8 @@ static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_
   return hr__goal_violation(of, hr__evaluator_centre(&plan->evaluator, candidate, plan->screening, of->figure));
 }
 
-/* A goal binds if a better candidate that was run misses it. If no candidate meets the goals, those bind that the
- * nearest one misses. */
+/* Determines the binding goals. A goal binds if a better candidate that was run misses it. If no candidate meets all
+   goals, the goals that the nearest candidate misses bind. */
 static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error) {
   plan->binding = calloc(plan->goals.n_goals + 1, sizeof *plan->binding);
   if (!plan->binding) return no_memory(error);
@@ -291,10 +295,10 @@ static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error)
 
 /* ---- Tighter goals --------------------------------------------------------------------------------- */
 
-enum { RECHECKED = 4 }; /* best candidates of a search that are run again with full depth */
+enum { RECHECKED = 4 }; /* number of best candidates of a search that are run again with full depth */
 
-/* The best of the first candidates of a ranking, by `depth` replications, which are run. HR_NONE if the ranking is
- * empty. */
+/* Runs the first candidates of a ranking with `depth` replications, and sets *best to the best of them; HR_NONE if the
+   ranking is empty. */
 static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t depth,
                                 uint32_t *best, struct hr_error *error) {
   uint32_t count = result->n_ranked < RECHECKED ? result->n_ranked : RECHECKED;
@@ -313,7 +317,7 @@ static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr
 }
 
 static enum hr_status tighten(struct hr_plan *plan, size_t number, double share, struct hr_error *error) {
-  /* A goal on all jobs, or on no wait at all, cannot be tightened. */
+  /* Some bounds cannot be tightened, such as 100 % of the jobs or a wait of 0. */
   if (hr__goal_tightened(&plan->goals, &plan->goals.goals[number], share) == plan->goals.goals[number].bound)
     return HR_OK;
   struct hr__goal *goal = &plan->goals.goals[number];
@@ -357,7 +361,8 @@ static enum hr_status plan_tighten(struct hr_plan *plan, struct hr_error *error)
 
 /* ---- Changed environments -------------------------------------------------------------------------- */
 
-/* Replications of each candidate in a search; and of reported options if the choice itself is deterministic. */
+/* Replications of each candidate in a search. REPORTED_RUNS: of reported options, if the choice itself is
+   deterministic. */
 enum { SCREENING_RUNS = 3, REPORTED_RUNS = 8 };
 
 static bool has_spot(const struct hr_plan *plan) {
@@ -367,7 +372,7 @@ static bool has_spot(const struct hr_plan *plan) {
   return false;
 }
 
-/* Whether the choice has nodes with that GPU type. */
+/* Whether the choice has nodes with the GPU type. */
 static bool uses_gpu(const struct hr_plan *plan, const char *gpu) {
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -387,10 +392,10 @@ static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gp
   return false;
 }
 
-/* Finds the best candidate in a changed environment. No environment is easier than the original one: candidates that
- * served jobs too badly do so here too, and cost bounds still hold unless capacity was removed. So the neighbourhood of
- * the choice suffices, in its slice unless a GPU type is missing. If GPU types have different speeds, the best
- * candidate may be elsewhere on the grid, and all of it is searched. */
+/* Finds the best candidate in a changed environment. No changed environment is easier than the original one. Candidates
+   that served jobs too badly there do so here too, and the bounds on costs remain valid unless capacity was removed. It
+   therefore suffices to search near the choice: in its slice or, if a GPU type was removed, in all slices. If GPU types
+   have different speeds, the best candidate may be anywhere, and the whole grid is searched. */
 static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *evaluator,
                                 const struct hr__environment *environment, uint32_t depth,
                                 struct hr__sensitivity_case *changed, struct hr_error *error) {
@@ -416,7 +421,8 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *eval
   return status;
 }
 
-/* A changed environment may be random although the original one is not, since additional demand is drawn. */
+/* The number of replications in a changed environment. Additional demand is drawn at random, so a changed environment
+   may be random even if the original one is not. */
 static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator *evaluator) {
   uint32_t max = plan->space.spec->max_replications;
   if (!evaluator->random) return 1;

@@ -19,7 +19,7 @@ static void put_known(struct hr__json *json, cJSON *object, const char *key, dou
 
 /* ---- Options --------------------------------------------------------------------------------------- */
 
-/* A baseline may give text for a variable with numeric levels. */
+/* Whether a value is written as a number. A baseline may have a text for a variable whose levels are numbers. */
 static bool is_number(const struct hr_grid_axis *axis, const char *text) {
   return !isnan(axis->levels[0].number) && text[strspn(text, "+-.0123456789e")] == '\0';
 }
@@ -56,7 +56,7 @@ static void put_option(struct plan_json_writer *writer, cJSON *object, const str
   put_metrics(writer, object, option);
 }
 
-/* Writes null if the option is unknown. */
+/* Writes the option; null if the plan has no such option. */
 static void put_option_if(struct plan_json_writer *writer, cJSON *object, const char *key,
                           const struct hr__option *option, bool known) {
   if (known)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints a plan, 80 columns wide: what to buy, how it compares with alternatives, and what would change it. */
+/* Prints a plan, 80 columns wide: what to buy, how the choice compares with alternatives, and what would change it. */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -28,7 +28,7 @@ static enum hr__unit unit_of(const struct plan_page *page, size_t figure) {
   return hr__measure_infos[page->plan->goals.figures[figure].measure].unit;
 }
 
-/* "reserved 20, on-demand 40, policy sjf". Freed by the caller; NULL when out of memory. */
+/* Returns "reserved 20, on-demand 40, policy sjf". The caller frees it. NULL when out of memory. */
 static char *choice_text(const struct plan_page *page, const struct hr__option *option) {
   char *text = NULL;
   size_t size = 0;
@@ -42,7 +42,7 @@ static char *choice_text(const struct plan_page *page, const struct hr__option *
   return NULL;
 }
 
-/* The estimate of a metric, with its interval in parentheses. */
+/* Writes the estimate of a metric, with its interval in parentheses, to a buffer and returns the buffer. */
 static const char *interval_text(const struct plan_page *page, const struct hr__option *option, size_t figure,
                                  char *text, size_t size) {
   const struct hr__interval *interval = &option->figures[figure];
@@ -86,7 +86,7 @@ static void put_head(struct plan_page *page) {
     hr__put_field(console, "", "%s%s", plan->goals.goals[i].text, plan->goals.goals[i].assumed ? " (assumed)" : "");
 }
 
-/* "24 A100-40, reserved: $19,235 a month, $1.10 an hour each". */
+/* Prints a line such as "24 A100-40, reserved: $19,235 a month, $1.10 an hour each". */
 static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
   char gpus[HR__NUMBER_BYTES], price[HR__NUMBER_BYTES], month[HR__NUMBER_BYTES];
   uint64_t count = (uint64_t)pool->nodes * pool->gpus_per_node;
@@ -131,7 +131,8 @@ static void put_answer(struct plan_page *page) {
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* A goal that excluded a better candidate binds if the choice is at its bound, by 1 % or by chance. */
+/* Returns the remark on a goal that excluded a better candidate. The goal binds if the choice is within 1 % of the
+   bound, or if the interval of the metric contains the bound. */
 static const char *binding_text(const struct plan_page *page, const struct hr__goal *goal,
                                 const struct hr__interval *interval) {
   double distance = fabs(hr__interval_centre(interval) - goal->bound);
@@ -163,7 +164,7 @@ static void put_goals(struct plan_page *page) {
     bool value_fits = width <= HR__LINE_WIDTH, remark_fits = width + strlen(remark) <= HR__LINE_WIDTH;
     fprintf(page->console.out, value_fits ? "  %-36s  " : "  %s\n      ", words);
     fputs(value, page->console.out);
-    /* A remark that does not fit has a line of its own, without its comma. */
+    /* A remark that does not fit is printed on the next line, without its leading comma. */
     fprintf(page->console.out, "%s\n", remark_fits || !value_fits ? remark : "");
     if (value_fits && !remark_fits) fprintf(page->console.out, "      %s\n", remark + strlen(", "));
     free(words);
@@ -172,7 +173,7 @@ static void put_goals(struct plan_page *page) {
 
 /* ---- Alternatives ---------------------------------------------------------------------------------- */
 
-/* An indented line of text, under the name of an option or above its figures. */
+/* Prints an indented line of text that belongs to an option. */
 static void put_detail_line(struct plan_page *page, const char *words) {
   char *fitted = hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false);
   if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
@@ -185,7 +186,8 @@ static void put_right(struct plan_page *page, const char *text, size_t width) {
   fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
 }
 
-/* A metric with half the width of its interval, if it has one. */
+/* Writes a metric with half the width of its interval to a buffer and returns the buffer. Omits the width if there is
+   no interval. */
 static const char *margin_text(const struct plan_page *page, const struct hr__option *option, size_t figure, char *text,
                                size_t size) {
   const struct hr__interval *interval = &option->figures[figure];
@@ -200,8 +202,8 @@ static const char *margin_text(const struct plan_page *page, const struct hr__op
   return text;
 }
 
-/* Prints name, cost, wait and whether the goals are met. `with_mix`: also the option's variables, in place of an empty
- * name if they fit, else on a line of their own. */
+/* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. They replace
+   an empty name if they are short enough; otherwise they have a separate line. */
 static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
@@ -228,7 +230,7 @@ static void put_columns(struct plan_page *page, const char *title) {
   free(fitted);
 }
 
-/* Whether both options exist and agree in all variables. */
+/* Whether both options exist and have equal variables. */
 static bool is_same_mix(const struct plan_page *page, const struct hr__option *a, const struct hr__option *b) {
   if (a->runner_id == HR_NONE || b->runner_id == HR_NONE) return false;
   for (uint32_t i = 0; i < page->plan->space.n_axes; i++)
@@ -261,7 +263,7 @@ static void put_candidate(struct plan_page *page, const char *name, uint32_t can
   hr__option_finish(plan, &option);
 }
 
-/* At most ten points of the frontier, evenly spread. */
+/* Prints at most ten points of the frontier, evenly spread. */
 static void put_pareto(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   size_t shown = plan->n_pareto < MAX_PARETO ? plan->n_pareto : MAX_PARETO;
@@ -273,7 +275,7 @@ static void put_pareto(struct plan_page *page) {
   }
 }
 
-/* The tightened goal in the notation of constraints. */
+/* Writes the tightened goal in the notation of the scenario. */
 static void put_tighter_goal(const struct plan_page *page, const struct hr__tightening *tightening, char *text,
                              size_t size) {
   const struct hr__goal *goal = &page->plan->goals.goals[tightening->goal];
@@ -287,14 +289,15 @@ static void put_tighter_goal(const struct plan_page *page, const struct hr__tigh
   snprintf(text, size, "%.200s %s %s", name, goal->at_most ? "<=" : ">=", bound);
 }
 
-/* Whether the tightened goal costs nothing. A negative cost is below the search's resolution and counts as none. */
+/* Whether the tightened goal costs nothing. A negative cost is smaller than the resolution of the search, and counts as
+   no cost. */
 static bool is_free(const struct plan_page *page, const struct hr__tightening *tightening) {
   const struct hr_plan *plan = page->plan;
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
   return tightening->candidate != HR_NONE && tightening->objective <= own;
 }
 
-/* If several bounds of a goal cost nothing, only the tightest is printed. */
+/* Prints the cost of tighter goals. If several bounds of a goal cost nothing, only the tightest is printed. */
 static void put_tightening(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
@@ -335,7 +338,7 @@ static void put_sensitivity(struct plan_page *page) {
 
 /* ---- Search statistics ----------------------------------------------------------------------------- */
 
-/* Demand and fixed capacity by prices alone, without waiting and without leftover capacity. */
+/* Prints the demand, and the fixed capacity that would pay off by prices alone if no job waited. */
 static void put_demand(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   char text[4][HR__NUMBER_BYTES], profitable[200] = "";

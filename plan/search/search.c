@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The search of a plan's grid for the best candidates, with few runs.
+ * Searches a plan's grid for the best candidates, with few runs.
  *
- * Two kinds of candidates are not run: if the prices of one alone exceed the objective of another that meets the goals
- * (bounds.c), and if one has less of every capacity than another that misses the goals (see hr__space_covers).
+ * Two kinds of candidates are not run. A candidate is too expensive if the lower bound of its cost exceeds the
+ * objective of a candidate that meets the goals (bounds.c). A candidate is too small if a candidate that covers it
+ * misses the goals (hr__space_covers).
  *
- * 1. In each slice the search begins at the newsvendor's level of fixed capacity and bisects towards more
- *    capacity until the goals are met. A second start bisects towards the minimum of elastic capacity.
- * 2. From each start a pattern search changes one capacity, or exchanges two of them step by step or GPU by GPU.
- *    Its steps halve when no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
- * 3. Slices are compared on the same random events after each halving, and the better half continues (successive
- *    halving: Karnin, Koren and Somekh, ICML 2013). Three continue to the end.
- * 4. To leave local optima it tries each fixed capacity alone, points of a Sobol sequence, long steps from the best
- *    candidate and other settings, and, if GPU types differ and all capacity is fixed, whatever would be cheaper.
+ * 1. In each slice the search begins at the newsvendor's level of fixed capacity (hr__demand_newsvendor), and bisects
+ *    towards more capacity until the goals are met. A second start in the best slices bisects towards the minimum of
+ *    elastic capacity.
+ * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step of one for a step of
+ *    the other, or GPU for GPU. Its steps are halved when no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
+ * 3. Slices are compared over the same random events after each halving, and the better half continues (successive
+ *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
+ * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
+ *    best candidate, and other settings. If GPU types differ and all capacity is fixed, it also tries all candidates
+ *    that would be cheaper.
  *
- * Invariant: each candidate is unknown, run, or excluded for one reason, and is run at most once. `best` is the best
+ * Invariant: each candidate is unknown, run, too expensive or too small. It is run at most once. `best` is the best
  * candidate that was run.
  */
 
@@ -26,13 +29,13 @@
 /* State of a candidate. */
 enum hr__search_state { HR__SEARCH_UNKNOWN, HR__SEARCH_RUN, HR__SEARCH_TOO_EXPENSIVE, HR__SEARCH_TOO_SMALL };
 
-/* HR__MAX_PROPOSED: neighbours of a point, by steps of each axis and by exchanges of two axes. */
+/* HR__MAX_PROPOSED: maximum number of neighbours of a point, by steps on each axis and by exchanges of two axes. */
 enum { HR__MAX_PROPOSED = 2 * HR_MAX_PLAN_VARIABLES * HR_MAX_PLAN_VARIABLES, HR__MAX_LEAN_SLICES = 4 };
 
-/* Progress of the search in one slice. */
+/* A climb: the progress of the search in one slice. */
 struct hr__climb {
   uint32_t slice, at;
-  uint32_t step[HR_MAX_PLAN_VARIABLES]; /* by capacity axis, in levels */
+  uint32_t step[HR_MAX_PLAN_VARIABLES]; /* [n_capacity] current step on each capacity axis, in levels */
 };
 
 struct hr__search {
@@ -40,24 +43,24 @@ struct hr__search {
   const struct hr__space *space;
   struct hr__evaluator *evaluator;
   uint8_t *state;                     /* [n_candidates] enum hr__search_state */
-  struct hr__evaluation *evaluations; /* [n_candidates] of those that were run */
-  uint32_t *run;                      /* candidates in the order of their runs */
+  struct hr__evaluation *evaluations; /* [n_candidates] valid for candidates that were run */
+  uint32_t *run;                      /* [n_run] candidates in the order of their runs */
   uint32_t n_run;
-  uint32_t *too_small; /* those of them that serve jobs too badly */
+  uint32_t *too_small; /* [n_too_small] candidates that were run and serve jobs too badly */
   uint32_t n_too_small;
-  uint32_t best;   /* HR_NONE: none was run yet */
-  uint32_t *batch; /* candidates to be run together */
+  uint32_t best;   /* HR_NONE: no candidate was run */
+  uint32_t *batch; /* [n_batch] candidates that will be run together */
   uint32_t n_batch;
-  uint32_t *proposed; /* requested since the last move, whether run before or not */
+  uint32_t *proposed; /* [n_proposed] candidates enqueued since the last move, including those that were run before */
   uint32_t n_proposed;
-  struct hr__climb *climbs; /* best first, once ranked */
+  struct hr__climb *climbs; /* sorted by rank_climbs(): the best climb is first */
   uint32_t n_climbs;
   struct hr_error *error;
 };
 
 /* ---- Running candidates ---------------------------------------------------------------------------- */
 
-/* Violation up to which a candidate excludes no candidate that it covers. */
+/* Maximum violation of a candidate that does not exclude the candidates that it covers. */
 static const double clear_miss = 0.1;
 
 static bool is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
@@ -65,7 +68,7 @@ static bool is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
          hr__evaluation_is_better(search->space, a, &search->evaluations[a], b, &search->evaluations[b]);
 }
 
-/* Whether a candidate that covers this one served jobs too badly. O(candidates found too small). */
+/* Whether a candidate that covers this one served jobs too badly. O(number of candidates that are too small). */
 static bool is_too_small(const struct hr__search *search, uint32_t candidate) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->n_too_small; i++)
@@ -75,7 +78,7 @@ static bool is_too_small(const struct hr__search *search, uint32_t candidate) {
   return false;
 }
 
-/* Whether the lower bound exceeds the objective of the best candidate, which meets the goals. */
+/* Whether the best candidate meets the goals, and its objective is below the lower bound of this candidate. */
 static bool is_too_expensive(const struct hr__search *search, uint32_t candidate) {
   if (!search->config->bounds || search->best == HR_NONE) return false;
   const struct hr__evaluation *best = &search->evaluations[search->best];
@@ -100,7 +103,8 @@ static void record_run(struct hr__search *search, uint32_t candidate) {
   search->state[candidate] = HR__SEARCH_RUN;
   search->evaluations[candidate] = hr__evaluator_evaluate(search->evaluator, candidate, search->config->replications);
   search->run[search->n_run++] = candidate;
-  /* Spot interruptions and the packing of gangs add noise, so a near miss excludes nothing. */
+  /* Spot interruptions and the packing of gangs add noise, so a candidate that slightly misses the goals excludes
+     nothing. */
   if (search->evaluations[candidate].violation > clear_miss &&
       hr__evaluator_is_short(search->evaluator, candidate, search->config->replications))
     search->too_small[search->n_too_small++] = candidate;
@@ -111,7 +115,7 @@ static bool is_budget_used(const struct hr__search *search) {
   return hr__runner_runs(search->evaluator->runner) >= search->config->max_runs;
 }
 
-/* Runs and empties the batch. Runs nothing once the budget is used. */
+/* Runs and empties the batch. Runs nothing if the budget is used up. */
 static enum hr_status run_batch(struct hr__search *search) {
   uint32_t count = is_budget_used(search) ? 0 : search->n_batch;
   search->n_batch = 0;
@@ -132,7 +136,8 @@ static uint32_t max_steps(const struct hr__space *space, const struct hr__point 
   return max;
 }
 
-/* The point after `step` of `steps` equal steps from `from` to `to`, which has at least as much of everything. */
+/* The candidate after `step` of `steps` equal steps from `from` to `to`. `to` must have at least as much of every
+   capacity. */
 static uint32_t between(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to,
                         uint32_t step, uint32_t steps) {
   struct hr__point point = *from;
@@ -143,18 +148,19 @@ static uint32_t between(const struct hr__space *space, const struct hr__point *f
   return hr__space_candidate(space, &point);
 }
 
-/* Whether the candidate was run and misses no goal that more capacity would bring nearer. */
+/* Whether the candidate was run, and meets every goal that more capacity would bring nearer. */
 static bool meets_service(const struct hr__search *search, uint32_t candidate) {
   return search->state[candidate] == HR__SEARCH_RUN &&
          !hr__evaluator_is_short(search->evaluator, candidate, search->config->replications);
 }
 
-/* Whether less capacity may do: the candidate serves its jobs, or was excluded by its price. */
+/* Whether less capacity may suffice: the candidate serves its jobs, or was not run because it is too expensive. */
 static bool may_shrink(const struct hr__search *search, uint32_t candidate) {
   return meets_service(search, candidate) || search->state[candidate] == HR__SEARCH_TOO_EXPENSIVE;
 }
 
-/* The smallest point that serves jobs between `low`, which does not, and `high`; valid by monotonicity. */
+/* Bisects between `low`, which does not serve the jobs, and `high`, to find the smallest point that does. This assumes
+   that more capacity serves jobs better. */
 static enum hr_status bisect(struct hr__search *search, struct hr__point low, struct hr__point high) {
   uint32_t steps = max_steps(search->space, &low, &high), bad = 0, good = steps;
   uint32_t max = hr__space_candidate(search->space, &high);
@@ -173,7 +179,7 @@ static enum hr_status bisect(struct hr__search *search, struct hr__point low, st
   return status;
 }
 
-/* The best candidate that was run in the slice of the climb; its current one if none was. */
+/* The best candidate that was run in the slice of the climb; if none was run, the current candidate of the climb. */
 static uint32_t best_of_slice(const struct hr__search *search, const struct hr__climb *climb) {
   uint32_t best = HR_NONE;
   for (uint32_t i = 0; i < search->n_run; i++)
@@ -190,14 +196,15 @@ static void begin_steps(const struct hr__search *search, struct hr__climb *climb
   }
 }
 
-/* The capacity of a candidate in another slice. */
+/* The candidate of another slice that has the same capacity. */
 static uint32_t moved_to_slice(const struct hr__space *space, uint32_t candidate, uint32_t slice) {
   struct hr__point point = hr__space_corner(space, slice, true), from = hr__space_point(space, candidate);
   for (uint32_t i = 0; i < space->n_capacity; i++) point.level[space->capacity[i]] = from.level[space->capacity[i]];
   return hr__space_candidate(space, &point);
 }
 
-/* Both ends of the newsvendor's bracket, or the candidate that the configuration names. */
+/* Enqueues the start of a climb: the candidate that the configuration names, or both ends of the newsvendor's bracket.
+ */
 static void enqueue_start(struct hr__search *search, struct hr__climb *climb) {
   const struct hr__search_config *config = search->config;
   struct hr__point low = hr__space_corner(search->space, climb->slice, true), high = low;
@@ -215,7 +222,8 @@ static void enqueue_start(struct hr__search *search, struct hr__climb *climb) {
   enqueue(search, hr__space_candidate(search->space, &low));
 }
 
-/* Runs the starting points of all slices together, then bisects in slices where none of them serves. */
+/* Runs the starting points of all slices together. Then bisects in each slice in which no starting point serves the
+   jobs. */
 static enum hr_status begin_slices(struct hr__search *search) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->space->n_slices; i++) {
@@ -237,7 +245,7 @@ static enum hr_status begin_slices(struct hr__search *search) {
   return status;
 }
 
-/* Reduces one capacity to the minimum that still serves the jobs. */
+/* Reduces one capacity of a climb to the minimum that still serves the jobs. */
 static enum hr_status make_lean(struct hr__search *search, struct hr__climb *climb, uint32_t axis) {
   struct hr__point high = hr__space_point(search->space, climb->at), low = high;
   low.level[axis] = 0;
@@ -251,7 +259,7 @@ static enum hr_status make_lean(struct hr__search *search, struct hr__climb *cli
   return status;
 }
 
-/* The most expensive elastic capacity that is not done; HR_NONE: all are. */
+/* The capacity axis with the most expensive elastic capacity that is not `done`; HR_NONE: no such axis remains. */
 static uint32_t costliest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
   uint32_t costliest = HR_NONE;
   for (uint32_t i = 0; i < count; i++)
@@ -261,7 +269,8 @@ static uint32_t costliest_axis(const struct hr__slice_prices *prices, uint32_t c
   return costliest;
 }
 
-/* A second climb of a slice, from the minimum of elastic capacity that serves; small steps would not lead there. */
+/* Begins a second climb in a slice, at the minimum of elastic capacity that serves the jobs. Small steps from the first
+   start would not lead there. */
 static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice, uint32_t from) {
   const struct hr__bounds *bounds = search->config->bounds;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
@@ -279,7 +288,7 @@ static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice
   return status;
 }
 
-/* Adds a second start to the best slices. The climbs must be ranked. */
+/* Begins second climbs in the best slices. The climbs must be ranked. */
 static enum hr_status begin_lean_slices(struct hr__search *search) {
   uint32_t count = search->n_climbs < HR__MAX_LEAN_SLICES ? search->n_climbs : HR__MAX_LEAN_SLICES;
   enum hr_status status = HR_OK;
@@ -290,7 +299,7 @@ static enum hr_status begin_lean_slices(struct hr__search *search) {
 
 /* ---- Pattern search -------------------------------------------------------------------------------- */
 
-/* Moves the point by `levels` along a capacity, up to the end of the axis; false if it is there already. */
+/* Moves the point by `levels` along a capacity axis, at most to its end. Returns false if the point did not move. */
 static bool step_along(const struct hr__space *space, struct hr__point *point, uint32_t capacity, int64_t levels) {
   uint32_t axis = space->capacity[capacity];
   int64_t level = (int64_t)point->level[axis] + levels, last = (int64_t)hr__space_levels(space, axis) - 1;
@@ -310,7 +319,8 @@ static void enqueue_steps(struct hr__search *search, const struct hr__climb *cli
     }
 }
 
-/* One level less of capacity `from`, and as many levels of `to` as replace its GPUs. */
+/* Enqueues the candidate with one level less of capacity `from`, and as many more levels of `to` as replace its GPUs.
+ */
 static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__climb *climb, uint32_t from, uint32_t to) {
   struct hr__point before = hr__space_point(search->space, climb->at), point = before;
   if (!step_along(search->space, &point, from, -1)) return;
@@ -320,7 +330,8 @@ static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__cli
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* For each pair of capacities: a step of one for a step of the other, and a level of one for as many GPUs. */
+/* Enqueues two exchanges for each pair of capacities: a step of one for a step of the other, and a level of one for the
+   same number of GPUs of the other. */
 static void enqueue_exchanges(struct hr__search *search, const struct hr__climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {
@@ -333,7 +344,7 @@ static void enqueue_exchanges(struct hr__search *search, const struct hr__climb 
     }
 }
 
-/* Steps of increasing length along each axis, since neighbours may differ by chance alone. */
+/* Enqueues steps of increasing length on each capacity axis, since neighbours may differ only by chance. */
 static void enqueue_long_steps(struct hr__search *search, uint32_t from) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++) {
     int64_t last_level = (int64_t)hr__space_levels(search->space, search->space->capacity[i]) - 1;
@@ -352,7 +363,8 @@ static bool is_finest(const struct hr__search *search, const struct hr__climb *c
   return true;
 }
 
-/* Runs the batch and moves the climb to the best candidate proposed; `moved`: it is better than the current one. */
+/* Runs the batch and moves the climb to the best proposed candidate. Sets *moved if it is better than the current one.
+ */
 static enum hr_status move_to_best(struct hr__search *search, struct hr__climb *climb, bool *moved) {
   enum hr_status status = run_batch(search);
   *moved = false;
@@ -367,7 +379,8 @@ static enum hr_status move_to_best(struct hr__search *search, struct hr__climb *
   return status;
 }
 
-/* Moves as far as steps of the current size lead, then by exchanges. */
+/* Moves the climb by steps of the current size until no step or exchange improves it. Exchanges are tried only if no
+   step improves it. */
 static enum hr_status climb_level(struct hr__search *search, struct hr__climb *climb) {
   enum hr_status status = HR_OK;
   bool moved = true;
@@ -382,7 +395,7 @@ static enum hr_status climb_level(struct hr__search *search, struct hr__climb *c
   return status;
 }
 
-/* Sorts the climbs by their current candidates; insertion sort, as they are few. */
+/* Sorts the climbs by their current candidates. There are few climbs, so insertion sort is fast enough. */
 static void rank_climbs(struct hr__search *search) {
   for (uint32_t i = 1; i < search->n_climbs; i++)
     for (uint32_t k = i; k > 0; k--) {
@@ -393,8 +406,8 @@ static void rank_climbs(struct hr__search *search) {
     }
 }
 
-/* Climbs in all slices; after each halving of the steps the better half continues. The last few continue to the end,
-   since coarse steps do not separate them. */
+/* Climbs in all slices. After each halving of the steps only the better half continues. The last FINAL_CLIMBS continue
+   to the end, since coarse steps cannot distinguish them. */
 static enum hr_status climb_all(struct hr__search *search) {
   enum { FINAL_CLIMBS = 3 };
   enum hr_status status = HR_OK;
@@ -422,13 +435,13 @@ static enum hr_status climb_finely(struct hr__search *search, uint32_t from) {
   return climb_level(search, &climb);
 }
 
-/* Climbs from the best candidate with the finest steps, unless it is still `before`. */
+/* Climbs from the best candidate with the finest steps. Does nothing if the best candidate is still `before`. */
 static enum hr_status climb_from_best(struct hr__search *search, uint32_t before) {
   if (search->best == HR_NONE || search->best == before) return HR_OK;
   return climb_finely(search, search->best);
 }
 
-/* The same capacity with one variable of another kind changed. */
+/* Enqueues candidates that differ from the best one in exactly one axis that is not capacity. */
 static void enqueue_other_settings(struct hr__search *search) {
   const struct hr__space *space = search->space;
   for (uint32_t i = 0; i < space->n_axes; i++) {
@@ -439,7 +452,8 @@ static void enqueue_other_settings(struct hr__search *search) {
   }
 }
 
-/* Whether a climb of the slice reached the end, or there are so few slices that all are examined. */
+/* Whether the slice is searched for local optima: a climb of the slice continued to the end, or there are few slices.
+ */
 static bool is_examined(const struct hr__search *search, uint32_t slice) {
   enum { FEW_SLICES = 4 };
   bool examined = search->space->n_slices <= FEW_SLICES;
@@ -447,7 +461,8 @@ static bool is_examined(const struct hr__search *search, uint32_t slice) {
   return examined;
 }
 
-/* The minimum of one capacity that serves without any other, and a climb from there if it is the best of its slice. */
+/* Finds the minimum of one capacity that serves the jobs without any other variable capacity. Climbs from there if this
+   candidate is the best of its slice. */
 static enum hr_status try_one_fixed(struct hr__search *search, uint32_t slice, uint32_t capacity) {
   const struct hr__space *space = search->space;
   struct hr__point low = hr__space_corner(space, slice, false), high = low;
@@ -459,7 +474,8 @@ static enum hr_status try_one_fixed(struct hr__search *search, uint32_t slice, u
   return status == HR_OK && climb.at != before ? climb_finely(search, climb.at) : status;
 }
 
-/* Fixed capacity without any other. On the way there every single step may cost more, so climbing does not find it. */
+/* Tries each fixed capacity without any other. A climb does not find these candidates, since every single step towards
+   them may increase the cost. */
 static enum hr_status try_fixed_only(struct hr__search *search) {
   const struct hr__bounds *bounds = search->config->bounds;
   enum hr_status status = HR_OK;
@@ -469,7 +485,7 @@ static enum hr_status try_fixed_only(struct hr__search *search) {
   return status;
 }
 
-/* Long steps and other settings from the best candidate, repeated while they improve it. */
+/* Tries long steps and other settings from the best candidate, as long as they improve it. */
 static enum hr_status take_long_steps(struct hr__search *search) {
   uint32_t before = HR_NONE;
   enum hr_status status = HR_OK;
@@ -483,7 +499,8 @@ static enum hr_status take_long_steps(struct hr__search *search) {
   return status;
 }
 
-/* Points of a Sobol sequence, 1/25 of the grid and at most 20, and a climb if one of them is the best. */
+/* Tries points of a Sobol sequence: 1/25 of the grid, at most 20 points. Climbs if one of them is the best candidate.
+ */
 static enum hr_status sample_grid(struct hr__search *search) {
   enum { MAX_SAMPLES = 20 };
   const struct hr__space *space = search->space;
@@ -503,8 +520,9 @@ static enum hr_status sample_grid(struct hr__search *search) {
   return status == HR_OK ? climb_from_best(search, before) : status;
 }
 
-/* If all capacity is fixed, costs are known without runs, and if one GPU type can replace several of another, cheaper
-   candidates have local optima of their own. They are run in small batches, so that good ones exclude others. */
+/* Runs cheaper candidates if all capacity is fixed, so that costs are known without runs, and if some capacity is not
+   monotone. Cheaper candidates may then be further local optima, for example several GPUs of one type in place of one
+   of another. They are run in small batches, so that good candidates exclude others. */
 static enum hr_status try_cheaper(struct hr__search *search) {
   enum { BATCH = 16, MAX_RUNS = 200 };
   const struct hr__space *space = search->space;
@@ -542,7 +560,7 @@ static enum hr_status rank(struct hr__search *search, struct hr__search_result *
     result->counts.too_small += search->state[i] == HR__SEARCH_TOO_SMALL;
     result->counts.not_evaluated += search->state[i] == HR__SEARCH_UNKNOWN;
   }
-  search->too_small = NULL; /* owned by the result now */
+  search->too_small = NULL; /* the result owns the list now */
   return HR_OK;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Selects the best of a few finalists with as many replications as that takes.
+ * Selects the best of a few finalists, with as many replications as the selection needs.
  *
- * Kim and Nelson's procedure (ACM TOMACS 11, 2001) on common random numbers: all finalists are run side by side. A
- * finalist is dropped as soon as another one that meets the goals is better by more than the procedure allows, over the
- * replications that both have. Differences within the indifference zone need not be resolved. The procedure guarantees
- * with the requested probability that the choice is the best or within the zone, provided that metrics are normal.
+ * The procedure is that of Kim and Nelson (ACM TOMACS 11, 2001) on common random numbers. All finalists are run side by
+ * side. A finalist is dropped when a finalist that meets the goals is better by more than the procedure allows, over
+ * the replications that both have. Differences within the indifference zone are not resolved. If metrics are normally
+ * distributed, the choice is the best finalist, or within the zone of it, with the requested probability.
  *
- * The reported probability is not that guarantee. It is a paired bootstrap: replications are resampled, the same for
- * all finalists, and counted is the share of resamples in which the choice meets the goals and no other finalist that
- * meets them is better by more than the zone.
+ * The reported probability is computed differently, by a paired bootstrap. Replications are resampled, the same ones
+ * for all finalists. The probability is the share of resamples in which the choice meets the goals, and no other
+ * finalist that meets them is better by more than the zone.
  */
 
 #include "plan/search/search.h"
@@ -27,9 +27,9 @@ struct contest {
   struct hr__evaluator *evaluator;
   const uint32_t *finalists;
   uint32_t count;
-  uint32_t replications; /* of the finalists that are still active */
-  uint32_t *made;        /* [count] replications of each */
-  bool *active;          /* [count] not dropped */
+  uint32_t replications; /* number of replications of the active finalists */
+  uint32_t *made;        /* [count] number of replications of each finalist */
+  bool *active;          /* [count] the finalist was not dropped */
   double *objectives;    /* [count][max_replications] */
   struct hr_error *error;
 };
@@ -89,15 +89,16 @@ static double mean_difference(const double *a, const double *b, uint32_t count) 
   return sum / count;
 }
 
-/* The sample variance of the differences over the first replications. */
+/* The sample variance of the differences a - b over the first `count` replications. */
 static double variance(const double *a, const double *b, uint32_t count) {
   double mean = mean_difference(a, b, count), squares = 0;
   for (uint32_t i = 0; i < count; i++) squares += (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
   return squares / (count - 1);
 }
 
-/* The difference up to which a finalist stays: W = max(0, d / (2 r) (h^2 S^2 / d^2 - r)), h^2 = 2 eta (n0 - 1), eta =
- * ((2 alpha / (k - 1))^(-2 / (n0 - 1)) - 1) / 2. */
+/* The maximum difference from the leader with which a finalist is not dropped: W = max(0, d / (2 r) (h^2 S^2 / d^2 -
+   r)), where h^2 = 2 eta (n0 - 1), eta = ((2 alpha / (k - 1))^(-2 / (n0 - 1)) - 1) / 2. Here d is the zone, r the
+   number of replications, S^2 the `spread`, n0 the size of the first stage and k the number of finalists. */
 static double allowance(const struct contest *contest, double zone, double spread) {
   const struct hr__selection_config *config = contest->config;
   double n0 = config->first, r = contest->replications, alpha = 1 - config->confidence;
@@ -127,8 +128,8 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
   return status;
 }
 
-/* Drops finalists that are significantly worse than the leader or, if the leader meets all goals, significantly miss
- * one. */
+/* If the leader meets all goals: drops finalists that are significantly worse, or that significantly miss a goal. Sets
+ *settled if no further replications are needed. */
 static enum hr_status drop_losers(struct contest *contest, double *zone, bool *settled) {
   uint32_t best = leader(contest);
   struct hr__evaluation best_evaluation = evaluation_of(contest, best);
@@ -155,7 +156,7 @@ static enum hr_status drop_losers(struct contest *contest, double *zone, bool *s
 
 /* ---- Probability ----------------------------------------------------------------------------------- */
 
-/* The objective of a finalist over resampled replications; infinite if a goal is missed on them. */
+/* The objective of a finalist over resampled replications; infinite if these miss a goal. */
 static double resampled_objective(const struct contest *contest, uint32_t finalist, const double *uniform,
                                   double *values) {
   const struct hr__goals *goals = contest->evaluator->goals;
@@ -201,7 +202,7 @@ static enum hr_status estimate_probability(const struct contest *contest, uint32
 
 /* ---- The whole selection --------------------------------------------------------------------------- */
 
-/* Rounds with increasing numbers of replications, each 1.5 times the last. */
+/* Runs rounds until the selection is settled. Each round has 1.5 times as many replications as the round before. */
 static enum hr_status run_rounds(struct contest *contest, double *zone) {
   const struct hr__selection_config *config = contest->config;
   bool settled = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The points of a grid: all combinations of levels, or a sample. A sample is drawn in the unit cube, one column per
- * axis: Sobol's sequence (Sobol 1967, with the direction numbers of Bratley and Fox, from GSL) or a Latin hypercube
- * (McKay, Beckman, Conover 1979), in which each of n equal strata of each axis holds one of the n points. The columns
- * are then mapped to the levels or the range of their axes. If all axes have levels, several points of the cube may map
- * to one point of the grid; only the first is kept.
+ * The points of a grid: all combinations of levels, or a sample. A sample is drawn in the unit cube, with one column
+ * per axis. It is a Sobol sequence (Sobol 1967, with the direction numbers of Bratley and Fox, from GSL) or a Latin
+ * hypercube (McKay, Beckman, Conover 1979). In a Latin hypercube of n points, each axis has n equal strata, and each
+ * stratum contains one point. The columns are then mapped to the levels or the range of their axes. If all axes have
+ * levels, several points of the cube may map to the same point of the grid; only the first is kept.
  */
 
 #include "plan/sweep/sweep.h"
@@ -34,7 +34,7 @@ static enum hr_status too_many(const struct hr_grid *grid, uint64_t max_points, 
                  max_points);
 }
 
-/* The last axis varies fastest. */
+/* Makes all combinations of levels. The last axis varies fastest. */
 static enum hr_status make_full(const struct hr_grid *grid, uint64_t max_points, struct hr__sweep_design *design,
                                 struct hr_error *error) {
   uint64_t count = 1;
@@ -63,7 +63,8 @@ static enum hr_status fill_sobol(const struct hr_grid *grid, struct hr__sweep_de
   return HR_OK;
 }
 
-/* The column of an axis: a random permutation of the strata, and a random position in each. */
+/* Fills the column of an axis in a Latin hypercube: a random permutation of the strata, and a random position in each.
+ */
 static void fill_strata(uint64_t seed, uint32_t axis, struct hr__sweep_design *design, uint32_t *strata) {
   struct hr__stream stream;
   uint32_t n = (uint32_t)design->n_points;
@@ -88,7 +89,7 @@ static enum hr_status fill_latin(const struct hr_grid *grid, struct hr__sweep_de
 
 /* ---- From the cube to the grid ---------------------------------------------------------------------- */
 
-/* Numbers are rounded to the twelve digits with which they are printed. */
+/* The value of an axis at `share` of its range, rounded to the twelve digits with which it is printed. */
 static double value_on(const struct hr_grid_axis *axis, double share) {
   char text[32];
   if (axis->levels) return fmin(floor(share * axis->n_levels), axis->n_levels - 1.0);
@@ -117,7 +118,7 @@ static bool same_point(const struct sorted_point *a, const struct sorted_point *
   return true;
 }
 
-/* Keeps the first of equal points. */
+/* Of several equal points, keeps the first one. */
 static enum hr_status drop_duplicates(struct hr__sweep_design *design, struct hr_error *error) {
   size_t n = design->n_points, bytes = design->n_axes * sizeof *design->at, n_kept = 0;
   struct sorted_point *sorted = calloc(n + 1, sizeof *sorted);

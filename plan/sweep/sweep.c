@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A sweep: loads its points, makes the missing runs and stores them in its file. In an MPI job all ranks load the
- * sweep, and rank 0 owns the file.
+ * A sweep: loads its points, makes the missing runs, and stores them in a file. In an MPI job all ranks load the sweep,
+ * and rank 0 owns the file.
  *
- * The scenario of each point is loaded and dropped again: this reports errors before the first run, and shows which
- * points are random, which determines the numbers of the runs. Loading takes about a millisecond and a run seldom less,
- * so this is cheap. Traces are few and large, and stay in memory.
+ * The scenario of each point is loaded once and freed. Errors are therefore reported before the first run. Loading also
+ * shows which points are random, and this determines the numbers of the runs. Loading takes about a millisecond, and a
+ * run usually takes longer. Traces are few and large, and remain in memory.
  *
- * The fingerprint is a digest of the version, the grid, the scenario and all input files. It decides whether a file of
- * results belongs to this sweep, so everything in it has a fixed order.
+ * The fingerprint is a digest of the version, the grid, the scenario and all input files. It determines whether a file
+ * of results belongs to this sweep, so all its parts have a fixed order.
  */
 
 #include "plan/sweep/sweep.h"
@@ -37,7 +37,7 @@ static size_t find_trace(const struct hr__sweep *sweep, const char *key) {
   return i;
 }
 
-/* Finds the trace of a point in the list, or reads and adds it. The caller holds the lock. */
+/* Finds the trace of a point in the list. If it is missing, reads and adds it. The caller must hold the lock. */
 static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scenario *scenario, uint32_t *index,
                                   struct hr_error *error) {
   char *key = hr__input_trace_key(scenario, scenario->trace_file);
@@ -89,14 +89,14 @@ static enum hr_status store_point(struct points_check *check, size_t index, cons
   return status;
 }
 
-/* Whether an error message of the loader starts with an override of the level. */
+/* Whether an error message of the loader starts with an override that belongs to the level. */
 static bool starts_with_level(const struct hr_grid_level *level, const char *text) {
   for (size_t i = 0; i < level->n_set; i++)
     if (strncmp(text, level->set[i], strlen(level->set[i])) == 0) return true;
   return false;
 }
 
-/* Adds the axis to the error if its value caused it, else the point. */
+/* Adds the axis to the error if the value of that axis caused the error. Otherwise adds the point. */
 static enum hr_status locate_error(const struct hr__sweep *sweep, size_t point, enum hr_status status,
                                    const struct hr_error *inner, struct hr_error *error) {
   static const char head[] = "--set ";
@@ -152,7 +152,7 @@ static int by_key(const void *a, const void *b) {
   return strcmp(first->key, second->key);
 }
 
-/* The list is in the order in which threads found the traces; sorting makes it deterministic. */
+/* Sorts the traces by key. Threads find them in random order, so sorting makes the order deterministic. */
 static enum hr_status sort_traces(struct hr__sweep *sweep, struct hr_error *error) {
   const char **before = calloc(sweep->n_traces + 1, sizeof(*before));
   if (!before) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -164,7 +164,7 @@ static enum hr_status sort_traces(struct hr__sweep *sweep, struct hr_error *erro
   return HR_OK;
 }
 
-/* Notes of the traces, and skipped rows by reason. */
+/* Adds the notes of the traces, and the number of skipped rows by reason. */
 static enum hr_status note_traces(struct hr__sweep *sweep, struct hr_error *error) {
   bool complete = true;
   for (size_t i = 0; i < sweep->n_traces && complete; i++) {
@@ -211,7 +211,8 @@ static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names have no folders, so that the lines do not depend on the working directory. */
+/* Digests the input files. File names are stored without folders, so that they do not depend on the working directory.
+ */
 static enum hr_status digest_inputs(struct hr__sweep *sweep, struct hr_error *error) {
   struct hr_notes lines = {0};
   size_t size = 1;
@@ -267,7 +268,7 @@ static void compute_fingerprint(struct hr__sweep *sweep) {
 
 /* ---- Preparation ------------------------------------------------------------------------------------ */
 
-/* Axes become columns of the file, so their names must not be those of its own columns. */
+/* Rejects an axis whose name is that of a column. Axes become columns of the file, beside its own columns. */
 static enum hr_status check_names(const struct hr_grid *grid, struct hr_error *error) {
   static const char *const reserved[] = {"run", "point", "replication", "seed", "digest", "scenario", "runs"};
   for (uint32_t i = 0; i < grid->n_axes; i++) {
@@ -285,7 +286,7 @@ static enum hr_status check_names(const struct hr_grid *grid, struct hr_error *e
 }
 
 /* Loads the grid and the scenario of each point, so that errors are reported before the first run, and reads the
- * traces. `max_runs` 0: the grid's limit. Release with sweep_finish, also on failure. */
+   traces. `max_runs` 0: the limit of the grid. The caller must call sweep_finish, even after an error. */
 static enum hr_status sweep_load(const char *grid, uint64_t max_runs, uint32_t n_threads, struct hr__sweep *sweep,
                                  struct hr_error *error) {
   *sweep = (struct hr__sweep){0};
@@ -327,7 +328,7 @@ struct sweep_writer {
   const struct hr__sweep *sweep;
   struct hr__store store;
   const struct hr_progress *progress;
-  uint64_t jobs_done, jobs; /* of the runs to make */
+  uint64_t jobs_done, jobs; /* jobs of all runs to make: finished, total */
   uint64_t stored;
 };
 
@@ -349,7 +350,7 @@ static bool is_of_shard(const struct hr_sweep_config *config, uint64_t run) {
   return config->n_shards == 0 || run % config->n_shards == config->shard - 1;
 }
 
-/* The runs of the shard that the file lacks. */
+/* Lists the runs of the shard that the file lacks. */
 static void find_runs(const struct hr_sweep_config *config, struct sweep_writer *writer, const bool *has,
                       uint64_t *runs, size_t *count) {
   *count = 0;
@@ -372,7 +373,7 @@ static void count_missing(const struct hr__sweep *sweep, const bool *has, const 
   }
 }
 
-/* Finds the runs in the file and those to make. Other ranks wait for this before they ask for work. */
+/* Opens the file and lists the runs to make. Other ranks wait for this before they request work. */
 static enum hr_status open_file(const struct hr_sweep_config *config, struct sweep_writer *writer, bool *has,
                                 uint64_t *runs, size_t *count, struct hr_error *error) {
   enum hr_status status = hr__store_open(&writer->store, config->file, writer->sweep, has, error);
@@ -421,7 +422,8 @@ static enum hr_status copy_notes(const struct hr__sweep *sweep, struct hr_sweep_
   return HR_OK;
 }
 
-/* Ranks beyond the first. All ranks agree that rank 0 has opened the file, so that none waits for a failed one. */
+/* The work of all ranks except rank 0. First all ranks agree that rank 0 has opened the file. Otherwise a rank could
+   wait forever after rank 0 has failed. */
 static enum hr_status work(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,
                            const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = hr__sweep_ranks_agree(ranks, HR_OK, error);

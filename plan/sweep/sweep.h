@@ -3,10 +3,11 @@
 #define HR_PLAN_SWEEP_SWEEP_H
 
 /*
- * A sweep: the points of a grid, the runs of each point, and the processes that make them.
+ * A sweep: the points of a grid, the runs of each point, and the processes that make the runs.
  *
- * Modules, each using only those before it: design (points), sweep_run (overrides of a point, one run, its record,
- * threads), sweep_mpi (ranks), sweep_store (the SQLite file), sweep (scenarios, traces and numbers of runs; all of it).
+ * Modules, each of which uses only those before it: design (points), sweep_run (overrides of a point, one run, its
+ * record, threads), sweep_mpi (ranks), sweep_store (the SQLite file), sweep (scenarios, traces, numbers of runs, and
+ * the sweep as a whole).
  */
 
 #include "headroom/unstable/experiments.h"
@@ -15,20 +16,21 @@
 
 #include <stdlib.h>
 
-/* Set by the build: whether sweeps can run on the ranks of an MPI job. */
+/* Set by the build: whether sweeps support MPI jobs. */
 #ifndef HEADROOM_WITH_MPI
 #define HEADROOM_WITH_MPI 0
 #endif
 
 /* ---- Design ----------------------------------------------------------------------------------------- */
 
-/* Distinct points of a grid. */
+/* The points of a grid. All points differ. */
 struct hr__sweep_design {
-  double *at; /* [n_points][n_axes]: number of the level, or the value itself on an axis without levels */
+  double *at; /* [n_points][n_axes]: number of the level, or the value itself if the axis has no levels */
   size_t n_points, n_axes;
 };
 
-/* Release with hr__sweep_design_finish, also on failure. HR_BAD_INPUT if there are more than `max_points`. */
+/* Makes the points. HR_BAD_INPUT if there are more than `max_points`. The caller must call hr__sweep_design_finish,
+   even after an error. */
 enum hr_status hr__sweep_design_make(const struct hr_grid *grid, uint64_t max_points, struct hr__sweep_design *design,
                                      struct hr_error *error);
 
@@ -46,20 +48,20 @@ static inline const double *hr__sweep_design_point(const struct hr__sweep_design
 struct hr_trace;
 
 struct hr__sweep_point {
-  uint64_t seed;      /* of its scenario */
-  uint64_t first_run; /* its replications have consecutive numbers */
+  uint64_t seed;      /* seed of the point's scenario */
+  uint64_t first_run; /* number of its first run; its replications have consecutive numbers */
   uint32_t trace;     /* index in hr__sweep.traces */
-  bool random;        /* replications differ */
+  bool random;        /* the replications of the point differ */
 };
 
 /* A trace that several points may replay. */
 struct hr__sweep_trace {
-  char *key; /* hr__input_trace_key */
+  char *key; /* see hr__input_trace_key */
   char *file;
   struct hr_trace *trace;
 };
 
-/* Everything that is known before the first run. Immutable afterwards, and shared by all threads. */
+/* Everything that is known before the first run. All threads share it; it is immutable while they run. */
 struct hr__sweep {
   struct hr_grid *grid;
   struct hr__sweep_design design;
@@ -67,11 +69,11 @@ struct hr__sweep {
   uint64_t n_runs;
   struct hr__sweep_trace *traces; /* sorted by key */
   uint32_t n_traces, trace_capacity;
-  struct hr_notes files; /* the scenario and all files that scenarios name, once each */
-  struct hr_notes notes; /* of the first point's scenario, of traces, and of skipped replications */
+  struct hr_notes files; /* the scenario, and each file that a scenario names, once */
+  struct hr_notes notes; /* notes of the first point's scenario and of the traces, and on skipped replications */
   char *scenario_text;
-  char *inputs;         /* one line for each of `files`: name without folder, digest */
-  uint64_t fingerprint; /* digest of everything that the runs depend on */
+  char *inputs;         /* one line for each of `files`: its name without folder, and its digest */
+  uint64_t fingerprint; /* digest of everything on which the runs depend */
 };
 
 /* The point of a run. O(log points). */
@@ -84,17 +86,18 @@ static inline size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t 
   return low;
 }
 
-/* "nodes=4, policy=sjf". The caller frees it; NULL when out of memory. */
+/* Returns "nodes=4, policy=sjf". The caller frees it. NULL when out of memory. */
 char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point);
 
 /* Overrides of one run. */
 struct hr__sweep_overrides {
   const char **at;
-  char **owned; /* those of `at` that hr__sweep_overrides_finish frees; the others are borrowed from the grid */
+  /* the texts of `at` that hr__sweep_overrides_finish frees; the other texts are borrowed from the grid */
+  char **owned;
   uint32_t count, capacity, n_owned, owned_capacity;
 };
-/* Replication 0 has the scenario's seed, the others get their own. Returns false when out of memory; call
-   hr__sweep_overrides_finish in any case. */
+/* Makes the overrides of a run. Replication 0 has the seed of the scenario; each other replication has a seed of its
+   own. Returns false when out of memory. The caller must call hr__sweep_overrides_finish in either case. */
 bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint32_t replication,
                               struct hr__sweep_overrides *overrides);
 
@@ -115,7 +118,7 @@ struct hr__sweep_group {
   double values[HR__N_MEASURES]; /* NaN if unknown */
 };
 
-/* What a sweep stores of a run. */
+/* The data that a sweep stores of one run. */
 struct hr__sweep_record {
   uint64_t run, seed, digest;
   double values[HR__N_MEASURES]; /* NaN if unknown */
@@ -129,54 +132,56 @@ static inline void hr__sweep_record_finish(struct hr__sweep_record *record) {
   *record = (struct hr__sweep_record){0};
 }
 
-/* Converts a record to bytes for another process of the same program, and back. The caller frees the bytes. NULL or
+/* Convert a record to bytes for another process of the same program, and back. The caller frees the bytes. NULL or
    false when out of memory. */
 void *hr__sweep_record_pack(const struct hr__sweep_record *record, size_t *size);
 bool hr__sweep_record_unpack(struct hr__sweep_record *record, const void *bytes, size_t size);
 
-/* Runs to make, and what to do with their records. */
+/* A list of runs to make, and the callback for their records. */
 struct hr__sweep_batch {
   const struct hr__sweep *sweep;
-  const uint64_t *runs; /* [n_runs] in order; borrowed */
+  const uint64_t *runs; /* [n_runs] numbers in ascending order; borrowed */
   size_t n_runs;
   uint32_t n_threads;
   void *self;
-  /* Called by one thread at a time, in the order in which runs end. The record is the caller's. */
+  /* Stores a record, which belongs to the caller. Only one thread at a time calls this function, in the order in which
+     runs end. */
   enum hr_status (*store)(void *self, const struct hr__sweep_record *record, struct hr_error *error);
 };
 
-/* Makes the runs on threads of this process. If runs fail, the error is that of the first in the list; all before it
-   have been stored. */
+/* Makes the runs on threads of this process. If several runs fail, the error is that of the first of them in the list.
+   All runs before that one have been stored. */
 enum hr_status hr__sweep_run_on_threads(const struct hr__sweep_batch *batch, struct hr_error *error);
 
 /* ---- Ranks of an MPI job ---------------------------------------------------------------------------- */
 
-/* This process within its job; rank 0 of 1 without MPI. */
+/* This process in its MPI job. Without MPI it is rank 0 of 1. */
 struct hr__sweep_ranks {
   int rank, size;
 };
 
-/* Initializes MPI if this process is one of several. Call hr__sweep_ranks_leave in any case. */
+/* Initializes MPI if this process is one of several. The caller must call hr__sweep_ranks_leave, even after an error.
+ */
 enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_error *error);
 
 #if HEADROOM_WITH_MPI
 
 void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks);
 
-/* Called by all ranks, each with its own `status` and `error`. Returns the status of the first rank that failed on all
-   of them; rank 0 also gets its message. */
+/* All ranks must call this function, each with its own `status` and `error`. It returns the same value on all ranks:
+   the status of the first rank that failed. Rank 0 also gets the message of that rank. */
 enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
                                      struct hr_error *error);
-/* HR_BAD_INPUT on ranks with another number than rank 0. */
+/* Compares a number with that of rank 0. Returns HR_BAD_INPUT on each rank on which it differs. */
 enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number, struct hr_error *error);
 
-/* Called by all ranks. Rank 0 distributes the runs of its batch, as many at a time as a rank has threads, or makes them
-   itself if it is the only one. The others make runs until rank 0 ends; only `sweep` and `n_threads` of their batch are
-   used. */
+/* All ranks must call this function. Rank 0 distributes the runs of its batch; a rank gets as many runs at a time as it
+   has threads. If rank 0 is the only rank, it makes all runs itself. The other ranks make runs until rank 0 has no
+   more; of their batch only `sweep` and `n_threads` are used. */
 enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
                                    struct hr_error *error);
 
-#else /* the same for one rank */
+#else /* the same functions without MPI */
 
 static inline void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks) {
   *ranks = (struct hr__sweep_ranks){.size = 1};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The ranks of an MPI job. Every rank loads the whole sweep (hr__sweep_make), so only numbers of runs are sent to the
- * ranks and only records are returned. A rank asks for work and sends the records it has made; rank 0 answers with as
- * many numbers as the rank has threads, or with none at the end. Rank 0 sleeps between polls: a blocking receive would
- * keep a processor busy, which a computing rank can use.
+ * The ranks of an MPI job. Every rank loads the whole sweep, so only numbers of runs are sent to a rank, and only
+ * records are returned. A rank requests work and sends the records of its finished runs. Rank 0 answers with as many
+ * numbers as the rank has threads, or with none at the end. Rank 0 sleeps between polls, since a blocking receive would
+ * occupy a processor that a computing rank can use.
  *
- * MPI is initialized only in jobs of several ranks, as launchers report in the environment: a single process neither
- * pays for it nor needs a daemon. Only the thread that initialized MPI calls it (MPI_THREAD_FUNNELED). A build without
- * MPI refuses such jobs, and sweep.h defines the rest for one rank.
+ * MPI is initialized only if the environment variables of a launcher show a job of several ranks. A single process
+ * therefore has no overhead and needs no daemon. Only the thread that initialized MPI calls its functions
+ * (MPI_THREAD_FUNNELED). A build without MPI rejects such jobs; sweep.h defines the remaining functions for one rank.
  */
 
 #include "plan/sweep/sweep.h"
@@ -19,7 +19,7 @@
 
 /* ---- The environment -------------------------------------------------------------------------------- */
 
-/* The number in the first variable that is set. */
+/* The value of the first of the environment variables that is set; `fallback` if none is set. */
 static long first_number(const char *const *names, long fallback) {
   for (; *names; names++) {
     const char *text = getenv(*names);
@@ -33,7 +33,8 @@ bool hr_sweep_leads(void) {
   return first_number(ranks, 0) == 0;
 }
 
-/* A launcher that reports a rank but no size may have started several processes: assume 2. */
+/* The number of ranks. A launcher that reports a rank but no number of ranks may have started several processes, so 2
+   is assumed. */
 static long job_size(void) {
   static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
   const char *rank = getenv("PMIX_RANK");
@@ -100,9 +101,9 @@ enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_
 
 /* ---- Ranks that compute ----------------------------------------------------------------------------- */
 
-/* Records that are not sent yet. */
+/* Records that were not sent yet. */
 struct outbox {
-  char *bytes; /* for each record its size in eight bytes, then the record */
+  char *bytes; /* for each record its size in eight bytes, then its bytes */
   size_t used;
 };
 
@@ -122,7 +123,7 @@ static enum hr_status add_to_outbox(void *self, const struct hr__sweep_record *r
   return grown ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* Sends the outbox and receives the next runs; `runs` has room for `n_threads`. */
+/* Sends the outbox to rank 0 and receives the numbers of the next runs. `runs` has room for `n_threads` numbers. */
 static enum hr_status request_runs(struct outbox *outbox, uint32_t n_threads, uint64_t *runs, size_t *count,
                                    struct hr_error *error) {
   MPI_Status info;
@@ -139,7 +140,7 @@ static enum hr_status request_runs(struct outbox *outbox, uint32_t n_threads, ui
   return HR_OK;
 }
 
-/* Reports a failed run to rank 0 in place of a request, and waits for the end. */
+/* Reports a failed run to rank 0 in place of a request, and waits for the answer. */
 static enum hr_status report_failure(enum hr_status status, const struct hr_error *error) {
   struct hr_error report = *error;
   uint64_t none;
@@ -177,7 +178,7 @@ static enum hr_status work(const struct hr__sweep *sweep, uint32_t n_threads, st
 struct distributor {
   const struct hr__sweep_batch *batch;
   size_t next;  /* index of the next run to send */
-  int n_active; /* ranks that have not received their end */
+  int n_active; /* number of ranks that have not received the end of work */
   enum hr_status status;
   struct hr_error error;
 };
@@ -212,7 +213,7 @@ static void receive_records(struct distributor *distributor, int rank) {
   MPI_Get_count(&info, MPI_BYTE, &size);
   char *bytes = malloc((size_t)size + 1);
   struct hr_error error = {0};
-  if (!bytes) { /* the rank would wait forever, so the job is aborted */
+  if (!bytes) { /* without an answer the rank would wait forever, so the job is aborted */
     MPI_Abort(MPI_COMM_WORLD, hr_status_exit_code(HR_NO_MEMORY));
     return;
   }
@@ -223,7 +224,7 @@ static void receive_records(struct distributor *distributor, int rank) {
   free(bytes);
 }
 
-/* Fewer runs towards the end, to balance the load. */
+/* The number of runs for a rank with `threads` threads. Near the end a rank gets fewer runs, to balance the load. */
 static size_t next_share(const struct distributor *distributor, uint64_t threads) {
   size_t left = distributor->status == HR_OK ? distributor->batch->n_runs - distributor->next : 0,
          ranks = (size_t)distributor->n_active;
@@ -250,7 +251,7 @@ static void receive_failure(struct distributor *distributor, int rank) {
   distributor->n_active--;
 }
 
-/* Polls for the first message of an exchange, every 0.5 ms. */
+/* Waits for the first message of an exchange by polling every 0.5 ms. */
 static void wait_for_message(MPI_Status *message) {
   static const int tags[] = {TAG_ASK, TAG_ERROR};
   const struct timespec pause = {.tv_nsec = 500000};

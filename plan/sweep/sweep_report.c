@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reports of a sweep's file: CSV, a table of the best and worst points for a terminal, and JSON for the HTML report.
- * All read the file with SQL.
+ * All reports read the file with SQL.
  */
 
 #include "base/console.h"
@@ -63,7 +63,7 @@ enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_
 
 /* ---- Terminal --------------------------------------------------------------------------------------- */
 
-/* The metrics to show, and their direction. */
+/* The metrics of the table, and whether higher or lower is better. */
 static const struct {
   enum hr__measure measure;
   const char *title;
@@ -72,7 +72,7 @@ static const struct {
              {HR__M_JCT_MEAN, "mean jct", false},     {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true},
              {HR__M_UNFINISHED, "unfinished", false}, {HR__M_COST, "cost", false}};
 
-/* "nodes=4, policy=sjf" of a row of the view `points`. */
+/* Returns "nodes=4, policy=sjf" for a row of the view `points`. The caller frees it. NULL when out of memory. */
 static char *point_text(sqlite3_stmt *row, int first, int n_axes) {
   sqlite3_str *text = sqlite3_str_new(NULL);
   for (int i = first; i < first + n_axes; i++) {
@@ -97,7 +97,7 @@ static void put_point(struct hr__console *console, const char *title, const char
   free(fitted);
 }
 
-/* The columns of the axes for a SELECT, each preceded by a comma. Free it with sqlite3_free. */
+/* Returns the columns of the axes for a SELECT, each preceded by a comma. Free it with sqlite3_free. */
 static char *axis_columns(struct hr__store *store) {
   sqlite3_str *text = sqlite3_str_new(NULL);
   sqlite3_stmt *all = NULL;
@@ -108,7 +108,7 @@ static char *axis_columns(struct hr__store *store) {
   return sqlite3_str_finish(text);
 }
 
-/* The best or worst point of a metric; among equals the first. NULL: the metric is unknown. */
+/* Finds the best or the worst point by a metric; of several equal points the first. NULL: the metric is unknown. */
 static sqlite3_stmt *find_point(struct hr__store *store, const char *axes, size_t which, bool best) {
   const char *column = hr__measure_infos[shown[which].measure].column;
   const char *order = shown[which].higher_is_better == best ? "DESC" : "ASC";
@@ -168,8 +168,8 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
 
 /* ---- JSON for the HTML report ----------------------------------------------------------------------- */
 
-/* Settings and metrics of all runs. If there are too many runs, of all points; if there are too many points, of every
-   n-th one. */
+/* Writes settings and metrics of all runs. If there are more than MAX_ROWS runs, writes those of all points. If there
+   are also more than MAX_ROWS points, writes every n-th point. */
 
 enum { MAX_ROWS = 3000 };
 
@@ -177,7 +177,7 @@ struct sweep_row_shape {
   int first_axis, n_axes, first_measure;
 };
 
-/* Columns of a table or view: its own, then the axes, then the metrics. */
+/* The columns of a table or view: first its own columns, then the axes, then the metrics. */
 static struct sweep_row_shape shape_of(sqlite3_stmt *rows, int first_axis) {
   int n_axes = sqlite3_column_count(rows) - first_axis - HR__N_MEASURES;
   return (struct sweep_row_shape){first_axis, n_axes, first_axis + n_axes};

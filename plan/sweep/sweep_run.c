@@ -2,8 +2,8 @@
 /*
  * One run of a sweep: the overrides of its point, its record, and runs on threads.
  *
- * Between processes a record is sent as the bytes of its numbers in memory, followed by those of each group and its
- * name: the ranks of an MPI job are the same program on machines of the same kind.
+ * A record is sent between processes as bytes: its numbers as they are in memory, then for each group the numbers and
+ * the name. All ranks of an MPI job run the same program on machines of the same kind, so this needs no conversion.
  */
 
 #include "plan/sweep/sweep.h"
@@ -27,7 +27,7 @@ static bool add_override(struct hr__sweep_overrides *overrides, const char *text
   return true;
 }
 
-/* Adds "path=value" as a text of its own. */
+/* Adds the override "path=value" as an allocated text. */
 static bool add_formatted(struct hr__sweep_overrides *overrides, const char *path, const char *value) {
   size_t bytes = strlen(path) + strlen(value) + 2;
   bool room = HR__ARRAY_HAS_ROOM(overrides->owned, overrides->n_owned, overrides->owned_capacity);
@@ -40,7 +40,7 @@ static bool add_formatted(struct hr__sweep_overrides *overrides, const char *pat
 
 static bool add_axis(struct hr__sweep_overrides *overrides, const struct hr_grid_axis *axis, double at) {
   char number[32];
-  snprintf(number, sizeof number, "%.12g", at); /* the digits to which the design rounds */
+  snprintf(number, sizeof number, "%.12g", at); /* the design rounds to the same number of digits */
   if (!axis->levels) return add_formatted(overrides, axis->path, number);
   const struct hr_grid_level *level = &axis->levels[(size_t)at];
   bool complete = true;
@@ -98,7 +98,7 @@ static bool copy_groups(struct hr__sweep_record *record, enum hr__sweep_group_ki
   return true;
 }
 
-/* Returns false when out of memory. */
+/* Copies the results of a run to a record. Returns false when out of memory. */
 static bool copy_record(struct hr__sweep_record *record, const struct hr__one_run *run) {
   const struct hr_summary *summary = run->summary;
   const struct hr_cost_summary *costs = summary->costs;
@@ -113,13 +113,13 @@ static bool copy_record(struct hr__sweep_record *record, const struct hr__one_ru
 
 /* ---- Records as bytes ------------------------------------------------------------------------------- */
 
-/* Headers of a record and of each of its groups. */
+/* The numbers at the start of a record, and of each of its groups. */
 struct sweep_record_header {
   uint64_t run, seed, digest, n_groups;
   double values[HR__N_MEASURES];
 };
 struct sweep_group_header {
-  uint64_t kind, name_bytes; /* including the NUL */
+  uint64_t kind, name_bytes; /* name_bytes: length of the name with its NUL */
   double values[HR__N_MEASURES];
 };
 
@@ -185,7 +185,7 @@ static enum hr_status run_scenario(const struct hr__sweep *sweep, const struct h
   return status;
 }
 
-/* Errors name the run and the point. Finish `record` in any case. */
+/* Makes one run. An error message names the run and the point. The caller must finish `record`, even after an error. */
 static enum hr_status make_run(const struct hr__sweep *sweep, uint64_t run, struct hr__sweep_record *record,
                                struct hr_error *error) {
   size_t index = hr__sweep_point_of(sweep, run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The tables of a sweep's file, and the facts that identify the sweep. Table `runs` has one row per run (settings and
- * metrics), `groups` the metrics of classes and tenants, `meta` the facts; view `points` has means over replications.
- * The order of columns is fixed, so that files of one sweep have the same bytes.
+ * metrics). Table `groups` has the metrics of classes and tenants. Table `meta` has the facts. View `points` has means
+ * over replications. The order of columns is fixed, so that all files of one sweep have equal bytes.
  */
 
 #include "plan/sweep/sweep_store.h"
@@ -12,7 +12,7 @@
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* Names of axes are free text, so they are quoted (%w). */
+/* Returns the SQL that creates `runs`. Names of axes are free text, so they are quoted (%w). */
 static char *runs_sql(const struct hr__sweep *sweep) {
   sqlite3_str *sql = sqlite3_str_new(NULL);
   sqlite3_str_appendall(sql,
@@ -24,7 +24,7 @@ static char *runs_sql(const struct hr__sweep *sweep) {
   return sqlite3_str_finish(sql);
 }
 
-/* One row per point: means over its replications. */
+/* Returns the SQL that creates the view `points`: one row per point, with means over its replications. */
 static char *points_sql(const struct hr__sweep *sweep) {
   sqlite3_str *sql = sqlite3_str_new(NULL);
   sqlite3_str_appendall(sql, "CREATE VIEW points AS SELECT point, count(*) AS runs");
@@ -62,7 +62,7 @@ static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names of the traces without their folders, one per line. */
+/* Returns the names of the traces without their folders, one per line. */
 static char *trace_names(const struct hr__sweep *sweep) {
   const char **names = calloc(sweep->n_traces + 1, sizeof(*names));
   sqlite3_str *text = sqlite3_str_new(NULL);

@@ -2,11 +2,15 @@
 /*
  * Reads and writes the SQLite file of a sweep, and merges several files of one sweep.
  *
- * A new file is created next to its final name and renamed, so that it is never incomplete. Each run is added in one
- * transaction with a write-ahead log: a killed process loses the runs that it had not added, a failing machine perhaps
- * the last few, and the file stays consistent. The log belongs to the process (exclusive lock), which also excludes a
- * second sweep. At the end the rows, which are in the order of arrival, are copied in the order of their keys
- * (VACUUM INTO) to a file that replaces the other.
+ * Creation. A new file is created under another name in the same folder and then renamed, so that a file is never
+ * incomplete.
+ *
+ * Runs. Each run is added in one transaction with a write-ahead log. If the process is killed, only runs that were not
+ * added are lost. If the machine fails, the last few runs may be lost too. The file remains consistent in both cases.
+ * The process locks the log exclusively, so a second sweep cannot use the file at the same time.
+ *
+ * Sealing. Rows are in the order in which runs ended. At the end they are copied in the order of their keys to a new
+ * file (VACUUM INTO), which replaces the old file.
  */
 
 #include "plan/sweep/sweep_store.h"
@@ -25,7 +29,7 @@
 
 /* ---- SQLite ----------------------------------------------------------------------------------------- */
 
-/* If SQLite has no error, memory ran out before it was called. */
+/* Sets `error` from SQLite's last error. If SQLite reports none, memory was exhausted before SQLite was called. */
 enum hr_status hr__store_fail(const struct hr__store *store, struct hr_error *error) {
   int code = sqlite3_errcode(store->db) & 0xff;
   if (code == SQLITE_NOMEM || code == SQLITE_OK) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", store->path);
@@ -107,7 +111,7 @@ static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep 
   return status;
 }
 
-/* Creates the tables, the view and `meta` in an open and empty file. */
+/* Creates the tables, the view and the rows of `meta` in an open, empty file. */
 static enum hr_status create_tables(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   static const char first[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID";
   static const char last[] = "CREATE TABLE groups(run INTEGER, kind TEXT, name TEXT, metric TEXT, value REAL, "
@@ -156,7 +160,7 @@ static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep
   return status;
 }
 
-/* HR_BAD_INPUT with the difference if the file belongs to another sweep. */
+/* Returns HR_BAD_INPUT if the file belongs to another sweep; the message names the difference. */
 static enum hr_status check_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = check_version(store, "main", store->path, error);
   for (unsigned i = HR__SWEEP_FACT_GRID; i < HR__SWEEP_N_FACTS && status == HR_OK; i++)
@@ -166,8 +170,8 @@ static enum hr_status check_facts(struct hr__store *store, const struct hr__swee
 
 /* ---- Opening ---------------------------------------------------------------------------------------- */
 
-/* Reads the header without SQLite, because SQLite would start to repair a file after its writer was killed, and files
-   of other programs must not be changed. */
+/* Checks the header of a file without SQLite. If the writer of a file was killed, SQLite repairs the file when it is
+   opened. Files of other programs must not be changed. */
 static enum hr_status check_head(const char *path, struct hr_error *error) {
   static const char magic[16] = "SQLite format 3";
   enum { HEAD_BYTES = 100, AT_APPLICATION = 68 };
@@ -201,13 +205,13 @@ enum hr_status hr__store_read(struct hr__store *store, const char *path, struct 
 
 /* ---- Drafts ----------------------------------------------------------------------------------------- */
 
-/* A new, empty file next to `path`, removed if the process ends before it is complete. */
+/* A new, empty file in the folder of `path`. It is removed if the process ends before the file is complete. */
 struct store_draft {
   char *name;
-  uint32_t place; /* in the list of unfinished files (base/output_file.h) */
+  uint32_t place; /* index in the list of unfinished files (base/output_file.h) */
 };
 
-/* An existing file keeps its mode; a new one gets what the umask leaves of 0666. */
+/* The mode of a draft. An existing file keeps its mode; a new file has mode 0666 without the bits of the umask. */
 static mode_t mode_for(const char *path) {
   struct stat info;
   if (stat(path, &info) == 0) return info.st_mode & 07777;
@@ -278,7 +282,8 @@ static enum hr_status create(const char *path, const struct hr__sweep *sweep, st
   if (status == HR_OK) status = create_tables(&store, sweep, error);
   if (status == HR_OK) status = run_sql(&store, "COMMIT", error);
   hr__store_close(&store);
-  /* If two processes create it at once, the second uses the file of the first. Some file systems have no links. */
+  /* A link fails if another process has created the file at the same time; the file of that process is then used. Some
+     file systems have no links; the draft is then renamed. */
   if (status == HR_OK && synced(draft.name) && (link(draft.name, path) == 0 || errno == EEXIST)) {
     draft_drop(&draft);
     return HR_OK;
@@ -296,7 +301,7 @@ static enum hr_status prepare_statements(struct hr__store *store, struct hr_erro
   return ok ? HR_OK : hr__store_fail(store, error);
 }
 
-/* Another process may have sealed the file in the meantime, which replaces it. */
+/* Checks that the file was not replaced since `before`. Another process may have sealed it, which replaces it. */
 static enum hr_status check_same_file(const char *path, const struct stat *before, struct hr_error *error) {
   struct stat now;
   if (stat(path, &now) == 0 && now.st_ino == before->st_ino && now.st_dev == before->st_dev) return HR_OK;
@@ -336,7 +341,7 @@ enum hr_status hr__store_open(struct hr__store *store, const char *path, const s
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-/* The scenario and its overrides as JSON: all that `headroom run` needs to repeat the run. */
+/* Returns the scenario and its overrides as JSON. `headroom run` needs nothing else to repeat the run. */
 static char *scenario_text(const struct hr__sweep *sweep, size_t point, uint32_t replication) {
   struct hr__sweep_overrides overrides;
   struct hr__json json = {0};
@@ -359,7 +364,7 @@ static void bind_number(sqlite3_stmt *statement, int at, double value) {
     sqlite3_bind_null(statement, at);
 }
 
-/* Whole numbers are stored as integers: 4, not 4.0. */
+/* Binds the value of an axis. Whole numbers are stored as integers: 4, not 4.0. */
 static void bind_level(sqlite3_stmt *statement, int at, const struct hr_grid_axis *axis, double level) {
   double number = axis->levels ? axis->levels[(size_t)level].number : level;
   if (number != number)
@@ -427,14 +432,14 @@ enum hr_status hr__store_add(struct hr__store *store, const struct hr__sweep_rec
 
 /* ---- Sealing ---------------------------------------------------------------------------------------- */
 
-/* Copies the store to a draft in the order of its keys. SQLite counts schema changes across files, so the counter is
-   set to a constant. */
+/* Copies the rows to a draft in the order of their keys. SQLite increments its counter of schema changes when it copies
+   a file, so the counter is set to a constant first. */
 static enum hr_status rewrite(struct hr__store *store, const struct store_draft *draft, struct hr_error *error) {
   enum hr_status status = run_sql(store, "PRAGMA schema_version=1", error);
   return status == HR_OK ? run_sql_with(store, "VACUUM main INTO ?", draft->name, error) : status;
 }
 
-/* The log is removed first, so that none is left beside the new file. */
+/* Removes the log first, so that no log of the old file remains beside the new file. */
 enum hr_status hr__store_seal(struct hr__store *store, struct hr_error *error) {
   struct store_draft draft;
   char *path = strdup(store->path);
@@ -462,7 +467,7 @@ static enum hr_status attach(struct hr__store *store, const char *path, struct h
   return status == HR_OK ? check_version(store, "part", path, error) : status;
 }
 
-/* Copies the tables and views of the attached file, in the order of their creation. */
+/* Copies the tables and views of the attached file, in the order in which they were created. */
 static enum hr_status copy_tables(struct hr__store *store, struct hr_error *error) {
   sqlite3_stmt *statement = NULL;
   enum hr_status status = HR_OK;
@@ -529,7 +534,7 @@ static enum hr_status count_runs(struct hr__store *store, struct hr_sweep_counts
   if (status != HR_OK) return status;
   counts->now = hr__store_number(store, "SELECT count(*) FROM runs");
   counts->missing = counts->runs > counts->now ? counts->runs - counts->now : 0;
-  /* The smallest missing number is 0 or follows an existing one. */
+  /* The smallest missing number is 0, or follows the number of an existing run. */
   if (counts->missing)
     counts->first_missing =
         hr__store_number(store, "SELECT min(n) FROM (SELECT 0 AS n UNION ALL SELECT run + 1 FROM runs) "
@@ -545,11 +550,11 @@ static enum hr_status check_target(const char *file, const char *const *shards, 
   for (size_t i = 0; i < n_shards; i++)
     if (stat(shards[i], &shard) == 0 && shard.st_dev == target.st_dev && shard.st_ino == target.st_ino)
       return hr_fail(error, HR_BAD_INPUT, "%s: is also an input file; the first argument is the output file", file);
-  return check_head(file, error); /* never replace another kind of file */
+  return check_head(file, error); /* never replaces a file of another kind */
 }
 
-/* Collects the rows in a draft. An existing output file is the first part: it must be of the same sweep, and keeps its
-   runs. */
+/* Collects the rows of all shards in a draft. If the output file exists, it must be of the same sweep, and its runs are
+   kept. */
 static enum hr_status gather(struct hr__store *store, const char *file, const char *const *shards, size_t n_shards,
                              struct hr_error *error) {
   struct stat target;

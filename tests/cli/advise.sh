@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom advise`: what it prints can be copied, threads do not matter, and what is refused.
+# `headroom advise`: options that it prints can be copied, output does not depend on threads, bad input is rejected.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# A name with blanks, commas and quotes: whoever copies the option must get it whole.
+# A name with blanks, commas and quotes. An option that is copied from the output must contain it unchanged.
 odd_scenario() {
   cat >odd.json <<'JSON'
 {
@@ -65,7 +65,7 @@ case_quiet_and_json() {
   says stdout '"kind": "idle-reservation"'
 }
 
-# Advice that is taken is not given again.
+# Advice that was followed is not printed again.
 case_advice_that_is_taken() {
   try 0 advise "$project/scenarios/agency-before.json" --set policy.market=on-demand-only
   says stdout 'Nothing found that saves anything'

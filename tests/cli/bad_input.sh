@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Input that is wrong, one case each: exit code 2, the place and the remedy on stderr, and nothing written.
+# Bad input, one case each: exit code 2, place and remedy on stderr, and no output file.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# refuses REGEX ARGUMENT...: a run that asks for every output fails, says so in one line, and leaves no file behind.
+# refuses REGEX ARGUMENT...: a run with every output option fails with one line on stderr and leaves no file behind.
 refuses() {
   local regex=$1
   shift
@@ -21,7 +21,7 @@ refuses_trace() {
   refuses "$1" s.json --trace "$2"
 }
 
-# accepts ARGUMENT...: the run succeeds and all files are there.
+# accepts ARGUMENT...: the run succeeds and writes all files.
 accepts() {
   mkdir -p out
   try 0 run "$@" --jobs out/jobs.csv --timeline out/timeline.csv --json out/summary.json
@@ -104,7 +104,7 @@ case_truncated_gzip() {
 
 case_line_of_200_mb() {
   { printf '%s\n1,0,10,' $header; head -c 200000000 /dev/zero | tr '\0' 1; echo; } >t.csv
-  # The line must not be held whole; a sanitizer's build cannot live under a limit and goes without.
+  # The program must not store the whole line. Builds with a sanitizer cannot run under a memory limit, so none is set.
   if (ulimit -v 300000 && "$headroom" --version >/dev/null 2>&1); then ulimit -v 300000; fi
   SECONDS=0
   refuses_trace 't\.csv:2: line 2 is longer than 1 MiB.*' t.csv
@@ -155,7 +155,7 @@ case_scenario_nested_10000_deep() {
   refuses 's\.json:1:72: nested more than 64 levels deep' s.json
 }
 
-# A type of one's own is no mistake; one that looks like a misspelt one is doubted.
+# An unknown GPU type is no error. If it resembles a known type, a note suggests that type.
 case_scenario_misspelt_gpu() {
   small_scenario
   printf 'submit_s,duration_s,gpus\n0,1,1\n' >t.csv
@@ -167,7 +167,7 @@ case_scenario_misspelt_gpu() {
   is_empty stderr
 }
 
-# Nothing that a run reads is written over, be it named by the scenario alone.
+# No output may overwrite an input file, even if only the scenario names that file.
 case_outputs_spare_all_inputs() {
   printf '{ "metadata": { "gap_seconds": 60 }, "data": [1, 0, 1] }\n' >record.json
   printf 'provider,instance,region,market,term,upfront,usd_per_hour,as_of\nAWS,P3.2XLARGE,US-EAST-1,on-demand,,,1.5,2026-08-01\n' >prices.csv
@@ -186,7 +186,7 @@ END
   says stderr '--costs prices.csv: cannot be written: this run reads it'
   cmp record.json kept.json || fail "a record was written over"
   cmp prices.csv kept.csv || fail "a table of prices was written over"
-  # Names of the catalogue are the same in upper and lower case: the row replaces the built-in one.
+  # Names of the catalogue ignore case, so the row replaces the built-in price.
   try 0 validate s.json --trace t.csv
   says stdout '1.5 $ per GPU-hour'
 }
@@ -262,7 +262,7 @@ case_parameter_twice() {
     --policy easy:order=sjf,aging_s=5,order=sjf
   sed -i 's/"order": "fifo",/"order": "fifo", "order": "sjf",/' s.json
   refuses "s\.json:4:49: duplicate key 'order'" s.json --policy sjf
-  # The same mistake in the scenario or in --set is reported there.
+  # The same mistake in the scenario or in --set is reported at its place there.
   small_scenario
   printf '%s\n1,0,10,1\n' $header >t.csv
   accepts s.json --trace t.csv --set policy.order=largest --policy queue:order=sjf
@@ -274,7 +274,7 @@ case_format_misspelt() {
   refuses "unknown trace format 'cvs'; did you mean 'csv'\?" s.json --format cvs
 }
 
-# The product of these passes 128 bits within the month that the job takes.
+# The cost of this storage exceeds 128 bits within the 30 days that the job runs.
 case_costs_beyond_all_bounds() {
   printf '%s\n' $header 1,0,2592000,1 >t.csv
   echo '{"cluster":{"pools":[{"name":"p","gpu":"A100-80","nodes":1,"gpus_per_node":8}]},"policy":{"name":"queue"},

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom check`: what it sees and what not, its files, and what is refused.
+# `headroom check`: which changes it detects, its output files, and bad input.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 unset GITHUB_ACTIONS
 reference=$project/traces/reference
 
-# A suite of three short runs: of tenants with quotas, of spot nodes, of gangs.
+# A suite of three short runs: tenants with quotas, spot nodes, gangs.
 small_suite() {
   mkdir -p suite
   for name in multi-tenant spot-heavy gang-heavy; do
@@ -38,7 +38,7 @@ check_suite() {
   try "$code" check suite/suite.json --baseline base.json "$@"
 }
 
-# edit FILE SED: the expression must change the file.
+# edit FILE SED: applies the expression, which must change the file.
 edit() {
   cp "$1" before
   sed -i "$2" "$1"
@@ -47,7 +47,7 @@ edit() {
 
 # ---- Mutations -----------------------------------------------------------------------------------------------------
 
-# Each is seen; after it, the suite as it was passes.
+# mutated FILE SED: the check must detect the change. Afterwards the file is restored.
 mutated() {
   local file=$1 expression=$2
   cp "suite/$file" original
@@ -84,7 +84,7 @@ case_mutations_of_prices_and_clusters() {
 
 case_mutations_of_traces() {
   checked_suite
-  mutated gang-heavy.csv '3{h;d};4{G}' # two rows change places, and nothing else: their jobs are the same
+  mutated gang-heavy.csv '3{h;d};4{G}' # two rows with equal jobs change places
   says out.json '"moved": []'
   mutated gang-heavy.csv '120s/^\([^,]*,[^,]*\),\([0-9]\)/\1,9\2/'
   mutated multi-tenant.csv '77s/tenant-[0-9]*/tenant-12/'
@@ -113,8 +113,8 @@ case_reference_traces_are_made_again() {
   [ "$(find made -name '*.csv' | wc -l)" -eq 6 ] || fail "not six traces"
 }
 
-# Every policy and every name for a setting is in it.
-# Orders of the queue are compared with a second implementation, so an alias of one may be missing.
+# Every policy is in a run of the suite. Aliases of queue orders may be missing, since another test compares the orders
+# with a second implementation.
 case_reference_suite_has_all_policies() {
   "$headroom" list policies | grep -v 'alias for queue:order=' | sed -n 's/^\([^ ][^ ]*\).*/\1/p' | while read -r policy; do
     grep -qE "\"${policy}[\":]" "$reference/suite.json" || fail "$policy is in no run"
@@ -222,11 +222,11 @@ case_tolerances_of_a_suite() {
 case_replications() {
   checked_suite
   edit suite/suite.json 's/"set": { "cluster.pools.0.nodes": 2 }/"set": { "cluster.pools.0.nodes": 2, "replications.count": 4 }/'
-  check_suite 1 # there was one run, now there are four
+  check_suite 1 # one run in the baseline, four now
   check_suite 0 --update
   check_suite 0
   edit suite/spot-heavy.json 's/"usd_per_gpu_hour": 1.1,/"usd_per_gpu_hour": 1.1001,/'
-  check_suite 1 # in each pair of runs the same difference
+  check_suite 1 # every pair of runs has the same difference
   matches stdout 'cost.total_usd .* FAILED'
 }
 
@@ -289,7 +289,7 @@ case_full_disk_and_closed_pipe() {
   is_empty stderr
 }
 
-# ---- What is refused -----------------------------------------------------------------------------------------------
+# ---- Bad input -----------------------------------------------------------------------------------------------------
 
 case_no_baseline() {
   small_suite

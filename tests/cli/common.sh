@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the other scripts of this folder: SCRIPT HEADROOM CASE [--update] runs one case in an empty folder of its own.
+# Sourced by the other scripts of this folder. SCRIPT HEADROOM CASE [--update] runs one case in a new, empty folder.
 # shellcheck disable=SC2034 # used by the scripts
 set -euo pipefail
 
@@ -21,7 +21,7 @@ fail() {
   exit 1
 }
 
-# try CODE ARGUMENT...: runs the program, which must end with that exit code; leaves stdout and stderr as files.
+# try CODE ARGUMENT...: runs the program, which must end with this exit code. Writes the files stdout and stderr.
 try() {
   local expected=$1 code=0
   shift
@@ -29,7 +29,7 @@ try() {
   [ "$code" -eq "$expected" ] || fail "exit code $code, not $expected: headroom $*"
 }
 
-# says FILE TEXT: the file has a line with this text; matches FILE REGEX: a line matches.
+# says FILE TEXT: a line of the file contains the text. matches FILE REGEX: a line matches.
 says() {
   grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
 }
@@ -54,7 +54,7 @@ close_reader() {
   : >gone
 }
 
-# wait_until SECONDS COMMAND...: tries the command again and again until it succeeds; a test fails if it does not in time.
+# wait_until SECONDS COMMAND...: repeats the command until it succeeds. The test fails if it does not succeed in time.
 wait_until() {
   local deadline=$((SECONDS + $1))
   shift

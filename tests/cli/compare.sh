@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom compare`: the list of policies, what is random and what is not, files, and what is refused.
+# `headroom compare`: the list of policies, random and deterministic scenarios, output files, and bad input.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -27,7 +27,7 @@ JSON
   head -n 500 "$project/traces/reference/demo.csv" >jobs.csv
 }
 
-# without_perf FILE: the JSON, less what the wall clock says.
+# without_perf FILE: prints the JSON without the run times.
 without_perf() {
   awk '/^  "perf": \{/ { exit } { print }' "$1"
 }
@@ -60,7 +60,7 @@ case_items_and_their_parameters() {
   says c.json '"backfill": "skip",'
 }
 
-# An item of the scenario's own policy starts from its parameters; --policy and --policies have one rule.
+# A policy of the list keeps those parameters of the scenario's policy that it does not set, as with `run --policy`.
 case_items_start_from_the_scenario() {
   for item in sjf queue queue:order=sjf easy conservative:order=largest; do
     "$headroom" run "$demo" --set policy.placement=worst-fit --policy "$item" -q --json run.json
@@ -71,7 +71,7 @@ case_items_start_from_the_scenario() {
   done
 }
 
-# The whole summary of replication 0 is what `run` writes, perf apart.
+# The summary of replication 0 equals the summary that `run` writes, except for run times.
 case_summaries_are_those_of_run() {
   random_scenario
   try 0 compare random.json --policies fifo,sjf:placement=worst-fit,queue:market=spot-first --replications 3 -q --json c.json
@@ -97,14 +97,14 @@ case_a_seed_of_a_replication_makes_its_run() {
   try 0 compare random.json --policies fifo --replications 2 -q --json c.json
   seed=$(awk '/"seeds"/ { getline; getline; print $1; exit }' c.json)
   "$headroom" run random.json --seed "$seed" --policy fifo -q --json run.json
-  # The mean of both costs, by the two runs.
+  # The mean of the costs of both runs.
   one=$(awk '/"summary"/ { inside = 1 } inside && /"total_usd"/ { printf "%.6f", $2; exit }' c.json)
   two=$(awk '/"total_usd"/ { printf "%.6f", $2; exit }' run.json)
   awk -v a="$one" -v b="$two" '/"cost_total_usd"/ { d = $2 - (a + b) / 2; exit (d > 1e-5 || d < -1e-5) }' c.json ||
     fail "not the mean of $one and $two"
 }
 
-# ---- What is random ------------------------------------------------------------------------------------------------
+# ---- Random and deterministic scenarios ----------------------------------------------------------------------------
 
 case_nothing_random() {
   try 0 compare "$demo" --policies fifo,sjf --replications 20 --json c.json
@@ -115,7 +115,7 @@ case_nothing_random() {
   if grep -q '\*' stdout; then fail "marks where every difference is exact"; fi
 }
 
-# A comparison replays the trace itself, even if the scenario redraws its workload; a note says so.
+# A comparison replays the recorded trace, even if the scenario redraws its workload. A note reports this.
 case_workload_of_the_scenario() {
   local note="note: the scenario's 'replications.workload' (resample none, growth 2) is ignored"
   try 0 compare "$demo" --policies fifo,sjf --json plain.json
@@ -207,7 +207,7 @@ case_interrupted() {
   [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
 }
 
-# ---- What is refused -----------------------------------------------------------------------------------------------
+# ---- Bad input -----------------------------------------------------------------------------------------------------
 
 case_bad_lists() {
   try 2 compare "$demo"
@@ -232,7 +232,7 @@ case_bad_numbers() {
   refuses '--threads 1025: expected a whole number' "$demo" --policies fifo --threads 1025
 }
 
-# What `run` refuses under a policy, a comparison refuses too.
+# A policy that `run` rejects is rejected by a comparison too.
 case_policies_that_the_scenario_refuses() {
   random_scenario
   refuses "--policies sjf:placement=pool: --set policy.placement=pool: the placement" random.json --policies fifo,sjf:placement=pool

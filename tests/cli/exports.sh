@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Exports for other tools: their options, and that the tools accept the files.
+# Exports for other tools: their options, and whether the tools accept the files.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -32,7 +32,7 @@ case_metrics_step_is_told() {
   [ "$samples" = "$(grep -cv '^#' m.txt) samples" ] || fail "it wrote $(grep -cv '^#' m.txt) samples, not $samples"
   try 0 run "$demo" --openmetrics m.txt --openmetrics-step 90min
   is_empty stderr
-  # The trace's first job comes at 571.303 s on its own clock.
+  # The first job of the trace is submitted at 571.303 s of the trace's clock.
   says m.txt 'slurm_gpus_total 64 571.303'
   says m.txt 'slurm_gpus_total 64 5971.303'
 }
@@ -44,7 +44,7 @@ case_metrics_by() {
   says m.txt 'DCGM_FI_DEV_GPU_UTIL{gpu="all",UUID="a100",device="all",modelName="A100-80",Hostname="a100",instance="a100:9400",pool="a100"}'
 }
 
-# Files at once are the same as files one by one.
+# Files that one run writes together equal files that are written one by one.
 case_together_as_alone() {
   mkdir a b
   try 0 run "$demo" --quiet --perfetto a/p --openmetrics a/o --md a/m --jobs a/j --timeline a/t
@@ -56,7 +56,7 @@ case_together_as_alone() {
   cmp -s stdout a/p || fail "--check or standard output changes the trace"
 }
 
-# promtool is Debian's package `prometheus`.
+# promtool is in Debian's package `prometheus`.
 case_promtool() {
   command -v promtool >/dev/null || {
     echo '*** SKIPPED: promtool (Debian package prometheus) is not there ***' >&2

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom fill`: rules, files, threads, and what is refused.
+# `headroom fill`: rules, output files, threads, and bad input.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 demo=$project/scenarios/demo.json
 
-# refuses TEXT ARGUMENT...: bad input that says so, and leaves nothing behind.
+# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is left behind.
 refuses() {
   local text=$1
   shift

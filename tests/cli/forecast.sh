@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom forecast`: what it prints and writes, and what is refused.
+# `headroom forecast`: its output, and bad input.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 agency=$project/traces/reference/agency.csv
 
-# refuses TEXT ARGUMENT...: bad input that says so, and leaves nothing behind.
+# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is left behind.
 refuses() {
   local text=$1
   shift
@@ -38,7 +38,7 @@ case_rows() {
   says all.json '"holdout_weeks": 1'
 }
 
-# The same bytes twice, and any spelling of three months.
+# Repeated runs write equal bytes. Three months are the default, and may be written as 3 or 3mo.
 case_same_bytes() {
   try 0 forecast "$agency" -q --json 1.json --csv 1.csv
   try 0 forecast "$agency" -q --json 2.json --csv 2.csv --months 3
@@ -53,7 +53,7 @@ case_standard_output() {
   says stdout '"growth_per_year": null,'
 }
 
-# A year ahead there is 1.5 times the demand of today, to the last digit printed.
+# In a year the demand is exactly 1.5 times the demand of today, in all digits that are printed.
 case_growth() {
   for growth in 1 1.5; do try 0 forecast "$agency" --months 12 --growth $growth -q --csv $growth.csv; done
   paste -d, 1.csv 1.5.csv | awk -F, 'NR > 1 { factor = exp(log(1.5) * $3 * 7 / 365.25)

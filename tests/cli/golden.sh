@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Output compared with what is kept in golden/, byte by byte, less what the wall clock says and the version. After a
-# change that is meant to change results: golden.sh HEADROOM CASE --update, and read the difference before committing it.
+# Compares output with the files in golden/, byte by byte, without run times and version. After an intended change of
+# results: run golden.sh HEADROOM CASE --update, and review the difference before committing it.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# same_as_golden FILE: compares it with the one of that name in golden/.
+# same_as_golden FILE: compares the file with the one of the same name in golden/.
 same_as_golden() {
   if [ "$update" = --update ]; then
     cp "$1" "$here/golden/$1"
@@ -14,7 +14,7 @@ same_as_golden() {
   fi
 }
 
-# The table without its last lines, which report the speed of this run.
+# The table without its last lines, which report the run time.
 without_speed() {
   awk '/^  speed / { exit } { sub(/^Headroom [0-9.]+/, "Headroom VERSION"); print }'
 }
@@ -24,7 +24,7 @@ without_perf() {
        /^  \}/ { inside = 0 }'
 }
 
-# From the project's folder, so that paths in the output are the same everywhere.
+# Runs in the folder of the project, so that paths in the output are the same everywhere.
 run_in_project() {
   (cd "$project" && "$headroom" run "$@") 2>stderr
 }
@@ -46,7 +46,7 @@ case_tiny_files() {
   same_as_golden tiny_summary.json
 }
 
-# The first jobs of each model that ships, and all of some thousands by their sum.
+# The first jobs of each shipped model, and the checksum of some thousand jobs.
 case_like() {
   for name in philly helios pai acme-seren acme-kalos; do
     "$headroom" trace generate --like $name --count 3000 --seed 7 --load 0.8 --nodes 40 >like_$name.csv
@@ -78,13 +78,13 @@ case_demo_files() {
   sed 's/Headroom [0-9.]*/Headroom VERSION/' summary.md >demo.md
   same_as_golden demo.md
   without_perf <summary >demo_summary.json
-  # All of the jobs by their sum, and enough of them to see what changed.
+  # The checksum of all jobs, and the first jobs to show what changed.
   { cksum <jobs.csv; head -n 100 jobs.csv; } >demo_jobs.txt
   same_as_golden demo_summary.json
   same_as_golden demo_jobs.txt
 }
 
-# The table of three policies, and all figures of it; their summaries are compared with those of `run` elsewhere.
+# The table of three policies, and all metrics. Another test compares their summaries with those of `run`.
 case_demo_compare() {
   (cd "$project" && "$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --csv "$work/demo_compare.csv" \
     --md "$work/demo_compare.md") 2>stderr | without_speed >demo_compare.txt
@@ -122,7 +122,7 @@ case_traces() {
   same_as_golden traces.txt
 }
 
-# A month of three clients, and twenty weeks that a generator made.
+# A month of three clients, and twenty weeks of generated jobs.
 case_forecast() {
   "$headroom" trace generate --count 4000 --seed 3 --load 0.5 --nodes 2 --median-s 7200 --max-s 86400 --diurnal 0.6 \
     --tenants 2 -o weeks.csv
@@ -135,10 +135,10 @@ case_forecast() {
   same_as_golden forecast.csv
 }
 
-# A trace with a fault of each side, held against a cluster.
+# A trace with faults of each kind, checked against a cluster.
 case_trace_check() {
   "$headroom" trace generate --count 400 --seed 5 --load 0.4 --nodes 2 --max-s 20000 -o some.csv
-  # Two bad rows, an id twice, a type that is not there, a job that never fits, limits that are copies.
+  # Two bad rows, a duplicate id, an unknown GPU type, a job that never fits, limits that equal run times.
   awk -F, -v OFS=, 'NR == 1 { print $0, "limit_s", "gpu_type"; next }
     { print $0, $3, NR % 50 == 9 ? "A10" : "" }
     NR == 7 { print; $1 = 900; $4 = -1; print $0, 5, ""; $4 = "many"; print $0, 5, ""; $1 = 901; $4 = 512; print $0, 5, "" }' \
@@ -150,22 +150,23 @@ case_trace_check() {
   same_as_golden trace_check.json
 }
 
-# What to buy, where nothing is random.
+# A plan of a deterministic scenario.
 case_plan() {
   (cd "$project" && "$headroom" plan scenarios/plan-reserved-share.json) 2>stderr | without_speed >plan.txt
   cat stderr >>plan.txt
   same_as_golden plan.txt
 }
 
-# One spot node of four GPUs, an hour there and half of one away in turn; the first time it goes at u = 0:01:08.339, as
-# drawn. So it is away until u + 30 min, there until u + 90, away until u + 120, there until u + 180 min.
-#   first    4 GPUs for 40 min from 0: stopped at u, all of it lost; waits 30 min for capacity; u + 30 to u + 70.
-#            Cost: 4 GPUs x (1:08 + 40 min) at $1 = $2.74.
-#   second   2 GPUs, tenant b, from 10 min: waits for capacity until u + 70, 61:08 min; stopped at u + 90, 20 min lost;
-#            waits 30 min for capacity; u + 120 to u + 160. Cost: 2 x 60 min = $2.00.
-#   third    2 GPUs, tenant b, which may have two, from 15 min: capacity until u + 70, 56:08 min; over its quota while
-#            second runs, 20 min; capacity for 30 min; quota for 40 min; starts at u + 160. 86:08 + 60 min in all.
-#   huge     8 GPUs: never.
+# One spot node of four GPUs, alternately up for 60 min and down for 30 min. The random start of the cycle lets it go down
+# first at u = 0:01:08.339. It is up from u + 30 min to u + 90 min, and from u + 120 min to u + 180 min.
+#   first    4 GPUs for 40 min, submitted at 0. Stopped at u, all work lost; waits 30 min for capacity; runs from u + 30
+#            to u + 70. Cost: 4 GPUs x (1:08 + 40 min) at $1 = $2.74.
+#   second   2 GPUs for 40 min, tenant b, submitted at 10 min. Waits for capacity until u + 70 (61:08 min); stopped at
+#            u + 90, 20 min lost; waits 30 min for capacity; runs from u + 120 to u + 160. Cost: 2 x 60 min = $2.00.
+#   third    2 GPUs, tenant b, whose quota is 2 GPUs, submitted at 15 min. Waits for capacity until u + 70 (56:08 min),
+#            for quota while second runs (20 min), for capacity (30 min), and for quota (40 min). It starts at u + 160,
+#            after 86:08 + 60 min in all.
+#   huge     8 GPUs: rejected.
 case_why() {
   for question in '--job first' '--job second' '--job third' '--job huge' '' '--tenant b' '--slowest 2'; do
     echo "why $question"

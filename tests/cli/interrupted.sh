@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A program that is ended by a signal while it writes leaves no file behind, not even a temporary one.
+# A program that a signal ends while it writes leaves no file behind, not even a temporary one.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
-set -m # what is started in the background hears SIGINT
+set -m # otherwise background processes ignore SIGINT
 program=
 trap '[ -z "$program" ] || kill -s KILL "$program" 2>/dev/null; rm -rf "$work"' EXIT
 
-# has_begun FOLDER BEFORE: whether the program has begun a file in the folder, which had the files BEFORE: under a name, or
-# without one. Its descriptors come and go while they are read.
+# has_begun FOLDER BEFORE: whether the program has begun a file in the folder. BEFORE: the files that existed before.
+# The file may have a name or none. Descriptors may disappear while they are read.
 has_begun() {
   [ "$(ls -A "$1")" = "$2" ] || return 0
   local descriptor
@@ -19,8 +19,8 @@ has_begun() {
   return 1
 }
 
-# ends_at "SIGNAL..." CODE ARGUMENT...: the program is sent the signals once it has begun a file in the folder out, and
-# ends with that exit code, without a word.
+# ends_at "SIGNAL..." CODE ARGUMENT...: sends the signals when the program has begun a file in the folder out. The
+# program must end with the exit code and print nothing.
 ends_at() {
   local signals=$1 expected=$2 code=0 before
   shift 2
@@ -38,7 +38,7 @@ ends_at() {
   [ "$(ls -A out)" = "$before" ] || fail "$signals left behind: $(ls -A out)"
 }
 
-# A trace whose replay under --check, which looks at each node all the time, takes half a minute at least.
+# A trace whose replay with --check takes at least half a minute, since --check examines every node at every event.
 long_run() {
   "$headroom" trace generate --count 300000 --nodes 4 -o long.csv
   small_scenario
@@ -58,7 +58,7 @@ case_generate() {
   ends_at TERM 143 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
 }
 
-# Nothing of a file that is not whole has a name, where the system has such files, so that nothing can be left.
+# If the file system supports files without a name, an incomplete file has no name, so that none can be left behind.
 case_killed() {
   local files
   mkdir probe
@@ -78,7 +78,7 @@ case_killed() {
   ends_at KILL 137 trace scale long.csv --load 20 -o out/jobs.csv.gz
 }
 
-# What was there before stays as it was.
+# An existing output file remains unchanged.
 case_old_files_stay() {
   mkdir out
   echo old >out/jobs.csv
@@ -86,7 +86,7 @@ case_old_files_stay() {
   [ "$(cat out/jobs.csv)" = old ] || fail "the old file differs"
 }
 
-# A pipe that is closed while a run writes to it.
+# A pipe is closed while a run writes to it.
 case_closed_pipe() {
   small_scenario
   sed -i 's/"nodes": 2/"nodes": 2, "market": "reserved", "usd_per_gpu_hour": 2/' s.json
@@ -97,7 +97,7 @@ case_closed_pipe() {
     [ "$(cat code)" = 4 ] || fail "--$option: exit code $(cat code)"
     says stderr 'headroom: standard output: cannot be written: Broken pipe'
   done
-  # Small outputs are lost only if there is no reader at all.
+  # Small outputs fit into the buffer of the pipe, so they fail only if the pipe has no reader from the start.
   for option in json costs md; do
     { reader_is_gone; "$headroom" run s.json --trace long.csv --"$option" - 2>stderr || echo $? >code; } | close_reader
     [ "$(cat code)" = 4 ] || fail "--$option: exit code $(cat code)"
@@ -109,7 +109,7 @@ case_closed_pipe() {
   [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
 }
 
-# A disk that is full for one of the files: that one is named, and none is left half-written.
+# The disk is full for one of the files. The error names that file, and no file is left incomplete.
 case_full_disk() {
   local all='jobs timeline perfetto openmetrics json costs md' option other
   small_scenario
@@ -133,7 +133,7 @@ case_full_disk() {
   done
 }
 
-# As under nohup.
+# The signal is ignored, as with nohup.
 case_ignored_signals_stay_ignored() {
   trap '' HUP
   ends_at 'HUP TERM' 143 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Markets from end to end: small runs whose dollars and seconds were worked out by hand.
+# Markets in whole runs: small scenarios whose costs and times were computed by hand.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -8,7 +8,7 @@ on_demand='"nodes": 4, "gpus_per_node": 1, "gpu": "A100-40", "market": "on-deman
 spot='"gpus_per_node": 1, "gpu": "A100-40", "market": "spot", "usd_per_gpu_hour": 3.6, "on_demand_usd_per_gpu_hour": 7.2'
 continuous='"classes": { "default": { "checkpoint": { "policy": "continuous" } } }'
 
-# scenario POLICY MEMBERS POOL...: writes s.json, its policy's members, members of the scenario and pools as they are.
+# scenario POLICY MEMBERS POOL...: writes s.json. POLICY: members of the policy; MEMBERS: members of the scenario.
 scenario() {
   local policy=$1 members=$2 pools
   shift 2
@@ -17,7 +17,7 @@ scenario() {
     "$policy" "${members:+, $members}" "${pools%,}" >s.json
 }
 
-# record NAME GAP LEVEL...: a record of spot capacity.
+# record NAME GAP LEVEL...: writes a record of spot capacity.
 record() {
   local name=$1 gap=$2 levels
   shift 2
@@ -42,12 +42,12 @@ costs_in_all() {
   matches summary.json "^    \"total_usd\": $1,\$"
 }
 
-# fate JOB START END: in the table of jobs.
+# fate JOB START END: start and end of a job in the table of jobs.
 fate() {
   matches jobs.csv "^$1,[^,]*,$2,$3,"
 }
 
-# A gang whose nodes boot at different times keeps those that are there until the last one comes.
+# The nodes of a gang boot at different times. Nodes that are up are kept until the last one is up.
 case_gang_waits_for_its_nodes() {
   scenario '"market": "on-demand-only", "idle_release_s": 60' '"horizon_s": 2592000' \
     "\"name\": \"o\", \"boot\": { \"distribution\": \"exponential\", \"mean_s\": 600 }, ${on_demand/4/8}"
@@ -57,7 +57,8 @@ case_gang_waits_for_its_nodes() {
   awk -F, 'NR == 2 && $3 > 6000 { exit 1 }' jobs.csv || fail "the gang started at $(cut -d, -f3 jobs.csv | tail -1) s"
 }
 
-# 10 minutes up, 10 minutes down, no checkpoint, 10 minutes and a microsecond of work: it will never be done.
+# A spot node is up for 10 minutes and down for 10 minutes. The job has no checkpoint and needs a microsecond longer, so
+# it never completes.
 case_what_never_ends_is_given_up() {
   scenario '"market": "static"' '' "\"name\": \"s\", \"nodes\": 1, \"boot_s\": 0, $spot, \"spot\": { \"model\": \"on-off\",
     \"notice_s\": 0, \"up\": { \"distribution\": \"fixed\", \"mean_s\": 600 }, \"down\": { \"distribution\": \"fixed\", \"mean_s\": 600 } }"
@@ -65,7 +66,7 @@ case_what_never_ends_is_given_up() {
   replay
   says stderr 'the run was stopped after 365 days with 1 unfinished job'
   says summary.json 'the run was stopped after 365 days with 1 unfinished job'
-  # The run continues to the horizon: two years of a reserved GPU are paid for.
+  # With a horizon the run continues to the horizon, so two years of a reserved GPU are paid for.
   scenario '"market": "static"' '"horizon_s": 63072000' \
     "\"name\": \"s\", \"nodes\": 1, \"boot_s\": 0, $spot, \"spot\": { \"model\": \"on-off\",
     \"notice_s\": 0, \"up\": { \"distribution\": \"fixed\", \"mean_s\": 600 }, \"down\": { \"distribution\": \"fixed\", \"mean_s\": 600 } }" \
@@ -76,8 +77,9 @@ case_what_never_ends_is_given_up() {
   if grep -q 'given up' stderr; then fail "given up before its horizon"; fi
 }
 
-# Spot from 3000 s on; a change takes 60 s. On-demand is asked for when the job is behind, at 1 us, and left at the first
-# microsecond at which the work done is at least half of the time 120 s from then: 0.5 (t + 120) = t - 60.
+# Spot capacity starts at 3000 s; a change takes 60 s. An on-demand node is requested when the job is behind, at 1 us.
+# It is released in the first microsecond at which the work done is at least half of the time 120 s later: 0.5 (t + 120)
+# = t - 60.
 case_uniform_progress_by_hand() {
   # shellcheck disable=SC2046 # many words
   record r.json 60 $(repeat 50 0) $(repeat 100 2)
@@ -89,7 +91,7 @@ case_uniform_progress_by_hand() {
   matches jobs.csv '^1,0,60\.000001,5160\.0000'
 }
 
-# Spot capacity never lasts longer than its notice, so no spot node starts: on-demand nodes meet the deadline.
+# Spot capacity never lasts longer than its notice, so no spot node starts. On-demand nodes meet the deadline.
 case_omniscience_falls_back() {
   # shellcheck disable=SC2046 # many words
   record r.json 60 $(repeat 40 1 1 0)
@@ -98,13 +100,14 @@ case_omniscience_falls_back() {
   trace submit_s,duration_s,gpus,deadline_s 0,600,1,1200
   replay
   costs_in_all 1.200000
-  # Two want the one spot node that there is: the second one cannot follow its plan.
+  # Two jobs plan to use the only spot node. The second job cannot follow its plan.
   trace submit_s,duration_s,gpus,deadline_s 0,600,1,1200 0,600,1,1200
   replay --set cluster.pools.1.spot.notice_s=0
   says summary.json '"unfinished": 0'
 }
 
-# Deadline policies also use capacity that is paid for anyway first; jobs that may not use spot capacity do not wait for it.
+# Deadline policies first use capacity that is paid for in any case. Jobs that must not be interrupted do not wait for
+# spot capacity.
 case_deadlines_use_what_is_there() {
   for rule in deadline-greedy uniform-progress omniscient; do
     scenario "\"market\": \"$rule\"" '' "\"name\": \"o\", \"boot_s\": 0, $on_demand" \
@@ -116,11 +119,11 @@ case_deadlines_use_what_is_there() {
     matches jobs.csv '^l4,0,0,600,.*,r,'
     matches jobs.csv '^barred,0,0,600,.*,o,'
     matches jobs.csv '^any,0,0,600,.*,r,'
-    costs_in_all 1.866667 # 4 GPUs x 600 s at $1, one at $7.2
+    costs_in_all 1.866667 # 4 GPUs x 600 s at $1, 1 GPU x 600 s at $7.2
   done
 }
 
-# A job without work is no work to be behind with; one that no on-demand pool could hold stays with spot capacity.
+# A job without work is never behind. A job that fits into no on-demand pool waits for spot capacity.
 case_deadlines_of_odd_jobs() {
   # shellcheck disable=SC2046 # many words
   record r.json 60 $(repeat 30 0) $(repeat 300 8)
@@ -134,7 +137,7 @@ case_deadlines_of_odd_jobs() {
   done
 }
 
-# Of four nodes two may be spot: two jobs stay on demand.
+# At most two of four nodes may be spot nodes, so two jobs stay on demand.
 case_share_of_spot_is_kept_on_return() {
   record r.json 600 0 4 4 4 4 4 4 4
   scenario '"market": "spot-first", "max_spot_share": 0.5, "spot_wait_s": 0, "spot_hold_s": 60' "$continuous" \
@@ -145,7 +148,8 @@ case_share_of_spot_is_kept_on_return() {
   [ "$(grep -c ',s,' jobs.csv)" -eq 2 ] || fail "not two of four went to spot nodes: $(cat jobs.csv)"
 }
 
-# Who is writing when notice comes, and will be done in time, works on: 475 s of work, 10 s to write, 50 s of work.
+# The job writes a checkpoint when notice comes. It continues if it can complete in time: 475 s of work, 10 s to write,
+# 50 s of work.
 case_notice_while_writing() {
   record r.json 600 1 0 0 1
   scenario '"market": "static"' '"classes": { "default": { "checkpoint": { "policy": "interval", "interval_s": 475, "write_s": 10 } } }' \
@@ -153,12 +157,12 @@ case_notice_while_writing() {
   trace submit_s,duration_s,gpus 0,525,1
   replay
   fate 1 0 535
-  trace submit_s,duration_s,gpus 0,595,1 # not done by 600: it leaves at 485 with 475 s kept, and works 120 s from 1800 on
+  trace submit_s,duration_s,gpus 0,595,1 # cannot complete by 600 s: it stops at 485 s with 475 s saved, and runs for 120 s from 1800 s
   replay
   fate 1 0 1920
 }
 
-# Storage is paid for checkpoints that there are: from 100 + 10 s to the end at 1 h and 35 times 10 s.
+# Storage is paid only for existing checkpoints: from 100 + 10 s until the end at 1 h and 35 times 10 s.
 case_storage_of_checkpoints() {
   local class='"classes": { "default": { "checkpoint": { "policy": "interval", "interval_s": 36000, "write_s": 10, "gb": 1000 } } }'
   scenario '"market": "static"' "$class, \"costs\": { \"storage\": { \"usd_per_gb_month\": 730 } }" \
@@ -167,7 +171,7 @@ case_storage_of_checkpoints() {
   replay
   costs_in_all 28.800000 # four nodes for an hour, no storage
   replay --set classes.default.checkpoint.interval_s=100
-  # 3,840 s x 1,000 x 2^30 bytes at $1 a 10^9 bytes and hour.
+  # 3,840 s x 1,000 x 2^30 bytes at $1 for 10^9 bytes and one hour.
   matches summary.json '^    "shared_usd": 1145\.324612,$'
 }
 
@@ -180,7 +184,7 @@ case_losses_at_a_reservations_end() {
   matches summary.json '^    "lost_gpu_hours": 0\.27777'
 }
 
-# A rejected job has missed its deadline, even one that lies beyond the run's end.
+# A rejected job misses its deadline, even if the deadline is after the end of the run.
 case_rejected_jobs_miss_their_deadlines() {
   scenario '"market": "static"' '"costs": { "downtime": { "usd_per_missed_deadline": 5 } }' \
     '"name": "r", "nodes": 1, "gpus_per_node": 1, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1'
@@ -189,7 +193,7 @@ case_rejected_jobs_miss_their_deadlines() {
   costs_in_all 11.000000
 }
 
-# Whoever reads costs finds what they bought, with markets that come and go or without.
+# Goodput and reclaims are reported beside costs, with elastic markets and without.
 case_goodput_stands_beside_costs() {
   scenario '"market": "static"' '' '"name": "r", "nodes": 1, "gpus_per_node": 2, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1'
   trace submit_s,duration_s,gpus 0,3600,1

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Packed traces: a run of one is the run of what was packed, and no damaged or unfinished one passes for whole.
+# Packed traces: a run equals the run of the original trace. A damaged or incomplete packed trace is rejected.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# same_run SCENARIO TRACE [OPTION...]: all jobs, in the trace's order with their ids, and all figures.
+# same_run SCENARIO TRACE [OPTION...]: compares all jobs, in the order of the trace with their ids, and all metrics.
 same_run() {
   local scenario=$1 trace=$2 what
   shift 2
@@ -18,7 +18,7 @@ same_run() {
   cmp -s "${trace##*/}.jobs" t.hrt.jobs || fail "$trace packed gives other jobs"
 }
 
-# real_trace SCENARIO FILE [OPTION...]: the same for a trace that is not part of the repository.
+# real_trace SCENARIO FILE [OPTION...]: the same comparison for a trace that is not part of the repository.
 real_trace() {
   local scenario=$project/scenarios/$1 path=$project/../shared/traces/$2
   shift 2
@@ -77,7 +77,7 @@ case_misuse() {
   [ ! -e t.hrt ] || fail "a packed trace was written"
 }
 
-# What cannot be written is said, with the reason, and nothing is left of it.
+# If the packed trace cannot be written, the error states the reason, and no file is left behind.
 case_unwritable() {
   printf 'submit_s,duration_s,gpus\n5,1,1\n' >t.csv
   try 4 trace pack t.csv -o /dev/full
@@ -104,7 +104,7 @@ case_damaged() {
   says stderr 't.hrt.gz: is a packed trace; packed traces must be plain files'
 }
 
-# Killed during the write: the output does not exist, and the incomplete temporary file is refused.
+# The program is killed while it writes: the output does not exist, and the incomplete temporary file is rejected.
 case_killed() {
   small_scenario
   "$headroom" trace generate --count 400000 -o t.csv

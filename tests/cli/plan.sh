@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom plan` and `headroom run --replications`: the same bytes on any threads, exit codes, and what is refused.
+# `headroom plan` and `headroom run --replications`: equal bytes for any number of threads, exit codes, and bad input.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# Reserved nodes and spot ones; the lines VARIABLES and MORE are filled in.
+# Reserved and spot nodes. The lines VARIABLES and MORE are replaced.
 scenario() {
   head -n 200 "$project/traces/reference/demo.csv" >jobs.csv
   cat >p.json <<JSON
@@ -30,7 +30,7 @@ without_perf() {
   awk '/^  "perf": \{/ { exit } { print }' "$1"
 }
 
-# refuses TEXT [ARGUMENT]...: the plan of p.json, with exit code 2; nothing is left behind.
+# refuses TEXT [ARGUMENT]...: the plan of p.json is rejected with exit code 2, and no file is left behind.
 refuses() {
   local text=$1
   shift
@@ -40,7 +40,7 @@ refuses() {
   [ ! -e out.json ] || fail "out.json is left behind"
 }
 
-# fits_80 FILE: no line of it is wider than a terminal.
+# fits_80 FILE: no line is wider than 80 columns.
 fits_80() {
   if LC_ALL=C.UTF-8 grep -nE '^.{81,}$' "$1" >wide; then fail "$1 is wider than 80 columns: $(head -n 1 wide)"; fi
 }
@@ -67,7 +67,7 @@ case_exhaustive_is_as_good() {
   says all.json '"run": 15,'
 }
 
-# Where nothing keeps jobs from waiting without end, what is cheapest takes for ever, and no work need be bought elsewhere.
+# If no goal limits the waits, the cheapest candidate may need unlimited time, and no work must be bought elsewhere.
 case_work_may_take_for_ever() {
   scenario '{ "pool": "reserved", "from": 0, "to": 10, "step": 1 }, { "pool": "spot", "from": 0, "to": 10, "step": 1 }' '' \
     '"constraints": ["completed >= 100 %"],'
@@ -82,7 +82,7 @@ case_work_may_take_for_ever() {
   says stderr 'possibly no candidate can meet a goal on '\''completed'\'''
 }
 
-# The alternatives were run as often as the choice, so the choice has the same price in every table.
+# The alternatives have as many replications as the choice, so the choice has the same cost in every table.
 case_one_price_for_one_mix() {
   scenario
   try 0 plan p.json -q --json out.json
@@ -92,7 +92,7 @@ case_one_price_for_one_mix() {
   ! grep -q '"replications": [234]' out.json || fail "some mix was run more seldom than the choice"
 }
 
-# More demand is drawn, also where all else is exact.
+# Additional demand is drawn at random, even if everything else is deterministic.
 case_more_demand_of_an_exact_plan() {
   scenario '{ "pool": "reserved", "from": 8, "to": 64, "step": 8 }'
   sed -i '/"name": "spot"/,/rate_per_h/d; s/"on_demand_usd_per_gpu_hour": 2 },/"on_demand_usd_per_gpu_hour": 2 }/;
@@ -103,7 +103,7 @@ case_more_demand_of_an_exact_plan() {
   says worlds '"replications": 5'
 }
 
-# Where no mix will do, none at all is not the nearest.
+# If no candidate meets the goals, the nearest one is not the candidate without capacity.
 case_the_nearest_mix_serves() {
   scenario '{ "pool": "reserved", "from": 0, "to": 16, "step": 8 }, { "pool": "spot", "values": [0] }' '' \
     '"constraints": ["wait_s.p95 <= 1", "completed >= 20 %"],'
@@ -114,7 +114,7 @@ case_the_nearest_mix_serves() {
   says binding 'wait_s.p95 <= 1'
 }
 
-# Of mixes that serve alike the cheaper one is chosen.
+# Of candidates that serve jobs equally well, the cheapest is chosen.
 case_ties_go_to_the_cheaper() {
   scenario '{ "pool": "spot", "values": [0, 1] }, { "pool": "reserved", "values": [0, 1] }' '' \
     '"constraints": ["completed >= 100 %"], "objective": "wait_s.mean",'
@@ -208,7 +208,7 @@ case_baselines() {
 
 # ---- Goals ---------------------------------------------------------------------------------------------------------
 
-# goal TEXT: refused for a reason that contains the second text.
+# goal TEXT REASON: the goal is rejected with this reason.
 goal() {
   scenario "$variables" '' "\"constraints\": [$1],"
   refuses "$2"

@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The plans that docs/planner/planning-examples.md works out: what they promise holds, and not for one seed alone; and what
-# `headroom plan` says to buy.
+# The plans of docs/planner/planning-examples.md: their promises hold for several seeds, and `headroom plan` finds them.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# figure PATH: a number of summary.json, named by its keys with dots between them; the items of a list count from 0.
+# figure PATH: a number in summary.json. PATH: its keys, separated by dots; list items count from 0.
 figure() {
   awk -v wanted="$1" '
     { match($0, /[^ ]/); depth = (RSTART - 1) / 2 }
@@ -21,12 +20,12 @@ figure() {
     END { exit !found }' summary.json || fail "summary.json has no $1"
 }
 
-# holds CONDITION: of numbers, as awk has it.
+# holds CONDITION: a condition on numbers in the notation of awk.
 holds() {
   awk "BEGIN { exit !($1) }" || fail "it does not hold that $1"
 }
 
-# equals A B: to five digits.
+# equals A B: equal to five digits.
 equals() {
   holds "($1) - ($2) < 1e-5 * ($2) && ($2) - ($1) < 1e-5 * ($2)"
 }
@@ -72,7 +71,7 @@ case_agency() {
   done
 }
 
-# Computed by hand: nodes x price x hours / jobs, with the speeds that the scenario quotes.
+# Computed by hand: nodes x price x hours / jobs, with the speeds that the scenario states.
 case_shared_inference() {
   t4=38.29 l4=76.58 part="(182.13 / 7)"
   work_h=$(awk -F, '$6 == "t4-whole" { sum += $2 } END { print sum / 3600 }' "$project/traces/reference/shared-inference.csv")
@@ -103,7 +102,7 @@ case_shared_inference() {
   holds "0.99 * 0.0539 < $(figure by_pool.1.usd_per_completed_job) && $(figure by_pool.1.usd_per_completed_job) < 0.0539"
 }
 
-# ---- What to buy -----------------------------------------------------------------------------------------------------
+# ---- Plans -----------------------------------------------------------------------------------------------------------
 
 # plan CODE SCENARIO [OPTION]...
 plan() {
@@ -114,8 +113,9 @@ chosen() {
   figure "recommendation.choice.$1"
 }
 
-# paper NODES STANDING ELASTIC BOOT TRACE: dollars a month if STANDING nodes of 8 GPUs are fixed capacity at a price per GPU-hour, and a job
-# takes those that are free when it comes, or else as many on demand, which boot first; no job waits for another, none moves.
+# paper NODES STANDING ELASTIC BOOT TRACE: monthly cost in dollars. NODES nodes of 8 GPUs are fixed capacity at the
+# price STANDING per GPU-hour. A job takes free fixed nodes when it is submitted, or else the same number of on-demand
+# nodes at the price ELASTIC, which boot first. No job waits for another, and no job moves.
 paper() {
   awk -F, -v nodes="$1" -v standing="$2" -v elastic="$3" -v boot="$4" '
     NR > 1 {
@@ -129,12 +129,13 @@ paper() {
     "$project/traces/reference/$5.csv"
 }
 
-# near A B: to 2 %.
+# near A B: equal to 2 %.
 near() {
   holds "($1) - ($2) < 0.02 * ($2) && ($2) - ($1) < 0.02 * ($2)"
 }
 
-# Four nodes are never idle: three can be reserved for three years, the fourth for one. A fifth would be idle too often.
+# Four nodes are never idle: three are reserved for three years, the fourth for one year. A fifth would be idle too
+# often.
 case_plan_reserved_share() {
   plan 0 plan-reserved-share
   [ "$(chosen 3-years) $(chosen 1-year) $(chosen on-demand)" = '24 8 144' ] || fail "another choice"
@@ -151,11 +152,11 @@ case_plan_reserved_share() {
   holds "$(figure probability_best) > 0.9"
 }
 
-# Three zones do without on-demand nodes; one does not.
+# With three zones the choice has no on-demand nodes, with one zone it has.
 case_plan_spot_share() {
   plan 0 plan-spot-share
   [ "$(chosen spot) $(chosen on-demand) $(chosen rule)" = '15 0 "deadline-greedy"' ] || fail "another choice"
-  # All of the work at the price of spot, in the days in which it comes; some more for boots, restarts and lost work.
+  # A lower bound: all work at the spot price. The actual cost is slightly higher: boots, restarts, lost work.
   least=$(awk -F, 'NR == 2 { first = $2 } NR > 1 { sum += $3; last = $2 }
     END { print 730 * 3.06 * 0.27 * sum / (last - first) }' \
     "$project/traces/reference/plan-spot-share.csv")
@@ -166,7 +167,7 @@ case_plan_spot_share() {
   holds "$(chosen on-demand) > 0"
 }
 
-# The search against all mixes; GPUs of one type alone by the work that they do for a dollar.
+# The fast search equals the exhaustive search. With one GPU type alone, the number of GPUs is that of the document.
 case_plan_l4_or_t4() {
   plan 0 plan-l4-or-t4
   [ "$(chosen t4) $(chosen l4)" = '2 9' ] || fail "another choice"
@@ -179,15 +180,15 @@ case_plan_l4_or_t4() {
   [ "$(chosen l4)" = 11 ] || fail "another number of L4s"
   plan 0 plan-l4-or-t4 --set plan.variables.1.to=0
   [ "$(chosen t4)" = 20 ] || fail "another number of T4s"
-  # No T4 is as fast as that, whatever their number.
+  # No number of T4s is fast enough for this goal.
   plan 1 plan-l4-or-t4 --set plan.variables.1.to=0 --set 'plan.constraints.0=jct_s.p95 <= 5 min'
   says stderr 'no mix meets the goals'
-  # An L4 of 1.5 times a T4 costs more than what it does.
+  # An L4 that is 1.5 times as fast as a T4 costs more than its work is worth.
   plan 0 plan-l4-or-t4 --set models.speeds.bert-large-inference.L4=57.435
   holds "$(chosen t4) == 20 && $(chosen l4) == 0"
 }
 
-# As on paper, and for demand so small that a node of one's own would be idle too long.
+# The result equals the one on paper. If demand is very small, an owned node would be idle too long.
 case_plan_private_or_cloud() {
   plan 0 plan-private-or-cloud
   [ "$(chosen own)" = 72 ] || fail "another choice"

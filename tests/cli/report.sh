@@ -1,25 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Pages to look at: report.sh HEADROOM CASE runs one case. What is in a page is for tests/report to say, what is seen of it
-# for tests/web.
+# HTML reports: report.sh HEADROOM CASE runs one case. tests/report tests the content of a page, tests/web its
+# appearance.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
-# A build without node has no page, and says so.
+# A build without node cannot write a page, and prints an error.
 if "$headroom" report "$project/scenarios/demo.json" -q -o - 2>stderr | head -c 1 >/dev/null; then
   if grep -q 'no report page' stderr; then
     case $wanted in refused_without_a_page) ;; *) echo "*** SKIPPED: this build has no report page ***" >&2; exit 77 ;; esac
   fi
 fi
 
-# Runs JavaScript, as every build with a page can, in which `page` is a page's document; the rest is in report_tools.cjs.
+# Runs JavaScript with node, which every build that writes pages has. `page` is the document of a page. See
+# report_tools.cjs.
 script() {
   node -e "const { read, same, document, lines, column } = require('$here/report_tools.cjs');
     const page = document('$1');
     $2"
 }
 
-# A value of it, by an expression over `page`.
+# Prints a value of the page, given by an expression over `page`.
 value() {
   script "$1" "console.log(String($2))"
 }
@@ -121,7 +122,7 @@ case_sweep() {
     fail "the runs differ"
 }
 
-# Every job's row, against --jobs; tests/report has all columns.
+# The rows of all jobs equal those of --jobs. tests/report tests all columns.
 case_jobs() {
   try 0 run "$project/scenarios/demo.json" --quiet --jobs jobs.csv --timeline timeline.csv --report page.html
   script page.html 'const rows = lines("jobs.csv"), line = lines("timeline.csv");

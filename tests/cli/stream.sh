@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Streamed runs: the same starts as in memory, the same figures but for quantiles, in far less memory.
+# Streamed runs: equal starts and equal metrics, except quantiles, as in memory, but with much less memory.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# figure FILE KEY: the first value of that key.
+# figure FILE KEY: the first value of the key.
 figure() {
   sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$1" | head -n 1
 }
@@ -14,7 +14,7 @@ of() {
   sed -n "/^  \"$2\": {/,/}/p" "$1" | sed -n "s/^ *\"$3\": \([^,]*\),\{0,1\}\$/\1/p"
 }
 
-# same_run ARGUMENT...: of the scenario s.json and the packed trace t.hrt.
+# same_run ARGUMENT...: compares runs of the scenario s.json and the packed trace t.hrt, streamed and in memory.
 same_run() {
   try 0 run s.json --trace t.hrt --json memory.json -q "$@"
   try 0 run s.json --trace t.hrt --json stream.json -q --stream "$@"
@@ -47,7 +47,7 @@ case_same_as_in_memory() {
   same_run --policy queue:order=fair-share,backfill=conservative
 }
 
-# Jobs that can never run, and a horizon that cuts off the rest.
+# Some jobs never fit, and a horizon ends the run early.
 case_rejected_and_unfinished() {
   small_scenario
   printf 'submit_s,duration_s,gpus\n0,5,1\n1,5,17\n2,50,16\n3,50,16\n4,1,1\n500,1,1\n' >t.csv
@@ -61,12 +61,12 @@ case_rejected_and_unfinished() {
   grep -q '"1 job can never run and was rejected: 2 (too-large' stream.json || fail "the JSON does not say why"
 }
 
-# cost_of FILE: its metrics of costs, goodput and interruptions.
+# cost_of FILE: the metrics of costs, goodput and interruptions.
 cost_of() {
   sed -n '/^  "cost": {/,/^  "events"/p' "$1" | sed '/^  "alerts": \[/,/^  \],/d; /"events"/d'
 }
 
-# What it costs, what became of GPUs and of spot nodes, and the table of that.
+# Costs, the use of GPUs and of spot nodes, and their table.
 case_prices() {
   cat >s.json <<'END'
 { "cluster": { "pools": [
@@ -94,7 +94,7 @@ case_several_pools() {
   same_run
 }
 
-# The table is as wide as a terminal, and says that quantiles are not exact.
+# The table is 80 columns wide, and says that quantiles are not exact.
 case_table() {
   small_scenario
   generated 5000
@@ -109,7 +109,7 @@ case_table() {
   done
 }
 
-# As text, compressed, and from a pipe; columns of text leave nothing behind.
+# The trace is text, compressed, and read from a pipe. Text columns leave no files behind.
 case_text() {
   small_scenario
   generated 20000
@@ -125,7 +125,7 @@ case_text() {
   [ -z "$(ls -A columns)" ] || fail "columns are left behind"
 }
 
-# Memory is for the few that wait or run, and one that runs through all of it.
+# Memory is needed only for jobs that wait or run. One job runs during the whole trace.
 case_memory_is_bounded() {
   if grep -q __tsan_init "$headroom"; then
     echo "*** SKIPPED: the thread sanitizer keeps what it knows of memory that was given back ***"
@@ -136,7 +136,7 @@ case_memory_is_bounded() {
     awk -F, -v OFS=, 'NR == 2 { $3 = 1e9; $4 = 1 } { print }' >t.csv
   try 0 trace pack t.csv -o t.hrt
   most=60
-  if (ulimit -v 300000 && "$headroom" --version >/dev/null 2>&1); then most=25; fi # no sanitizer's build
+  if (ulimit -v 300000 && "$headroom" --version >/dev/null 2>&1); then most=25; fi # a build without sanitizer
   for policy in queue:backfill=strict queue:backfill=easy queue:order=fair-share,backfill=skip; do
     same_run --policy "$policy"
     awk -v a="$(of memory.json perf peak_rss_mib)" -v b="$(of stream.json perf peak_rss_mib)" -v most=$most \

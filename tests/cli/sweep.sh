@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom sweep` and `headroom merge`: one file, however it comes about; and what is refused.
+# `headroom sweep` and `headroom merge`: equal files, no matter how they are made; and bad input.
 # shellcheck source=tests/cli/sweep_common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/sweep_common.sh"
 
-# same A B: the same bytes.
+# same A B: both files have equal bytes.
 same() {
   cmp "$1" "$2" >stderr || fail "$1 and $2 differ"
 }
 
-# only FILE...: the folder `out` contains no other file.
+# only FILE...: the folder `out` contains no other files.
 only() {
   [ "$(cd out && echo *)" = "$*" ] || fail "in the folder: $(cd out && echo *), not $*"
 }
 
-# refuses TEXT: the grid g.json is bad, and says so, and nothing is written.
+# refuses TEXT: the grid g.json is rejected with this text, and no file is written.
 refuses() {
   local text=$1
   shift
@@ -25,7 +25,7 @@ refuses() {
   [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
 }
 
-# ---- One file ------------------------------------------------------------------------------------------------------
+# ---- Equal files ---------------------------------------------------------------------------------------------------
 
 case_threads_change_nothing() {
   small_grid
@@ -58,7 +58,7 @@ case_killed() {
   long_grid
   try 0 sweep g.json --db once.sqlite -q
   mkdir out
-  # Once where it surely has made some runs, then wherever it happens to be.
+  # Killed once after it has certainly made some runs, then at random times.
   "$headroom" sweep g.json --threads 2 --db out/g.sqlite -q &
   grown out/g.sqlite
   kill -9 $!
@@ -75,7 +75,7 @@ case_killed() {
 
 case_interrupted() {
   long_grid
-  sed -i 's/"replications": 4/"replications": 400/' g.json # it cannot end before the signal
+  sed -i 's/"replications": 4/"replications": 400/' g.json # does not end before the signal
   mkdir out
   "$headroom" sweep g.json --threads 2 --db out/g.sqlite >stdout 2>stderr &
   grown out/g.sqlite
@@ -97,7 +97,7 @@ case_shards_merged() {
   try 0 merge all.sqlite 3.sqlite 1.sqlite 2.sqlite --csv all.csv
   same once.sqlite all.sqlite
   same once.csv all.csv
-  # A redundant file, and a file named twice, change nothing; missing runs are reported, and can be added.
+  # A redundant file, or a file that is named twice, changes nothing. Missing runs are reported and can be added.
   try 0 merge all.sqlite 2.sqlite once.sqlite 2.sqlite -q
   same once.sqlite all.sqlite
   try 1 merge some.sqlite 3.sqlite 1.sqlite
@@ -105,7 +105,7 @@ case_shards_merged() {
   says stdout 'missing    12, the first is run 1'
   try 0 sweep g.json --db some.sqlite -q
   same once.sqlite some.sqlite
-  # What the file holds already it keeps.
+  # The output file keeps the runs that it already contains.
   try 1 merge 1.sqlite 2.sqlite -q
   try 0 merge 1.sqlite 3.sqlite -q
   same once.sqlite 1.sqlite
@@ -121,7 +121,7 @@ case_other_folders_same_bytes() {
 
 # ---- Rows ----------------------------------------------------------------------------------------------------------
 
-# The settings of a row can be run again as they are printed.
+# The settings of a row can be run as they are printed.
 case_rows_are_runs() {
   small_grid
   try 0 sweep g.json -q --csv runs.csv
@@ -137,7 +137,7 @@ case_rows_are_runs() {
     "$headroom" run s.json --seed "$seed" --set $settings --quiet --json run.json
     says run.json "\"digest\": \"$digest\""
   done
-  # Replications have the seeds of a comparison's, at every point.
+  # At every point, replications have the same seeds as in a comparison.
   "$headroom" compare s.json --policies fifo --replications 3 --quiet --json c.json
   awk '/"seeds"/ { inside = 1; next } inside && /]/ { exit } inside { gsub(/[ ,"]/, ""); print }' c.json >seeds
   for point in 0 11; do
@@ -167,7 +167,7 @@ case_shipped_grids() {
   if grep -q sweeps stdout; then fail "a grid is listed as a scenario"; fi
 }
 
-# ---- Files that are not to be touched ------------------------------------------------------------------------------
+# ---- Files that must not change ------------------------------------------------------------------------------------
 
 untouched() {
   local file=$1 text=$2
@@ -188,7 +188,7 @@ case_foreign_files() {
   untouched notes.sqlite "notes.sqlite: not the file of a sweep; it was not changed"
   : >empty.sqlite
   untouched empty.sqlite "empty.sqlite: not the file of a sweep"
-  # A database of another program: all but the mark of a sweep.
+  # A database of another program: a copy of the file without the mark of a sweep.
   { head -c 68 g.sqlite; head -c 4 /dev/zero; tail -c +73 g.sqlite; } >other.sqlite
   untouched other.sqlite "other.sqlite: not the file of a sweep"
 }
@@ -217,13 +217,13 @@ case_other_sweeps() {
   try 2 merge g.sqlite g.sqlite other.sqlite
   says stderr 'g.sqlite: is also an input file'
   same before g.sqlite
-  # A sweep that is there is not given up for another one.
+  # An existing sweep is not replaced by another one.
   try 2 merge g.sqlite other.sqlite
   says stderr 'other.sqlite: not of the same sweep as g.sqlite'
   same before g.sqlite
 }
 
-# What was made before it is kept, and is not made again.
+# Runs made before a failure are kept and not repeated.
 case_a_run_fails() {
   failing_grid
   try 2 sweep g.json --threads 1 --csv g.csv
@@ -247,7 +247,7 @@ case_in_use() {
   wait $! 2>/dev/null || :
 }
 
-# ---- What is refused -----------------------------------------------------------------------------------------------
+# ---- Bad input -----------------------------------------------------------------------------------------------------
 
 case_bad_paths() {
   small_grid
@@ -262,7 +262,7 @@ case_bad_paths() {
   small_grid
   sed -i 's/"scenario": "s.json"/"scenario": "s.json", "set": ["polcy.name=fifo"]/' g.json
   refuses "g.json: polcy.name=fifo: unknown key 'polcy'; did you mean 'policy'?"
-  # Values that a scenario refuses, the last of many: before the first run.
+  # The last of many values is one that a scenario rejects. It is reported before the first run.
   small_grid
   sed -i 's/\[4, 6, 8\]/[4, 6, -8]/' g.json
   refuses "axis 'nodes': cluster.pools.0.nodes=-8: 'cluster.pools.0.nodes' is the number -8"

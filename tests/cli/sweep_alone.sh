@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Of a Headroom that was built without MPI: a job of several ranks is refused, by the first of them.
+# For a build without MPI: rank 0 rejects a job of several ranks.
 # shellcheck source=tests/cli/sweep_common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/sweep_common.sh"
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the scripts that sweep: a scenario in which things are random, and grids of it.
+# Sourced by the scripts that sweep: a random scenario, and grids for it.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# Owned nodes, and spot nodes with random interruptions and a random price; two tenants, two classes.
+# Owned nodes, and spot nodes with random interruptions and a random price. Two tenants, two classes.
 sweep_scenario() {
   cat >s.json <<'JSON'
 {
@@ -25,7 +25,7 @@ JSON
   head -n 300 "$project/traces/reference/demo.csv" >jobs.csv
 }
 
-# A grid of 12 points, three runs each.
+# A grid of 12 points with three runs each.
 small_grid() {
   sweep_scenario
   cat >g.json <<'JSON'
@@ -43,13 +43,13 @@ small_grid() {
 JSON
 }
 
-# A grid that takes a second or so, to be killed on the way: 60 points, four runs each.
+# A grid that takes about a second and can be killed meanwhile: 60 points with four runs each.
 long_grid() {
   small_grid
   sed -i 's/"step": 0.1/"step": 0.01111111111111/; s/"replications": 3/"replications": 4/' g.json
 }
 
-# A grid of four points of which the third comes to more dollars than there are.
+# A grid of four points. The cost of the third exceeds the maximum.
 failing_grid() {
   small_grid
   cat >g.json <<'JSON'
@@ -61,7 +61,7 @@ failing_grid() {
 JSON
 }
 
-# grown FILE: waits until a sweep that runs has added runs to it.
+# grown FILE: waits until a running sweep has added runs to the file.
 grown() {
   wait_until 100 has_runs "$1"
 }

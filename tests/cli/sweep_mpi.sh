@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A sweep over the ranks of an MPI job: the bytes are those of one process, also when a rank is killed on the way.
+# Sweeps on the ranks of an MPI job: the file has the bytes of a single process, even if a rank is killed and the sweep
+# resumes.
 # shellcheck source=tests/cli/sweep_common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/sweep_common.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo
 export NO_COLOR=1 # mpirun may give the ranks a terminal
-export ASAN_OPTIONS=detect_leaks=0 # of the library's own
+export ASAN_OPTIONS=detect_leaks=0 # the MPI library leaks memory
 command -v mpirun >/dev/null || {
   echo "*** SKIPPED: mpirun is not there ***"
   exit 77
 }
 
-# ranks CODE N ARGUMENT...: like try, on so many ranks.
+# ranks CODE N ARGUMENT...: like try, on N ranks.
 ranks() {
   local expected=$1 count=$2 code=0
   shift 2
@@ -70,7 +71,7 @@ case_a_run_fails() {
   says stderr 'headroom: run 2, point 2 (gb=100000): '
 }
 
-# A file of another sweep is the first rank's matter alone, and all must end.
+# Only rank 0 finds that the file belongs to another sweep, but all ranks must end.
 case_the_first_rank_fails_alone() {
   small_grid
   echo 'my notes' >g.sqlite

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom trace check`: what it prints and writes, its exit code, and what is refused.
+# `headroom trace check`: its output, its exit code, and bad input.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -11,7 +11,8 @@ bad_trace() {
   printf 'job_id,submit_s,duration_s,gpus\n1,0,-5,1\n2,1,5,1\n3,2,5,500\n2,3,5,1\n' >bad.csv
 }
 
-# A cluster sized for a trace gets findings about peaks at most: work after the last submit is no overload.
+# If a cluster is sized for the trace, there are at most findings about peaks. Work after the last submit is no
+# overload.
 case_reference_clusters() {
   for trace in steady bursty heavy-tailed gang-heavy multi-tenant; do
     "$headroom" trace check "$project/traces/reference/$trace.csv" --cluster "$project/traces/reference/$trace.json" >stdout 2>stderr
@@ -32,7 +33,7 @@ case_nothing_but_notes() {
   is_empty stderr
 }
 
-# Bad rows hide nothing, and lenient reading need not be asked for.
+# Bad rows do not hide other findings. The trace is read leniently without an option.
 case_alarms() {
   bad_trace
   try 1 trace check bad.csv --cluster "$cluster"
@@ -59,7 +60,7 @@ case_allowed() {
   says stderr "unknown kind of finding ''"
 }
 
-# As the scenario reads its own trace.
+# The trace is read with the settings of the scenario.
 case_columns_of_the_scenario() {
   printf 'job_id,arrival_s,service_sec,gpu_count\n1,0,5,1\n2,9,5,2000\n' >mine.csv
   try 1 trace check mine.csv --cluster "$project/scenarios/helios.json"
@@ -117,8 +118,8 @@ case_full_disk_and_closed_pipe() {
   says stdout 'check of'
 }
 
-# One pass or sort of each column: a hundred thousand jobs add little to the time of reading.
-# Kinds without findings are not printed; a single row is printed in the singular.
+# Checking takes one pass or sort of each column, so a hundred thousand jobs add little to the time of reading. Kinds
+# without findings are not printed. A single row is printed in the singular.
 case_words_fit_what_is_told() {
   { echo submit_s,duration_s,gpus; for i in $(seq 30); do printf '5,1200,2\n%d,%d,2\n' $((i * 131)) $((i * 97 + 600)); done; } >t.csv
   try 1 trace check t.csv

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom trace stats` from outside: its files, its errors, a device that is full.
+# `headroom trace stats`: its files, its errors, and a full device.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -18,7 +18,8 @@ case_tables_and_json() {
   is_empty stdout
 }
 
-# Two spaces at least between any two columns, in 80 columns; hours without jobs are blank; figures as in the JSON.
+# Columns are separated by at least two spaces, within 80 columns. Hours without jobs are blank. Values equal those of
+# the JSON.
 case_tables_are_clear() {
   { echo job_id,submit_s,duration_s,gpus,user,start_s
     for job in $(seq 2000); do

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Conversion and transformation of traces: output files, reports and errors of the program.
+# Conversion and transformation of traces: output files, reports and errors.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -126,7 +126,7 @@ case_keys_are_never_told() {
   try 2 trace anonymise t.csv --key ''
 }
 
-# The output contains nothing of its source, and the file with the key is not changed.
+# The output contains no name of the source, and the key file is unchanged.
 case_anonymise_forgets_and_spares() {
   printf 'submit_s,duration_s,gpus,user,vip_customer\n0,1,1,ann,x\n9,1,1,bob,y\n' >secret-project.csv
   printf 'a key' >key
@@ -143,7 +143,7 @@ case_anonymise_forgets_and_spares() {
   [ "$(cat key)" = 'a key' ] || fail "the key was written over"
 }
 
-# Labels that would make two ids one are refused; ids that are the same for another reason are an error, too.
+# Labels that would make two ids equal are rejected. Ids that are equal for another reason are an error too.
 case_merge_loses_nothing() {
   printf 'job_id,submit_s,duration_s,gpus\nb/1,0,1,1\n' >one.csv
   printf 'job_id,submit_s,duration_s,gpus\n1,0,1,1\n' >two.csv
@@ -160,7 +160,7 @@ case_swf_numbers_the_jobs_that_it_holds() {
   [ "$(grep -v '^;' stdout | cut -d ' ' -f 1 | tr '\n' ,)" = 1,2, ] || fail "numbered $(grep -v '^;' stdout)"
 }
 
-# Names promise what is in a file, whichever verb writes it.
+# The suffix of an output file determines its format in every verb. An unknown suffix is rejected.
 case_names_of_outputs() {
   small_trace
   for action in convert cut merge shuffle 'anonymise --key k' 'scale --load 2'; do
@@ -177,7 +177,7 @@ case_names_of_outputs() {
   [ "$(echo out*)" = 'out out.SWF out.txt' ] || fail "written: $(echo out*)"
 }
 
-# A trace may come through a pipe, whatever its format and compression, into every verb that reads one.
+# Every verb that reads a trace can read it from a pipe, in any format and compression.
 case_standard_input() {
   small_trace
   small_scenario
@@ -244,7 +244,7 @@ case_times_beyond_all_bounds() {
   [ ! -e out.csv ] || fail "out.csv was written"
 }
 
-# What a parameter of the format names is read, too.
+# A file that a parameter of the format names is an input file too.
 case_side_tables_are_spared() {
   printf 'j1,w,1,Terminated,1000,1600,600,29.3,50,T4\n' >task.csv
   printf 'j1,i1,ann,Terminated,990,1600\n' >job.csv
@@ -264,7 +264,7 @@ case_side_tables_are_spared() {
   says stderr '--json job.csv: cannot be written: this run reads it'
 }
 
-# SWF leaves out jobs without processors: what is said to be written is.
+# SWF omits jobs without processors. The report states the number of jobs that were written.
 case_swf_counts_what_it_holds() {
   printf 'submit_s,duration_s,gpus\n0,5,1\n1,5,0\n2,5,2\n' >t.csv
   try 0 trace convert t.csv -o t.swf
@@ -344,7 +344,7 @@ case_the_same_bytes_every_time() {
   twice anonymise --key k
 }
 
-# Outside the repository: 447,794 jobs of RICC through SWF and back, and the same run of Philly from its CSV.
+# Traces outside the repository: 447,794 jobs of RICC converted to SWF and back, and the same run of Philly from CSV.
 case_real_traces() {
   local ricc=$project/../shared/traces/swf/RICC-2010-2.swf.gz philly=$project/../shared/traces/philly/philly.csv.gz
   digest() {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Help, usage errors, options, lists, pipes, and the streams that output is written to.
+# Help, usage errors, options, lists, pipes, and the streams to which output is written.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -138,7 +138,7 @@ case_generate_like_notes() {
   is_empty stderr
 }
 
-# Twelve days of ten jobs each, whose run times name the day and the job.
+# Twelve days of ten jobs each. The run time of a job identifies its day and its number.
 case_generate_resample() {
   awk 'BEGIN { print "submit_s,duration_s,gpus,user"
     for (i = 0; i < 120; i++) print int(i / 10) * 86400 + i % 10 * 8000 "," i + 1 ",2,u" i % 3 }' >days.csv
@@ -212,7 +212,7 @@ case_list_formats() {
     batsim packed; do matches stdout "^$format +[^ ]"; done
 }
 
-# All that trace check may find, and all that a map may name.
+# All findings of trace check, and all fields that --map accepts.
 case_list_findings_and_fields() {
   try 0 list findings
   for code in bad-rows clamped-run-times recorded-over-capacity no-recorded-starts; do
@@ -386,7 +386,7 @@ case_list_what_is_not_there() {
   says stderr "option '--gpu' cannot be used with 'list formats'"
 }
 
-# ---- Pipes, terminals and where results go -------------------------------------------------------------------------
+# ---- Pipes, terminals and output streams ---------------------------------------------------------------------------
 
 case_closed_pipe() {
   set +o pipefail
@@ -408,7 +408,7 @@ case_table_only_without_dash() {
   is_empty stderr
 }
 
-# Rejected jobs do not change the exit code, but a run of nothing else is not silent.
+# Rejected jobs do not change the exit code. If all jobs are rejected, a warning is printed even with --quiet.
 case_quiet_warns_if_all_are_rejected() {
   printf 'submit_s,duration_s,gpus\n0,10,999\n5,1,888\n' >large.csv
   for options in '' --stream '--replications 2' '--json s.json'; do
@@ -432,7 +432,7 @@ case_no_colour_in_files() {
   is_empty stderr
 }
 
-# Bars of the terminal's own where it has them, of letters elsewhere.
+# Charts use Unicode blocks if the terminal supports them, otherwise ASCII.
 case_bars() {
   local environment
   for environment in LC_ALL=C.UTF-8 LC_CTYPE=en_US.utf8 LANG=de_DE.UTF-8@euro; do
@@ -535,7 +535,7 @@ END
   says stderr 'rejected: c, d (gpu-memory: '
 }
 
-# One node of one GPU, shared in this way.
+# One node of one GPU, which is shared with these settings.
 sharing_scenario() {
   echo "{ \"policy\": { \"name\": \"queue\", \"backfill\": \"skip\" }, \"cluster\": { \"pools\": [
     { \"name\": \"p\", \"gpu\": \"L4\", \"nodes\": 1, \"gpus_per_node\": 1, $1 } ] } }"
@@ -553,8 +553,8 @@ case_sharing() {
   matches jobs.csv '^c,50,200,250,'
   sharing_scenario '"sharing": "mps", "interference": [ { "up_to": 0.9, "speed": 0.5 }, { "up_to": 1, "speed": 0.25 } ]' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
-  matches jobs.csv '^c,50,50,250,' # all three at a quarter, until it is done
-  matches jobs.csv '^a,0,0,300,'   # 25 s of work by 50, 75 by 250, and the rest at a half
+  matches jobs.csv '^c,50,50,250,' # with three jobs each has a quarter of the speed, until c ends
+  matches jobs.csv '^a,0,0,300,'   # 25 s of work until 50 s, 75 s until 250 s, the rest at half speed
   sharing_scenario '"sharing": "time-slice"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "s.json:2:"
@@ -568,12 +568,12 @@ case_sharing() {
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 } ]' >s.json
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,model\na,0,100,1,400,x\nb,0,100,1,400,y\n' >t.csv
   try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
-  matches jobs.csv '^a,0,0,150,' # half as fast while b is there
+  matches jobs.csv '^a,0,0,150,' # half the speed while b runs
   matches jobs.csv '^b,0,0,100,'
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "z", "speed": 0.5 } ]' >s.json
   try 0 run s.json --trace t.csv
   says stderr "interference_pairs has model 'z'"
-  # A part of an L4 of 24 GB has 6 GB.
+  # A quarter of an L4 of 24 GB has 6 GB.
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,gpu_mem_gb\na,0,100,1,100,9\n' >m.csv
   sharing_scenario '"sharing": "mps", "replicas": 4' >p.json
   try 0 run p.json --trace m.csv
@@ -587,9 +587,9 @@ case_sharing() {
   says stderr "time-slice"
 }
 
-# Per-GPU allocation of whole GPUs gives the same schedule; 'within' a rack has no effect in a pool without racks.
+# Per-GPU allocation of whole GPUs gives the same schedule. 'within' a rack has no effect in a pool without racks.
 case_by_gpu_changes_nothing() {
-  # Limits below run times: many are overdue together.
+  # Limits are shorter than run times, so many jobs are overdue at the same time.
   try 0 trace generate --count 3000 --seed 7 --load 1.1 --nodes 8 --limit-max 3 --output made.csv
   awk -F, 'NR == 1 { print $0 ",within"; next } { print $0 "," (NR % 3 ? "" : "rack") }' made.csv >near_made.csv
   for backfill in strict skip easy; do
@@ -603,14 +603,14 @@ case_by_gpu_changes_nothing() {
   done
 }
 
-# One node of one GPU that is split in this way.
+# One node of one GPU, which is partitioned in this way.
 split_scenario() {
   echo "{ \"policy\": { \"name\": \"queue\", \"backfill\": \"skip\" }, \"cluster\": { \"pools\": [
     { \"name\": \"p\", \"gpu\": \"$1\", \"nodes\": 1, \"gpus_per_node\": 1, \"sharing\": \"mig\", \"mig\": { $2 } } ] } }"
 }
 
 case_mig() {
-  # 3g and 3g use all memory, so no 1g fits. 2g, 2g, 2g leave the last slice free.
+  # Two instances 3g use all memory, so no 1g fits. 2g, 2g, 2g leave the last slice free.
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,3g.40gb\nb,0,100,1,3g.40gb\nc,0,100,1,1g.10gb\n' >t.csv
   split_scenario A100-80 '"mode": "on-demand"' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
@@ -620,7 +620,7 @@ case_mig() {
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,2g\nb,0,100,1,2g\nc,0,100,1,2g\nd,0,100,1,1g\n' >t.csv
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
   matches jobs.csv '^d,0,0,100,.*,0.0:1g.10gb@6$'
-  # Layouts that stay; shares and memory choose the smallest instance that has as much.
+  # Static layouts: shares and memory select the smallest instance that is large enough.
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,gpu_mem_gb\na,0,100,1,100,5\nb,0,100,1,100,15\nc,0,100,1,400,5\nd,0,100,1,1000,5\n' >t.csv
   split_scenario A100-80 '"layout": "all-balanced"' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
@@ -631,7 +631,7 @@ case_mig() {
   says stderr 'rejected: d (no-such-mig-profile: '
   try 0 validate s.json
   says stdout 'all-balanced: 2g.20gb@0 1g.10gb@2 1g.10gb@3 3g.40gb@4; GPU 0'
-  # A GPU without jobs is reconfigured; jobs that arrive in the meantime wait for it too.
+  # A GPU without jobs is reconfigured. Jobs that arrive meanwhile wait for the reconfiguration too.
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,2g\nb,5,10,1,2g\nc,6,10,1,7g\n' >t.csv
   split_scenario A100-80 '"mode": "dynamic", "repartition_s": 30' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
@@ -670,7 +670,7 @@ case_mig_mistakes() {
   says stderr "'mig' needs 'sharing' 'mig'"
 }
 
-# Two of 9 GB on one of 16: the second dies at 0, 10, 30 and 70 s, and is up at 150 s.
+# Two jobs of 9 GB on a GPU of 16 GB: the second runs out of memory at 0, 10, 30 and 70 s, and runs from 150 s.
 case_memory_first_come() {
   printf 'job_id,submit_s,duration_s,gpus,gpu_mem_gb\na,0,100,1,9\nb,0,50,1,9\n' >t.csv
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
@@ -701,7 +701,7 @@ case_memory_first_come() {
   says stderr 'first-come'
 }
 
-# Nobody outside keeps it from its memory: its own tasks do.
+# The job runs out of memory because of its own tasks, not because of other jobs.
 case_gang_dies_of_itself() {
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
   printf 'job_id,submit_s,duration_s,gpus,tasks,gpu_mem_gb\na,0,50,2,2,9\n' >t.csv
@@ -723,7 +723,7 @@ END
   try 0 run s.json --trace t.csv --check
 }
 
-# Two tasks fill the same two GPUs and leave one to the third: by this rule the gang never sits.
+# Two tasks fill the same two GPUs and leave one GPU for the third, so with this rule the gang never fits.
 case_shared_gang_without_a_place() {
   sharing_scenario '"sharing": "fraction"' | sed 's/"gpus_per_node": 1/"gpus_per_node": 3/; s/"skip"/"strict"/' >s.json
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,tasks\n1,0,100,6,500,3\n2,0,100,2,500,1\n' >t.csv
@@ -744,7 +744,7 @@ case_shares_count_as_shares() {
   try 0 run s.json --trace t.csv --check --jobs jobs.csv --json run.json
   matches jobs.csv '^6,0,0,1000,0,4,1,completed,.*,p,0:0.4,'
   matches jobs.csv '^7,0,,,,1,,rejected,over-quota,'
-  matches run.json '"mean": 0.902778,' # finish-time fairness: five have 1, and t6 1 / 2.4
+  matches run.json '"mean": 0.902778,' # finish-time fairness: 1 for five jobs, 1 / 2.4 for t6
   try 0 compare s.json --trace t.csv --policies queue:placement=random,queue:placement=best-fit --replications 2
   says stdout 'runs       2 of each policy'
 }
@@ -799,7 +799,7 @@ END
   if grep -q "quota of tenant 'a'" stderr; then fail "tenant a has a job"; fi
 }
 
-# A pool of no node is as good as none.
+# A pool without nodes has no effect.
 case_pool_of_no_nodes() {
   cat >s.json <<'END'
 { "policy": { "name": "queue", "backfill": "skip", "market": "spot-first" }, "cluster": { "pools": [
@@ -819,7 +819,7 @@ END
   cmp jobs.csv without.csv || fail "an empty pool changed the fate of a job"
 }
 
-# Requirements for nodes of such a pool do not apply to the others: counted placement, CPUs, few GPUs per node.
+# Requirements for the nodes of such a pool do not apply to other pools: counted allocation, CPUs, few GPUs per node.
 case_pools_of_no_nodes_of_any_kind() {
   cat >s.json <<'END'
 { "policy": { "name": "queue", "backfill": "conservative", "placement": "pool" }, "cluster": { "pools": [
@@ -882,7 +882,7 @@ case_validate() {
   try 0 validate "$demo"
   says stdout '64 GPUs on 8 nodes in 1 pool'
   says stdout 'policy    queue: order=fifo, backfill=easy, placement=best-fit'
-  tr -s ' \n' ' ' <stdout >line # a long path breaks it
+  tr -s ' \n' ' ' <stdout >line # a long path breaks the line
   matches line ' trace .*demo\.csv.* jobs? submitted'
   is_empty stderr
   try 0 validate "$project/scenarios/helios.json"
@@ -896,7 +896,7 @@ case_validate() {
   is_empty stdout
 }
 
-# The load is met exactly. A trace may come through a pipe.
+# The requested load is reached exactly. The trace may be read from a pipe.
 case_generate_meets_the_load() {
   awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 3000; i++) print i * 10 "," 5 + i * 7919 % 1000 ",1" }' >even.csv
   for seed in 2 3 5 6; do
@@ -917,7 +917,7 @@ case_generate_meets_the_load() {
   is_empty stderr
 }
 
-# Compressed, packed and plain, it is the same workload; an ending that says something else is refused.
+# The compressed, packed and plain files contain the same workload. A file name with another ending is rejected.
 case_generate_files() {
   local file like
   for like in '' '--like philly'; do

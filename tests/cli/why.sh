@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom why`: it explains the same run as `headroom run`; its output and its errors.
+# `headroom why` explains the same run as `headroom run`; its output and its errors.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 demo=$project/scenarios/demo.json
 
-# refuses TEXT ARGUMENT...: bad input that says so, and leaves nothing behind.
+# refuses TEXT ARGUMENT...: the input is rejected with this text, and no file is left behind.
 refuses() {
   local text=$1
   shift
@@ -21,7 +21,7 @@ digest_of() {
   grep -oE '"digest": "[0-9a-f]+"' "$1"
 }
 
-# Asked or not, the run is the same; under settings of the command line, too.
+# `why` explains the run that `run` makes with the same options.
 case_same_run() {
   for options in '' '--policy las' '--policy queue:backfill=conservative,placement=pool' '--set cluster.pools.0.nodes=7'; do
     # shellcheck disable=SC2086
@@ -34,7 +34,7 @@ case_same_run() {
   done
 }
 
-# The wait of each job is what --jobs has, and the parts are those of its first wait.
+# The wait of each job equals that of --jobs. Its parts are those of the wait before its first start.
 case_waits_are_those_of_jobs() {
   "$headroom" run "$demo" -q --jobs jobs.csv
   try 0 why "$demo" -q --slowest 100000 --json why.json
@@ -60,13 +60,13 @@ case_tables() {
   says stdout '"job_id": "946"'
 }
 
-# tells TEXT: the answer contains these words, across line breaks.
+# tells TEXT: the answer contains these words, possibly across line breaks.
 tells() {
   tr -s ' \n' ' ' <stdout >words
   says words "$1"
 }
 
-# A job that is stopped and restarted elsewhere at the same instant was migrated: no other job ran in between.
+# A job that is stopped and starts elsewhere at the same instant was migrated: no other job ran in between.
 case_moved() {
   local agency=$project/scenarios/agency.json
   try 0 why "$agency" --job retail-tune-17
@@ -77,7 +77,7 @@ case_moved() {
   tells 'suspended by the policy for the turn of other jobs. requeued 30.0 s for a turn.'
 }
 
-# Who is rejected did not start, and did not wait.
+# A rejected job did not start and did not wait.
 case_rejected() {
   printf 'job_id,submit_s,duration_s,gpus,tenant\na,0,10,1,x\nb,0,10,100000,x\nc,0,10,1,\n' >one.csv
   try 0 why "$demo" --trace one.csv
@@ -114,7 +114,7 @@ case_times_are_rounded() {
   tells 'submitted at 0 d 00:00:59.'
 }
 
-# What is said of all jobs together is not said of one.
+# The explanation of all jobs is in the plural.
 case_words_of_many() {
   try 0 why "$demo"
   says stdout 'reservation: behind reservations of other jobs'
@@ -156,7 +156,7 @@ case_full_disk_and_closed_pipe() {
   is_empty stderr
 }
 
-# No jobs are submitted after the horizon, and jobs that wait at the horizon are still waiting.
+# No jobs are submitted after the horizon. Jobs that wait at the horizon are reported as waiting.
 case_horizon() {
   try 0 why "$demo" --set horizon_s=210000 --job 2000
   says stdout "the run ended at 2 d 10:20:00, before its submission."

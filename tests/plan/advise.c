@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Advice on small scenarios whose best change and its savings are known by hand, compared with runs of the scenario
- * with and without the overrides. */
+/* Tests of advice on small scenarios. The best change and its savings are known by hand. They are compared with runs of
+   the scenario with and without the overrides of the advice. */
 
 #include "headroom/unstable/advise.h"
 #include "harness.h"
@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Hours of a month. */
+/* Hours in a month. */
 #define MONTH_H 730.0
-/* Relative precision of amounts in whole micro-dollars that were scaled to a month. */
+/* Tolerance in dollars for amounts that were rounded to micro-dollars and then scaled to a month. */
 #define CENT 0.01
 
 static struct hr_scenario *scenario;
@@ -53,7 +53,7 @@ static enum hr_status ask(uint32_t replications, uint32_t n_threads, struct hr_e
   return hr_advise(&config, &advice, error);
 }
 
-static void ask_well(uint32_t replications) {
+static void ask_without_error(uint32_t replications) {
   struct hr_error error = {0};
   if (ask(replications, 2, &error) != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(advice);
@@ -66,7 +66,7 @@ static void end(void) {
   advice = NULL;
 }
 
-/* The first item of that kind; fails if there is none. */
+/* Returns the first item of a kind; fails if there is none. */
 static struct hr_advice_item find(enum hr_advice_kind kind) {
   struct hr_advice_item item = {0};
   for (size_t i = 0; hr_advice_item(advice, i, &item); i++)
@@ -83,7 +83,7 @@ static bool has(enum hr_advice_kind kind) {
   return false;
 }
 
-/* The mean monthly cost under overrides, from replications as a user would run them. */
+/* The mean monthly cost with overrides, over replications, as a user would run them. */
 static double monthly_usd(const char *const *overrides, size_t count, uint32_t replications) {
   struct hr_scenario *loaded = load(overrides, count);
   struct hr_replication_spec spec = loaded->replications;
@@ -119,11 +119,11 @@ static void expect_reason(const struct hr_advice_item *item, const char *reason)
   "\"on_demand_usd_per_gpu_hour\":3}"
 #define JOBS "job_id,submit_s,gpus,duration_s,tenant,class\n"
 
-/* Five GPUs are used all the time, so three of eight nodes are idle, at 730 dollars a month each. */
+/* Five of eight GPUs are used all the time. Three nodes are idle, at 730 dollars a month each. */
 static void test_idle_nodes(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,0,1,360000,a,training\n"
                                  "4,0,1,360000,a,training\n5,0,1,180000,a,training\n6,180000,1,180000,a,training\n");
-  ask_well(0);
+  ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_IDLE_RESERVATION);
   CU_ASSERT(item.advised);
   CU_ASSERT_STRING_EQUAL(item.set[0], "cluster.pools.0.nodes=5");
@@ -137,10 +137,10 @@ static void test_idle_nodes(void) {
   end();
 }
 
-/* One more GPU is needed for a tenth of the time, which is cheaper on demand at three times the price. */
+/* One more GPU is needed for a tenth of the time. On demand it is cheaper, at three times the price. */
 static void test_rarely_used_node(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,7,360000,a,training\n2,180000,1,36000,a,training\n3,359999,1,1,a,training\n");
-  ask_well(0);
+  ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_IDLE_RESERVATION);
   CU_ASSERT(item.advised);
   CU_ASSERT_STRING_EQUAL(item.set[0], "cluster.pools.0.nodes=7");
@@ -149,10 +149,11 @@ static void test_rarely_used_node(void) {
   end();
 }
 
-/* All nodes are busy half of the time and cost a third of the on-demand price: the rule decides before any run. */
+/* All nodes are busy half of the time, at a third of the on-demand price. The newsvendor's rule finds that they pay
+   off, so nothing is run. */
 static void test_reservation_that_pays(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,8,180000,a,training\n2,359999,8,1,a,training\n");
-  ask_well(0);
+  ask_without_error(0);
   CU_ASSERT_FALSE(hr_advice_item(advice, 0, &(struct hr_advice_item){0}));
   end();
 }
@@ -163,12 +164,13 @@ static void test_always_on(void) {
   begin(HEAD "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\","
              "\"usd_per_gpu_hour\":2}]},\"classes\":{\"default\":{\"spot\":false}},\"policy\":{\"name\":\"queue\"}}",
         JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,359999,1,1,a,training\n");
-  ask_well(0);
+  ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_IDLE_RESERVATION);
   CU_ASSERT(item.advised);
   CU_ASSERT_EQUAL_FATAL(item.n_set, 1);
   CU_ASSERT_STRING_EQUAL(item.set[0], "policy.market=on-demand-only");
-  /* Two GPUs of four are idle, one of them except for the last second. The submit window is 359,999 s. */
+  /* Two of four GPUs are idle, except that one of these two is allocated in the last second. The submit window is
+     359,999 s. */
   CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * MONTH_H * (2 * 360000 - 1) / 359999.0, CENT);
   check_dollars(&item, 1);
   end();
@@ -178,7 +180,7 @@ static void test_always_on(void) {
 
 #define ON_DEMAND                                                                                                      \
   "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\",\"usd_per_gpu_hour\":3}"
-/* A pool without nodes that describes spot nodes. */
+/* A pool that describes spot nodes but has no nodes. */
 #define SPOT                                                                                                           \
   ",{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":0,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"      \
   "\"on_demand_usd_per_gpu_hour\":3,\"spot\":{\"model\":\"none\",\"notice_s\":30}}"
@@ -187,12 +189,12 @@ static void test_always_on(void) {
 #define TWO_CLASSES                                                                                                    \
   JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,0,1,360000,b,inference\n4,360000,1,1,b,inference\n"
 
-/* Two GPUs of training at a third of the price; inference must not use them. */
+/* Spot nodes for two GPUs of training, at a third of the price. Inference must not use them. */
 static void test_spot(void) {
   begin(HEAD ON_DEMAND SPOT WITH_CLASSES(
             "{\"training\":{\"checkpoint\":{\"policy\":\"continuous\"}},\"inference\":{\"spot\":false}}"),
         TWO_CLASSES);
-  ask_well(0);
+  ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_SPOT);
   CU_ASSERT(item.advised);
   CU_ASSERT_STRING_EQUAL(item.class_, "training");
@@ -204,7 +206,7 @@ static void test_spot(void) {
   end();
 }
 
-/* At the price of on-demand nodes. */
+/* Spot nodes at the price of on-demand nodes. */
 static void test_spot_that_saves_nothing(void) {
   begin(HEAD ON_DEMAND SPOT WITH_CLASSES(
             "{\"training\":{\"checkpoint\":{\"policy\":\"continuous\"}},\"inference\":{\"spot\":false}}"),
@@ -222,7 +224,7 @@ static void test_spot_that_saves_nothing(void) {
 
 static void test_not_for_spot(void) {
   begin(HEAD ON_DEMAND SPOT WITH_CLASSES("{\"inference\":{\"spot\":false}}"), TWO_CLASSES);
-  ask_well(0);
+  ask_without_error(0);
   CU_ASSERT(!has(HR_ADVICE_SPOT));
   CU_ASSERT_EQUAL_FATAL(hr_advice_notes(advice)->count, 2);
   CU_ASSERT_PTR_NOT_NULL(strstr(hr_advice_notes(advice)->text[0], "start over"));
@@ -239,7 +241,7 @@ static void test_not_for_spot(void) {
   WITH_CLASSES("{\"training\":{\"checkpoint\":{\"policy\":\"interval\",\"interval_s\":" seconds                        \
                ",\"write_s\":60},\"restart_s\":120}}")
 
-/* Twenty jobs of a day each. */
+/* Writes twenty jobs of a day each. */
 static const char *long_jobs(void) {
   static char text[2000];
   int used = snprintf(text, sizeof text, JOBS);
@@ -248,10 +250,11 @@ static const char *long_jobs(void) {
   return text;
 }
 
-/* A life of 5 h and writes of 60 s: sqrt(2 x 60 x 18000) = 1470 s; ten times that is too long. */
+/* The mean time between losses is 5 h, and a checkpoint takes 60 s: sqrt(2 x 60 x 18000) = 1470 s. The interval is ten
+   times as long. */
 static void test_interval_too_long(void) {
   begin(HEAD RECLAIMED INTERVAL("14700"), long_jobs());
-  ask_well(8);
+  ask_without_error(8);
   struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
   CU_ASSERT(item.advised);
   CU_ASSERT_STRING_EQUAL(item.class_, "training");
@@ -266,22 +269,22 @@ static void test_interval_too_long(void) {
 
 static void test_interval_too_short(void) {
   begin(HEAD RECLAIMED INTERVAL("140"), long_jobs());
-  ask_well(8);
+  ask_without_error(8);
   CU_ASSERT(find(HR_ADVICE_CHECKPOINT).advised);
   end();
 }
 
 static void test_interval_about_right(void) {
   begin(HEAD RECLAIMED INTERVAL("2000"), long_jobs());
-  ask_well(2);
+  ask_without_error(2);
   CU_ASSERT(!has(HR_ADVICE_CHECKPOINT));
   end();
 }
 
-/* Work is lost, and neither size nor write time of a checkpoint is known. */
+/* Work is lost. The size and the write time of a checkpoint are unknown. */
 static void test_no_checkpoints(void) {
   begin(HEAD RECLAIMED WITH_CLASSES("{\"default\":{\"restart_s\":120}}"), long_jobs());
-  ask_well(4);
+  ask_without_error(4);
   struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
   CU_ASSERT(item.advised);
   CU_ASSERT_STRING_EQUAL(item.set[0], "classes.training={\"restart_s\":120,\"checkpoint\":{\"policy\":\"young-daly\","
@@ -291,20 +294,20 @@ static void test_no_checkpoints(void) {
   end();
 }
 
-/* One run may show savings by chance. */
-static void test_one_replication_tells_nothing(void) {
+/* A single run may show savings by chance, so it must not lead to advice. */
+static void test_one_replication_is_not_significant(void) {
   begin(HEAD RECLAIMED INTERVAL("14700"), long_jobs());
-  ask_well(1);
+  ask_without_error(1);
   struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
   CU_ASSERT(item.monthly_usd.mean < 0);
   expect_reason(&item, "one replication cannot show whether the savings are significant");
   end();
 }
 
-/* Less work may be lost, but two runs do not show it with significance. */
-static void test_interval_with_zero_in_it(void) {
+/* Less work is probably lost, but two runs are too few for a significant difference. */
+static void test_interval_includes_zero(void) {
   begin(HEAD RECLAIMED INTERVAL("2700"), long_jobs());
-  ask_well(2);
+  ask_without_error(2);
   struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
   CU_ASSERT(item.monthly_usd.mean < 0 && item.monthly_usd.high > 0);
   expect_reason(&item, "savings are not significant (the interval includes 0)");
@@ -323,10 +326,11 @@ static void test_interval_with_zero_in_it(void) {
   "}}},\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}"
 #define NEEDS "job_id,submit_s,gpus,duration_s,class,model,gpu_mem_gb,gpu_type\n"
 
-/* One GPU of four is allocated, and 10 GB of 80 are requested: four T4 for four A100, at a quarter of the price. */
+/* One of four GPUs is allocated, and 10 of 80 GB are requested. Four T4 replace four A100, at a quarter of the price.
+ */
 static void test_smaller_type(void) {
   begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,10,\n2,100000,1,36000,training,m,10,\n");
-  ask_well(0);
+  ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_GPU_TYPE);
   CU_ASSERT(item.advised);
   CU_ASSERT_STRING_EQUAL(item.from, "A100-80");
@@ -346,52 +350,53 @@ static void test_smaller_type(void) {
 static void test_smaller_type_for_one_class(void) {
   begin(HEAD ON_DEMAND_TYPES MODELS("1"), NEEDS "1,0,1,360000,training,m,70,\n2,0,2,360000,inference,m,10,\n"
                                                 "3,360000,1,1,training,m,70,\n");
-  ask_well(0);
+  ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_GPU_TYPE);
   CU_ASSERT(item.advised);
   CU_ASSERT_STRING_EQUAL(item.class_, "inference");
   CU_ASSERT_PTR_NOT_NULL(strstr(item.set[0], "\"classes\":[\"inference\"]"));
   CU_ASSERT_STRING_EQUAL(item.set[1], "cluster.pools.0.classes=[\"training\",\"fine-tune\",\"batch-inference\","
                                       "\"interactive\",\"data-prep\"]");
-  /* nodes are not released in the last second */
+  /* nodes are still allocated in the last second */
   CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * 3 * MONTH_H * 360001 / 360000, CENT);
   check_dollars(&item, 1);
   end();
 }
 
-/* Memory that a smaller type does not have. */
+/* The jobs request more memory than a smaller type has. */
 static void test_no_smaller_type(void) {
   begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,17,\n2,100000,1,36000,training,m,17,\n");
-  ask_well(0);
+  ask_without_error(0);
   CU_ASSERT(!has(HR_ADVICE_GPU_TYPE));
   end();
 }
 
-static void test_type_that_jobs_refuse(void) {
+static void test_type_not_acceptable_to_jobs(void) {
   begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,10,A100-80\n2,100000,1,36000,training,m,10,\n");
-  ask_well(0);
+  ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_GPU_TYPE);
   expect_reason(&item, "50.00 % of training complete, before 100.00 %");
   end();
 }
 
-/* At half the speed the jobs end too late for the next ones. */
+/* At half the speed the jobs end too late, so the following jobs wait. */
 static void test_type_that_is_too_slow(void) {
   begin(HEAD TWO_TYPES MODELS("0.1"), NEEDS "1,0,4,36000,training,m,10,\n2,100000,4,36000,training,m,10,\n");
-  ask_well(0);
+  ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_GPU_TYPE);
   expect_reason(&item, "the p95 wait of training grows from 0 s to 2 d 21 h");
   CU_ASSERT_DOUBLE_EQUAL(item.wait_p95_s.after, 0.95 * (360000 - 100000), 1);
   end();
 }
 
-/* Without models all types are equally fast, which is stated. At the catalogue's speeds the A10G saves nothing. */
+/* Without models all GPU types have equal speed, and the advice states this assumption. At the catalogue's speeds the
+   A10G saves nothing. */
 static void test_speed_assumed_equal(void) {
   begin(HEAD "{\"name\":\"p\",\"nodes\":1,\"market\":\"on-demand\",\"provider\":\"aws\",\"region\":\"us-east-1\","
              "\"instance\":\"p4d.24xlarge\"}]},\"classes\":{\"default\":{\"spot\":false}},"
              "\"policy\":{\"name\":\"queue\",\"market\":\"on-demand-only\"}}",
         NEEDS "1,0,8,36000,training,m,15,\n2,100000,8,36000,training,m,15,\n");
-  ask_well(0);
+  ask_without_error(0);
   bool said = false, refused = false;
   struct hr_advice_item item;
   for (size_t i = 0; hr_advice_item(advice, i, &item); i++) {
@@ -411,9 +416,9 @@ static void test_speed_assumed_equal(void) {
 
 /* ---- No advice ------------------------------------------------------------------------------------- */
 
-static void test_nothing(void) {
+static void test_no_proposals(void) {
   begin(HEAD ON_DEMAND WITH_CLASSES("{\"default\":{\"spot\":false}}"), TWO_CLASSES);
-  ask_well(0);
+  ask_without_error(0);
   CU_ASSERT_FALSE(hr_advice_item(advice, 0, &(struct hr_advice_item){0}));
   FILE *out = fopen(files_path("table"), "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(out);
@@ -451,7 +456,7 @@ static cJSON *json_of(uint32_t n_threads) {
   return json;
 }
 
-/* Identical for any number of threads, and valid by the schema. */
+/* The JSON is identical for any number of threads, and fits the schema. */
 static void test_json(void) {
   begin(HEAD RECLAIMED "," RESERVED INTERVAL("14700"), long_jobs());
   cJSON *one = json_of(1), *three = json_of(3);
@@ -473,7 +478,7 @@ static void test_json(void) {
 TEST_MAIN("advise", TEST(test_idle_nodes), TEST(test_rarely_used_node), TEST(test_reservation_that_pays),
           TEST(test_always_on), TEST(test_spot), TEST(test_spot_that_saves_nothing), TEST(test_not_for_spot),
           TEST(test_interval_too_long), TEST(test_interval_too_short), TEST(test_interval_about_right),
-          TEST(test_no_checkpoints), TEST(test_one_replication_tells_nothing), TEST(test_interval_with_zero_in_it),
+          TEST(test_no_checkpoints), TEST(test_one_replication_is_not_significant), TEST(test_interval_includes_zero),
           TEST(test_smaller_type), TEST(test_smaller_type_for_one_class), TEST(test_no_smaller_type),
-          TEST(test_type_that_jobs_refuse), TEST(test_type_that_is_too_slow), TEST(test_speed_assumed_equal),
-          TEST(test_nothing), TEST(test_no_prices), TEST(test_json))
+          TEST(test_type_not_acceptable_to_jobs), TEST(test_type_that_is_too_slow), TEST(test_speed_assumed_equal),
+          TEST(test_no_proposals), TEST(test_no_prices), TEST(test_json))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of advice and of its output fails once. Each time an error is returned and nothing leaks. */
+/* Memory failures: every allocation of advice and of its output fails once. Each time an error must be returned, and
+   nothing may leak. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -13,7 +14,7 @@ static struct hr_scenario *scenario;
 static struct hr_trace *trace;
 static struct hr_advice *made;
 
-static enum hr_status ask(void) {
+static enum hr_status compute_advice(void) {
   struct hr_advise_config config = {.scenario = scenario, .trace = trace, .n_replications = 2, .n_threads = 1};
   struct hr_advice *advice;
   struct hr_error error;
@@ -58,8 +59,8 @@ static void write_file(const char *name, const char *text) {
   fclose(file);
 }
 
-/* Like starve, but with every seventh allocation: most of the thousands are the catalogue's, which has a test of its
- * own, and no part allocates with a period of seven. */
+/* Like starve(), but only every seventh allocation fails, since there are thousands. Most of them load the catalogue,
+   which has a test of its own. No part of the code allocates with a period of seven, so every part is tested. */
 static long starve_by_sevens(enum hr_status (*attempt)(void)) {
   for (long allowed = 0;; allowed += 7) {
     memory_ends_after(allowed, true);
@@ -72,13 +73,13 @@ static long starve_by_sevens(enum hr_status (*attempt)(void)) {
   }
 }
 
-static void all_kinds(void) {
+static void all_kinds_of_advice(void) {
   write_file("s.json", json);
   write_file("jobs.csv", jobs);
   CU_ASSERT_EQUAL_FATAL(hr_scenario_load(files_path("s.json"), NULL, 0, &scenario, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_trace_read(files_path("jobs.csv"), NULL, &trace, NULL), HR_OK);
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
-  CU_ASSERT(starve_by_sevens(ask) > 1000);
+  CU_ASSERT(starve_by_sevens(compute_advice) > 1000);
   CU_ASSERT_TRUE(hr_advice_item(made, 1, &(struct hr_advice_item){0}));
   CU_ASSERT(starve(write_json) > 50);
   cJSON_InitHooks(NULL);
@@ -88,4 +89,4 @@ static void all_kinds(void) {
   hr_scenario_destroy(scenario);
 }
 
-TEST_MAIN("advise: no memory", TEST(all_kinds))
+TEST_MAIN("advise: no memory", TEST(all_kinds_of_advice))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Alerts of whole runs against a naive implementation, which records all events and searches them for each rule without
-   regard to time and memory; and against results computed by hand. */
+/* Alerts of whole runs, compared with a naive implementation and with results computed by hand. The naive
+   implementation records all events and searches them for each rule; it ignores run time and memory. */
 
 #include "harness.h"
 #include "headroom/unstable/replay.h"
@@ -14,9 +14,9 @@
 
 enum { MAX_POOLS = 8, HOUR_S = 3600 };
 
-/* ---- What happened ---------------------------------------------------------------------------------- */
+/* ---- Recorded events ------------------------------------------------------------------------------- */
 
-/* The state of the pools after a pass. */
+/* The state of the pools after one pass of the policy. */
 struct snapshot {
   int64_t at_us;
   uint64_t allocated_milli[MAX_POOLS], total_milli[MAX_POOLS], max_milli[MAX_POOLS];
@@ -104,9 +104,10 @@ static void world_finish(struct world *world) {
   hr_scenario_destroy(world->scenario);
 }
 
-/* ---- The second way --------------------------------------------------------------------------------- */
+/* ---- The naive implementation ---------------------------------------------------------------------- */
 
-/* The next alert of a rule and subject after `*at` in the list; NULL if there is none. */
+/* The next alert of a rule and subject in the list, from index *at; NULL if there is none. Sets *at to the index behind
+   it. */
 static const struct hr_alert *next_alert(const struct world *world, enum hr_alert_rule rule, const char *where,
                                          size_t *at) {
   for (; *at < world->count; (*at)++)
@@ -128,15 +129,16 @@ static int64_t last_submit_us(const struct world *world) {
   return world->trace->submit_us[world->trace->n_jobs - 1];
 }
 
-static bool is_amiss(const struct snapshot *snapshot, uint32_t pool, enum hr_alert_rule rule,
-                     const struct hr_alert_rules *rules) {
+static bool is_violated(const struct snapshot *snapshot, uint32_t pool, enum hr_alert_rule rule,
+                        const struct hr_alert_rules *rules) {
   double used = (double)snapshot->allocated_milli[pool];
   if (rule == HR_ALERT_UNDERUSED)
     return snapshot->total_milli[pool] && used / (double)snapshot->total_milli[pool] < rules->underused_below;
   return snapshot->max_milli[pool] && used / (double)snapshot->max_milli[pool] > rules->saturated_above;
 }
 
-/* An instant may have several snapshots; the last one counts. */
+/* Compares the alerts on the use of a pool. Of several snapshots at one instant only the last one counts. Returns the
+   number of alerts. */
 static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert_rule rule, int64_t for_us) {
   const struct record *record = &world->record;
   const struct hr_alert_rules *rules = &world->scenario->alerts;
@@ -148,13 +150,13 @@ static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert
     const struct snapshot *snapshot = &record->snapshots[i];
     int64_t until_us = i + 1 < record->n_snapshots ? record->snapshots[i + 1].at_us : end_us;
     if (until_us > stop_us) until_us = stop_us;
-    if (begin_us >= 0 && !is_amiss(snapshot, pool, rule, rules)) {
+    if (begin_us >= 0 && !is_violated(snapshot, pool, rule, rules)) {
       if (snapshot->at_us - begin_us >= for_us)
         found++, expect(world, rule, world->scenario->cluster.pools[pool].name, &at, begin_us, snapshot->at_us,
                         total > 0 ? used / total : 0);
       begin_us = -1;
     }
-    if (begin_us < 0 && is_amiss(snapshot, pool, rule, rules)) begin_us = snapshot->at_us, used = total = 0;
+    if (begin_us < 0 && is_violated(snapshot, pool, rule, rules)) begin_us = snapshot->at_us, used = total = 0;
     if (begin_us < 0) continue;
     used += (double)snapshot->allocated_milli[pool] * (double)(until_us - snapshot->at_us);
     total += (double)snapshot->total_milli[pool] * (double)(until_us - snapshot->at_us);
@@ -166,14 +168,14 @@ static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert
   return found;
 }
 
-/* An interval in which a job was late. */
-struct late {
+/* An interval in which the limit of a rule was exceeded for a job. */
+struct late_interval {
   int64_t begin_us, end_us;
   unsigned class_;
 };
 
 static int by_begin(const void *a, const void *b) {
-  const struct late *x = a, *y = b;
+  const struct late_interval *x = a, *y = b;
   return (x->begin_us > y->begin_us) - (x->begin_us < y->begin_us);
 }
 
@@ -182,7 +184,7 @@ static bool may_lose(const struct world *world, const struct note *note, unsigne
          world->scenario->classes[class_].checkpoint != HR_CHECKPOINT_CONTINUOUS;
 }
 
-/* Starts or ends an interval, or both, or neither. */
+/* Whether an event starts an interval of a rule, and whether it ends one. Both or neither are possible. */
 static void clock_of(const struct world *world, enum hr_alert_rule rule, const struct note *note, unsigned class_,
                      bool *begins, bool *ends) {
   enum hr_event_kind kind = note->kind;
@@ -196,7 +198,7 @@ static void clock_of(const struct world *world, enum hr_alert_rule rule, const s
   }
 }
 
-static size_t find_late(const struct world *world, enum hr_alert_rule rule, struct late *lates) {
+static size_t find_late_intervals(const struct world *world, enum hr_alert_rule rule, struct late_interval *intervals) {
   const struct hr_alert_rules *rules = &world->scenario->alerts;
   size_t count = 0;
   for (uint32_t job = 0; job < world->trace->n_jobs; job++) {
@@ -209,47 +211,48 @@ static size_t find_late(const struct world *world, enum hr_alert_rule rule, stru
       if (!ends) clock_of(world, rule, note, class_, &begins, &ends);
       int64_t at_us = i == world->record.n_notes ? world->replay.result->end_us : note->at_us;
       if (ends && since_us >= 0 && at_us > since_us + after_us)
-        lates[count++] = (struct late){since_us + after_us, at_us, class_};
+        intervals[count++] = (struct late_interval){since_us + after_us, at_us, class_};
       if (ends) since_us = -1;
       if (begins) since_us = at_us;
     }
   }
-  qsort(lates, count, sizeof *lates, by_begin);
+  qsort(intervals, count, sizeof *intervals, by_begin);
   return count;
 }
 
-/* Overlapping intervals are one alert. */
+/* Compares the alerts on the jobs of a class. Overlapping intervals are one alert. Returns the number of alerts. */
 static size_t jobs_agree(const struct world *world, enum hr_alert_rule rule, unsigned class_) {
-  struct late *lates = malloc((world->record.n_notes + world->trace->n_jobs + 1) * sizeof *lates);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(lates);
-  size_t count = find_late(world, rule, lates), at = 0, found = 0;
+  struct late_interval *intervals = malloc((world->record.n_notes + world->trace->n_jobs + 1) * sizeof *intervals);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(intervals);
+  size_t count = find_late_intervals(world, rule, intervals), at = 0, found = 0;
   const char *where = hr_job_class_name((enum hr_job_class)class_);
   for (size_t i = 0; i < count;) {
-    if (lates[i].class_ != class_) {
+    if (intervals[i].class_ != class_) {
       i++;
       continue;
     }
-    int64_t end_us = lates[i].end_us;
+    int64_t end_us = intervals[i].end_us;
     size_t last = i, first = i, most = 0;
-    for (; i < count && lates[i].begin_us < end_us; i++) {
-      if (lates[i].class_ != class_) continue;
-      if (lates[i].end_us > end_us) end_us = lates[i].end_us;
+    for (; i < count && intervals[i].begin_us < end_us; i++) {
+      if (intervals[i].class_ != class_) continue;
+      if (intervals[i].end_us > end_us) end_us = intervals[i].end_us;
       last = i;
     }
     for (size_t k = first; k <= last; k++) {
       size_t now = 0;
       for (size_t j = first; j <= k; j++)
-        now += lates[j].class_ == class_ && lates[k].class_ == class_ && lates[j].end_us > lates[k].begin_us;
+        now += intervals[j].class_ == class_ && intervals[k].class_ == class_ &&
+               intervals[j].end_us > intervals[k].begin_us;
       if (now > most) most = now;
     }
-    found++, expect(world, rule, where, &at, lates[first].begin_us, end_us, (double)most);
+    found++, expect(world, rule, where, &at, intervals[first].begin_us, end_us, (double)most);
   }
-  free(lates);
+  free(intervals);
   CU_ASSERT_PTR_NULL(next_alert(world, rule, where, &at));
   return found;
 }
 
-/* Nodes lost in (t - window, t], and present nodes. */
+/* Reclaimed nodes in (t - window, t], as a share of the nodes that were present or lost in it. */
 static double reclaimed_share(const struct world *world, uint32_t pool, size_t snapshot, int64_t t_us) {
   int64_t within_us = world->scenario->alerts.reclaims_within_us;
   double reclaimed = 0, gone = 0;
@@ -264,7 +267,8 @@ static double reclaimed_share(const struct world *world, uint32_t pool, size_t s
   return nodes > 0 ? reclaimed / nodes : 0;
 }
 
-/* The share can change at snapshots and when a loss leaves the window. */
+/* Compares the alerts on reclaimed nodes of a pool. The share can change at a snapshot and when a loss leaves the
+   window. Returns the number of alerts. */
 static size_t reclaims_agree(const struct world *world, uint32_t pool) {
   const struct record *record = &world->record;
   const struct hr_alert_rules *rules = &world->scenario->alerts;
@@ -277,7 +281,9 @@ static size_t reclaims_agree(const struct world *world, uint32_t pool) {
     int64_t t_us = record->snapshots[i].at_us;
     if (next_us == t_us && i + 1 < record->n_snapshots) continue;
     for (size_t k = 0; k <= record->n_notes;
-         k++) { /* this instant, then losses that leave the window before the next one */
+         /* first the instant of the snapshot, then each instant before the next snapshot at which a loss leaves the
+            window */
+         k++) {
       if (k > 0) {
         const struct note *note = &record->notes[k - 1];
         bool goes = note->pool == pool && (note->kind == HR_EVENT_NODE_DOWN || note->kind == HR_EVENT_RELEASE);
@@ -318,7 +324,7 @@ static void agrees(const char *path, const char *const *overrides, size_t n_over
 
 #define SHIPPED(name) PROJECT_DIR "/scenarios/" name ".json"
 
-static void shipped_scenarios(void) {
+static void alerts_of_shipped_scenarios(void) {
   size_t found[HR_N_ALERTS] = {0};
   const char *const strict[] = {"alerts.queue_time.above_s=600", "alerts.no_checkpoint.for_s=1200",
                                 "alerts.spot_reclaims.within_s=7200", "alerts.gpus_saturated.above=0.8"};
@@ -332,7 +338,7 @@ static void shipped_scenarios(void) {
     if (i != HR_ALERT_BUDGET) CU_ASSERT(found[i] > 0);
 }
 
-/* ---- By hand ---------------------------------------------------------------------------------------- */
+/* ---- Results computed by hand ---------------------------------------------------------------------- */
 
 static void put_file(const char *name, const char *text) {
   FILE *file = fopen(files_path(name), "w");
@@ -341,11 +347,11 @@ static void put_file(const char *name, const char *text) {
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
 }
 
-/* One node of 4 GPUs at $2 per GPU-hour. Job 1 has all of them for ten hours from time zero: full for 10 h. Job 2, of
-   one GPU, waits from hour 1 to hour 10 and runs to hour 30: a quarter of the GPUs. Job 3 is submitted at hour 40, as
-   the last one: nothing runs from hour 30 on. Tenant a spends $80 by hour 10; a budget of $60 is exceeded after 7.5 h.
- */
-static void one_node(void) {
+/* One node of 4 GPUs at $2 per GPU-hour. Job 1 has all GPUs for ten hours from time zero, so the node is full for 10 h.
+   Job 2 requests one GPU. It waits from hour 1 to hour 10 and runs until hour 30, so a quarter of the GPUs is used. Job
+   3 is the last job and is submitted at hour 40, so no job runs from hour 30 to hour 40. Tenant a spends $80 until hour
+   10, and exceeds a budget of $60 after 7.5 h. */
+static void alerts_of_one_node_by_hand(void) {
   put_file("jobs.csv",
            "job_id,submit_s,gpus,duration_s,tenant,class\n1,0,4,36000,a,training\n2,3600,1,72000,b,interactive\n"
            "3,144000,1,3600,a,training\n");
@@ -363,7 +369,8 @@ static void one_node(void) {
   expect(&world, HR_ALERT_WAITING, "interactive", &at, hour_us + hour_us / 4, 10 * hour_us, 1);
   const struct hr_alert *budget = next_alert(&world, HR_ALERT_BUDGET, "a", &at);
   CU_ASSERT_PTR_NOT_NULL_FATAL(budget);
-  CU_ASSERT_EQUAL(budget->begin_us, hour_us * 15 / 2 + 1); /* the first microsecond above it */
+  /* the first microsecond in which the cost exceeds the budget */
+  CU_ASSERT_EQUAL(budget->begin_us, hour_us * 15 / 2 + 1);
   CU_ASSERT_EQUAL(budget->end_us, 41 * hour_us);
   CU_ASSERT_DOUBLE_EQUAL(budget->value, 82.0 / 60, 1e-9);
   CU_ASSERT_EQUAL(world.count, at);
@@ -377,19 +384,20 @@ static void rules_can_be_changed(void) {
                                  "alerts.queue_time={\"classes\":{\"default\":1,\"interactive\":32400}}",
                                  "alerts.over_budget.above=1.2"};
   struct world world;
-  one_node();
+  alerts_of_one_node_by_hand();
   world_run(&world, files_path("s.json"), off, 4);
   CU_ASSERT_EQUAL(world.count, 0);
   world_finish(&world);
   world_run(&world, files_path("s.json"), changed, 4);
-  CU_ASSERT_FATAL(world.count == 1 && world.list[0].rule == HR_ALERT_BUDGET); /* $72 of $60: after nine hours */
+  /* the limit is $72: exceeded after nine hours */
+  CU_ASSERT_FATAL(world.count == 1 && world.list[0].rule == HR_ALERT_BUDGET);
   CU_ASSERT_EQUAL(world.list[0].begin_us, 9 * HOUR_S * HR_SECOND_US + 1);
   world_finish(&world);
 }
 
 /* ---- Bad rules -------------------------------------------------------------------------------------- */
 
-static void refused(const char *override, const char *words) {
+static void expect_rejected(const char *override, const char *words) {
   struct hr_scenario *scenario = NULL;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_scenario_load(SHIPPED("demo"), &override, 1, &scenario, &error), HR_BAD_INPUT);
@@ -398,11 +406,11 @@ static void refused(const char *override, const char *words) {
   hr_scenario_destroy(scenario);
 }
 
-static void bad_rules_are_refused(void) {
-  refused("alerts.gpus_underused.below=2", "alerts.gpus_underused.below");
-  refused("alerts.gpu_underused={}", "gpus_underused");
-  refused("alerts.queue_time={\"classes\":{\"trainin\":5}}", "training");
+static void bad_rules_are_rejected(void) {
+  expect_rejected("alerts.gpus_underused.below=2", "alerts.gpus_underused.below");
+  expect_rejected("alerts.gpu_underused={}", "gpus_underused");
+  expect_rejected("alerts.queue_time={\"classes\":{\"trainin\":5}}", "training");
 }
 
-TEST_MAIN("plan: alerts", TEST(shipped_scenarios), TEST(one_node), TEST(rules_can_be_changed),
-          TEST(bad_rules_are_refused))
+TEST_MAIN("plan: alerts", TEST(alerts_of_shipped_scenarios), TEST(alerts_of_one_node_by_hand),
+          TEST(rules_can_be_changed), TEST(bad_rules_are_rejected))

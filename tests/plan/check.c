@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole checks: a baseline survives a round trip, every figure is compared, the first start that differs equals that of
-   a naive search, and the output files fit their schemas. */
+/* Whole checks. A baseline that is written and read again is unchanged, every figure is compared, the first start that
+   differs is that of a naive search, and the output files fit their schemas. */
 
 #include "harness.h"
 
@@ -31,7 +31,7 @@ static void put_file(const char *name, const char *text) {
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
 }
 
-/* About two hundred jobs of irregular lengths, of two tenants and two classes. */
+/* Writes two hundred jobs of irregular lengths, of two tenants and two classes. */
 static void put_jobs(void) {
   FILE *file = fopen(files_path("jobs.csv"), "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -73,7 +73,7 @@ static struct hr_baseline *load_baseline(void) {
 
 static struct hr_baseline *make_baseline(const struct hr_suite *suite) {
   struct hr_check *check = check_of(suite, NULL, 2);
-  CU_ASSERT_EQUAL(hr_check_failures(check), hr_check_runs(check)); /* all are new */
+  CU_ASSERT_EQUAL(hr_check_failures(check), hr_check_runs(check)); /* all runs are new */
   CU_ASSERT_EQUAL_FATAL(hr_check_write_baseline(files_path("base.json"), check, NULL), HR_OK);
   hr_check_destroy(check);
   return load_baseline();
@@ -88,7 +88,7 @@ static bool passes(const struct hr_suite *suite, const struct hr_baseline *basel
 
 /* ---- Baselines -------------------------------------------------------------------------------------- */
 
-static void what_was_written_passes(void) {
+static void written_baseline_passes(void) {
   struct hr_suite *suite = load_suite(suite_text);
   struct hr_baseline *baseline = make_baseline(suite);
   CU_ASSERT_EQUAL_FATAL(baseline->n_runs, 3);
@@ -110,7 +110,7 @@ static void what_was_written_passes(void) {
 }
 
 /* A change of any single figure must fail the check. */
-static void every_figure_counts(void) {
+static void change_of_any_figure_fails(void) {
   struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
   struct hr_baseline *baseline = make_baseline(suite);
   struct hr_baseline_run *run = &baseline->runs[0];
@@ -134,7 +134,7 @@ static void every_figure_counts(void) {
   CU_ASSERT_FALSE(passes(suite, baseline));
   run->figures[0].path = path;
   CU_ASSERT_TRUE(passes(suite, baseline));
-  run->seed++; /* reported, but no failure */
+  run->seed++; /* a different seed is reported, but is no failure */
   CU_ASSERT_TRUE(passes(suite, baseline));
   hr_baseline_destroy(baseline);
   hr_suite_destroy(suite);
@@ -174,7 +174,7 @@ static struct hr_result *run_under(const char *policy, const struct hr_trace *tr
   return result;
 }
 
-/* The earliest start that only one of two runs has, by exhaustive search. */
+/* The job with the earliest start that differs between two runs, by exhaustive search. */
 static uint32_t naive_first(const struct hr_result *a, const struct hr_result *b) {
   uint32_t first = HR_NONE;
   int64_t first_us = HR_NEVER_US;
@@ -187,14 +187,14 @@ static uint32_t naive_first(const struct hr_result *a, const struct hr_result *b
   return first;
 }
 
-/* The result says what a job waited for if it starts later. */
+/* If the job starts later, the result must say what the job waited for. */
 static void expect_wait_reason(const cJSON *start, bool later) {
   const cJSON *held = schema_get(start, "held");
   CU_ASSERT_EQUAL(cJSON_IsString(held), later);
   if (later) CU_ASSERT_EQUAL(strncmp(held->valuestring, "It waited ", 10), 0);
 }
 
-static void the_first_start_is_the_first(void) {
+static void first_start_equals_naive_search(void) {
   static const char *const orders[] = {"sjf", "largest", "smallest", "f1", "wfp3"};
   struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
   struct hr_baseline *baseline = make_baseline(suite);
@@ -248,9 +248,9 @@ static bool passes_replicated(const struct hr_baseline *baseline, int seed, int 
   return passed;
 }
 
-/* With other seeds all figures differ but their distributions are equal: one check in twenty may fail. A real change is
-   detected among all those figures, with equal and with different seeds. */
-static void chance_is_told_from_change(void) {
+/* With other seeds all figures differ, but their distributions are equal: one check in twenty may fail. A real change
+   must be detected among all these figures, with equal and with different seeds. */
+static void significance_of_changes(void) {
   enum { REPLICATIONS = 8, SEEDS = 60 };
   static const char dearer[] = ",\"cluster.pools.1.usd_per_gpu_hour\":0.500001",
                     smaller[] = ",\"cluster.pools.0.nodes\":1";
@@ -264,7 +264,7 @@ static void chance_is_told_from_change(void) {
   CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, dearer));
   CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, smaller));
   CU_ASSERT_FALSE(passes_replicated(baseline, 9, REPLICATIONS, smaller));
-  CU_ASSERT_TRUE(passes_replicated(baseline, 1, REPLICATIONS - 2, "")); /* the same seeds, but fewer */
+  CU_ASSERT_TRUE(passes_replicated(baseline, 1, REPLICATIONS - 2, "")); /* the same seeds, but fewer replications */
   hr_baseline_destroy(baseline);
   hr_suite_destroy(suite);
 }
@@ -290,14 +290,14 @@ static void files_fit_their_schemas(void) {
                      "{\"cluster.pools.0.nodes\":1}},{\"name\":\"b\",\"scenario\":\"s.json\",\"set\":"
                      "{\"replications.count\":3,\"cluster.pools.1.usd_per_gpu_hour\":1}}]}");
   cJSON *tree = result_of(suite, baseline);
-  CU_ASSERT_EQUAL(schema_get(tree, "failures")->valueint, 4); /* changed, new, gone, changed */
+  CU_ASSERT_EQUAL(schema_get(tree, "failures")->valueint, 4); /* verdicts: changed, new, gone, changed */
   expect_fit(tree, PROJECT_DIR "/docs/reference/schemas/check-result.schema.json");
   hr_suite_destroy(suite);
   hr_baseline_destroy(baseline);
 }
 
-/* Names remain distinguishable in a table of 80 columns. */
-static void long_names_are_told_apart(void) {
+/* In a table of 80 columns, long names must not be shortened to equal texts. */
+static void long_names_remain_distinguishable(void) {
   static const char *const names[] = {"fairness.finish_time_fairness.mean", "fairness.finish_time_fairness.p95",
                                       "fairness.finish_time_fairness.share_above_1"};
   struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
@@ -318,5 +318,6 @@ static void long_names_are_told_apart(void) {
   hr_suite_destroy(suite);
 }
 
-TEST_MAIN("plan: checks", TEST(what_was_written_passes), TEST(every_figure_counts), TEST(the_first_start_is_the_first),
-          TEST(chance_is_told_from_change), TEST(long_names_are_told_apart), TEST(files_fit_their_schemas))
+TEST_MAIN("plan: checks", TEST(written_baseline_passes), TEST(change_of_any_figure_fails),
+          TEST(first_start_equals_naive_search), TEST(significance_of_changes), TEST(long_names_remain_distinguishable),
+          TEST(files_fit_their_schemas))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a check, of the files that it reads and of those that it writes fails once: each time an error is
-   returned, and no memory or file is left. */
+/* Memory failures: every allocation of a check, of the files that it reads and of the files that it writes fails once.
+   Each time an error must be returned, nothing may leak, and no file may be left. */
 
 #include "harness.h"
 #include "headroom/unstable/check.h"
@@ -103,7 +103,7 @@ static void put_inputs(void) {
   put_file("jobs.csv", "job_id,submit_s,duration_s,gpus,tenant\n1,0,100,1,a\n2,1,90,2,b\n3,2,10,1,a\n4,3,20,1,b\n");
 }
 
-static void every_allocation(void) {
+static void check_with_failing_allocations(void) {
   put_inputs();
   put_file("suite.json", SUITE(""));
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
@@ -127,4 +127,4 @@ static void every_allocation(void) {
   hr_suite_destroy(suite);
 }
 
-TEST_MAIN("plan: checks without memory", TEST(every_allocation))
+TEST_MAIN("plan: checks without memory", TEST(check_with_failing_allocations))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parts of a check against naive implementations: encoded starts, marks of decisions, tolerances. */
+/* The parts of a check, compared with naive implementations: encoded starts, marks of decisions, tolerances. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Pseudo-random numbers, equal in every run. */
+/* State of the pseudo-random numbers, which are equal in every run of the test. */
 static uint32_t drawn;
 static uint32_t draw(uint32_t below) {
   drawn = drawn * 1664525u + 1013904223u;
@@ -52,7 +52,7 @@ static void expect_starts(const struct jobs *jobs, const struct hr__job_start *s
   }
 }
 
-static void starts_come_back(void) {
+static void starts_round_trip(void) {
   static struct jobs jobs;
   uint32_t cut = 0;
   for (uint32_t round = 0; round < 200; round++) {
@@ -72,8 +72,8 @@ static void starts_come_back(void) {
   CU_ASSERT_TRUE(cut > 10 && cut < 190);
 }
 
-/* Damaged text is always detected. */
-static void damaged_starts(void) {
+/* Damaged text is rejected. Random text is rejected, or decoded to at most the expected number of jobs. */
+static void damaged_starts_are_rejected(void) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   static const char *const texts[] = {"A", "AB", "gggggggggggggggggggggggg", "C C", "-", "CCC", "Ag", "D////////////B"};
   struct hr__job_start *starts;
@@ -91,7 +91,7 @@ static void damaged_starts(void) {
 
 /* ---- Decisions -------------------------------------------------------------------------------------- */
 
-/* Records events, of which one in three is a decision; decision number `other` differs. */
+/* Records `moves` decisions and some other events. Decision number `other` has another node (`by_node`) or time. */
 static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
   struct hr_observer observer;
   CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions, &observer));
@@ -116,7 +116,8 @@ static void expect_first(uint32_t moves, uint32_t other, bool by_node) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(chain);
   CU_ASSERT_FALSE(hr__decisions_first(&before, chain, before.spacing, &from));
   CU_ASSERT_TRUE(hr__decisions_first(&now, chain, before.spacing, &from));
-  /* Equal marks in spite of a difference (probability 1/4096) do not occur with these numbers. */
+  /* In spite of a difference, marks are equal with probability 1/4096. This does not occur with the numbers of this
+     test. */
   CU_ASSERT_TRUE(from <= other && other < from + now.spacing);
   const struct hr__decision_block *block = hr__decisions_block(&now, from);
   CU_ASSERT_PTR_NOT_NULL_FATAL(block);
@@ -127,7 +128,7 @@ static void expect_first(uint32_t moves, uint32_t other, bool by_node) {
   hr__decisions_finish(&now);
 }
 
-static void decisions_are_found(void) {
+static void first_different_decision_is_found(void) {
   for (uint32_t round = 0; round < 60; round++) {
     uint32_t moves = 1 + draw(round % 3 == 0 ? 60000 : 500);
     expect_first(moves, draw(moves), round % 2);
@@ -135,7 +136,7 @@ static void decisions_are_found(void) {
 }
 
 /* Runs of different lengths have blocks of different sizes. */
-static void longer_runs_are_found(void) {
+static void runs_of_different_length(void) {
   struct hr__decisions before, now;
   uint64_t from;
   static const uint32_t lengths[][2] = {{100, 30000}, {30000, 100}, {16384, 16385}, {16, 17}, {0, 1}, {20000, 40000}};
@@ -170,7 +171,7 @@ static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const s
   return hr__tolerance_evaluate(&allowance, &was, &is, &chance);
 }
 
-static void exact_unless_said(void) {
+static void exact_without_tolerance(void) {
   const struct hr_tolerances none = {0};
   const struct hr__allowance allowance = {&none, &none, false, false}, replicated = {&none, &none, true, true};
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100), HR__SAME);
@@ -180,7 +181,7 @@ static void exact_unless_said(void) {
   CU_ASSERT_FALSE(hr__tolerance_wants_digest(&replicated));
 }
 
-static void the_nearest_name_counts(void) {
+static void most_specific_tolerance_applies(void) {
   struct hr_tolerance of_suite[] = {tolerance("*", 0.5, 0, HR_WORSE_UNSAID),
                                     tolerance("wait_p95_s", 0.1, 0, HR_WORSE_UNSAID),
                                     tolerance("wait_s.p95 of training", 0, 3, HR_WORSE_UNSAID)};
@@ -188,12 +189,13 @@ static void the_nearest_name_counts(void) {
   const struct hr_tolerances common = {.at = of_suite, .count = 3}, own = {.at = of_run, .count = 1}, none = {0};
   const struct hr__allowance allowance = {&none, &common, false, false};
   CU_ASSERT_FALSE(hr__tolerance_wants_digest(&allowance));
-  /* The run's "*" precedes that of the suite. */
+  /* The tolerance "*" of the run precedes the tolerance "*" of the suite. */
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 150), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 151), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 121), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 80), HR__ALLOWED);
-  /* A name, in any spelling, precedes "*"; it also applies to classes, unless one is named. */
+  /* A tolerance for a metric, by any of its names, precedes "*". It also applies to a class, unless another tolerance
+     names that class. */
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 110), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 111), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "inference", 100, 111), HR__WORSE);
@@ -202,7 +204,7 @@ static void the_nearest_name_counts(void) {
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "training", 100, 104), HR__WORSE);
 }
 
-static void the_larger_bound_counts(void) {
+static void larger_of_relative_and_absolute_bound(void) {
   struct hr_tolerance both[] = {tolerance("*", 0.1, 5, HR_WORSE_UNSAID)};
   const struct hr_tolerances common = {.at = both, .count = 1}, none = {0};
   CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, 10, 15), HR__ALLOWED);
@@ -212,21 +214,22 @@ static void the_larger_bound_counts(void) {
   CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, -100, -110), HR__ALLOWED);
 }
 
-static void directions(void) {
+static void directions_of_regressions(void) {
   struct hr_tolerance higher[] = {tolerance("utilization.makespan", 0, 0, HR_WORSE_HIGHER)};
   const struct hr_tolerances only_worse = {.only_worse = true, .said_only_worse = true}, none = {0};
-  const struct hr_tolerances said = {.at = higher, .count = 1, .only_worse = true, .said_only_worse = true};
+  const struct hr_tolerances only_worse_with_direction = {
+      .at = higher, .count = 1, .only_worse = true, .said_only_worse = true};
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "wait_s.mean", NULL, 100, 99), HR__BETTER);
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "wait_s.mean", NULL, 100, 101), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "utilization.makespan", NULL, 0.5, 0.6), HR__BETTER);
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "utilization.makespan", NULL, 0.5, 0.4), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "jobs.submitted", NULL, 5, 6), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "jobs.submitted", NULL, 6, 5), HR__WORSE);
-  CU_ASSERT_EQUAL(judge(&none, &said, "utilization.makespan", NULL, 0.5, 0.4), HR__BETTER);
-  CU_ASSERT_EQUAL(judge(&none, &said, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&none, &only_worse_with_direction, "utilization.makespan", NULL, 0.5, 0.4), HR__BETTER);
+  CU_ASSERT_EQUAL(judge(&none, &only_worse_with_direction, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
 }
 
-/* The verdict on a figure with replications before and now, and its p-value. */
+/* Compares a figure that has replications before and now: expects the verdict, and returns the p-value. */
 static double chance(bool paired, enum hr_worse worse, double *before, double *now,
                      enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
@@ -243,16 +246,16 @@ static double chance(bool paired, enum hr_worse worse, double *before, double *n
   return chance;
 }
 
-static void replications(void) {
+static void significance_of_replications(void) {
   double before[] = {10, 20, 30, 40}, up[] = {11, 21, 31, 41}, down[] = {9, 18, 29, 37}, far[] = {80, 90, 84, 86};
-  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, up, HR__WORSE), 0); /* all increase by one */
+  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, up, HR__WORSE), 0); /* all values increase by one */
   CU_ASSERT(chance(false, HR_WORSE_UNSAID, before, up, HR__WORSE) > 0.9);
   CU_ASSERT(chance(false, HR_WORSE_UNSAID, before, far, HR__WORSE) < 0.01);
   CU_ASSERT(isnan(chance(true, HR_WORSE_HIGHER, before, down, HR__BETTER)));
   CU_ASSERT(isnan(chance(true, HR_WORSE_HIGHER, before, up, HR__ALLOWED)));
   CU_ASSERT(isnan(chance(true, HR_WORSE_UNSAID, before, before, HR__SAME)));
   double lacking[] = {11, (double)NAN, 31, (double)NAN};
-  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, lacking, HR__WORSE), 0); /* of two pairs */
+  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, lacking, HR__WORSE), 0); /* only two pairs are known */
 }
 
 static void expect_change(double before, double now, const char *expected) {
@@ -271,8 +274,8 @@ static void expect_change(double before, double now, const char *expected) {
   free(page);
 }
 
-/* No change is printed as if there were none. */
-static void changes_in_words(void) {
+/* A change must never be printed as if there were none. */
+static void text_of_changes(void) {
   expect_change(100, 112.344, "+12.3 %");
   expect_change(100, 98.766, "-1.23 %");
   expect_change(100, 99.9979, "-0.0021 %");
@@ -286,7 +289,7 @@ static void changes_in_words(void) {
   expect_change(3, HR__UNKNOWN, "gone");
 }
 
-static void unknown_figures(void) {
+static void unknown_metrics_are_rejected(void) {
   struct hr_error error = {0};
   struct hr_tolerance wrong[] = {tolerance("wait_s.p96", 0, 0, HR_WORSE_UNSAID)};
   struct hr_tolerances tolerances = {.at = wrong, .count = 1};
@@ -296,7 +299,8 @@ static void unknown_figures(void) {
   CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_OK);
 }
 
-TEST_MAIN("plan: parts of a check", TEST(starts_come_back), TEST(damaged_starts), TEST(decisions_are_found),
-          TEST(longer_runs_are_found), TEST(exact_unless_said), TEST(the_nearest_name_counts),
-          TEST(the_larger_bound_counts), TEST(directions), TEST(replications), TEST(changes_in_words),
-          TEST(unknown_figures))
+TEST_MAIN("plan: parts of a check", TEST(starts_round_trip), TEST(damaged_starts_are_rejected),
+          TEST(first_different_decision_is_found), TEST(runs_of_different_length), TEST(exact_without_tolerance),
+          TEST(most_specific_tolerance_applies), TEST(larger_of_relative_and_absolute_bound),
+          TEST(directions_of_regressions), TEST(significance_of_replications), TEST(text_of_changes),
+          TEST(unknown_metrics_are_rejected))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole comparisons: the runs equal those of each policy alone, for any number of threads, and the files contain them.
- */
+/* Whole comparisons. The runs equal those of each policy alone, for any number of threads, and the output files contain
+   them. */
 
 #include "plan/compare/compare.h"
 #include "harness.h"
@@ -27,8 +27,8 @@ static void expect(double value, double expected) {
 static const char *const two[] = {"fifo", "sjf", NULL};
 static const char *const three[] = {"fifo", "sjf", "largest"};
 
-/* Waits are 0, 99, 148, 0 in submit order and 0, 109, 98, 0 with the shortest job first. */
-static void differences_are_exact_where_nothing_is_random(void) {
+/* The waits are 0, 99, 148, 0 in submit order, and 0, 109, 98, 0 if the shortest job is first. */
+static void exact_differences_if_deterministic(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 50);
   struct hr_comparison *comparison = compare(&setup);
@@ -58,7 +58,7 @@ static bool has_note(const struct hr_comparison *comparison, const char *text) {
   return false;
 }
 
-/* A scenario with redrawn workloads gives the results of the trace itself, and a note. */
+/* A scenario that redraws its workload gives the results of the recorded trace, and a note. */
 static void redrawn_workloads_are_noted(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 1);
@@ -80,7 +80,7 @@ static void redrawn_workloads_are_noted(void) {
   setup_finish(&setup);
 }
 
-/* The result of hr_sim_run for a policy and a seed. */
+/* The digest of hr_sim_run for one policy and seed. */
 static uint64_t digest_alone(const struct setup *setup, uint32_t contender, uint64_t seed) {
   struct hr_run_config config = {.trace = setup->trace,
                                  .cluster = &setup->scenario->cluster,
@@ -108,7 +108,7 @@ static void replication_0_is_the_run_alone(void) {
   setup_finish(&setup);
 }
 
-static void seeds_are_drawn_from_the_scenario_s(void) {
+static void seeds_derive_from_the_scenario_seed(void) {
   CU_ASSERT_EQUAL(hr_replication_seed(7, 0), 7);
   CU_ASSERT_EQUAL(hr_replication_seed(UINT64_MAX, 0), UINT64_MAX);
   for (uint32_t i = 1; i < 100; i++) {
@@ -118,7 +118,7 @@ static void seeds_are_drawn_from_the_scenario_s(void) {
   }
 }
 
-/* A policy against itself: both have the same random events. */
+/* Compares a policy with itself. Both runs must have the same random events. */
 static void expect_common_events(const char *pool, bool shares) {
   static const char *const twins[] = {"queue", "fifo", NULL};
   struct setup setup;
@@ -141,13 +141,13 @@ static void expect_common_events(const char *pool, bool shares) {
   setup_finish(&setup);
 }
 
-static void random_events_are_common(void) {
+static void policies_share_random_events(void) {
   expect_common_events(SPOT, false);
   expect_common_events(SHARED_SPOT, true);
 }
 
-/* Without a number of replications: one if nothing is random, else ten. */
-static void the_default_number_of_replications(void) {
+/* The default number of replications: one if nothing is random, otherwise ten. */
+static void default_number_of_replications(void) {
   static const char *const pools[] = {POOL, SPOT};
   static const uint32_t expected[] = {1, HR_DEFAULT_MIN_REPLICATIONS};
   for (size_t i = 0; i < 2; i++) {
@@ -180,7 +180,7 @@ static char *json_of(const struct hr_comparison *comparison) {
   return files_read(files_path("c.json"));
 }
 
-static void threads_change_nothing(void) {
+static void same_results_for_any_number_of_threads(void) {
   char *texts[3];
   for (uint32_t i = 0; i < 3; i++) {
     struct setup setup;
@@ -205,7 +205,7 @@ static cJSON *read_schema(const char *path) {
   return schema;
 }
 
-/* Each summary, with an empty `perf` added, fits the schema of summaries. */
+/* Each summary must fit the schema of summaries, once an empty `perf` is added. */
 static void expect_summaries_fit(const cJSON *tree) {
   cJSON *schema = read_schema(PROJECT_DIR "/docs/reference/schemas/summary.schema.json"), *policy;
   cJSON_ArrayForEach(policy, schema_get(tree, "policies")) {
@@ -243,7 +243,7 @@ static void every_key_is_in_the_schema(void) {
   expect_fit(SPOT, 3);
 }
 
-static void csv_has_a_row_for_each_figure(void) {
+static void csv_has_a_row_per_figure(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 1);
   struct hr_comparison *comparison = compare(&setup);
@@ -260,7 +260,7 @@ static void csv_has_a_row_for_each_figure(void) {
   setup_finish(&setup);
 }
 
-static void what_cannot_be_written_is_told(void) {
+static void write_errors_are_reported(void) {
   struct setup setup;
   struct hr_error error = {0};
   setup_make(&setup, POOL, "", two, 1);
@@ -273,8 +273,8 @@ static void what_cannot_be_written_is_told(void) {
   setup_finish(&setup);
 }
 
-TEST_MAIN("plan: compare", TEST(differences_are_exact_where_nothing_is_random), TEST(redrawn_workloads_are_noted),
-          TEST(replication_0_is_the_run_alone), TEST(seeds_are_drawn_from_the_scenario_s),
-          TEST(random_events_are_common), TEST(the_default_number_of_replications),
-          TEST(one_random_run_has_no_interval), TEST(threads_change_nothing), TEST(every_key_is_in_the_schema),
-          TEST(csv_has_a_row_for_each_figure), TEST(what_cannot_be_written_is_told))
+TEST_MAIN("plan: compare", TEST(exact_differences_if_deterministic), TEST(redrawn_workloads_are_noted),
+          TEST(replication_0_is_the_run_alone), TEST(seeds_derive_from_the_scenario_seed),
+          TEST(policies_share_random_events), TEST(default_number_of_replications),
+          TEST(one_random_run_has_no_interval), TEST(same_results_for_any_number_of_threads),
+          TEST(every_key_is_in_the_schema), TEST(csv_has_a_row_per_figure), TEST(write_errors_are_reported))

@@ -7,7 +7,7 @@
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 
-/* A trace of one series. The scale keeps every week below 168 GPU hours. */
+/* Makes a trace of one series. The scale keeps the demand of every week below 168 GPU hours. */
 static struct hr_trace *trace_of(const double *week, uint32_t n_weeks) {
   struct demand_maker maker = demand_begin();
   for (uint32_t i = 0; i < n_weeks; i++) demand_week(&maker, i, 20 * week[i], NULL, "a", HR_CLASS_TRAINING);

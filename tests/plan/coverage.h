@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* For each of so many generated series a fifth of the weeks is held back, at most 8. Expects that 90 to 99 % of the
- * held-back weeks are inside their 95 % intervals. At most 104 weeks. */
+/* Generates `n_series` series of at most 104 weeks. Holds back a fifth of the weeks of each, at most 8. Expects that 90
+   to 99 % of the held-back weeks are inside their 95 % intervals. drift, sigma, hold: see demand_draw. */
 void expect_coverage(uint32_t n_series, uint32_t n_weeks, double drift, double sigma, double hold);
 
 #endif

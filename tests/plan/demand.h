@@ -12,17 +12,17 @@ struct demand_maker {
   bool dated;
 };
 struct demand_maker demand_begin(void);
-/* Adds a job: seconds, whole GPUs. */
+/* Adds a job. Times are in seconds, `gpus` is a whole number. */
 void demand_job(struct demand_maker *maker, double submit_s, double work_s, uint32_t gpus, const char *tenant,
                 enum hr_job_class class_);
-/* Adds jobs of one GPU and at most one hour, one in each hour of the week, that sum to `gpu_hours` (at most 168).
- * `shape`: [168], 1 on average; may be NULL. */
+/* Adds one job of one GPU and at most one hour in each hour of a week. The jobs sum to `gpu_hours`, at most 168.
+   `shape`, [168], is the demand by hour, 1 on average; NULL: flat. */
 void demand_week(struct demand_maker *maker, uint32_t week, double gpu_hours, const double *shape, const char *tenant,
                  enum hr_job_class class_);
 struct hr_trace *demand_end(struct demand_maker *maker);
 
-/* Weeks with a mean of 1 that grows by `drift` a week in logarithms, with AR(1) errors of standard deviation `sigma`
- * and coefficient `hold`. The same number gives the same weeks. */
+/* Draws weekly demand with a mean of 1 that grows by `drift` a week in logarithms. The errors are AR(1) with standard
+   deviation `sigma` and coefficient `hold`. Equal values of `number` give equal weeks. */
 void demand_draw(uint32_t number, double drift, double sigma, double hold, uint32_t n_weeks, double *week);
 
 #endif

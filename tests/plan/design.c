@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Designs by properties that need no second implementation: the order of a full design, the first points of Sobol's
-   sequence, the strata of a Latin hypercube, nets. */
+/* Designs, tested by properties that need no second implementation: the order of a full design, the first points of
+   Sobol's sequence, the strata of a Latin hypercube, the strata that 2^k points of a Sobol sequence fill. */
 
 #include "plan/sweep/sweep.h"
 
@@ -12,11 +12,11 @@
 
 enum { MAX_AXES = 4 };
 
-/* A grid of axes with the given numbers of levels; 0: a range from 0 to 1. */
+/* A grid whose axes have the given numbers of levels. An axis with 0 levels is a range from 0 to 1. */
 struct lab {
   struct hr_grid grid;
   struct hr_grid_axis axes[MAX_AXES];
-  struct hr_grid_level level; /* shared by all: designs only use the number of levels */
+  struct hr_grid_level level; /* shared by all levels, since designs only use the number of levels */
 };
 
 static void lab_make(struct lab *lab, enum hr_design design, uint32_t n_points, const uint32_t *levels,
@@ -43,7 +43,7 @@ static bool same(const double *a, const double *b, size_t count) {
   return true;
 }
 
-static void the_product(void) {
+static void full_design(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_FULL, 0, (const uint32_t[]){2, 3, 4}, 3);
   struct hr__sweep_design design = expect_made(&lab);
@@ -55,7 +55,7 @@ static void the_product(void) {
   hr__sweep_design_finish(&design);
 }
 
-static void too_many_points(void) {
+static void too_many_points_are_rejected(void) {
   struct lab lab;
   struct hr__sweep_design design;
   struct hr_error error = {0};
@@ -66,7 +66,7 @@ static void too_many_points(void) {
   CU_ASSERT_EQUAL(hr__sweep_design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
 }
 
-/* The first points of the sequence, from the literature. */
+/* The first points of Sobol's sequence are those of the literature. */
 static void first_points_of_sobol(void) {
   static const double expected[][2] = {{0.5, 0.5},     {0.75, 0.25},   {0.25, 0.75},  {0.375, 0.375},
                                        {0.875, 0.875}, {0.625, 0.125}, {0.125, 0.625}};
@@ -79,7 +79,8 @@ static void first_points_of_sobol(void) {
   hr__sweep_design_finish(&design);
 }
 
-/* Together with the origin, which the sequence omits, 2^k points have one in each of 2^k strata of each axis. */
+/* The sequence omits the origin. Together with the origin, 2^k points have one point in each of the 2^k strata of each
+   axis. */
 static void sobol_fills_strata(void) {
   enum { N = 256 };
   struct lab lab;
@@ -96,13 +97,13 @@ static void sobol_fills_strata(void) {
   hr__sweep_design_finish(&design);
 }
 
-static void one_point_in_each_stratum(void) {
+static void hypercube_has_one_point_per_stratum(void) {
   enum { N = 97 };
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, N, (const uint32_t[]){0, 0, 0}, 3);
   struct hr__sweep_design design = expect_made(&lab);
   CU_ASSERT_EQUAL_FATAL(design.n_points, N);
-  size_t at_home = 0;
+  size_t unchanged = 0;
   for (size_t k = 0; k < 3; k++) {
     bool seen[N] = {false};
     for (size_t i = 0; i < N; i++) {
@@ -111,14 +112,14 @@ static void one_point_in_each_stratum(void) {
       size_t stratum = (size_t)(at * N);
       CU_ASSERT_FALSE(seen[stratum]);
       seen[stratum] = true;
-      at_home += stratum == i;
+      unchanged += stratum == i;
     }
   }
-  CU_ASSERT(at_home < 20); /* of 291; permutations have three on average */
+  CU_ASSERT(unchanged < 20); /* of 291 positions; random permutations leave three unchanged on average */
   hr__sweep_design_finish(&design);
 }
 
-/* Each seed gives its own design; axes are not correlated. */
+/* Each seed gives another design, and the axes are not correlated. */
 static void hypercubes_by_seed(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, 50, (const uint32_t[]){0, 0}, 2);
@@ -129,13 +130,13 @@ static void hypercubes_by_seed(void) {
   CU_ASSERT_FALSE(same(a.at, c.at, 100));
   double product = 0;
   for (size_t i = 0; i < 50; i++) product += (a.at[2 * i] - 0.5) * (a.at[2 * i + 1] - 0.5) * 12 / 50;
-  CU_ASSERT(fabs(product) < 0.5); /* a correlation; its standard deviation is a seventh */
+  CU_ASSERT(fabs(product) < 0.5); /* the correlation, whose standard deviation is a seventh */
   hr__sweep_design_finish(&a);
   hr__sweep_design_finish(&b);
   hr__sweep_design_finish(&c);
 }
 
-/* Each of k levels has n / k of n points of a hypercube if k divides n. */
+/* If k divides n, each of k levels has n / k of the n points of a hypercube. */
 static void levels_are_even(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, 60, (const uint32_t[]){5, 0}, 2);
@@ -147,8 +148,8 @@ static void levels_are_even(void) {
   hr__sweep_design_finish(&design);
 }
 
-/* With few levels every combination appears once, in the order of the sequence. */
-static void twins_are_kept_once(void) {
+/* With few levels every combination appears once, in the order in which the sequence reaches it. */
+static void duplicate_points_are_removed(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_SOBOL, 64, (const uint32_t[]){2, 2}, 2);
   struct hr__sweep_design design = expect_made(&lab);
@@ -170,6 +171,6 @@ static void ratios_on_a_log_scale(void) {
   hr__sweep_design_finish(&design);
 }
 
-TEST_MAIN("plan: designs", TEST(the_product), TEST(too_many_points), TEST(first_points_of_sobol),
-          TEST(sobol_fills_strata), TEST(one_point_in_each_stratum), TEST(hypercubes_by_seed), TEST(levels_are_even),
-          TEST(twins_are_kept_once), TEST(ratios_on_a_log_scale))
+TEST_MAIN("plan: designs", TEST(full_design), TEST(too_many_points_are_rejected), TEST(first_points_of_sobol),
+          TEST(sobol_fills_strata), TEST(hypercube_has_one_point_per_stratum), TEST(hypercubes_by_seed),
+          TEST(levels_are_even), TEST(duplicate_points_are_removed), TEST(ratios_on_a_log_scale))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fill experiments with known rows; equal rows for any number of threads; jobs of several tasks. */
+/* Fill experiments: known rows, equal rows for any number of threads, and jobs of several tasks. */
 
 #include "plan/fill/fill.h"
 #include "fill_setup.h"
@@ -16,7 +16,7 @@ static struct hr_fill *fill_of(const struct hr_fill_config *config) {
   return fill;
 }
 
-/* 4 GPUs, pods of one: six arrive, the last two fail. An idle GPU is not a fragment. */
+/* Two nodes of 2 GPUs and six pods of one GPU: the last two pods fail. An idle whole GPU is not a fragment. */
 static void whole_gpus(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 2, "1\n", "first-fit");
@@ -39,8 +39,8 @@ static void whole_gpus(void) {
   fill_setup_finish(&setup);
 }
 
-/* Pods of two GPUs on nodes of three: a third of each used node remains idle and is too small. */
-static void what_is_left_is_fragments(void) {
+/* Pods of two GPUs on nodes of three GPUs. A third of each used node remains idle, and is too small for a pod. */
+static void idle_fragments(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 3, "2\n", "first-fit");
   setup.config.to = 1;
@@ -57,9 +57,9 @@ static void what_is_left_is_fragments(void) {
   fill_setup_finish(&setup);
 }
 
-/* A job of three tasks of two GPUs on two nodes of three GPUs: the third task does not fit, so the others are undone.
- */
-static void jobs_are_placed_whole(void) {
+/* A job of three tasks of two GPUs, on two nodes of three GPUs. The third task does not fit, so the first two are
+   removed again. */
+static void jobs_are_placed_completely(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 3, "6,3\n", "first-fit");
   setup.config.to = 2;
@@ -88,8 +88,8 @@ static bool same_rows(const struct hr_fill *a, const struct hr_fill *b) {
   return true;
 }
 
-/* All rules, on pods of many kinds. */
-static void threads_do_not_matter(void) {
+/* All rules, with pods of many kinds, give equal rows for any number of threads. */
+static void same_rows_for_any_number_of_threads(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 9, 4, "1\n0.5\n0.3\n2\n4\n0\n1\n0.7\n", NULL);
   setup.config.n_seeds = 4;
@@ -107,8 +107,8 @@ static void threads_do_not_matter(void) {
   fill_setup_finish(&setup);
 }
 
-/* The requests reach the target with the last pod, and each job is drawn equally often: the one in four that is too
-   large for any node fails a quarter of the time. */
+/* The requests reach the target with the last pod. Each job is drawn equally often. One of four jobs is too large for
+   any node, so a quarter of the pods fail. */
 static void pods_are_drawn_from_the_trace(void) {
   static const char *const traces[] = {"3\n1\n1\n1\n", "1\n3\n1\n1\n", "1\n1\n3\n1\n", "1\n1\n1\n3\n"};
   for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
@@ -136,7 +136,7 @@ static bool refused(const struct hr_fill_config *config, const char *text) {
   return status == HR_BAD_INPUT && strstr(error.text, text) != NULL;
 }
 
-static void what_cannot_be_filled(void) {
+static void invalid_experiments(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 65, "1\n", "first-fit");
   CU_ASSERT_TRUE(refused(&setup.config, "pool 'p': a node has 65 GPUs; fill supports at most 64"));
@@ -153,5 +153,5 @@ static void what_cannot_be_filled(void) {
   fill_setup_finish(&setup);
 }
 
-TEST_MAIN("plan: fill", TEST(whole_gpus), TEST(what_is_left_is_fragments), TEST(jobs_are_placed_whole),
-          TEST(threads_do_not_matter), TEST(pods_are_drawn_from_the_trace), TEST(what_cannot_be_filled))
+TEST_MAIN("plan: fill", TEST(whole_gpus), TEST(idle_fragments), TEST(jobs_are_placed_completely),
+          TEST(same_rows_for_any_number_of_threads), TEST(pods_are_drawn_from_the_trace), TEST(invalid_experiments))

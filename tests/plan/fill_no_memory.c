@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a fill and of its files fails once: each time an error is returned, and nothing is left. */
+/* Memory failures: every allocation of a fill experiment and of its files fails once. Each time an error must be
+   returned, and nothing may leak. */
 
 #include "fill_setup.h"
 #include "harness.h"
@@ -39,8 +40,8 @@ static enum hr_status print_table(void) {
   return status;
 }
 
-/* One thread, since allocations are counted for one. */
-static void starve_all(void) {
+/* Uses one thread, since allocations are counted per thread. */
+static void fill_with_failing_allocations(void) {
   fill_setup_make(&setup, 3, 4, "1\n0.5\n0\n", "fgd");
   setup.config.to = 0.1;
   setup.config.n_seeds = 1;
@@ -55,4 +56,4 @@ static void starve_all(void) {
   fill_setup_finish(&setup);
 }
 
-TEST_MAIN("plan: fill without memory", TEST(starve_all))
+TEST_MAIN("plan: fill without memory", TEST(fill_with_failing_allocations))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The experiment of Weng et al. ("Beware of Fragmentation", ATC'23) on the openb trace: our means against the published
- * ones. */
+/* Repeats the experiment of Weng et al. ("Beware of Fragmentation", ATC'23) on the openb trace, and compares the means
+   with the published ones. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -11,7 +11,7 @@
 
 #define OPENB REAL_TRACES_DIR "/alibaba-openb2023/"
 
-/* Published means of ten seeds at 100 % and 130 % arrived, and the tolerance. */
+/* Published means over ten seeds, when 100 % and 130 % of the capacity were requested, and the tolerance. */
 static const struct published {
   const char *rule;
   double alloc_pct[2], tolerance;
@@ -53,7 +53,7 @@ static struct hr_fill *fill_with(const struct hr_scenario *scenario, const struc
   return fill;
 }
 
-static void means_are_the_published_ones(void) {
+static void means_equal_published_ones(void) {
   if (real_trace_missing(OPENB "openb_pod_list_default.csv")) return;
   struct hr_scenario *scenario = load();
   struct hr_trace *trace = read(OPENB "openb_pod_list_default.csv");
@@ -72,8 +72,9 @@ static void means_are_the_published_ones(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Allocated, fragmented and usable GPUs sum to the capacity. */
-static void other_pod_lists_fill_it_too(void) {
+/* Allocated and fragmented GPUs together do not exceed the capacity, and the first rule allocates more than the last.
+ */
+static void other_pod_lists(void) {
   static const char *const lists[] = {"cpu050",    "cpu100",    "gpushare40", "gpushare100",
                                       "gpuspec20", "gpuspec33", "multigpu20", "multigpu50"};
   struct hr_scenario *scenario = load();
@@ -95,8 +96,8 @@ static void other_pod_lists_fill_it_too(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The shipped scenario has the pools and the order of the node list. */
-static void scenario_is_the_node_list(void) {
+/* The shipped scenario has the nodes of the node list, in the same order. */
+static void scenario_equals_node_list(void) {
   if (real_trace_missing(OPENB "openb_node_list_gpu_node.csv")) return;
   struct hr_scenario *scenario = load();
   struct hr_cluster_spec listed = {0};
@@ -115,5 +116,4 @@ static void scenario_is_the_node_list(void) {
   hr_scenario_destroy(scenario);
 }
 
-TEST_MAIN("plan: fill openb", TEST(scenario_is_the_node_list), TEST(means_are_the_published_ones),
-          TEST(other_pod_lists_fill_it_too))
+TEST_MAIN("plan: fill openb", TEST(scenario_equals_node_list), TEST(means_equal_published_ones), TEST(other_pod_lists))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole forecasts of known traces: demand, series, profiles, factors, the back-test, files, and errors. */
+/* Whole forecasts of known traces: demand, series, profiles, factors, the back-test, output files, and errors. */
 
 #include "headroom/unstable/forecast.h"
 #include "demand.h"
@@ -26,7 +26,7 @@ static struct hr_forecast *forecast_of(const struct hr_trace *trace, struct hr_f
   return forecast;
 }
 
-/* One series of noisy weeks, with one job per hour. */
+/* A trace of one series with random weeks and one job per hour. */
 static struct hr_trace *noisy_trace(uint32_t n_weeks) {
   double week[WEEKS];
   struct demand_maker maker = demand_begin();
@@ -35,7 +35,7 @@ static struct hr_trace *noisy_trace(uint32_t n_weeks) {
   return demand_end(&maker);
 }
 
-/* Two large series and several small ones. */
+/* A trace of two large series and several small ones. */
 static struct hr_trace *mixed_trace(void) {
   double first[WEEKS], second[WEEKS];
   struct demand_maker maker = demand_begin();
@@ -86,8 +86,9 @@ static void expect_series(const struct hr_forecast *forecast, uint32_t series, c
   CU_ASSERT_EQUAL(item.jobs, jobs);
 }
 
-/* Tenants p, q, r have 24 jobs each: too few for a series each, but 72 together, with 4 % of the demand. */
-static void what_is_small_is_pooled(void) {
+/* Tenants p, q and r have 24 jobs each, too few for a series per tenant. Together they have 72 jobs and 4 % of the
+   demand. */
+static void small_groups_are_pooled(void) {
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 1, .holdout_weeks = 1});
   expect_series(forecast, 0, "a", "training", WEEKS * HOURS);
@@ -99,8 +100,8 @@ static void what_is_small_is_pooled(void) {
   hr_trace_destroy(trace);
 }
 
-/* A first and a last week that are recorded in small part only. */
-static void weeks_that_are_not_whole_are_left_out(void) {
+/* Only a small part of the first and of the last week is recorded, so both are omitted. */
+static void partial_weeks_are_omitted(void) {
   struct demand_maker maker = demand_begin();
   demand_job(&maker, 0, 3600, 1, "a", HR_CLASS_TRAINING);
   for (uint32_t week = 1; week < 5; week++) demand_week(&maker, week, 100, NULL, "a", HR_CLASS_TRAINING);
@@ -123,7 +124,7 @@ static void weeks_that_are_not_whole_are_left_out(void) {
 
 static void expect_profile(uint32_t n_weeks, bool dated, const double *shape) {
   struct demand_maker maker = demand_begin();
-  maker.dated = dated; /* from 1970-01-01, a Thursday */
+  maker.dated = dated; /* the trace starts at 1970-01-01, a Thursday */
   for (uint32_t week = 0; week < n_weeks; week++) demand_week(&maker, week, 80, shape, "a", HR_CLASS_TRAINING);
   struct hr_trace *trace = demand_end(&maker);
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 1});
@@ -139,7 +140,7 @@ static void expect_profile(uint32_t n_weeks, bool dated, const double *shape) {
   hr_trace_destroy(trace);
 }
 
-static void the_profile_is_found(void) {
+static void weekly_profile_is_found(void) {
   double every_hour[HOURS], days[HOURS], weekend[HOURS], sum = 0;
   for (uint32_t i = 0; i < HOURS; i++) {
     every_hour[i] = 1 + 0.5 * sin(i * 6.283185307179586 * 3 / HOURS);
@@ -155,7 +156,7 @@ static void the_profile_is_found(void) {
   expect_profile(5, true, weekend);
 }
 
-/* Two GPUs in use all the time. */
+/* Two GPUs are in use all the time. */
 static void long_jobs_are_spread_over_hours(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t day = 0; day < 28; day++) demand_job(&maker, day * 86400.0, 86400, 2, "a", HR_CLASS_INFERENCE);
@@ -206,7 +207,7 @@ static void paths_agree_with_mean_and_interval(void) {
   hr_trace_destroy(trace);
 }
 
-static void parts_make_up_the_total(void) {
+static void series_sum_to_the_total(void) {
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 18, .holdout_weeks = 1});
   for (uint32_t week = 0; week < hr_forecast_span(forecast).weeks; week++) {
@@ -219,8 +220,8 @@ static void parts_make_up_the_total(void) {
   hr_trace_destroy(trace);
 }
 
-/* Bit-identical, whatever else is requested. */
-static void a_week_is_the_same_in_any_slice(void) {
+/* The factors of a week are bit-identical for any range of weeks that is requested with it. */
+static void week_does_not_depend_on_requested_range(void) {
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 1, .holdout_weeks = 1});
   double all[4][HR_MAX_FORECAST_WEEKS], some[4][3], other[4][3];
@@ -256,8 +257,8 @@ static void growth_is_exact(void) {
   hr_trace_destroy(trace);
 }
 
-/* One series grows while the other shrinks: a given growth applies to both equally. */
-static void a_growth_leaves_the_shares(void) {
+/* One series grows and the other shrinks. A growth that the user sets applies to both equally. */
+static void growth_does_not_change_shares(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t i = 0; i < WEEKS; i++) {
     demand_week(&maker, i, 50 * exp(0.05 * i), NULL, "up", HR_CLASS_TRAINING);
@@ -276,8 +277,8 @@ static void a_growth_leaves_the_shares(void) {
   hr_trace_destroy(trace);
 }
 
-/* Weeks of the trace, drawn and thinned by the factors, have the forecast demand. */
-static void a_workload_drawn_by_factors_has_that_demand(void) {
+/* Weeks of the trace are drawn and scaled by the factors. They must have the forecast demand. */
+static void resampled_workload_has_forecast_demand(void) {
   enum { DRAWS = 60 };
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.growth = 1.5, .holdout_weeks = 1});
@@ -307,7 +308,7 @@ static void a_workload_drawn_by_factors_has_that_demand(void) {
   hr_trace_destroy(trace);
 }
 
-static void intervals_widen(void) {
+static void intervals_widen_with_horizon(void) {
   struct hr_trace *trace = noisy_trace(WEEKS);
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 18, .holdout_weeks = 1});
   struct hr_forecast *narrow = forecast_of(trace, (struct hr_forecast_config){.confidence = 0.5, .holdout_weeks = 1});
@@ -330,8 +331,8 @@ static void intervals_widen(void) {
 
 /* ---- The back-test --------------------------------------------------------------------------------- */
 
-/* Each origin is a trace that ends there, with an ordinary forecast. */
-static void scores_are_those_of_forecasts_of_shorter_traces(void) {
+/* The scores must equal those of ordinary forecasts of traces that end at each origin. */
+static void scores_equal_forecasts_of_shorter_traces(void) {
   enum { HELD = 3 };
   struct hr_trace *trace = noisy_trace(WEEKS);
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.holdout_weeks = HELD});
@@ -372,8 +373,9 @@ static bool has_note(const struct hr_forecast *forecast, const char *text) {
   return false;
 }
 
-/* A step up just before the held-back weeks: repeating the last week is right, while the model still averages. */
-static void what_the_naive_forecast_does_better_is_told(void) {
+/* Demand jumps just before the held-back weeks. Repeating the last week is then right, while the model still averages,
+   and a note must say so. */
+static void note_if_naive_forecast_is_better(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t week = 0; week < 10; week++)
     demand_week(&maker, week, week < 8 ? 40 + 20 * (week % 2) : 120, NULL, "a", HR_CLASS_TRAINING);
@@ -398,7 +400,7 @@ static char *json_of(const struct hr_forecast *forecast) {
   return files_read(files_path("f.json"));
 }
 
-static void the_same_trace_gives_the_same_bytes(void) {
+static void equal_traces_give_equal_bytes(void) {
   char *texts[2];
   for (int i = 0; i < 2; i++) {
     struct hr_trace *trace = mixed_trace();
@@ -442,7 +444,7 @@ static void refuses(const struct hr_trace *trace, struct hr_forecast_config conf
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, text));
 }
 
-static void what_is_bad_is_told(void) {
+static void bad_input_is_reported(void) {
   struct hr_trace *trace = noisy_trace(5), *brief = noisy_trace(1);
   refuses(brief, (struct hr_forecast_config){0}, "at least 2 whole weeks");
   refuses(trace, (struct hr_forecast_config){.months = 19}, "expected 1 to 18");
@@ -467,10 +469,10 @@ static void what_is_bad_is_told(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("plan: forecast", TEST(demand_is_conserved), TEST(what_is_small_is_pooled),
-          TEST(weeks_that_are_not_whole_are_left_out), TEST(the_profile_is_found),
-          TEST(long_jobs_are_spread_over_hours), TEST(paths_agree_with_mean_and_interval),
-          TEST(parts_make_up_the_total), TEST(a_week_is_the_same_in_any_slice), TEST(growth_is_exact),
-          TEST(a_growth_leaves_the_shares), TEST(a_workload_drawn_by_factors_has_that_demand), TEST(intervals_widen),
-          TEST(scores_are_those_of_forecasts_of_shorter_traces), TEST(what_the_naive_forecast_does_better_is_told),
-          TEST(the_same_trace_gives_the_same_bytes), TEST(every_key_is_in_the_schema), TEST(what_is_bad_is_told))
+TEST_MAIN("plan: forecast", TEST(demand_is_conserved), TEST(small_groups_are_pooled), TEST(partial_weeks_are_omitted),
+          TEST(weekly_profile_is_found), TEST(long_jobs_are_spread_over_hours),
+          TEST(paths_agree_with_mean_and_interval), TEST(series_sum_to_the_total),
+          TEST(week_does_not_depend_on_requested_range), TEST(growth_is_exact), TEST(growth_does_not_change_shares),
+          TEST(resampled_workload_has_forecast_demand), TEST(intervals_widen_with_horizon),
+          TEST(scores_equal_forecasts_of_shorter_traces), TEST(note_if_naive_forecast_is_better),
+          TEST(equal_traces_give_equal_bytes), TEST(every_key_is_in_the_schema), TEST(bad_input_is_reported))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The fit of a series compared with an independent computation and with the parameters of generated series, and the
- * coverage of intervals. */
+/* The fit of a series, compared with an independent computation and with the parameters of generated series; and the
+   coverage of the intervals. */
 
 #include "coverage.h"
 #include "demand.h"
@@ -21,7 +21,7 @@ static void expect_near(double value, double expected, double tolerance) {
 
 /* ---- An independent computation -------------------------------------------------------------------- */
 
-/* Errors by stepping through the weeks, as the model is written. Returns the level after the last week. */
+/* Computes the errors week by week, as the model is defined. Returns the level after the last week. */
 static double errors_of(const double *z, double alpha, double level, double drift, double *error) {
   for (int i = 0; i < N; i++) {
     error[i] = z[i] - level - drift;
@@ -30,8 +30,8 @@ static double errors_of(const double *z, double alpha, double level, double drif
   return level;
 }
 
-/* Errors are linear in the first level and the drift, so their columns are differences. The prior of the drift is one
- * more row. Solved by QR. */
+/* Compares a fit with a least-squares solution by QR. The errors are linear in the first level and the drift, so the
+   columns of the matrix are differences of errors. The prior of the drift is an additional row. */
 static void expect_fit(const double *week, uint32_t place) {
   double alpha = hr__forecast_alpha(place), z[N], none[N], level[N], drift[N], scale = 0, squares = 0;
   struct hr__forecast_fit fit;
@@ -72,7 +72,7 @@ static void expect_fit(const double *week, uint32_t place) {
   gsl_vector_free(rest);
 }
 
-static void a_second_computation_agrees(void) {
+static void fit_equals_independent_computation(void) {
   double week[N];
   for (uint32_t number = 0; number < 5; number++) {
     demand_draw(number, 0.01, 0.3, 0.5, N, week);
@@ -104,8 +104,9 @@ static struct means fit_many(double drift, double sigma, double hold, uint32_t n
   return means;
 }
 
-/* 1 % per week. A tenth is added before taking logarithms, which reduces drifts and errors by about a tenth. */
-static void what_was_put_in_is_found(void) {
+/* The drift is 1 % per week. The model adds 0.1 before it takes logarithms, which reduces drifts and errors by about a
+   tenth. */
+static void parameters_of_generated_series(void) {
   struct means calm = fit_many(0.01, 0.1, 0, 52), held = fit_many(0, 0.1, 0.9, 52);
   struct means flat = fit_many(0, 0.2, 0, 26), wild = fit_many(0, 0.6, 0, 104);
   expect_near(calm.trend, 0.01 / 1.1, 0.001);
@@ -113,12 +114,13 @@ static void what_was_put_in_is_found(void) {
   expect_near(calm.level, 1, 0.03);
   expect_near(flat.trend, 0, 0.002);
   expect_near(flat.level, 1, 0.03);
-  expect_near(wild.level, 1, 0.09); /* the mean, to 3 standard errors, not the median, which is 0.84 */
+  /* the level is the mean, within 3 standard errors, and not the median, which is 0.84 */
+  expect_near(wild.level, 1, 0.09);
   CU_ASSERT(calm.alpha < 0.15);
   CU_ASSERT(held.alpha > 0.6);
 }
 
-static void the_trend_fades(void) {
+static void trend_is_damped(void) {
   double week[N];
   struct hr__forecast_fit fit;
   for (uint32_t i = 0; i < N; i++) week[i] = exp(0.02 * i);
@@ -134,8 +136,8 @@ static void the_trend_fades(void) {
   CU_ASSERT_EQUAL(hr__forecast_fit_estimate(&fit).drift, 0);
 }
 
-/* With a random walk of the level, whose paths spread widely. */
-static void paths_keep_the_mean(void) {
+/* The level is a random walk, so the paths spread widely. Their mean must remain that of the fit. */
+static void mean_of_paths_equals_fit(void) {
   enum { PATHS = 10000, AHEAD = 40 };
   double week[N], series[AHEAD], total[AHEAD], sum = 0, squares = 0;
   struct hr__forecast_fit fits[2];
@@ -154,10 +156,10 @@ static void paths_keep_the_mean(void) {
 
 /* ---- Coverage -------------------------------------------------------------------------------------- */
 
-static void intervals_hold_what_came(void) {
+static void coverage_of_intervals_of_a_series(void) {
   expect_coverage(30, 26, 0.005, 0.2, 0.5);
   expect_coverage(30, 20, 0, 0.3, 0);
 }
 
-TEST_MAIN("plan: forecast fit", TEST(a_second_computation_agrees), TEST(what_was_put_in_is_found),
-          TEST(the_trend_fades), TEST(paths_keep_the_mean), TEST(intervals_hold_what_came))
+TEST_MAIN("plan: forecast fit", TEST(fit_equals_independent_computation), TEST(parameters_of_generated_series),
+          TEST(trend_is_damped), TEST(mean_of_paths_equals_fit), TEST(coverage_of_intervals_of_a_series))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a forecast and of its files fails once. Each time an error is returned and nothing leaks. */
+/* Memory failures: every allocation of a forecast and of its files fails once. Each time an error must be returned, and
+   nothing may leak. */
 
 #include "demand.h"
 #include "harness.h"
@@ -44,7 +45,7 @@ static enum hr_status print_table(void) {
   return status;
 }
 
-static void nothing_is_left(void) {
+static void forecast_and_its_files(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t week = 0; week < 4; week++) {
     demand_week(&maker, week, 100, NULL, "a", HR_CLASS_TRAINING);
@@ -62,4 +63,4 @@ static void nothing_is_left(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("plan: forecast, no memory", TEST(nothing_is_left))
+TEST_MAIN("plan: forecast, no memory", TEST(forecast_and_its_files))

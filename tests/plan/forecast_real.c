@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Forecasts of real traces. They succeed, and if the trace continues as before they beat the seasonal naive forecast.
- */
+/* Forecasts of real traces. If a trace continues as before, its forecast must be better than the seasonal naive
+   forecast. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -30,7 +30,7 @@ static struct hr_forecast_score forecast(const char *path, const char *columns, 
   return score;
 }
 
-static void helios_venus(void) {
+static void forecast_of_helios_venus(void) {
   if (real_trace_missing(HELIOS)) return;
   struct hr_forecast_score score =
       forecast(HELIOS, "submit=arrival_s,duration=service_sec,gpus=gpu_count,job_id=job_id", 1);
@@ -38,11 +38,11 @@ static void helios_venus(void) {
   CU_ASSERT(score.coverage >= 0.9);
 }
 
-/* Its last weeks have hardly any work. No forecast could predict that, and the score shows it. */
-static void philly(void) {
+/* The last weeks of the Philly trace have hardly any work. No forecast can predict that, and the score must show it. */
+static void forecast_of_philly(void) {
   if (real_trace_missing(PHILLY)) return;
   struct hr_forecast_score score = forecast(PHILLY, NULL, 11);
   CU_ASSERT(score.wape > 1 && score.wape < score.naive_wape);
 }
 
-TEST_MAIN("plan: forecasts of real traces", TEST(helios_venus), TEST(philly))
+TEST_MAIN("plan: forecasts of real traces", TEST(forecast_of_helios_venus), TEST(forecast_of_philly))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attempts and node changes in the history against the accounting of the engine for the same run. */
+/* Attempts and node changes in the history, compared with the accounting of the engine for the same run. */
 
 #include "harness.h"
 #include "headroom/unstable/exports.h"
@@ -50,16 +50,16 @@ struct books {
   uint32_t attempts;
 };
 
-/* Slices of single GPUs have one entry per task; they sum to the GPUs of the job. */
-static void slices_sum(const struct hr_history *history, const struct hr_attempt *attempt) {
+/* With per-GPU allocation an attempt has one slice per task. The slices must sum to the GPUs of the job. */
+static void check_slices(const struct hr_history *history, const struct hr_attempt *attempt) {
   const struct hr_slice *slices = hr_history_slices(history, attempt);
   uint64_t sum_milli = 0;
   for (uint32_t i = 0; i < attempt->n_slices; i++) sum_milli += slices[i].gpu_milli;
   CU_ASSERT(attempt->n_slices == 0 || sum_milli == attempt->gpu_milli);
 }
 
-/* Attempts follow each other and are linked; the last one ends like the job. */
-static void chain_holds(const struct kept *kept, uint32_t job) {
+/* The attempts of a job must be in order of time and linked, and the last one must end like the job. */
+static void check_attempts_of_job(const struct kept *kept, uint32_t job) {
   const struct hr_attempt *attempts;
   hr_history_attempts(kept->history, &attempts);
   uint32_t at = hr_history_last(kept->history, (hr_job){job});
@@ -85,7 +85,7 @@ static void books_agree(const struct kept *kept, const struct books *books) {
   double gpu_hours = 0;
   for (uint32_t i = 0; i < result->n_jobs; i++) {
     gpu_hours += (double)books[i].milli_us / 3.6e12;
-    chain_holds(kept, i);
+    check_attempts_of_job(kept, i);
     if (!result->accounting) continue;
     const struct hr_job_accounting *accounting = &result->accounting[i];
     CU_ASSERT_EQUAL(books[i].attempts, accounting->attempts);
@@ -108,7 +108,7 @@ static void attempts_agree(const struct kept *kept) {
     int64_t held_us = attempt->end_us - attempt->begin_us;
     CU_ASSERT(i == 0 || attempts[i - 1].begin_us <= attempt->begin_us);
     CU_ASSERT_EQUAL(attempt->kept_us + attempt->lost_us + attempt->saving_us + attempt->restarting_us, held_us);
-    slices_sum(kept->history, attempt);
+    check_slices(kept->history, attempt);
     of->attempts++;
     of->kept_us += attempt->kept_us;
     of->lost_us += attempt->lost_us;
@@ -122,8 +122,8 @@ static void attempts_agree(const struct kept *kept) {
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Losses and returns of nodes equal the counters of the pools. */
-static void changes_agree(const struct kept *kept) {
+/* Losses and returns of nodes must equal the counters of the pools. */
+static void check_node_changes(const struct kept *kept) {
   const struct hr_node_change *changes;
   size_t count = hr_history_changes(kept->history, &changes);
   const struct hr_result *result = kept->replay.result;
@@ -151,25 +151,25 @@ static void agrees(const char *name, const char *const *overrides, size_t n_over
   struct kept kept;
   run(&kept, name, overrides, n_overrides);
   attempts_agree(&kept);
-  changes_agree(&kept);
+  check_node_changes(&kept);
   finish(&kept);
 }
 
-static void shipped_scenarios(void) {
+static void history_of_shipped_scenarios(void) {
   agrees("demo", NULL, 0);
   agrees("agency", NULL, 0);
   agrees("reserved-spot-mix", NULL, 0);
   agrees("shared-inference", NULL, 0);
 }
 
-/* References to records of spot capacity. */
-static void recorded_spot_capacity(void) {
+/* Scenarios whose spot capacity is a recorded series. */
+static void history_with_recorded_spot_capacity(void) {
   if (real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
     return;
   agrees("spot-v100", NULL, 0);
 }
 
-static void preemption_and_a_horizon(void) {
+static void history_with_preemption_and_horizon(void) {
   const char *const las[] = {"policy={\"name\":\"las\"}"};
   const char *const horizon[] = {"horizon_s=200000"};
   agrees("demo", las, 1);
@@ -177,4 +177,5 @@ static void preemption_and_a_horizon(void) {
   agrees("reserved-spot-mix", horizon, 1);
 }
 
-TEST_MAIN("plan: history", TEST(shipped_scenarios), TEST(recorded_spot_capacity), TEST(preemption_and_a_horizon))
+TEST_MAIN("plan: history", TEST(history_of_shipped_scenarios), TEST(history_with_recorded_spot_capacity),
+          TEST(history_with_preemption_and_horizon))

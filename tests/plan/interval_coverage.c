@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How often the intervals of replications cover the long-run value: experiments of 10 and of 20 replications of a small
- * system with changing spot capacity, against very many replications of the same system. Only the random events differ
- * between replications; the jobs are fixed. The load is moderate: with four spot nodes instead of six the mean wait is
- * so skewed that its Student interval covers in 91 to 92 %; those of the median and of the cost still cover in 95 %.
+ * Measures how often the intervals of replications cover the long-run value. An experiment has 10 or 20 replications of
+ * a small system with changing spot capacity. The long-run value is that of very many replications of the same system.
+ * Only the random events differ between replications; the jobs are fixed. The load is moderate. With four spot nodes
+ * instead of six, the mean wait is so skewed that its Student interval covers in 91 to 92 % of the experiments. The
+ * intervals of the median and of the cost cover in 95 % even then.
  *
- *   test_plan_interval_coverage [EXPERIMENTS]      500 of them are the target coverage_of_intervals
+ *   test_plan_interval_coverage [EXPERIMENTS]      the target coverage_of_intervals runs 500 experiments
  */
 
 #include "harness.h"
@@ -30,7 +31,7 @@ static const char text[] =
     "\"on_demand_usd_per_gpu_hour\":2,\"boot_s\":100,\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}]},"
     "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}";
 
-/* All replications, in batches of a thousand. */
+/* Runs all replications, a thousand at a time. */
 static void run_all(struct hr__runner *runner, uint32_t candidate, uint32_t count) {
   enum { AT_A_TIME = 1000 };
   struct hr__trial trials[AT_A_TIME];
@@ -53,7 +54,7 @@ static double truth_of(const struct hr__runner *runner, uint32_t candidate, uint
   gsl_sort(values, 1, count);
   bool quantile = hr__measure_infos[figures[figure].measure].kind == HR__QUANTILE;
   double truth = quantile ? gsl_stats_median_from_sorted_data(values, 1, count) : gsl_stats_mean(values, 1, count);
-  CU_ASSERT(values[0] < values[count - 1]); /* else there is nothing to cover */
+  CU_ASSERT(values[0] < values[count - 1]); /* otherwise the metric does not vary, and the test has no meaning */
   free(values);
   return truth;
 }
@@ -73,13 +74,14 @@ static double share_covered(const struct hr__runner *runner, uint32_t candidate,
   return (double)covered / n_experiments;
 }
 
-/* With 500 experiments the coverage must be 93 to 97 %; with fewer, within three standard errors of 95 %. */
+/* With 500 experiments the coverage must be 93 to 97 %. With fewer experiments it must be within three standard errors
+   of 95 %. */
 static void expect_coverage(double share) {
   double margin = n_experiments >= 500 ? 0.02 : 3 * sqrt(0.95 * 0.05 / n_experiments);
   CU_ASSERT(share >= 0.95 - margin && share <= 0.95 + margin);
 }
 
-static void intervals_cover(void) {
+static void coverage_of_replication_intervals(void) {
   n_experiments = test_argument(1, n_experiments);
   uint32_t long_run = 40 * n_experiments, environment, candidate;
   struct hr_scenario *scenario = planned_scenario(text);
@@ -108,4 +110,4 @@ static void intervals_cover(void) {
   hr_scenario_destroy(scenario);
 }
 
-TEST_MAIN("plan: coverage of intervals", TEST(intervals_cover))
+TEST_MAIN("plan: coverage of intervals", TEST(coverage_of_replication_intervals))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Intervals over runs: Student's against tables, that of the median against one computed by hand and an enumeration of
-   all outcomes, and the coverage of both. */
+/* Intervals over runs. Student's interval is compared with tables. The interval of the median is compared with one
+   computed by hand and with an enumeration of all outcomes. The coverage of both is measured. */
 
 #include "plan/runner/intervals.h"
 
@@ -25,8 +25,8 @@ static struct hr__interval interval_of(const double *values, uint32_t count, enu
 
 /* ---- Student ---------------------------------------------------------------------------------------- */
 
-/* t(0.975; 4) = 2.7764451051977987, t(0.95; 9) = 1.8331129326536335, t(0.995; 1) = 63.65674116287399, from tables. */
-static void student_by_the_tables(void) {
+/* From tables: t(0.975; 4) = 2.7764451051977987, t(0.95; 9) = 1.8331129326536335, t(0.995; 1) = 63.65674116287399. */
+static void student_interval_equals_tables(void) {
   static const double five[] = {3, 1, 5, 2, 4}, ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, two[] = {1, 3};
   struct hr__interval interval = interval_of(five, 5, HR__MEAN, 0.95, false);
   expect(interval.mean, 3);
@@ -41,7 +41,7 @@ static void student_by_the_tables(void) {
   expect(interval.high, 2 + 63.65674116287399 * sqrt(2) / sqrt(2));
 }
 
-static void unknown_values_are_left_out(void) {
+static void unknown_values_are_omitted(void) {
   const double values[] = {3, (double)NAN, 1, 5, 2, (double)NAN, 4}, none[] = {(double)NAN, (double)NAN};
   struct hr__interval interval = interval_of(values, 7, HR__MEAN, 0.95, false);
   CU_ASSERT_EQUAL(interval.count, 5);
@@ -51,7 +51,7 @@ static void unknown_values_are_left_out(void) {
   CU_ASSERT(isinf(hr__interval_relative(&interval)));
 }
 
-static void few_values(void) {
+static void intervals_of_few_values(void) {
   static const double one[] = {7}, same[] = {7, 7, 7};
   struct hr__interval interval = interval_of(one, 1, HR__MEAN, 0.95, false);
   CU_ASSERT(interval.mean == 7 && isnan(interval.low) && isnan(interval.high));
@@ -64,8 +64,9 @@ static void few_values(void) {
 
 /* ---- The median ------------------------------------------------------------------------------------- */
 
-/* Of ten values the 2nd and the 9th cover with 1 - 2 x 11/1024, the 3rd and the 8th with 1 - 2 x 56/1024. */
-static void median_by_hand(void) {
+/* Of ten values, the 2nd and the 9th enclose the median with probability 1 - 2 x 11/1024, the 3rd and the 8th with 1 -
+   2 x 56/1024. */
+static void median_interval_computed_by_hand(void) {
   static const double ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, six[] = {1, 2, 3, 4, 5, 6};
   double wide = 1 - 22.0 / 1024, narrow = 1 - 112.0 / 1024, share = (wide - 0.95) / (wide - narrow);
   double weight = 8 * share / (2 + 6 * share);
@@ -75,20 +76,22 @@ static void median_by_hand(void) {
   expect(interval.high, 9 - weight);
   CU_ASSERT(fabs(weight - 0.6577) < 1e-4);
   CU_ASSERT_TRUE(interval.of_median);
-  interval = interval_of(six, 6, HR__QUANTILE, 0.95, false); /* 31/32 and 25/32: a tenth of the way */
+  interval = interval_of(six, 6, HR__QUANTILE, 0.95, false); /* coverages 31/32 and 25/32: interpolated by a tenth */
   expect(interval.low, 1 + 0.5 / 1.4);
   expect(interval.high, 6 - 0.5 / 1.4);
 }
 
-static void too_few_for_a_median(void) {
+static void too_few_values_for_a_median_interval(void) {
   static const double five[] = {1, 2, 3, 4, 5};
   struct hr__interval interval = interval_of(five, 5, HR__QUANTILE, 0.95, false);
   CU_ASSERT(isnan(interval.low) && isnan(interval.high) && interval.median == 3);
-  interval = interval_of(five, 5, HR__QUANTILE, 0.93749, false); /* the outermost values cover with 0.9375 */
+  /* the outermost values cover with probability 0.9375 */
+  interval = interval_of(five, 5, HR__QUANTILE, 0.93749, false);
   CU_ASSERT(interval.low >= 1 && interval.low < 1.001 && interval.high <= 5 && interval.high > 4.999);
 }
 
-/* Probability that the k-th of `count` values from both ends enclose the median, by enumeration of all outcomes. */
+/* Probability that the k-th smallest and the k-th largest of `count` values enclose the median, by enumeration of all
+   outcomes. */
 static double counted_cover(uint32_t k, uint32_t count) {
   uint32_t covered = 0;
   for (uint32_t outcome = 0; outcome < 1u << count; outcome++) {
@@ -99,7 +102,7 @@ static double counted_cover(uint32_t k, uint32_t count) {
   return (double)covered / (double)(1u << count);
 }
 
-static void median_by_counting(void) {
+static void median_interval_equals_enumeration(void) {
   static const double confidences[] = {0.5, 0.8, 0.9, 0.95, 0.99};
   for (uint32_t count = 3; count <= 14; count++)
     for (size_t c = 0; c < sizeof confidences / sizeof *confidences; c++) {
@@ -114,7 +117,8 @@ static void median_by_counting(void) {
         CU_ASSERT(isnan(low) && isnan(high));
         continue;
       }
-      /* Between the k-th value and the next, or the middle. */
+      /* The lower end is between the k-th value and the next one or, if that is beyond the middle, at the k-th value.
+       */
       CU_ASSERT(low >= k && low <= (k + 1 <= (count + 1) / 2 ? k + 1 : k));
       expect(low + high, count + 1);
     }
@@ -138,16 +142,19 @@ static double share_covered(uint32_t count, enum hr__measure_kind kind, bool ske
   return (double)covered / SAMPLES;
 }
 
-/* The coverage of six thousand samples has three standard errors of 0.85 points. */
-static void they_cover(void) {
+/* With six thousand samples, three standard errors of the coverage are 0.85 percentage points. */
+static void coverage_of_both_intervals(void) {
   for (uint32_t count = 10; count <= 20; count += 10) {
     double student = share_covered(count, HR__MEAN, false, 0),
            median = share_covered(count, HR__QUANTILE, true, log(2));
     CU_ASSERT(student > 0.9415 && student < 0.9585);
     CU_ASSERT(median > 0.9415 && median < 0.9585);
-    CU_ASSERT(share_covered(count, HR__QUANTILE, true, 1.3 * log(2)) < 0.94); /* of another value than the median */
+    /* does not cover a value that is not the median */
+    CU_ASSERT(share_covered(count, HR__QUANTILE, true, 1.3 * log(2)) < 0.94);
   }
 }
 
-TEST_MAIN("plan: intervals", TEST(student_by_the_tables), TEST(unknown_values_are_left_out), TEST(few_values),
-          TEST(median_by_hand), TEST(too_few_for_a_median), TEST(median_by_counting), TEST(they_cover))
+TEST_MAIN("plan: intervals", TEST(student_interval_equals_tables), TEST(unknown_values_are_omitted),
+          TEST(intervals_of_few_values), TEST(median_interval_computed_by_hand),
+          TEST(too_few_values_for_a_median_interval), TEST(median_interval_equals_enumeration),
+          TEST(coverage_of_both_intervals))

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plans with a known optimum. Ordered hunting: jobs take one of r reserved GPUs if one is free, and else an on-demand
- * GPU, so with offered load a the cost per hour is c_r r + c_o a B(r, a), where B is Erlang's loss formula (Cooper,
- * "Introduction to Queueing Theory", 2nd ed., section 5.2). And Erlang's delay formula: the minimum number of GPUs at
- * which the mean wait of M/M/c is short enough. Each with ten seeds, all of which must find the optimum.
+ * Plans with a known optimum. Each plan is computed with ten seeds, all of which must find the optimum.
+ *
+ * Ordered hunting. A job takes one of r reserved GPUs if one is free, otherwise an on-demand GPU. With offered load a,
+ * the cost per hour is c_r r + c_o a B(r, a), where B is Erlang's loss formula (Cooper, "Introduction to Queueing
+ * Theory", 2nd ed., section 5.2).
+ *
+ * Erlang's delay formula. The plan must find the minimum number of GPUs at which the mean wait of M/M/c is short
+ * enough.
  */
 
 #include "harness.h"
@@ -41,7 +45,8 @@ static double cost_of_hunting(double reserved_usd, unsigned reserved, double off
   return hours_of_month * (reserved_usd * reserved + 2 * offered * planned_erlang_b(reserved, offered));
 }
 
-/* By the formula. Its neighbours must cost more by at least `margin`, or the case would show little. */
+/* The best number of reserved GPUs by the formula. Both neighbours must cost more by at least `margin`, so that the
+   test can fail. */
 static unsigned best_of_hunting(double reserved_usd, double offered, double margin) {
   unsigned best = 0;
   for (unsigned r = 4; r <= 40; r += 4)
@@ -53,8 +58,8 @@ static unsigned best_of_hunting(double reserved_usd, double offered, double marg
   return best;
 }
 
-/* The mean cost over seeds is within three standard errors of the formula. The formula for GPUs that cost 3 % more is
- * not, which shows that the check can fail. */
+/* The mean cost over seeds must be within three standard errors of the formula. It must not be within them if the
+   formula is 3 % higher, which shows that the test can fail. */
 static void expect_mean(const double *costs, double formula) {
   double mean = 0, squares = 0;
   for (int i = 0; i < SEEDS; i++) mean += costs[i] / SEEDS;
@@ -90,11 +95,11 @@ static void reserved_against_on_demand(void) {
   hunt(0.7, 20, 0.045);
 }
 
-static void reserved_that_is_cheap(void) {
+static void cheap_reserved(void) {
   hunt(0.3, 20, 0.06);
 }
 
-static void reserved_that_is_dear(void) {
+static void expensive_reserved(void) {
   hunt(1.15, 20, 0.024);
 }
 
@@ -129,13 +134,13 @@ static void delay(double offered, unsigned servers) {
   hr_scenario_destroy(scenario);
 }
 
-static void fewest_that_wait_little(void) {
+static void minimum_gpus_for_a_mean_wait(void) {
   delay(8, 11);
 }
 
-static void fewest_of_few(void) {
+static void minimum_gpus_of_a_small_cluster(void) {
   delay(2, 4);
 }
 
-TEST_MAIN("plan: known answers", TEST(reserved_against_on_demand), TEST(reserved_that_is_cheap),
-          TEST(reserved_that_is_dear), TEST(fewest_that_wait_little), TEST(fewest_of_few))
+TEST_MAIN("plan: known answers", TEST(reserved_against_on_demand), TEST(cheap_reserved), TEST(expensive_reserved),
+          TEST(minimum_gpus_for_a_mean_wait), TEST(minimum_gpus_of_a_small_cluster))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a comparison and its files, and of a run with observers, fails once: each time an error is
- * returned, and nothing is left. */
+/* Memory failures: every allocation of a comparison, of its files, and of a run with observers fails once. Each time an
+   error must be returned, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"
@@ -59,7 +59,7 @@ static enum hr_status follow(struct hr_replay *replay, struct hr_history *histor
   return status == HR_OK ? hr_history_close(history, replay->result) : status;
 }
 
-/* With its history and its alerts. */
+/* A run with history and alerts. */
 static enum hr_status replay(void) {
   struct hr_history *history = hr_history_create(setup.trace);
   struct hr_replay replay = {0};
@@ -69,7 +69,7 @@ static enum hr_status replay(void) {
   return status;
 }
 
-/* One thread, since allocations are counted for one. */
+/* Uses one thread, since allocations are counted per thread. */
 static void starve_all(const char *pool, const char *more, const char *second) {
   const char *const names[] = {"fifo", second, NULL};
   setup_make(&setup, pool, more, names, 2);
@@ -87,13 +87,13 @@ static void starve_all(const char *pool, const char *more, const char *second) {
   setup_finish(&setup);
 }
 
-static void nothing_random(void) {
+static void deterministic_comparison(void) {
   starve_all(POOL, "", "easy");
 }
 
-static void drawn(void) {
+static void random_comparison(void) {
   starve_all(SPOT, DRAWN, "easy");
   starve_all(SHARED_SPOT, DRAWN, "sjf");
 }
 
-TEST_MAIN("plan: no memory", TEST(nothing_random), TEST(drawn))
+TEST_MAIN("plan: no memory", TEST(deterministic_comparison), TEST(random_comparison))

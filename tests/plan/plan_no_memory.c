@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Allocations of a plan, of replications and of their output fail. Each time an error is returned and nothing leaks.
- * Most allocations of a plan load its scenario, once per candidate, which has a test of its own. */
+/* Memory failures: allocations of a plan, of replications and of their output fail. Each time an error must be
+   returned, and nothing may leak. Most allocations of a plan load its scenario, once per candidate; loading has a test
+   of its own. */
 
 #include "harness.h"
 #include "planned.h"
@@ -80,7 +81,7 @@ static enum hr_status print_replicates(void) {
   return to_nowhere(replicates_table);
 }
 
-/* Like starve, but with one of every 23 allocations. */
+/* Like starve(), but only one of every 23 allocations fails. */
 static long starve_some(enum hr_status (*attempt)(void)) {
   enum { ALL = 50, STEP = 23, MAX = 100000 };
   for (long allowed = 0; allowed < MAX; allowed += allowed < ALL ? 1 : STEP) {
@@ -96,7 +97,7 @@ static long starve_some(enum hr_status (*attempt)(void)) {
   return MAX;
 }
 
-static void starve_all(void) {
+static void plans_and_replications(void) {
   scenario = planned_scenario(text);
   trace = planned_queue(1, 6, 1, 1000);
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
@@ -113,4 +114,4 @@ static void starve_all(void) {
   hr_scenario_destroy(scenario);
 }
 
-TEST_MAIN("plan: plans without memory", TEST(starve_all))
+TEST_MAIN("plan: plans without memory", TEST(plans_and_replications))

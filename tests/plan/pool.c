@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every task is run once, and the error of the first failing one is returned, for any number of threads. */
+/* For any number of threads, every task is run once, and the error of the first task that fails is returned. */
 
 #include "base/threads.h"
 
@@ -25,7 +25,7 @@ static enum hr_status run_all(size_t count, uint32_t threads, struct hr_error *e
   return hr__pool_run(&tasks, threads, error);
 }
 
-static void every_task_once(void) {
+static void every_task_runs_once(void) {
   static const uint32_t threads[] = {1, 2, 4, 64, 1024};
   fails_from = SIZE_MAX;
   for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
@@ -35,7 +35,7 @@ static void every_task_once(void) {
   CU_ASSERT_EQUAL(run_all(0, 4, NULL), HR_OK);
 }
 
-static void the_first_failure_is_told(void) {
+static void first_failure_is_reported(void) {
   for (uint32_t threads = 1; threads <= 16; threads *= 2) {
     struct hr_error error = {0};
     fails_from = 123;
@@ -45,4 +45,4 @@ static void the_first_failure_is_told(void) {
   }
 }
 
-TEST_MAIN("plan: threads", TEST(every_task_once), TEST(the_first_failure_is_told))
+TEST_MAIN("plan: threads", TEST(every_task_runs_once), TEST(first_failure_is_reported))

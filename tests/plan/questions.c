@@ -90,7 +90,7 @@ static void figures_by_name(void) {
   hr_trace_destroy(trace);
 }
 
-static void figures_that_are_none(void) {
+static void invalid_figures(void) {
   static const struct job plain[] = {{0, 10, 1, NULL, HR_CLASS_UNKNOWN}};
   struct hr_trace *trace = trace_of(clients, 3), *bare = trace_of(plain, 1);
   figure_fails(trace, "wait_s.p96", "unknown metric 'wait_s.p96'; did you mean 'wait_s.p9");
@@ -111,7 +111,7 @@ static void figures_that_are_none(void) {
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* Parses goals, terminated by NULL, and an objective. */
+/* Parses goals and an objective. `texts` ends with NULL. */
 static enum hr_status make_goals(const struct hr_trace *trace, const char *const *texts, const char *objective,
                                  struct hr__goals *goals, struct hr_error *error) {
   struct hr_placed_text constraints[4];
@@ -166,7 +166,7 @@ static void goals_fail(const char *const *texts, const char *objective, const ch
   hr_trace_destroy(trace);
 }
 
-static void goals_that_are_none(void) {
+static void invalid_goals(void) {
   static const struct {
     const char *text, *part;
   } wrong[] = {{"wait_s.p95 < 60", "expected METRIC <= NUMBER"},
@@ -184,15 +184,16 @@ static void goals_that_are_none(void) {
     goals_fail((const char *const[]){wrong[i].text, NULL}, "monthly_usd", wrong[i].part);
 }
 
-static void goals_that_contradict(void) {
+static void contradictory_goals(void) {
   goals_fail((const char *const[]){"completed >= 90 %", "completed <= 80 %", NULL}, "monthly_usd",
              "'completed <= 80 %' and 'completed >= 90 %'");
   goals_fail((const char *const[]){"wait_s.mean <= 1 min", "wait_s.mean >= 61", NULL}, "monthly_usd",
              "contradictory goals");
-  bound_is("wait_s.p95 >= 99 d", 99 * 86400.0, false); /* with a maximum of 99 d beside it: no contradiction */
+  /* the maximum of 99 d and this minimum do not contradict each other */
+  bound_is("wait_s.p95 >= 99 d", 99 * 86400.0, false);
 }
 
-static void goals_without_end(void) {
+static void goals_that_bound_nothing(void) {
   goals_fail((const char *const[]){NULL}, "monthly_usd", "unbounded");
   goals_fail((const char *const[]){"monthly_usd <= 5 k$", NULL}, "monthly_usd", "unbounded");
   goals_fail((const char *const[]){"wait_s.p95 <= 60", NULL}, "cost.total_usd", "needs prices");
@@ -291,8 +292,8 @@ static void candidates_set_nodes(void) {
 
 /* ---- Demand ---------------------------------------------------------------------------------------- */
 
-/* 2 GPUs until 5 s, 3 until 10 s, 1 until 15 s, none until the last submit at 20 s. */
-static void demand_by_hand(void) {
+/* The jobs use 2 GPUs until 5 s, 3 until 10 s, 1 until 15 s, and none until the last submit at 20 s. */
+static void demand_computed_by_hand(void) {
   static const struct job jobs[] = {{0, 10, 2, NULL, 0}, {5, 10, 1, NULL, 0}, {20, 100, 7, NULL, 0}};
   struct hr_trace *trace = trace_of(jobs, 3);
   struct hr__demand_curve demand;
@@ -307,11 +308,12 @@ static void demand_by_hand(void) {
   expect(hr__demand_exceeded(&demand, 0.24), 3);
   expect(hr__demand_exceeded(&demand, 0.6), 1);
   expect(hr__demand_exceeded(&demand, 0.8), 0);
-  expect(hr__demand_newsvendor(&demand, 1, 2), 1); /* costs as much as 2: needed half of the time */
+  /* the cost of 1 and of 2 GPUs is equal: the second is needed half of the time */
+  expect(hr__demand_newsvendor(&demand, 1, 2), 1);
   expect(hr__demand_newsvendor(&demand, 2, 2), 0);
   hr__demand_finish(&demand);
   CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 2, 0.34, &demand),
-                        HR_OK); /* twice the demand; one job may stay undone */
+                        HR_OK); /* twice the demand; one job may stay incomplete */
   expect(demand.mean_gpus, 3);
   expect(demand.gpu_hours, 1460.0 / 3600);
   expect(demand.min_gpu_hours, 60.0 / 3600);
@@ -319,8 +321,8 @@ static void demand_by_hand(void) {
   hr_trace_destroy(trace);
 }
 
-/* "completed >= 93 %" of 100 jobs lets seven fail, although 1 - 0.93 is slightly less than 0.07. */
-static void as_many_may_fail_as_the_goal_says(void) {
+/* "completed >= 93 %" of 100 jobs allows seven to fail, although 1 - 0.93 as a double is slightly less than 0.07. */
+static void number_of_jobs_that_may_fail(void) {
   struct job jobs[100];
   struct hr__demand_curve demand;
   for (int i = 0; i < 100; i++) jobs[i] = (struct job){i, 36, 1, NULL, 0};
@@ -335,7 +337,7 @@ static void as_many_may_fail_as_the_goal_says(void) {
 
 enum { SECONDS = 2000 };
 
-/* No other level costs less than the newsvendor's, summed second by second. */
+/* No other level costs less than the newsvendor's. The costs are summed second by second. */
 static void expect_newsvendor(const struct hr__demand_curve *demand, const int *level, int window, double standing) {
   double least = (double)INFINITY, own = 0, chosen = hr__demand_newsvendor(demand, standing, 1);
   for (int gpus = 0; gpus <= (int)demand->peak_gpus; gpus++) {
@@ -347,7 +349,7 @@ static void expect_newsvendor(const struct hr__demand_curve *demand, const int *
   expect(own, least);
 }
 
-static void demand_second_by_second(void) {
+static void demand_equals_sum_over_seconds(void) {
   struct hr__stream stream;
   hr__stream_init(&stream, 5, HR__PURPOSE_SAMPLE, 0, 0);
   for (int round = 0; round < 50; round++) {
@@ -372,7 +374,7 @@ static void demand_second_by_second(void) {
   }
 }
 
-TEST_MAIN("plan: questions", TEST(figures_by_name), TEST(figures_that_are_none), TEST(goals_have_units),
-          TEST(goals_that_are_none), TEST(goals_that_contradict), TEST(goals_without_end), TEST(completion_is_assumed),
+TEST_MAIN("plan: questions", TEST(figures_by_name), TEST(invalid_figures), TEST(goals_have_units), TEST(invalid_goals),
+          TEST(contradictory_goals), TEST(goals_that_bound_nothing), TEST(completion_is_assumed),
           TEST(candidates_are_numbered), TEST(candidates_cover_others), TEST(candidates_set_nodes),
-          TEST(demand_by_hand), TEST(as_many_may_fail_as_the_goal_says), TEST(demand_second_by_second))
+          TEST(demand_computed_by_hand), TEST(number_of_jobs_that_may_fail), TEST(demand_equals_sum_over_seconds))

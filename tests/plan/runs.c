@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs of plans and replications: the runner, the evaluator, the selection of the best finalist, replications until a
-   precision is reached. */
+/* Runs of plans and replications: the runner, the evaluator, the selection of the best finalist, and replications until
+   a precision is reached. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Owned and spot nodes; `%s` is for further keys. */
+/* A scenario with owned and spot nodes. `%s` is replaced by further keys. */
 static const char scenario_text[] =
     "{\"seed\":3,\"cluster\":{\"pools\":["
     "{\"name\":\"own\",\"gpu\":\"A\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"owned\",\"usd_per_gpu_hour\":1},"
@@ -66,7 +66,7 @@ static uint32_t add_candidate(struct bench *bench, const char *override, uint32_
   return candidate;
 }
 
-static void nothing_is_run_twice(void) {
+static void runs_are_not_repeated(void) {
   struct bench bench;
   set_up(&bench, 2);
   uint32_t drawn = add_candidate(&bench, "cluster.pools.0.nodes=5", bench.environment),
@@ -84,7 +84,7 @@ static void nothing_is_run_twice(void) {
   tear_down(&bench);
 }
 
-static void values_are_those_of_a_run(void) {
+static void values_equal_a_single_run(void) {
   struct bench bench;
   set_up(&bench, 2);
   uint32_t candidate = add_candidate(&bench, "cluster.pools.0.nodes=3", bench.environment);
@@ -108,8 +108,8 @@ static void values_are_those_of_a_run(void) {
   tear_down(&bench);
 }
 
-/* Two environments that differ only in prices, by a factor of two. */
-static void worlds_differ_in_what_they_say(void) {
+/* Three environments: unchanged, spot prices multiplied by two, demand multiplied by 1.5. */
+static void environments_change_price_and_demand(void) {
   struct bench bench;
   set_up(&bench, 1);
   struct hr__environment dear = {.workload = bench.scenario->replications.workload}, more = dear;
@@ -168,12 +168,13 @@ static void selection_setup_finish(struct selection_setup *setup) {
   tear_down(&setup->bench);
 }
 
-/* Owned GPUs, and the level of the spot axis. */
+/* The number of the candidate with `own` owned GPUs and level `spot` of the spot axis. */
 static uint32_t candidate(uint32_t own, uint32_t spot) {
   return 4 * own + spot;
 }
 
-/* Replications of a candidate that were run, from the first one on without a gap; unlimited for one that is exact. */
+/* The number of consecutive replications of a candidate, from the first one, that were run. UINT32_MAX for a
+   deterministic candidate that was run. */
 static uint32_t count_runs(const struct hr__evaluator *evaluator, uint32_t candidate) {
   uint32_t id = evaluator->runner_ids[candidate], count = 0;
   if (id == HR_NONE) return 0;
@@ -182,7 +183,7 @@ static uint32_t count_runs(const struct hr__evaluator *evaluator, uint32_t candi
   return count;
 }
 
-static void verdicts_by_hand(void) {
+static void evaluation_computed_by_hand(void) {
   struct selection_setup setup;
   selection_setup_make(&setup);
   uint32_t few = candidate(3, 1), none = candidate(0, 0), both[] = {few, none};
@@ -202,11 +203,11 @@ static void verdicts_by_hand(void) {
                         of_none = hr__evaluator_evaluate(&setup.evaluator, none, 4);
   CU_ASSERT(fabs(evaluation.objective / monthly - 1) < 1e-12);
   CU_ASSERT(fabs(evaluation.violation - fmax(0, wait / 500 - 1)) < 1e-9);
-  CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes; the goal is 99 % */
+  CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes, but the goal is 99 % */
   CU_ASSERT_TRUE(hr__evaluator_is_short(&setup.evaluator, none, 4));
   CU_ASSERT_TRUE(hr__evaluation_is_better(&setup.space, few, &evaluation, none, &of_none));
   CU_ASSERT_TRUE(
-      hr__evaluation_is_better(&setup.space, few, &evaluation, candidate(4, 1), &evaluation)); /* fewer GPUs */
+      hr__evaluation_is_better(&setup.space, few, &evaluation, candidate(4, 1), &evaluation)); /* few has fewer GPUs */
   selection_setup_finish(&setup);
 }
 
@@ -224,8 +225,9 @@ static struct hr__selection selected(struct selection_setup *setup, const uint32
   return selection;
 }
 
-/* Seven more owned GPUs are much more expensive: dropped after the first stage, and the choice is certain. */
-static void a_clear_winner(void) {
+/* Seven more owned GPUs are much more expensive. The expensive finalists are dropped after the first stage, and the
+   choice is certain. */
+static void selection_of_a_clear_winner(void) {
   struct selection_setup setup;
   selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(12, 1), candidate(5, 1), candidate(11, 1)};
@@ -238,9 +240,8 @@ static void a_clear_winner(void) {
   selection_setup_finish(&setup);
 }
 
-/* More spot nodes than are ever used change nothing: both are equal within the indifference zone, and the smaller wins.
- */
-static void a_tie_within_the_zone(void) {
+/* More spot nodes than are ever used change nothing, so both finalists are equal within the indifference zone. */
+static void selection_within_the_indifference_zone(void) {
   struct selection_setup setup;
   selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(7, 3), candidate(7, 2)};
@@ -251,11 +252,11 @@ static void a_tie_within_the_zone(void) {
   selection_setup_finish(&setup);
 }
 
-static void one_that_misses_a_goal(void) {
+static void selection_when_a_goal_is_missed(void) {
   struct selection_setup setup;
   selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(4, 0), candidate(12, 1)}, hopeless[] = {candidate(2, 0), candidate(4, 0)};
-  struct hr__selection selection = selected(&setup, finalists, 2, 12, 0.01); /* the cheaper one has long waits */
+  struct hr__selection selection = selected(&setup, finalists, 2, 12, 0.01); /* the cheaper finalist has long waits */
   CU_ASSERT(hr__evaluator_evaluate(&setup.evaluator, finalists[0], 1).objective <
             hr__evaluator_evaluate(&setup.evaluator, finalists[1], 1).objective);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
@@ -285,7 +286,7 @@ static double half_width(const struct hr_replicates *replicates, const char *nam
   return (figure.high - figure.low) / 2 / (figure.of_median ? figure.median : figure.mean);
 }
 
-static void until_a_precision(void) {
+static void replications_until_a_precision(void) {
   struct hr_scenario *scenario =
       scenario_with(",\"replications\":{\"metric\":\"wait_s.mean\",\"relative\":0.2,\"min\":5,\"max\":200}");
   struct hr_trace *trace = planned_queue(9, 300, 4, 1000);
@@ -307,7 +308,7 @@ static void until_a_precision(void) {
   hr_trace_destroy(trace);
 }
 
-static void one_run_where_nothing_is_random(void) {
+static void one_run_if_deterministic(void) {
   struct hr_scenario *scenario = planned_scenario(
       "{\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A\",\"nodes\":5,\"gpus_per_node\":1}]},\"policy\":{\"name\":"
       "\"queue\"},\"replications\":{\"count\":20}}");
@@ -330,7 +331,7 @@ static char *json_of(const struct hr_replicates *replicates) {
   return files_read(files_path("r.json"));
 }
 
-static void the_same_on_any_threads(void) {
+static void same_results_on_any_number_of_threads(void) {
   struct hr_scenario *scenario =
       scenario_with(",\"replications\":{\"metric\":\"wait_s.p95\",\"relative\":0.1,\"max\":30}");
   struct hr_trace *trace = planned_queue(9, 300, 4, 1000);
@@ -349,7 +350,8 @@ static void the_same_on_any_threads(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("plan: runs", TEST(nothing_is_run_twice), TEST(values_are_those_of_a_run),
-          TEST(worlds_differ_in_what_they_say), TEST(verdicts_by_hand), TEST(a_clear_winner),
-          TEST(a_tie_within_the_zone), TEST(one_that_misses_a_goal), TEST(until_a_precision),
-          TEST(one_run_where_nothing_is_random), TEST(the_same_on_any_threads))
+TEST_MAIN("plan: runs", TEST(runs_are_not_repeated), TEST(values_equal_a_single_run),
+          TEST(environments_change_price_and_demand), TEST(evaluation_computed_by_hand),
+          TEST(selection_of_a_clear_winner), TEST(selection_within_the_indifference_zone),
+          TEST(selection_when_a_goal_is_missed), TEST(replications_until_a_precision), TEST(one_run_if_deterministic),
+          TEST(same_results_on_any_number_of_threads))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The output of plans and replications against docs/reference/schemas/plan.schema.json and
- * docs/reference/schemas/summary.schema.json. */
+/* The output of plans and replications must fit docs/reference/schemas/plan.schema.json and
+   docs/reference/schemas/summary.schema.json. */
 
 #include "harness.h"
 
@@ -26,7 +26,8 @@
 
 #define GPUS(pool) "{\"pool\":\"" pool "\",\"from\":0,\"to\":4,\"step\":1}"
 
-/* Eight jobs of one GPU, at most three at a time; of two tenants, some with a class and a deadline. */
+/* Eight jobs of one GPU, of which at most three run at a time. They have two tenants; some have a class and a deadline.
+ */
 static const char jobs_csv[] =
     "job_id,submit_s,gpus,duration_s,tenant,class,deadline_s\n"
     "1,0,1,3000,a,inference,4000\n2,100,1,3000,b,training,\n3,200,1,3000,b,training,\n"
@@ -77,7 +78,8 @@ static cJSON *read_json(const char *path) {
   return tree;
 }
 
-/* The file fits the schema, and does not with an additional key. The caller deletes the returned tree. */
+/* Expects that the file fits the schema, and that it does not fit with an additional key. The caller deletes the
+   returned tree. */
 static cJSON *expect_fit(const char *path, const char *schema_path) {
   cJSON *schema = read_json(schema_path), *tree = read_json(path);
   CU_ASSERT_TRUE(schema_fits(schema, tree, "written"));
@@ -114,7 +116,7 @@ static const char choices[] = "\"plan\":{\"variables\":[" GPUS("r") "," GPUS(
          "\"constraints\":[\"wait_s.p95 of inference <= 10 min\",\"completed of b >= 99 %\"],"
          "\"baseline\":{\"r\":4,\"order\":\"sjf\"}}";
 
-static void a_plan_without_chance_fits(void) {
+static void deterministic_plan_fits(void) {
   cJSON *tree = plan_of(RESERVED "," ON_DEMAND, choices, false);
   CU_ASSERT_TRUE(cJSON_IsTrue(schema_get(tree, "feasible")));
   CU_ASSERT_TRUE(cJSON_IsFalse(schema_get(tree, "random")));
@@ -128,7 +130,7 @@ static void a_plan_without_chance_fits(void) {
   cJSON_Delete(tree);
 }
 
-static void a_plan_with_spot_fits(void) {
+static void plan_with_spot_fits(void) {
   cJSON *tree = plan_of(RESERVED "," SPOT,
                         "\"plan\":{\"variables\":[" GPUS("r") "," GPUS("s") "],"
                                                                             "\"constraints\":[\"completed >= 99 %\"]}",
@@ -138,7 +140,7 @@ static void a_plan_with_spot_fits(void) {
   cJSON_Delete(tree);
 }
 
-static void a_plan_that_no_mix_meets_fits(void) {
+static void infeasible_plan_fits(void) {
   cJSON *tree = plan_of(RESERVED,
                         "\"plan\":{\"variables\":[{\"pool\":\"r\",\"values\":[1,0]}],"
                         "\"constraints\":[\"wait_s.max <= 1\",\"monthly_usd <= 10 k$\"]}",
@@ -149,7 +151,7 @@ static void a_plan_that_no_mix_meets_fits(void) {
   cJSON_Delete(tree);
 }
 
-static void a_plan_without_prices_fits(void) {
+static void plan_without_prices_fits(void) {
   cJSON *tree = plan_of(
       UNPRICED, "\"plan\":{\"variables\":[" GPUS("p") "],\"weights\":{\"wait_s.mean\":1,\"jobs.rejected\":1e6}}", true);
   CU_ASSERT_TRUE(cJSON_IsNull(schema_get(tree, "all_on_demand")));
@@ -195,7 +197,7 @@ static void replications_until_a_precision_fit(void) {
   cJSON_Delete(tree);
 }
 
-static void replications_without_chance_fit(void) {
+static void deterministic_replications_fit(void) {
   cJSON *tree = replications_of(RESERVED, "\"replications\":{\"count\":4}");
   CU_ASSERT_TRUE(cJSON_IsFalse(schema_get(schema_get(tree, "replications"), "random")));
   cJSON_Delete(tree);
@@ -203,7 +205,7 @@ static void replications_without_chance_fit(void) {
 
 /* ---- The schema itself ------------------------------------------------------------------------------ */
 
-/* Every answer has all keys. */
+/* Whether the schema requires every key, so that every output has all keys. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {
@@ -223,6 +225,6 @@ static void every_key_is_required(void) {
   cJSON_Delete(schema);
 }
 
-TEST_MAIN("plan: schemas", TEST(a_plan_without_chance_fits), TEST(a_plan_with_spot_fits),
-          TEST(a_plan_that_no_mix_meets_fits), TEST(a_plan_without_prices_fits), TEST(replications_fit),
-          TEST(replications_until_a_precision_fit), TEST(replications_without_chance_fit), TEST(every_key_is_required))
+TEST_MAIN("plan: schemas", TEST(deterministic_plan_fits), TEST(plan_with_spot_fits), TEST(infeasible_plan_fits),
+          TEST(plan_without_prices_fits), TEST(replications_fit), TEST(replications_until_a_precision_fit),
+          TEST(deterministic_replications_fit), TEST(every_key_is_required))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Compares the fast search with the exhaustive one in small random scenarios: pools of three markets at random prices,
- * spot interruptions, gangs, a choice of policies. The objective of the choice is taken from the exhaustive plan, over
- * the same random events. Prints how far the search misses the optimum, and its share of the exhaustive runs.
+ * spot interruptions, gangs, a choice of policies. The objective of the fast search's choice is taken from the
+ * exhaustive plan, so both have the same random events. Prints by how much the search misses the optimum, and its share
+ * of the exhaustive runs.
  *
- *   test_plan_search [SCENARIOS [FIRST]]      60 of them are the target search_against_all
+ *   test_plan_search [SCENARIOS [FIRST]]      the target search_against_all uses 60 scenarios
  */
 
 #include "base/random.h"
@@ -50,7 +51,7 @@ static struct hr_trace *draw_trace(struct dice *dice) {
   return trace;
 }
 
-/* Two or three capacity variables and one policy variable, 60 to 420 candidates. */
+/* Draws a scenario with two or three capacity variables and one policy variable: 60 to 420 candidates. */
 static struct hr_scenario *draw_scenario(struct dice *dice) {
   static const char *const goals[] = {"\"wait_s.p95 <= %.0f\"", "\"wait_s.mean <= %.0f\""};
   char text[3000], goal[100];
@@ -92,7 +93,7 @@ struct tally {
   double worst, runs, all_runs;
 };
 
-/* No candidate that meets the goals costs less than its lower bound, except for rounding to micro-dollars. */
+/* No candidate that meets the goals may cost less than its lower bound, except for rounding to micro-dollars. */
 static void expect_bounds(const struct hr_plan *all) {
   for (uint32_t i = 0; i < all->space.n_candidates; i++) {
     struct hr__evaluation evaluation = hr__evaluator_evaluate(&all->evaluator, i, all->screening);
@@ -126,7 +127,7 @@ static void compare(struct tally *tally, const struct hr_plan *fast, const struc
            fast->choice.candidate, 100 * miss, all->choice.candidate);
 }
 
-static void search_against_all(void) {
+static void fast_search_equals_exhaustive_search(void) {
   uint32_t n_scenarios = test_argument(1, 10), first_scenario = test_argument(2, 1);
   struct tally tally = {0};
   for (uint32_t i = 0; i < n_scenarios; i++) {
@@ -157,4 +158,4 @@ static void search_against_all(void) {
   CU_ASSERT(tally.runs < tally.all_runs / 2);
 }
 
-TEST_MAIN("plan: search", TEST(search_against_all))
+TEST_MAIN("plan: search", TEST(fast_search_equals_exhaustive_search))

@@ -7,7 +7,7 @@
 #include <CUnit/CUnit.h>
 #include <string.h>
 
-/* Four jobs of 8 GPUs on 8 GPUs; all but the last are submitted at about the same time. */
+/* Four jobs of 8 GPUs, for a cluster of 8 GPUs. All jobs except the last are submitted at about the same time. */
 static const char jobs_csv[] = "job_id,submit_s,gpus,duration_s,tenant\n"
                                "1,0,8,100,a\n2,1,8,50,b\n3,2,8,10,b\n4,300,8,20,\n";
 

@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_PLAN_SETUP_H
 #define HR_TESTS_PLAN_SETUP_H
 
-/* Comparisons of four jobs of 8 GPUs, on one owned node of 8 GPUs or on four spot nodes. */
+/* Comparisons with four jobs of 8 GPUs, on one owned node of 8 GPUs or on four spot nodes. */
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/compare.h"
@@ -18,7 +18,7 @@
 
 enum { MAX_POLICIES = 3 };
 
-/* A scenario, the trace and policies by name. */
+/* A scenario, its trace and the policies to compare. */
 struct setup {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
@@ -27,8 +27,8 @@ struct setup {
   struct hr_compare_config config;
 };
 
-/* `pool` is POOL or SPOT, `more` is inserted into the latter. `names` has a NULL at the end or MAX_POLICIES entries.
- */
+/* Makes a comparison. `pool` is POOL or SPOT; `more` is inserted into SPOT. `names` are policies, and end with NULL or
+   have MAX_POLICIES entries. */
 void setup_make(struct setup *setup, const char *pool, const char *more, const char *const *names,
                 uint32_t replications);
 void setup_finish(struct setup *setup);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The paired interval against one computed by hand, cases without an interval, and p-values. */
+/* The paired interval, compared with one computed by hand; cases without an interval; p-values. */
 
 #include "plan/runner/intervals.h"
 
@@ -12,8 +12,8 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-9);
 }
 
-/* Differences 1, 2, 3, 4, 5: mean 3, variance 2.5; t(0.975; 4) = 2.7764451051977987 from tables. */
-static void interval_by_hand(void) {
+/* The differences are 1, 2, 3, 4, 5: mean 3, variance 2.5. From tables: t(0.975; 4) = 2.7764451051977987. */
+static void interval_computed_by_hand(void) {
   static const double first[] = {10, 20, 30, 40, 50}, other[] = {11, 22, 33, 44, 55};
   struct hr_estimate estimate = hr__interval_paired(first, other, 5, false);
   double half = 2.7764451051977987 * sqrt(2.5 / 5);
@@ -24,8 +24,8 @@ static void interval_by_hand(void) {
   CU_ASSERT_TRUE(estimate.significant);
 }
 
-/* Pairs detect a difference that is much smaller than the variation of each sample. */
-static void pairs_cancel_what_is_common(void) {
+/* Pairs show a difference that is much smaller than the variation within each sample. */
+static void pairs_cancel_common_variation(void) {
   static const double first[] = {100, 900, 500, 300}, other[] = {101, 901, 501, 301};
   struct hr_estimate estimate = hr__interval_paired(first, other, 4, false);
   expect(estimate.low, 1);
@@ -44,7 +44,7 @@ static void an_interval_around_zero_is_not_significant(void) {
   CU_ASSERT_FALSE(itself.significant);
 }
 
-static void one_run_tells_all_or_nothing(void) {
+static void interval_of_one_run(void) {
   static const double first[] = {5}, other[] = {3};
   struct hr_estimate exact = hr__interval_paired(first, other, 1, true);
   expect(exact.difference, -2);
@@ -58,21 +58,21 @@ static void one_run_tells_all_or_nothing(void) {
   CU_ASSERT_FALSE(random.significant);
 }
 
-static void what_a_run_lacks_is_not_told(void) {
+static void unknown_values_give_no_interval(void) {
   const double first[] = {1, 2}, other[] = {3, (double)NAN};
   struct hr_estimate estimate = hr__interval_paired(first, other, 2, false);
   CU_ASSERT(isnan(estimate.value) && isnan(estimate.difference) && isnan(estimate.low));
   CU_ASSERT_FALSE(estimate.significant);
 }
 
-/* Of 1,000 pairs of samples with equal distributions, about 5 % are significant. */
-static void five_in_a_hundred_by_chance(void) {
+/* 1,000 pairs of samples with equal distributions: about 5 % of them must be significant. */
+static void five_percent_significant_by_chance(void) {
   uint64_t state = 1;
   int significant = 0;
   for (int i = 0; i < 1000; i++) {
     double first[8] = {0}, other[8];
     for (int k = 0; k < 8; k++) {
-      double sum = -6; /* of 12 uniforms: nearly normal */
+      double sum = -6; /* the sum of 12 uniform numbers is nearly normal */
       for (int n = 0; n < 12; n++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         sum += (double)(state >> 11) * 0x1p-53;
@@ -84,8 +84,8 @@ static void five_in_a_hundred_by_chance(void) {
   CU_ASSERT(significant > 30 && significant < 70);
 }
 
-/* Differences of mean 3, variance 2.5: t = 4.2426 with 4 degrees of freedom, p = 0.0132356 from tables. */
-static void chance_of_pairs(void) {
+/* The differences have mean 3 and variance 2.5: t = 4.2426 with 4 degrees of freedom; from tables, p = 0.0132356. */
+static void p_value_of_pairs(void) {
   static const double first[] = {10, 20, 30, 40, 50}, other[] = {11, 22, 33, 44, 55}, up[] = {11, 21, 31, 41, 51};
   CU_ASSERT_DOUBLE_EQUAL(hr__p_value_paired(first, other, 5), 0.0132356, 1e-7);
   CU_ASSERT_DOUBLE_EQUAL(hr__p_value_paired(other, first, 5), 0.0132356, 1e-7);
@@ -94,13 +94,14 @@ static void chance_of_pairs(void) {
   CU_ASSERT(isnan(hr__p_value_paired(first, other, 1)));
 }
 
-/* Two samples of variance 2.5 and a standard error of 1: t = 2 with 8 degrees of freedom, 0.0805162 from tables. The
-   second as 30, 50 and 70: their mean's variance is 400 / 3, t = 47 / sqrt(400 / 3 + 0.5), 2.015 degrees of freedom. */
-static void chance_of_samples(void) {
+/* Two samples of variance 2.5, whose difference has a standard error of 1: t = 2 with 8 degrees of freedom, p =
+   0.0805162 from tables. Then a second sample around 30, 50 and 70: the variance of its mean is 400 / 3, t = 47 /
+   sqrt(400 / 3 + 0.5), with 2.015 degrees of freedom. */
+static void p_value_of_samples(void) {
   const double first[] = {1, 2, 3, 4, 5}, other[] = {7, 3, 5, 4, 6}, far[] = {30, 50, 70}, still[] = {4, 4, 4};
   CU_ASSERT_DOUBLE_EQUAL(hr__p_value_welch(first, 5, other, 5), 0.0805162, 1e-7);
   double t = 47 / sqrt(400 / 3.0 + 0.5);
-  double two = 1 - t / sqrt(2 + t * t); /* with 2 degrees of freedom, in closed form */
+  double two = 1 - t / sqrt(2 + t * t); /* the p-value with 2 degrees of freedom, in closed form */
   CU_ASSERT_DOUBLE_EQUAL(hr__p_value_welch(first, 5, far, 3), two, 0.001);
   CU_ASSERT(hr__p_value_welch(first, 5, far, 3) < two);
   CU_ASSERT(isnan(hr__p_value_welch(first, 5, other, 1)));
@@ -108,8 +109,8 @@ static void chance_of_samples(void) {
   CU_ASSERT_EQUAL(hr__p_value_welch(still, 3, (const double[]){5, 5}, 2), 0);
 }
 
-/* The example of Benjamini and Hochberg's paper: 15 tests, of which the four smallest are significant at 0.05. */
-static void what_many_tests_are_believed(void) {
+/* The example of Benjamini and Hochberg's paper: of 15 tests, the four smallest p-values are significant at 0.05. */
+static void false_discovery_rate(void) {
   double chances[] = {0.0278, 0.0095, 0.0001, 0.0298, 0.0019, 0.0004, 0.0201, 0.0344,
                       0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
   CU_ASSERT_EQUAL(hr__p_value_threshold(chances, 15, 15, 0.05), 0.0095);
@@ -120,7 +121,7 @@ static void what_many_tests_are_believed(void) {
   CU_ASSERT_EQUAL(hr__p_value_threshold(NULL, 0, 5, 0.05), -1);
 }
 
-TEST_MAIN("plan: statistics", TEST(interval_by_hand), TEST(pairs_cancel_what_is_common),
-          TEST(an_interval_around_zero_is_not_significant), TEST(one_run_tells_all_or_nothing),
-          TEST(what_a_run_lacks_is_not_told), TEST(five_in_a_hundred_by_chance), TEST(chance_of_pairs),
-          TEST(chance_of_samples), TEST(what_many_tests_are_believed))
+TEST_MAIN("plan: statistics", TEST(interval_computed_by_hand), TEST(pairs_cancel_common_variation),
+          TEST(an_interval_around_zero_is_not_significant), TEST(interval_of_one_run),
+          TEST(unknown_values_give_no_interval), TEST(five_percent_significant_by_chance), TEST(p_value_of_pairs),
+          TEST(p_value_of_samples), TEST(false_discovery_rate))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file of a sweep: its content, the sweep that it belongs to, and that existing runs are not repeated. */
+/* The file of a sweep: its content, the sweep to which it belongs, and runs that exist and are not repeated. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -21,7 +21,7 @@ static enum hr_status sweep(const struct sweep_paths *paths, uint32_t shard, uin
   return status;
 }
 
-/* The first value that a query returns, as text; "" if none. */
+/* The first value that a query returns, as text; "" if the query returns no row. */
 static const char *ask(const char *path, const char *sql, char text[200]) {
   sqlite3 *db = NULL;
   sqlite3_stmt *row = NULL;
@@ -41,9 +41,9 @@ static void expect(const struct sweep_paths *paths, const char *sql, const char 
   CU_ASSERT_STRING_EQUAL(text, value);
 }
 
-/* One node: the jobs of 100, 50, 10 s start at 0, 100, 150; shortest first at 0, 110, 100. The last finds it empty.
- */
-static void rows(void) {
+/* With one node, the jobs of 100, 50 and 10 s start at 0, 100 and 150 s in submit order, and at 0, 110 and 100 s if the
+   shortest is first. The last job finds the node empty. */
+static void rows_of_a_sweep(void) {
   struct sweep_paths paths;
   struct hr_sweep_counts counts;
   struct hr_error error = {0};
@@ -58,7 +58,7 @@ static void rows(void) {
          "SELECT \"the \"\"nodes\"\"\" || order_ FROM (SELECT *, \"order\" AS order_ FROM points WHERE point = 3)",
          "2sjf");
   expect(&paths, "SELECT typeof(\"the \"\"nodes\"\"\") FROM runs", "integer");
-  expect(&paths, "SELECT cost_total_usd IS NULL FROM runs", "1"); /* nothing has a price */
+  expect(&paths, "SELECT cost_total_usd IS NULL FROM runs", "1"); /* the scenario has no prices */
   expect(&paths, "SELECT group_concat(seed) FROM runs", "5,5,5,5");
   expect(&paths, "SELECT scenario FROM runs WHERE run = 1",
          "{\"scenario\":\"s.json\",\"set\":[\"cluster.pools.0.nodes=1\",\"policy.order=sjf\"]}");
@@ -70,7 +70,7 @@ static void rows(void) {
   expect(&paths, "PRAGMA integrity_check", "ok");
 }
 
-static void what_is_there_is_not_made_again(void) {
+static void existing_runs_are_not_repeated(void) {
   struct sweep_paths paths;
   struct hr_sweep_counts counts;
   struct hr_error error = {0};
@@ -78,7 +78,7 @@ static void what_is_there_is_not_made_again(void) {
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 2, 3, &counts, &error), HR_OK);
   CU_ASSERT(counts.before == 0 && counts.now == 1 && counts.missing == 3 && counts.first_missing == 0);
   char text[200];
-  ask(paths.file, "UPDATE runs SET wait_mean_s = -7", text); /* a recognizable value */
+  ask(paths.file, "UPDATE runs SET wait_mean_s = -7", text); /* a value that no run has */
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 1, 3, &counts, &error), HR_OK);
   CU_ASSERT(counts.before == 1 && counts.now == 2 && counts.missing == 1 && counts.first_missing == 2);
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 0, 0, &counts, &error), HR_OK);
@@ -95,7 +95,7 @@ static void expect_refused(const struct sweep_paths *paths, const char *what) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, what));
 }
 
-static void files_of_others(void) {
+static void files_of_other_sweeps(void) {
   struct sweep_paths paths;
   struct hr_sweep_counts counts;
   struct hr_error error = {0};
@@ -115,7 +115,7 @@ static void files_of_others(void) {
   expect_refused(&paths, "not the file of a sweep; it was not changed");
 }
 
-static void files_that_disagree(void) {
+static void merge_of_different_sweeps(void) {
   struct sweep_paths paths;
   struct hr_sweep_counts counts;
   struct hr_error error = {0};
@@ -141,7 +141,7 @@ static bool same(const double *a, const double *b) {
   return true;
 }
 
-static void records_as_bytes(void) {
+static void records_round_trip_as_bytes(void) {
   static char tenant[] = "a tenant", empty[] = "";
   const double nan = HR__UNKNOWN;
   struct hr__sweep_group groups[] = {{HR__SWEEP_TENANT, tenant, {1, 2, nan}}, {HR__SWEEP_CLASS, empty, {4}}};
@@ -163,5 +163,5 @@ static void records_as_bytes(void) {
   free(bytes);
 }
 
-TEST_MAIN("plan: sweeps", TEST(rows), TEST(what_is_there_is_not_made_again), TEST(files_of_others),
-          TEST(files_that_disagree), TEST(records_as_bytes))
+TEST_MAIN("plan: sweeps", TEST(rows_of_a_sweep), TEST(existing_runs_are_not_repeated), TEST(files_of_other_sweeps),
+          TEST(merge_of_different_sweeps), TEST(records_round_trip_as_bytes))

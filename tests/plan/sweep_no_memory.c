@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a sweep, of a merge and of their reports fails once: each time an error is returned, nothing is
-   left, and the file can be continued. */
+/* Memory failures: every allocation of a sweep, of a merge and of their reports fails once. Each time an error must be
+   returned, nothing may leak, and the sweep must be able to resume with the file. */
 
 #include "harness.h"
 #include "headroom/unstable/sweep.h"
@@ -14,7 +14,7 @@
 static struct sweep_paths paths;
 static char merged[300];
 
-/* One thread, since allocations are counted for one. */
+/* Uses one thread, since allocations are counted per thread. */
 static enum hr_status sweep_once(void) {
   struct hr_sweep_counts counts;
   struct hr_error error;
@@ -58,7 +58,7 @@ static enum hr_status pack_and_unpack(void) {
   return whole ? HR_OK : HR_NO_MEMORY;
 }
 
-static void all_of_it(void) {
+static void sweep_merge_and_reports(void) {
   sweep_setup(&paths);
   sweep_write("g.json", "{\"scenario\":\"s.json\",\"set\":[\"seed=3\"],\"axes\":["
                         "{\"path\":\"cluster.pools.0.nodes\",\"values\":[1]},"
@@ -75,4 +75,4 @@ static void all_of_it(void) {
   CU_ASSERT(starve(pack_and_unpack) == 3);
 }
 
-TEST_MAIN("plan: no memory for a sweep", TEST(all_of_it))
+TEST_MAIN("plan: no memory for a sweep", TEST(sweep_merge_and_reports))
