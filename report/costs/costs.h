@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Costs of a run. The ledger (headroom/market.h) records charges for GPUs during the run. meter.c integrates the rates
-   that the ledger does not record, cost_items.c lists the cost items, and costs.c sums the items into the tables of the
-   summary. Every dollar is in exactly one item, so every table sums to the total. ¶ Amounts of type hr_amount are in
-   units of the ledger, HR_LEDGER_UNITS_PER_UUSD to a micro-dollar, unless stated otherwise. Months have the constant
-   length HR_MONTH_US and are counted from 0 at the begin of the run. */
+/*
+ * Costs of a run. The ledger (headroom/market.h) records charges for GPUs during the run. meter.c integrates the rates
+ * that the ledger does not record, cost_items.c lists the cost items, and costs.c sums the items into the tables of the
+ * summary. Every dollar is in exactly one item, so every table sums to the total.
+ *
+ * Amounts of type hr_amount are in units of the ledger, HR_LEDGER_UNITS_PER_UUSD to a micro-dollar, unless stated
+ * otherwise. Months have the constant length HR_MONTH_US and are counted from 0 at the begin of the run.
+ */
 
 /* ---- Meter --------------------------------------------------------------------------------------- */
 
@@ -25,9 +28,8 @@ struct hr__meter_month {
 /* The integrals of a closed meter. The meter owns the arrays. */
 struct hr__meter_sums {
   const struct hr__meter_month *months; /* [n_months] */
-  const hr_amount
-      *node_us;      /* [n_months][n_pools]: node time of elastic pools while nodes are paid for; 0 for other pools */
-  uint32_t n_months; /* months that the run reached */
+  const hr_amount *node_us;             /* [n_months][n_pools]: paid node time of elastic pools; 0 for other pools */
+  uint32_t n_months;                    /* months that the run reached */
 };
 
 /* Advances the integrals to the end of the run and returns them in *sums. Returns HR_NO_MEMORY if memory ran out during
