@@ -92,7 +92,7 @@ static void steps_close(struct steps *steps) {
   }
 }
 
-/* ---- Up times of nodes: two passes over the node changes, one to count and one to list ------------ */
+/* ---- Up times of nodes: two passes over the node changes, one to count and one to list ----------- */
 
 struct up_time {
   int64_t from_us, to_us;
@@ -168,7 +168,7 @@ static void node_times_finish(struct node_times *times) {
   free(times->times);
 }
 
-/* ---- List of all holds, sorted by begin ------------------------------------ */
+/* ---- List of all holds, sorted by begin ---------------------------------------------------------- */
 
 struct listed {
   uint32_t unit;

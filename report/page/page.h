@@ -111,7 +111,7 @@ enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_
 void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
                        const struct hr__page_grid *grid, double unit);
 
-/* ---- Splits: rows for the largest tenants, classes, GPU types, markets or pools, and one row for the others */
+/* ---- Splits: rows for the largest tenants, classes, GPU types, markets or pools, and one row for the others ---- */
 
 enum hr__page_dimension {
   HR__PAGE_TENANT,

@@ -324,7 +324,7 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
   hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
-/* ---- Alerts ---------------------------------------------------------------------------------------- */
+/* ---- Alerts -------------------------------------------------------------------------------------- */
 
 static void put_alert_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
   char *text = NULL;

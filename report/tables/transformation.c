@@ -104,7 +104,7 @@ enum hr_status hr_transformation_write_json(const char *path, const struct hr_tr
   return hr__json_write(&json, root, path, error);
 }
 
-/* ---- Generated workloads ----------------------------------------------------------------------------- */
+/* ---- Generated workloads ------------------------------------------------------------------------- */
 
 enum hr_status hr_workload_model_figures_write(const struct hr_workload_model *model,
                                                const struct hr_workload_model_spec *spec,

@@ -17,7 +17,7 @@ static void by_hand(void) {
   struct hr__buckets buckets;
   CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 4), HR_OK);
   hr__buckets_set(&buckets, 0, 3);
-  hr__buckets_set(&buckets, 5, 9); /* for no time */
+  hr__buckets_set(&buckets, 5, 9); /* replaced at the same instant */
   hr__buckets_set(&buckets, 5, 1);
   hr__buckets_close(&buckets, 7);
   CU_ASSERT_EQUAL_FATAL(buckets.n, 4);
@@ -31,7 +31,8 @@ static void by_hand(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* A value set when the run ends, at the end of a bucket, counts in that bucket. */
+/* A value that is set at the end of the run counts in the last bucket, even if a new bucket would begin at this time.
+ */
 static void the_end_has_no_bucket_of_its_own(void) {
   struct hr__buckets buckets;
   CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 4), HR_OK);
@@ -68,11 +69,11 @@ static void a_thousand_years(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* ---- Against the naive way -------------------------------------------------------------------------- */
+/* ---- Comparison with a direct evaluation ------------------------------------------------------------ */
 
 struct changes {
   uint32_t count;
-  int64_t at_us[MOST_CHANGES + 1]; /* the last one is the end */
+  int64_t at_us[MOST_CHANGES + 1]; /* at_us[count] is the end of the run */
   uint64_t value[MOST_CHANGES];
 };
 
@@ -94,8 +95,8 @@ static void draw_changes(struct changes *changes, uint64_t *state) {
   changes->at_us[changes->count] = at_us + drawn(state, longest + 1);
 }
 
-/* An interval counts in the buckets that it overlaps and in the one in which it begins; at the very end, that is the
-   last bucket. */
+/* Adds the part of a value's interval [begin_us, end_us) that is in the bucket [from_us, to_us). Minimum and maximum
+   also include an interval of duration 0 that begins in the bucket. The last bucket includes its end. */
 static void add_stretch(struct hr__bucket *bucket, int64_t from_us, int64_t to_us, bool last, int64_t begin_us,
                         int64_t end_us, uint64_t value) {
   int64_t left = begin_us > from_us ? begin_us : from_us, right = end_us < to_us ? end_us : to_us;

@@ -26,7 +26,7 @@ static struct {
   int64_t horizon_us;
 } world;
 
-/* Jobs of one GPU on T4s or A100s, and `n_pools` pools without nodes. */
+/* Initializes a scenario with jobs of one GPU on T4s or A100s, and `n_pools` pools of one node with one GPU. */
 static void make_world(uint32_t n_jobs, uint32_t n_pools) {
   static const char *const types[] = {"T4", "A100-80"};
   static char t4[] = "T4", a100[] = "A100-80";
@@ -53,7 +53,8 @@ static void make_world(uint32_t n_jobs, uint32_t n_pools) {
   world.horizon_us = HR_NEVER_US;
 }
 
-/* Runs the scenario with prices; `watch` is an additional observer. Failures end the program. */
+/* Runs the scenario with prices and returns the summary. `watch` is an additional observer. A failure ends the program.
+ */
 static struct hr_summary *run_world(const struct hr_observer *watch) {
   static const struct hr_cost_spec no_costs;
   struct hr_policy_choice choice = queue_choice("skip", "best-fit");
@@ -106,10 +107,10 @@ static void expect(double got, double wanted) {
  *   two   2 A100s, not shared, without a price
  *
  *   job  where  work  runs
- *   0    one    10 s  0-20, half as fast beside job 1
+ *   0    one    10 s  0-20, at half speed next to job 1
  *   1    one    10 s  0-20
  *   2    two    30 s  5-35
- *   3    two     0 s  35-35: of no work there is no latency factor
+ *   3    two     0 s  35-35; a run time of 0 has no latency factor
  */
 static void make_two_pools(void) {
   make_world(4, 2);
@@ -138,7 +139,7 @@ static void a_run_by_hand(void) {
   CU_ASSERT_EQUAL(one->latency_factor.count, 2);
   expect(one->latency_factor.mean, 2);
   expect(one->latency_factor.p95, 2);
-  CU_ASSERT_EQUAL(one->cost_uusd, 35000); /* a thousandth of a dollar a second */
+  CU_ASSERT_EQUAL(one->cost_uusd, 35000); /* 35 s at $0.001 per second */
   CU_ASSERT_EQUAL(one->per_completed_job_uusd, 17500);
   CU_ASSERT_STRING_EQUAL(two->name, "two");
   CU_ASSERT_EQUAL(two->sharing, HR_SHARING_WHOLE);
@@ -162,16 +163,16 @@ static void one_pool_is_not_told_apart(void) {
 }
 
 /*
- *   one    2 T4s, there from 10 s to 60 s
- *   two    1 A100, always there
- *   three  1 T4, there from 1,000 s on
+ *   one    2 T4s, reserved from 10 s to 60 s
+ *   two    1 A100, reserved for the whole run
+ *   three  1 T4, reserved from 1,000 s on
  *
  *   job  work  runs
  *   0    20 s  one 10-30
  *   1    30 s  two 0-30
- *   2    9 s   from 100 s on; asks for more than there is: rejected after "one" has gone
+ *   2    9 s   never: submitted at 100 s and rejected, because it requests more GPUs than exist
  *
- * The makespan ends at 30: what comes later is no part of it.
+ * The makespan ends at 30 s and excludes all later events.
  */
 static void pools_come_and_go(void) {
   make_world(3, 3);
@@ -203,8 +204,8 @@ static void pools_come_and_go(void) {
   hr_summary_destroy(summary);
 }
 
-/* A job starts on a spot node, which is reclaimed, and restarts elsewhere. It counts in the pool where it ended, with
-   all of its GPU time; GPU hours count where they were used. */
+/* A job starts on a spot node, which is reclaimed, and restarts in another pool. The job and the latency factor of all
+   its attempts count in the pool of the last attempt. GPU hours count in the pool in which they were used. */
 static void all_attempts_count(void) {
   static struct hr_level_step levels[] = {{0, 1}, {30 * SECOND, 0}};
   make_world(1, 3);
@@ -228,7 +229,8 @@ static void all_attempts_count(void) {
 
 static uint64_t state;
 
-/* Knuth's constants for a 64-bit linear congruential generator; the high bits are the good ones. */
+/* Returns a random number below `below`. The constants of the 64-bit linear congruential generator are Knuth's. Only
+   the high bits are used, because the low bits have short periods. */
 static uint32_t draw(uint32_t below) {
   state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (uint32_t)((state >> 33) % below);
@@ -274,11 +276,11 @@ static void draw_world(uint64_t seed) {
   world.horizon_us = (draw(3) ? 36000 : draw(400)) * SECOND;
 }
 
-/* Metrics computed directly from the run. */
+/* Metrics that are computed directly from the events and passes of the run. */
 static struct {
   int64_t until_us, begun_us[JOBS], held_us[JOBS];
-  double allocated[POOLS], total[POOLS];                             /* values since then, in milli-GPUs */
-  double allocated_us[POOLS], total_us[POOLS];                       /* their integrals */
+  double allocated[POOLS], total[POOLS];                             /* values since `until_us`, in milli-GPUs */
+  double allocated_us[POOLS], total_us[POOLS];                       /* integrals of the values */
   double allocated_at_end[POOLS], total_at_end[POOLS], hours[POOLS]; /* integrals up to the last end of a job */
   double factor[POOLS][JOBS];
   uint32_t n_factors[POOLS], completed[POOLS];
@@ -368,7 +370,7 @@ static void expect_pool(const struct hr_summary *summary, uint32_t pool, bool fi
   expect_factors(&figures->latency_factor, seen.factor[pool], seen.n_factors[pool]);
 }
 
-/* Hours, jobs and costs of the pools sum to those of the run. */
+/* GPU hours, jobs and costs of the pools sum to those of the run. */
 static void expect_sums(const struct hr_summary *summary) {
   double hours = 0;
   uint64_t completed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Line breaks: a number stays on the same line as what it counts. */
+/* Line breaks: no line ends between a number and its unit. */
 
 #include "base/console.h"
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* `count` times "x", followed by words. */
+/* Returns the output for a text of `before` times "x", followed by words. The caller frees the output. */
 static char *wrapped(size_t before, const char *words) {
   char text[200];
   memset(text, 'x', before);

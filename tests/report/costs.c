@@ -21,7 +21,7 @@ static void expect(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-12);
 }
 
-/* Asserts the lines and their order. `wanted` ends with a NULL name. */
+/* Asserts that the lines and their order are those of `wanted`, which ends with a NULL name. */
 static void expect_lines(const struct hr_cost_lines *lines, const struct hr_cost_line *wanted) {
   size_t count = 0;
   for (; wanted[count].name; count++) {
@@ -109,7 +109,7 @@ static void goodput_and_spot_by_hand(void) {
   double useful = 0;
   for (size_t i = 0; i < summary->n_sizes; i++) useful += summary->by_size[i].useful_gpu_hours;
   expect(useful, 16);
-  expect(summary->gpu_hours, 24); /* held: the four together */
+  expect(summary->gpu_hours, 24); /* the sum of the four kinds of GPU time */
   CU_ASSERT_EQUAL(summary->spot.reclaims, 1);
   CU_ASSERT_EQUAL(summary->spot.jobs_interrupted, 1);
   expect(summary->spot.gpu_hours, 16);
@@ -119,7 +119,7 @@ static void goodput_and_spot_by_hand(void) {
   expect(summary->jct_s.max, 7200);
   expect(summary->wait_s.max, 1800);
   expect(summary->slowdown.max, 2);
-  /* 16 GPUs were present for an hour and a half, then 12; utilization is relative to these. */
+  /* Utilization is relative to the present GPUs: 16 for an hour and a half, then 12 for half an hour. */
   expect(summary->utilization_makespan, 24 / (16 * 1.5 + 12 * 0.5));
   hr_summary_destroy(summary);
   priced_destroy(run);
@@ -135,7 +135,7 @@ static void unknown_on_demand_prices_leave_the_saving_open(void) {
   priced_destroy(run);
 }
 
-/* One GPU that is owned for a month and a half, used in the first half month only. */
+/* The run lasts a month and a half, and GPUs are used in the first two hours only. */
 static void months_are_accounts_of_their_own(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.idle_split = HR_IDLE_SPLIT_EVEN};
@@ -143,7 +143,7 @@ static void months_are_accounts_of_their_own(void) {
   run->result.end_us = HR_MONTH_US + HR_MONTH_US / 2;
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   const struct hr_cost_summary *costs = summary->costs;
-  /* 4 GPUs x 1,095 h at 1/8 dollar; in use for one hour; on spot the node goes on to the end without a job. */
+  /* Pool "base": 4 GPUs x 1,095 h at 1/8 dollar, used for one hour. The spot node runs until the end without a job. */
   int64_t base = 4 * 1095 * USD / 8;
   expect_uusd(costs->by_pool.line[0].uusd, base);
   expect_uusd(costs->by_pool.line[2].uusd, 8 * 1095 * USD);
@@ -152,13 +152,13 @@ static void months_are_accounts_of_their_own(void) {
   for (size_t i = 0; i < costs->by_tenant.count; i++)
     if (strcmp(costs->by_tenant.line[i].name, "(idle)") == 0) unsplit = costs->by_tenant.line[i].uusd;
   expect_uusd(idle + unsplit, costs->idle_uusd);
-  /* No tenant used GPUs in the second month: 365 h of 4 and of 8 GPUs are not split. */
+  /* No tenant used GPUs in the second month, so the cost of 365 h of 4 + 8 GPUs is not split. */
   expect_uusd(unsplit, 4 * 365 * USD / 8 + 8 * 365 * USD);
   hr_summary_destroy(summary);
   priced_destroy(run);
 }
 
-/* A third of a dollar for each of three tenants: the parts sum to the total. */
+/* One dollar is split among three tenants; the rounded parts sum to the total. */
 static void thirds_sum_to_the_total(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.idle_split = HR_IDLE_SPLIT_EVEN};
@@ -184,7 +184,8 @@ static void storage_by_hand(void) {
       [HR_CLASS_TRAINING] = {.checkpoint = HR_CHECKPOINT_ON_NOTICE, .checkpoint_mib = 2000000},
       [HR_CLASS_UNKNOWN] = {.checkpoint = HR_CHECKPOINT_INTERVAL, .checkpoint_mib = 1000000}};
   struct hr_summary *summary = summary_under(run, &spec, classes);
-  /* Two hours of 1 TB at 73 cents a GB-month: 2 dollars; a checkpoint of 2,097.152 GB for one hour, the same. */
+  /* 1 TB for two hours at 73 cents per GB-month costs 2 dollars. A checkpoint of 2,097.152 GB for one hour costs
+     2.097152 dollars. */
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 2097152);
   expect_uusd(statement_of(summary->costs, "archive")->storage_uusd, 500000);
   expect_uusd(summary->costs->shared_uusd, 1000000 + 2097152);
@@ -192,7 +193,7 @@ static void storage_by_hand(void) {
   spec.storage.checkpoint_retention_us = PRICED_HOUR_US / 2;
   summary = summary_under(run, &spec, classes);
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 3145728);
-  spec.storage.checkpoint_retention_us = HR_MONTH_US; /* accounts end with the run */
+  spec.storage.checkpoint_retention_us = HR_MONTH_US; /* the retention ends after the run, but costs end with the run */
   hr_summary_destroy(summary);
   summary = summary_under(run, &spec, classes);
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 2 * 2097152);
@@ -208,7 +209,7 @@ static void egress_by_hand(void) {
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   expect_uusd(statement_of(summary->costs, "a")->egress_uusd, 4 * USD);
   expect_uusd(statement_of(summary->costs, "b")->egress_uusd, USD / 2);
-  expect_uusd(summary->costs->shared_uusd, 1600); /* of the job without a tenant: 16 MB */
+  expect_uusd(summary->costs->shared_uusd, 1600); /* 16 MB of the job without a tenant */
   expect_uusd(summary->costs->all_on_demand_uusd, 80 * USD + 4 * USD + USD / 2 + 1600);
   hr_summary_destroy(summary);
   priced_destroy(run);
@@ -218,15 +219,15 @@ static void operations_and_deadlines_by_hand(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.operations = {730 * USD, 73 * USD}, .downtime = {0, 7 * USD}};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
-  expect_uusd(summary->costs->shared_uusd, 2 * USD + 550000); /* two hours; 2 + 1.5 + 2 node hours */
+  expect_uusd(summary->costs->shared_uusd, 2 * USD + 550000); /* fixed cost of two hours; 2 + 1.5 + 2 node hours */
   expect_uusd(statement_of(summary->costs, "b")->downtime_uusd, 7 * USD);
   expect_uusd(statement_of(summary->costs, "a")->downtime_uusd, 0);
   hr_summary_destroy(summary);
   priced_destroy(run);
 }
 
-/* Of on-demand usage of $16 an hour for an hour and a half, the plan with the larger discount covers $6, the other one
-   the rest. */
+/* On-demand usage costs $16 an hour for an hour and a half. The plan with the larger discount covers $6 an hour, the
+   other one covers the rest. */
 static void plans_cover_largest_discount_first(void) {
   struct priced *run = priced_create();
   char *pools[] = {(char *)"BURST"}, *gpus[] = {(char *)"A100-80"}, *others[] = {(char *)"H100"};
@@ -237,7 +238,7 @@ static void plans_cover_largest_discount_first(void) {
   expect_uusd(summary->costs->shared_uusd, 2 * 15 * USD - 24 * USD);
   expect_uusd(summary->costs->all_on_demand_uusd, 80 * USD);
   hr_summary_destroy(summary);
-  plans[0].uusd_per_h = 6 * USD; /* covers 8 of the 10 dollars left */
+  plans[0].uusd_per_h = 6 * USD; /* covers 8 of the remaining 10 dollars */
   summary = summary_under(run, &spec, NULL);
   expect_uusd(summary->costs->shared_uusd, 2 * 9 * USD - 21 * USD);
   expect_uusd(summary->costs->total_uusd, 53 * USD);
@@ -249,7 +250,8 @@ static void plans_cover_largest_discount_first(void) {
   priced_destroy(run);
 }
 
-/* From $4 to $2 per GPU-hour after an hour: the plan that covers $12 an hour covers 12, then 8. */
+/* The on-demand price falls from $4 to $2 per GPU-hour after an hour, and usage from $16 to $8 an hour. A plan that
+   covers up to $12 an hour covers 12, then 8. */
 static void plans_follow_prices(void) {
   struct priced *run = priced_create();
   struct hr_price_step steps[] = {{0, 4 * USD}, {PRICED_HOUR_US, 2 * USD}};
@@ -263,7 +265,7 @@ static void plans_follow_prices(void) {
   priced_destroy(run);
 }
 
-/* ---- Showing back ----------------------------------------------------------------------------------- */
+/* ---- Statements of tenants -------------------------------------------------------------------------- */
 
 static void idleness_is_split_by_the_rule(void) {
   struct priced *run = priced_create();
@@ -287,7 +289,8 @@ static void idleness_is_split_by_the_rule(void) {
 
 static void savings_are_split_as_costs_are(void) {
   struct priced *run = priced_create();
-  struct hr_savings_plan plan = {8 * USD, 500000, NULL, NULL, 0, 0}; /* all of $16 an hour: 16 - 24 */
+  struct hr_savings_plan plan = {
+      8 * USD, 500000, NULL, NULL, 0, 0}; /* covers all usage of $16 an hour, so its cost is the fee of $16 minus $24 */
   struct hr_cost_spec spec = {.plans = &plan, .n_plans = 1, .idle_split = HR_IDLE_SPLIT_PROPORTIONAL};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   expect_uusd(summary->costs->shared_uusd, -8 * USD);
@@ -315,7 +318,7 @@ static void budgets_are_held_against_statements(void) {
 /* ---- Rounding --------------------------------------------------------------------------------------- */
 
 static void remainders_go_to_the_largest(void) {
-  const hr_amount amounts[] = {5, 26, 17, 22, 0}; /* tenths: 0.5 2.6 1.7 2.2 0: 7 in all */
+  const hr_amount amounts[] = {5, 26, 17, 22, 0}; /* in tenths of a unit: 0.5, 2.6, 1.7, 2.2 and 0, in total 7 units */
   int64_t parts[5];
   CU_ASSERT_EQUAL_FATAL(hr__apportion(amounts, 5, 10, parts), HR_OK);
   CU_ASSERT_TRUE(parts[0] == 0 && parts[1] == 3 && parts[2] == 2 && parts[3] == 2 && parts[4] == 0);
@@ -388,7 +391,7 @@ static void jobs_have_columns_of_their_attempts(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n3,0,0,7200,0,8,"));
   CU_ASSERT_PTR_NOT_NULL(strstr(text, ",,3600,2,1800,900,900,0,16.000000\n"));
   free(text);
-  run->accounting[2].held_us -= PRICED_HOUR_US / 4; /* it waited for a quarter of an hour between its attempts */
+  run->accounting[2].held_us -= PRICED_HOUR_US / 4; /* the job waited for a quarter of an hour between its attempts */
   CU_ASSERT_EQUAL(hr_jobs_write(path, &run->trace, &run->cluster, &run->result, placements, NULL, NULL), HR_OK);
   text = files_read(path);
   CU_ASSERT_PTR_NOT_NULL(strstr(text, ",,3600,2,1800,900,900,900,\n"));

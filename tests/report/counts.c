@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each change of the counts is recorded once, with the state after the last pass of the instant. */
+/* Each change of the counts is recorded once, with the values after the last pass of its instant. */
 
 #include "headroom/unstable/exports.h"
 
@@ -26,9 +26,9 @@ static void changes(void) {
   told(observer, 0, 0, 0);
   told(observer, 5, 1, 0);
   told(observer, 5, 2, 4000); /* the same instant, a second pass */
-  told(observer, 6, 2, 4000); /* no news */
+  told(observer, 6, 2, 4000); /* unchanged */
   told(observer, 9, 3, 4000);
-  told(observer, 9, 2, 4000); /* as it was before */
+  told(observer, 9, 2, 4000); /* the second pass restores the previous values */
   told(observer, 12, 0, 4000);
   CU_ASSERT_TRUE(hr_counts_complete(counts));
   CU_ASSERT_EQUAL_FATAL(hr_counts_changes(counts, &list), 3);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A pool without nodes has no effect: random runs with such pools have the same starts and metrics as those without
- * them, whatever the pools would be with nodes. In a cluster with such pools only, every job that requests GPUs is
- * rejected.
+ * A pool without nodes has no effect. Random scenarios are run with and without empty pools of all kinds; starts and
+ * metrics must be equal. In a cluster with empty pools only, every job that requests GPUs must be rejected.
  */
 
 #include "harness.h"
@@ -17,7 +16,7 @@ enum { JOBS = 32, REAL = 3, EMPTY = 2, POOLS = REAL + EMPTY, LEVELS = 6, MODELS 
 
 #define MINUTE (60 * HR_SECOND_US)
 
-/* Fixed nodes; elastic nodes, of all markets or of spot alone; shared GPUs. */
+/* Kinds of scenarios: fixed nodes; elastic nodes of all markets; elastic nodes of the spot market only; shared GPUs. */
 enum kind { STANDING, ELASTIC, SPOT, SHARED, N_KINDS };
 
 struct arrangement {
@@ -39,7 +38,7 @@ static struct {
   struct hr_trace trace;
   struct hr_level_step levels[POOLS][LEVELS];
   struct hr_class_spec classes[HR_N_CLASSES];
-  struct arrangement plain, more; /* without and with empty pools */
+  struct arrangement plain, more; /* the pools without and with empty pools */
   bool has_speeds, has_quotas, has_links, empty_last;
   int64_t horizon_us;
   uint64_t seed;
@@ -47,7 +46,7 @@ static struct {
 
 static uint64_t random_state;
 
-/* A bound below 1 leaves nothing to draw. */
+/* Returns a random number below `below`; 0 if `below` is 0. */
 static uint32_t draw(uint32_t below) {
   random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return below ? (uint32_t)((random_state >> 33) % below) : 0;
@@ -174,7 +173,7 @@ static void draw_pool_market(uint32_t number, enum kind kind, struct hr_pool_spe
   draw_spot(number, pool);
 }
 
-/* An 80 GB GPU with three suitable profiles. */
+/* Returns a MIG configuration for a GPU of 80 GB with three profiles. */
 static struct hr_mig_spec *split(uint32_t gpus_per_node) {
   struct hr_mig_profile profiles[] = {{"7g.80gb", 80000, 98, 7, 8, 1, 1, false},
                                       {"3g.40gb", 40000, 42, 3, 4, 1 | 1 << 4, 2, false},
@@ -239,16 +238,17 @@ static struct hr_pool_spec draw_pool(uint32_t number, enum kind kind, uint32_t n
   return pool;
 }
 
-/* Pools without nodes may be of any kind. */
+/* Draws `n_real` pools with nodes, and empty pools of any kind. */
 static void draw_pools(uint32_t n_real) {
   uint32_t n_empty = 1 + draw(EMPTY), numbers[POOLS], n_pools = n_real + n_empty, n_plain = 0;
   for (uint32_t i = 0; i < n_real; i++) numbers[i] = i;
-  for (uint32_t i = 0; i < n_empty; i++) { /* each at a random index */
+  for (uint32_t i = 0; i < n_empty; i++) { /* insert each empty pool at a random index */
     uint32_t place = draw(3) ? draw(n_real + i + 1) : n_real + i;
     for (uint32_t k = n_real + i; k > place; k--) numbers[k] = numbers[k - 1];
     numbers[place] = REAL + i;
   }
-  bool none_shares = world.kind == SHARED && draw(3) == 0; /* but GPUs are told apart */
+  bool none_shares =
+      world.kind == SHARED && draw(3) == 0; /* no pool is shared, but the cluster has per-GPU allocation */
   world.empty_last = true;
   for (uint32_t i = 0; i < n_real; i++) world.empty_last = world.empty_last && numbers[i] < REAL;
   for (uint32_t i = 0; i < n_pools; i++) {
@@ -292,7 +292,7 @@ static void draw_world(uint64_t seed, uint32_t n_real) {
   world.has_links = draw(3) == 0;
   world.has_quotas = draw(4) == 0;
   world.horizon_us = draw(5) ? 10000 * MINUTE : draw(300) * MINUTE;
-  if (draw(6) == 0) world.horizon_us = HR_NEVER_US; /* it may stand still */
+  if (draw(6) == 0) world.horizon_us = HR_NEVER_US; /* without a horizon the run may stall */
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
@@ -302,7 +302,7 @@ struct outcome {
   struct hr_error error;
   struct hr_result *result;
   struct hr_summary *summary;
-  char *jobs; /* as --jobs writes them */
+  char *jobs; /* the file of jobs, as written by --jobs */
 };
 
 static const struct hr_quota_spec *quotas(void) {
@@ -316,8 +316,8 @@ static const struct hr_quota_spec *quotas(void) {
   return world.has_quotas ? &spec : NULL;
 }
 
-/* Savings plans for a pool without nodes, for a GPU type, and for all pools; and priced downtime, which needs the
-   withheld GPUs. */
+/* Savings plans for a pool without nodes, for a GPU type, and for all pools; and a price of downtime, so that withheld
+   GPUs are computed. */
 static const struct hr_cost_spec *costs(void) {
   static char name[] = "x", type[] = "A100-80", *pools[] = {name}, *gpus[] = {type};
   static struct hr_savings_plan plans[] = {
@@ -384,7 +384,7 @@ static void finish(struct outcome *outcome) {
   free(outcome->jobs);
 }
 
-/* Whether the scenario allows a choice, for nearly all combinations. */
+/* Returns the number of values of a parameter that are valid in the scenario. The first values are the valid ones. */
 static uint32_t values_of(const struct hr_param *param) {
   enum { BY_NODE = 4, BUT_CONSERVATIVE = 3 };
   uint32_t count = 0;
@@ -403,13 +403,14 @@ static struct hr_policy_choice draw_choice(void) {
   for (size_t i = 0; i < choice.n_params; i++) {
     const struct hr_param *param = &choice.ops->params[i];
     if (param->type != HR_PARAM_CHOICE || (param->advanced && (world.kind == SHARED || draw(2)))) continue;
-    uint32_t least = strcmp(param->key, "placement") == 0 && world.kind != STANDING; /* else GPUs are counted */
+    uint32_t least =
+        strcmp(param->key, "placement") == 0 && world.kind != STANDING; /* the first placement needs fixed nodes */
     choice.params[i].integer = least + draw(values_of(param) - least);
   }
   return choice;
 }
 
-/* ---- What is compared ------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static const struct hr_policy_choice *present;
 
@@ -448,7 +449,7 @@ static void expect_groups(const struct hr_group *a, size_t n_a, const struct hr_
   }
 }
 
-/* Lines of `a` that `b` does not have are zero. */
+/* Both have equal lines; lines that only `a` has are zero. */
 static void expect_lines(const struct hr_cost_lines *a, const struct hr_cost_lines *b, const char *what) {
   size_t at = 0;
   for (size_t i = 0; i < a->count; i++) {
@@ -488,7 +489,8 @@ static void expect_pool(const struct hr_pool_figures *a, const struct hr_pool_fi
          "a pool's figures");
 }
 
-/* Pools with nodes have the same metrics, the others zero. A single pool has no metrics by pool. */
+/* Pools with nodes have the same metrics in both runs, and the metrics of empty pools are zero. `plain` has no metrics
+   by pool if it has a single pool. */
 static void expect_pools(const struct hr_summary *more, const struct hr_summary *plain) {
   size_t at = 0;
   expect(more->n_pools == (world.more.cluster.n_pools > 1 ? world.more.cluster.n_pools : 0), "the number of pools");
@@ -500,7 +502,7 @@ static void expect_pools(const struct hr_summary *more, const struct hr_summary 
     }
     int64_t cost_uusd = world.more.pools[i].market.market == HR_MARKET_NONE ? HR_UNKNOWN_UUSD : 0;
     expect(pool->gpu_hours == 0 && isnan(pool->utilization), "an empty pool");
-    expect(!plain || pool->completed == 0, "the jobs of an empty pool"); /* jobs without GPUs need a node */
+    expect(!plain || pool->completed == 0, "the jobs of an empty pool"); /* jobs without GPUs need a node, too */
     expect(pool->cost_uusd == cost_uusd, "an empty pool's cost");
   }
 }
@@ -559,7 +561,8 @@ static void count_run(const struct outcome *outcome) {
   seen.stalled += outcome->result->stalled;
 }
 
-/* If empty pools come last, the other pools keep their indices, and the digest is the same. */
+/* Runs the scenario with and without empty pools and compares the results. The digests are equal if the empty pools are
+   last, because then the other pools have the same indices in both runs. */
 static void compare_runs(void) {
   struct hr_policy_choice choice = draw_choice();
   present = &choice;
@@ -596,8 +599,8 @@ static void a_pool_of_no_nodes_is_as_good_as_none(void) {
   CU_ASSERT(seen.stalled > 0);
 }
 
-/* A run is stopped if there was no progress for a year and for as long as the longest job takes in the slowest pool;
-   slow pools without nodes do not count. */
+/* Changes the scenario so that runs stall. A run is stopped after a time without progress: a year, or the run time of
+   the longest job in the slowest pool, whichever is longer. Slow pools without nodes must not prolong this time. */
 static void make_stand_still(void) {
   struct arrangement *const both[] = {&world.plain, &world.more};
   for (size_t k = 0; k < 2; k++)
@@ -610,7 +613,7 @@ static void make_stand_still(void) {
   for (uint32_t i = 0; i < JOBS; i++) world.deadline_us[i] = HR_UNKNOWN_US;
   world.horizon_us = HR_NEVER_US;
   world.has_links = true;
-  if (world.kind == STANDING) world.kind = ELASTIC; /* as nodes go */
+  if (world.kind == STANDING) world.kind = ELASTIC; /* the reservations end, so the nodes are not fixed */
 }
 
 static void runs_stand_still_for_as_long(void) {
@@ -624,7 +627,7 @@ static void runs_stand_still_for_as_long(void) {
   CU_ASSERT(seen.stalled > WORLDS / 16);
 }
 
-/* There are no GPUs, so jobs that request some are rejected; jobs that request nothing start at once. */
+/* The cluster has no GPUs. Jobs that request GPUs are rejected, and jobs that request nothing start immediately. */
 static void expect_rejections(const struct outcome *outcome) {
   for (uint32_t i = 0; i < JOBS; i++) {
     enum hr_job_state state = (enum hr_job_state)outcome->result->state[i];
@@ -637,7 +640,7 @@ static void expect_rejections(const struct outcome *outcome) {
   }
 }
 
-/* Neither report has metrics of unknown values. */
+/* Neither the table nor the JSON contains infinite or undefined numbers. */
 static void expect_reports(const struct outcome *outcome) {
   const struct hr_run_label label = {.scenario = "s",
                                      .trace = "t",

@@ -26,7 +26,8 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-12);
 }
 
-/* Each job requests all GPUs, and b waits for a: 2 parties share the cluster while a runs, 1 afterwards. */
+/* Each job requests all GPUs, so the job of b waits for the job of a. Two parties are present while the job of a runs,
+   and one afterwards. */
 static void two_that_take_turns(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 100, .start_s = 100, .gpus = 8}};
@@ -40,7 +41,7 @@ static void two_that_take_turns(void) {
   expect(fairness.share_above_1, 0.5);
 }
 
-/* A job that fits into its share is not stretched, and a job that never waits has exactly 1. */
+/* Jobs that fit into their share of the cluster and never wait have a finish-time fairness of exactly 1. */
 static void small_jobs_that_never_wait(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 2},
                                              {.submit_s = 5, .work_s = 1, .start_s = 5, .gpus = 2},
@@ -53,7 +54,7 @@ static void small_jobs_that_never_wait(void) {
   expect(fairness.share_above_1, 0);
 }
 
-/* A short run time counts as 10 s, and the completion time is extended by the same amount. */
+/* A run time below 10 s counts as 10 s, and the completion time is increased by the same amount. */
 static void short_jobs_are_lengthened(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 1, .start_s = 30, .gpus = 1},
                                              {.submit_s = 0, .work_s = 0, .start_s = 0, .gpus = 1}};
@@ -63,8 +64,8 @@ static void short_jobs_are_lengthened(void) {
   expect(fairness.jain, 1.25 * 1.25 / (2 * (1 + 0.0625)));
 }
 
-/* Overlapping jobs of a tenant are one presence, and between two intervals the tenant is absent: while b waits 100 s, a
-   is present for 20 + 30 s of them. */
+/* A tenant with overlapping jobs is counted once, and a tenant is not present between its jobs. While the job of b
+   waits for 100 s, a is present for 20 + 30 s. */
 static void presence_is_a_union_of_stays(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 0},
@@ -76,7 +77,8 @@ static void presence_is_a_union_of_stays(void) {
   expect(fairness.finish_time.mean, (1 + 1 + 1 + 100 / 150.0) / 4);
 }
 
-/* Without names each job is a party; a rejected job is never present, an unfinished job is present until the end. */
+/* In a trace without tenants and users each job is a party. A rejected job is never present; an unfinished job is
+   present until the end of the run. */
 static void jobs_share_where_nobody_is_named(void) {
   static const struct replayed_job jobs[] = {
       {.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
@@ -98,7 +100,8 @@ static void nothing_completed(void) {
   expect(fairness.jain, 0);
 }
 
-/* Compared with a count at every second, for many jobs that end out of order. */
+/* The average number of parties equals the mean of a count at every second, for many jobs that do not end in the order
+   of their submits. */
 static void sharing_is_the_mean_over_a_stay(void) {
   struct replayed_job jobs[MOST_JOBS];
   uint32_t tenant[MOST_JOBS], state = 7;

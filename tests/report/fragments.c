@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fragmentation over time: cases computed by hand, and random runs compared with a recount of every node after every
+/* Fragmentation over time: a run computed by hand, and random runs compared with a count over all nodes after every
    pass. */
 
 #include "base/arena.h"
@@ -47,7 +47,8 @@ static void make_trace(uint32_t n_jobs) {
                                   .gpu_mem_mib = world.gpu_mem_mib};
 }
 
-/* Runs the scenario with the observers, the first of which is that of `usage`. Failures end the program. */
+/* Runs the scenario with the observers and returns the summary. The first observer is that of `usage`. A failure ends
+   the program. */
 static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const struct hr_observer *observers,
                                     uint32_t n_observers, const struct hr_usage *usage) {
   struct hr_policy_choice choice = queue_choice("skip", rule);
@@ -76,15 +77,19 @@ static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const 
 /* ---- By hand ---------------------------------------------------------------------------------------- */
 
 /*
- * One node of 2 GPUs, 4 CPUs and 8 GiB. The tasks, each half of the mix:
- *   A: 0.4 GPUs, 3 CPUs, 2 GiB, from 0 s to 10 s
- *   B: 1 GPU, 1 CPU, 4 GiB, from 4 s to 14 s; again from 20 s to 30 s
- *   A: again from 22 s to 28 s
- * Left:    [0, 4)   0.6 + 1.0 GPUs, 1 CPU, 6 GiB:  A lacks CPU: 1.6. B fits the second: 0.6.  F = 1.1, not stranded,
- *                                                 a gang of 1
- *          [4, 10)  0.6 GPUs, no CPU:             A lacks CPU, B a GPU.  F = 0.6, stranded 0.6 (A's GPU would do), no
- * gang [10, 14) 1.0 GPUs, 3 CPUs, 4 GiB:      both fit.  F = 0, a gang of 1 [14, 20) all:                          F =
- * 0, a gang of 2, as 8 GiB are for two B [20, 22) as [10, 14);  [22, 28) as [4, 10);  [28, 30) as [10, 14)
+ * One node of 2 GPUs, 4 CPUs and 8 GiB. There are two kinds of tasks, and each is half of the typical pods:
+ *   A: 0.4 GPUs, 3 CPUs, 2 GiB; from 0 s to 10 s, and from 22 s to 28 s
+ *   B: 1 GPU, 1 CPU, 4 GiB; from 4 s to 14 s, and from 20 s to 30 s
+ *
+ * Free resources and counts by time (s):
+ *   [0, 4)    0.6 + 1.0 GPUs, 1 CPU, 6 GiB. No CPUs for A: fragment 1.6. B fits the second GPU: fragment 0.6.
+ *             F = 1.1, stranded 0, gang of 1
+ *   [4, 10)   0.6 GPUs, no CPU. No CPU for A, no whole GPU for B. F = 0.6, stranded 0.6 (sufficient for A), no gang
+ *   [10, 14)  1.0 GPUs, 3 CPUs, 4 GiB. Both fit. F = 0, gang of 1
+ *   [14, 20)  all resources. F = 0, gang of 2 (8 GiB are sufficient for two tasks B)
+ *   [20, 22)  as [10, 14)
+ *   [22, 28)  as [4, 10)
+ *   [28, 30)  as [10, 14)
  */
 static void make_world_by_hand(void) {
   static char name[] = "p", gpu[] = "T4";
@@ -160,7 +165,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* Nodes of the second and third pool are elastic, some with reclaim notice. */
+/* Pools 1 and 2 are elastic. Some reclaims have a notice. */
 static void draw_markets(void) {
   static struct hr_level_step levels[2];
   levels[1] = (struct hr_level_step){.at_us = (20 + draw(60)) * HR_SECOND_US, .level = draw(2)};
@@ -217,15 +222,15 @@ static void draw_jobs(void) {
 
 /* ---- The recount ------------------------------------------------------------------------------------ */
 
-/* Computes what the observer computes, from the free capacity of each node. */
+/* Computes the counts of the observer from the free capacity of each node. */
 static struct {
   const struct hr_usage *usage;
   struct hr_arena arena;
   struct naive naive;
   uint8_t row[MOST_CLASSES * POOLS];
   int64_t until_us;
-  double fragment, stranded, gang, total;             /* values since then: milli-GPUs; pods */
-  double fragment_us, stranded_us, gang_us, total_us; /* their integrals */
+  double fragment, stranded, gang, total;             /* values since `until_us`: milli-GPUs; gang: tasks */
+  double fragment_us, stranded_us, gang_us, total_us; /* integrals of the values */
   double most, min_gang;
   uint64_t n_passes, n_fragments, n_stranded, n_closed;
 } recount;
@@ -286,7 +291,7 @@ static bool is_stranded(const struct naive_node *node, const struct hr_requests 
   return some_would_fit && !some_fit;
 }
 
-/* The most frequent typical request for one whole GPU. */
+/* Returns the most frequent typical request for one whole GPU. */
 static struct hr_request gang_task(const struct hr_requests *requests) {
   struct hr_request task = {0};
   uint64_t most = 0;
@@ -300,7 +305,7 @@ static struct hr_request gang_task(const struct hr_requests *requests) {
   return task;
 }
 
-/* One task after the other. */
+/* Returns how many tasks fit on a node, by placing one task after another. */
 static uint32_t gang_of(struct naive_node node, const struct hr_request *task) {
   for (uint32_t placed = 0;; placed++) {
     int gpu = 0;
@@ -359,7 +364,7 @@ static void near(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-9);
 }
 
-/* Ended by a horizon, so that the makespan of the observer is the observed time. */
+/* Runs end at a horizon, so that the makespan covers all observed time. */
 static void every_instant_agrees_with_a_recount(void) {
   static const char *const rules[] = {"best-fit", "worst-fit", "first-fit", "spread", "gpu-packing", "fgd"};
   uint64_t n_passes = 0, n_fragments = 0, n_stranded = 0, n_closed = 0, gangs = 0;

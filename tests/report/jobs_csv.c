@@ -22,7 +22,7 @@ static const struct hr_slice on_node_1[] = {{{1}, 3000, 0}};
 static const struct hr_slice on_three_nodes[] = {{{3}, 4000, 0}, {{4}, 3500, 0}, {{12}, 500, 0}};
 static const struct hr_placement placements[] = {{{0}, 1, on_node_1}, {{1}, 3, on_three_nodes}, {{0}, 0, NULL}};
 
-/* Runs and writes; returns the text of the file, to be freed by the caller. */
+/* Notifies the observer of the run and writes the file. Returns the text of the file, which the caller frees. */
 static char *written(struct replayed *run, const struct hr_placement *placed) {
   struct hr_placements *kept = hr_placements_create(&run->trace);
   CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
@@ -119,7 +119,7 @@ static void a_horizon_leaves_ends_and_starts_empty(void) {
                      "3,5.25,,,,99,,unsubmitted,,,,,,,,,1\n");
 }
 
-/* More slices than the first allocation and the buffer can hold, and names longer than the buffer. */
+/* The slices do not fit into the initial allocation and the output buffer, and the names are longer than the buffer. */
 static void long_fields_come_out_whole(void) {
   enum { SLICES = 60000, NAME = 600000 };
   struct hr_slice *slices = calloc(SLICES, sizeof *slices);

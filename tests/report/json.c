@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary as JSON: its bytes, and every key against docs/reference/schemas/summary.schema.json. */
+/* The summary as JSON: its text, and the presence of every key in docs/reference/schemas/summary.schema.json. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -39,7 +39,7 @@ static void prepare(uint32_t n_jobs, double horizon_s) {
   replayed_policy_init(&policy);
 }
 
-/* Returns the JSON of the run, to be freed by the caller. */
+/* Returns the JSON of the run, which the caller frees. */
 static char *written(const struct hr_run_label *label, const struct hr_perf *took) {
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
@@ -148,8 +148,8 @@ static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
   return false;
 }
 
-/* Every key that the schema lists must be required, since a summary always has all of them, except the sections of runs
-   with markets, with GPU memory on a first-come basis, or with replications. */
+/* Whether all keys of a schema object are required. A summary always contains all keys. The exceptions are the sections
+   for markets, for out-of-memory kills and for replications. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {
@@ -179,7 +179,7 @@ static void expect_fit(double horizon_s, uint32_t n_jobs) {
   free(text);
 }
 
-/* Returns the summary of the run in which everything has a price, to be freed by the caller. */
+/* Returns the JSON of the run of priced.h, which the caller frees. */
 static char *written_with_costs(void) {
   struct hr_budget budget = {(char *)"b", 15000000};
   struct hr_cost_spec spec = {.operations = {.uusd_per_month = 730000000}, .budgets = &budget, .n_budgets = 1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Strings in JSON, read back by cJSON. */
+/* Strings that are written as JSON and read again with cJSON. */
 
 #include "base/writers.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The first free lane, compared with a search through every lane. */
+/* The first free lane, compared with a linear search over all lanes. */
 
 #include "report/exports/lanes.h"
 

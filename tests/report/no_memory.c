@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the observers, the summary and the writers fails once: each time an error is returned, and
-   nothing crashes, leaks or is left behind. cJSON's allocations are made through its hooks. */
+/* Each allocation of the observers, the summary and the writers fails once. In each case an error is returned, no
+   memory leaks, and no file remains. The allocations of cJSON are made to fail through its hooks. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -34,7 +34,7 @@ static void prepare(void) {
   CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
 }
 
-/* Returns the status; asserts that a failure leaves no file. */
+/* Returns `status`. Asserts that no file remains if it is a failure. */
 static enum hr_status left_clean(enum hr_status status) {
   CU_ASSERT(status == HR_OK || files_only(NULL));
   return status;
@@ -60,7 +60,7 @@ static void summarizing(void) {
 
 static struct hr_policy_choice choice;
 
-/* A run with several pools and per-GPU allocation, whose observer allocates during the run. */
+/* A run with several pools and per-GPU allocation, in which the usage observer allocates memory during the run. */
 static enum hr_status follow_fragments(void) {
   struct hr_pool_spec pools[] = {run.pool[0], run.pool[1]};
   pools[0].sharing = HR_SHARING_FRACTION;

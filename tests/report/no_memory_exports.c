@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the exports fails once: each time an error is returned, nothing leaks, and no file is left. */
+/* Each allocation of the exports fails once. In each case an error is returned, no memory leaks, and no file remains.
+ */
 
 #include "exported.h"
 #include "harness.h"
@@ -11,7 +12,7 @@
 
 static struct exported exported;
 
-/* Returns the status; asserts that a failure leaves no file and sets the error. */
+/* Returns `status`. If it is a failure, asserts that no file remains and that the error is set. */
 static enum hr_status left_clean(enum hr_status status, const struct hr_error *error) {
   CU_ASSERT(status == HR_OK || (files_only(NULL) && strstr(error->text, "out of memory")));
   return status;
@@ -48,7 +49,7 @@ static void writing(void) {
   exported_finish(&exported);
 }
 
-/* Data lost during the run is reported at its end. */
+/* If an observer loses data during the run, the error is returned at the end of the run. */
 static enum hr_status follow(void) {
   struct hr_counts *counts = hr_counts_create();
   struct hr_timeline_summary *timeline = hr_timeline_summary_create();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metrics read back: the text is valid OpenMetrics, and its values for jobs, GPUs and nodes, which come from their
-   histories, agree with the counts and the summary of the run. */
+/* Reads the written metrics. The text must be valid OpenMetrics. Its values for jobs, GPUs and nodes are computed from
+   the history, and must agree with the counts and the summary of the run, which are computed by other observers. */
 
 #include "exported.h"
 #include "harness.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct sample {
-  const char *name, *labels; /* within the text */
+  const char *name, *labels; /* point into the text */
   double value, at_s;
 };
 
@@ -25,7 +25,7 @@ static bool ends_with(const char *name, const char *end) {
   return strlen(name) >= strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
 }
 
-/* The name of a sample is that of its family plus the suffix of its type. */
+/* The name of a sample must be the name of its family plus a suffix of the type of the family. */
 static void check_name(const char *name, const char *family, const char *type) {
   size_t length = strlen(family);
   CU_ASSERT_FATAL(strncmp(name, family, length) == 0);
@@ -54,7 +54,7 @@ static void read_sample(char *line, const char *family, const char *type) {
   check_name(sample->name, family, type);
 }
 
-/* Every family occurs once, with type and help before its samples. */
+/* Reads all samples. Each family must occur once, with its type and help before its samples. */
 static void read_lines(void) {
   static char seen[64][100];
   size_t n_seen = 0;
@@ -111,7 +111,8 @@ static bool is_series(const struct sample *sample, const struct sample *other) {
   return strcmp(sample->name, other->name) == 0 && strcmp(sample->labels, other->labels) == 0;
 }
 
-/* Samples are sorted by time, and counters never decrease. The buckets of a histogram are contiguous. */
+/* The samples of a series are sorted by time, and counters never decrease. The buckets of a histogram are contiguous.
+ */
 static void series_are_in_order(void) {
   for (size_t i = 1; i < n_samples; i++) {
     const struct sample *before = &samples[i - 1], *now = &samples[i];
@@ -124,8 +125,8 @@ static void series_are_in_order(void) {
   }
 }
 
-/* Returns the sum over all series of a name at a time; only of series whose labels contain `part`, unless it is
-   NULL. */
+/* Returns the sum over all series of a name at a time. If `part` is not NULL, only series whose labels contain `part`
+   are included. */
 static double sum_at(const char *name, const char *part, double at_s) {
   double sum = 0;
   for (size_t i = 0; i < n_samples; i++)
@@ -146,7 +147,7 @@ static void near(double a, double b) {
   CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-4 * (1 + fabs(b)));
 }
 
-/* Events by tenant sum to the counts of the cluster. */
+/* The events of all tenants sum to the counts of the cluster. */
 static void tenants_sum_to_the_counts(void) {
   for (size_t i = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "slurm_queue_pending") != 0) continue;
@@ -189,7 +190,8 @@ static void shares_are_shares(void) {
   }
 }
 
-/* With permanent nodes, the shares of all steps sum to the GPU time of the run; `gpus`: GPUs per series. */
+/* If all nodes are up for the whole run, the shares of all steps sum to the GPU time of the run. `gpus` is the number
+   of GPUs per series. */
 static void shares_sum_to_gpu_hours(const char *name, double whole, double gpus, double step_s, double wanted_hours) {
   double hours = 0, end_s = (double)(hr_history_end_us(exported.history) + exported.trace->origin_us) / 1e6;
   for (size_t i = 0; i < n_samples; i++) {
@@ -209,7 +211,7 @@ static void gpus_tell_the_run(double step_s, double gpus_of_series) {
   shares_sum_to_gpu_hours("DCGM_FI_DEV_GPU_UTIL", 100, gpus_of_series, step_s, busy_hours);
 }
 
-/* 50 W idle, 400 W at their limit. */
+/* The power draw is 50 W if idle and 400 W at the limit. */
 static void power_follows_use(double gpus) {
   for (size_t i = 0, k = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "DCGM_FI_DEV_POWER_USAGE") != 0) continue;
@@ -252,7 +254,7 @@ static void preemption_and_rejections(void) {
   exported_finish(&exported);
 }
 
-/* Jobs without a class restart for ten minutes, during which their GPUs are not busy. */
+/* In this scenario, jobs without a class need ten minutes to restart. Their GPUs are not busy in this time. */
 static void restarts_are_not_busy(void) {
   const char *const overrides[] = {"policy={\"name\":\"las\"}", "classes={\"default\":{\"restart_s\":600}}"};
   exported_make(&exported, "demo", overrides, 2);
@@ -289,7 +291,7 @@ static void shared_gpus(void) {
   exported_finish(&exported);
 }
 
-/* ---- Walks over the history ------------------------------------------------------------------------- */
+/* ---- Comparison with the history -------------------------------------------------------------------- */
 
 static int64_t overlap_us(int64_t begin_us, int64_t end_us, int64_t from_us, int64_t to_us) {
   if (begin_us < from_us) begin_us = from_us;
@@ -297,7 +299,7 @@ static int64_t overlap_us(int64_t begin_us, int64_t end_us, int64_t from_us, int
   return end_us > begin_us ? end_us - begin_us : 0;
 }
 
-/* Returns how long a node was up between two times. */
+/* Returns the time for which a node was up between two times. */
 static int64_t up_us(const struct hr_pool_spec *pool, uint32_t node, int64_t from_us, int64_t to_us) {
   const struct hr_node_change *changes;
   size_t n_changes = hr_history_changes(exported.history, &changes);
@@ -330,7 +332,7 @@ static double held_milli_us(uint32_t pool, uint32_t node, int64_t from_us, int64
   return sum;
 }
 
-/* Checks a share of a pool, or of its node `node`, in the step that ends at the sample. */
+/* Checks the share of a pool, or of one of its nodes, in the step that ends at the sample. */
 static void check_share(const struct sample *sample, uint32_t pool, uint32_t first, uint32_t node, int64_t step_us) {
   const struct hr_pool_spec *spec = &exported.run.cluster->pools[pool];
   int64_t to_us = llround(sample->at_s * 1e6) - exported.trace->origin_us;
@@ -341,7 +343,7 @@ static void check_share(const struct sample *sample, uint32_t pool, uint32_t fir
   near(sample->value, held_milli_us(pool, node, to_us - step_us, to_us) / (up * 1000 * spec->gpus_per_node));
 }
 
-/* Every share is that of a walk over the history, and no step in which nodes were up lacks one. */
+/* Every share equals the share that is computed from the history, and each step in which nodes were up has a sample. */
 static void shares_are_those_of_a_walk(int64_t step_us, enum hr_metrics_place place) {
   const struct hr_cluster_spec *cluster = exported.run.cluster;
   int64_t end_us = hr_history_end_us(exported.history);
@@ -369,7 +371,7 @@ static void shares_are_those_of_a_walk(int64_t step_us, enum hr_metrics_place pl
   forget();
 }
 
-/* The walk itself agrees with the GPU count of the run. */
+/* The GPU time that is computed from the history agrees with the number of GPUs of the run. */
 static void a_walk_finds_the_counts(void) {
   const struct hr_cluster_spec *cluster = exported.run.cluster;
   const struct hr_count_change *changes;
@@ -389,7 +391,8 @@ static void a_walk_finds_the_counts(void) {
 static void nodes_are_up(void) {
   static const char *const scenarios[] = {"demo", "reserved-spot-mix", "spot-v100", "agency"};
   for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
-    bool recorded = strcmp(scenarios[s], "spot-v100") == 0; /* it refers to recorded spot capacity */
+    bool recorded =
+        strcmp(scenarios[s], "spot-v100") == 0; /* the scenario refers to a file of recorded spot capacity */
     if (recorded &&
         real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
       continue;
@@ -401,7 +404,7 @@ static void nodes_are_up(void) {
   }
 }
 
-/* Five minutes if there are few samples, longer if there are many. */
+/* The default step is five minutes if there are few samples, and longer if there are many. */
 static void the_step_is_chosen(void) {
   const struct hr_openmetrics_config by_node = {.place = HR_METRICS_BY_NODE}, by_gpu = {.place = HR_METRICS_BY_GPU};
   struct hr_openmetrics_size size;
@@ -415,7 +418,7 @@ static void the_step_is_chosen(void) {
   exported_finish(&exported);
 }
 
-/* Slices of several GPUs with per-GPU allocation, each GPU by its index. */
+/* Per-GPU allocation and slices of several GPUs; each GPU has its own series. */
 static void gangs(void) {
   char trace[600];
   snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));

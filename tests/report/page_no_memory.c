@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the HTML report fails once: each time an error is returned, nothing leaks, and no file is
-   left. */
+/* Each allocation of the HTML report fails once. In each case an error is returned, no memory leaks, and no file
+   remains. */
 
 #include "harness.h"
 #include "output_files.h"

@@ -18,8 +18,8 @@ static void fail(const char *why) {
 
 /* ---- Elements --------------------------------------------------------------------------------------- */
 
-/* Returns the content of the element with an id, as a browser finds it: up to the first end tag of a script. NULL:
-   none. */
+/* Returns the content of the script element with an id; NULL if there is none. As in a browser, the content ends at the
+   first end tag of a script. */
 static char *element(const char *page, const char *id, size_t *length) {
   char mark[160];
   snprintf(mark, sizeof mark, "id=\"%s\">", id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time series of the HTML report, on random runs: compared with a direct evaluation of every pass, and with the sums of
+/* Time series of the HTML report for random runs, compared with a direct evaluation of every pass and with the sums of
    the summary. */
 
 #include "harness.h"
@@ -12,7 +12,7 @@
 
 enum { RUNS = 40 };
 
-/* Numbers of the report have six significant digits. */
+/* Whether two numbers are equal up to the six significant digits of the report. */
 static bool near(double a, double b) {
   return fabs(a - b) <= 1e-5 * (1 + fabs(a) + fabs(b));
 }
@@ -38,7 +38,7 @@ static double *list_at(const struct read_page *page, const char *path) {
   return values;
 }
 
-/* Returns the sum of the means over all time. */
+/* Returns the integral over the run of a series of means. */
 static double integral(const double *means) {
   double sum = 0;
   for (size_t i = 0; i < n_buckets; i++) sum += means[i] * span_of(i);
@@ -51,7 +51,7 @@ static double sum(const double *values) {
   return all;
 }
 
-/* ---- Counts, against every pass --------------------------------------------------------------------- */
+/* ---- Counts, compared with every pass --------------------------------------------------------------- */
 
 typedef double count_of(const struct world_instant *instant);
 
@@ -75,7 +75,7 @@ struct bucket {
   double sum, least, most;
 };
 
-/* Adds the state between two passes to the buckets that it overlaps. */
+/* Adds a value that was constant between two passes to the buckets in this interval. */
 static void fill(struct bucket *buckets, double value, double from, double to) {
   for (size_t i = 0; i < n_buckets; i++) {
     double begin = (double)i * step_s, end = i + 1 == n_buckets ? end_s : begin + step_s;
@@ -131,7 +131,7 @@ static void counts_are_those_of_every_pass(void) {
   }
 }
 
-/* ---- What GPUs were held for ------------------------------------------------------------------------ */
+/* ---- Use of allocated GPU time ---------------------------------------------------------------------- */
 
 static void expect_use(const struct world *world, const struct read_page *page) {
   const struct hr_goodput *goodput = &world->summary->goodput;
@@ -171,7 +171,7 @@ static void expect_parts(const struct world *world, const struct read_page *page
       double *values = page_list(cJSON_GetObjectItemCaseSensitive(row, "allocated"), &n);
       CU_ASSERT_EQUAL_FATAL(n, n_buckets);
       for (size_t i = 0; i < n_buckets; i++) left[i] -= values[i];
-      CU_ASSERT_TRUE(integral(values) <= before * (1 + 1e-5) + 1e-3); /* largest first */
+      CU_ASSERT_TRUE(integral(values) <= before * (1 + 1e-5) + 1e-3); /* rows are in descending order */
       before = integral(values);
       free(values);
     }
@@ -209,7 +209,7 @@ static void gpu_time_is_the_summarys(void) {
     page_forget(&page);
     world_destroy(world);
   }
-  CU_ASSERT_TRUE(lost > RUNS); /* there was something to see */
+  CU_ASSERT_TRUE(lost > RUNS); /* the runs contained lost work */
 }
 
 /* ---- Waits ------------------------------------------------------------------------------------------ */
@@ -242,7 +242,7 @@ static void waits_are_of_the_jobs_that_start(void) {
   }
 }
 
-/* ---- Dollars ---------------------------------------------------------------------------------------- */
+/* ---- Costs ------------------------------------------------------------------------------------------ */
 
 static double total_of_rows(const cJSON *rows, double *by_bucket) {
   const cJSON *row;
@@ -327,7 +327,7 @@ static double *list_of(const cJSON *object, const char *key) {
   return values;
 }
 
-/* The maximum of a node count in each bucket. */
+/* Checks the maximum of the number of offered or acquired nodes in each bucket. */
 static void expect_peaks(const struct world *world, const cJSON *row, uint32_t pool, bool is_up) {
   double *peaks = list_of(row, is_up ? "up_max" : "offered_max");
   struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
@@ -386,7 +386,8 @@ static void spot_is_as_the_pools_fared(void) {
 
 /* ---- Fragments -------------------------------------------------------------------------------------- */
 
-/* The shares of the summary are up to the last end of a job, which is the end of these runs. */
+/* The series of fragmentation sum to the shares of the summary. The summary covers the time up to the last end of a
+   job, which is the end of these runs. */
 static void fragments_are_the_summarys(void) {
   uint32_t known = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The jobs that the HTML report shows if there are too many. */
+/* The selection of jobs for the HTML report if the run has too many. */
 
 #include "report/page/page.h"
 
@@ -55,11 +55,11 @@ static void all_are_shown_where_they_may_be(void) {
   free(shown);
 }
 
-/* The jobs with the longest waits are shown, verified by counting. */
+/* A third of the selected jobs are those with the longest waits, and a third are the largest of the others. */
 static void the_longest_waits_and_the_largest_are_shown(void) {
   uint32_t n;
   make_world(JOBS);
-  world.start_us[5] = HR_NEVER_US; /* it waits to this day */
+  world.start_us[5] = HR_NEVER_US; /* the job waits until the end of the run */
   world.state[5] = HR_JOB_WAITING;
   bool *shown = shown_of(MOST, &n);
   CU_ASSERT_EQUAL(n, MOST);
@@ -77,7 +77,7 @@ static void the_longest_waits_and_the_largest_are_shown(void) {
   free(shown);
 }
 
-/* The sample is spread over the whole trace, even if all jobs are equal. */
+/* The sample is spread evenly over the trace, even if all jobs have equal waits and sizes. */
 static void the_sample_is_spread(void) {
   uint32_t n, late = 0;
   make_world(JOBS);

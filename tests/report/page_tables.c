@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tables, heat map and histograms of the HTML report, on random runs: compared with the accounting of each job, and the
-   heat map with a direct evaluation of every attempt. */
+/* Tables, heat map and histograms of the HTML report for random runs. The tables are compared with the accounting of
+   each job, the heat map with a direct evaluation of every attempt. */
 
 #include "harness.h"
 
@@ -20,14 +20,14 @@ static double *column(const struct read_page *page, const char *table, const cha
   return values;
 }
 
-/* Times in the report are exact to the millisecond. */
+/* Whether two times are equal to the millisecond, which is the precision of the report. */
 static bool at_time(double seconds, int64_t us) {
   return fabs(seconds - (double)us / 1e6) < 0.00051;
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* A time of each job; HR_NEVER_US: none. */
+/* Checks a column of times. `us` has the time of each job; HR_NEVER_US: none. */
 static void expect_times(const struct read_page *page, const char *name, const int64_t *us) {
   double *values = column(page, "jobs", name, WORLD_JOBS);
   for (uint32_t i = 0; i < WORLD_JOBS; i++)
@@ -114,7 +114,7 @@ static void jobs_are_as_they_fared(void) {
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-/* All attempts of the jobs with several, job by job. */
+/* The table contains all attempts of jobs with more than one attempt, grouped by job. */
 static void expect_attempts(const struct world *world, const struct read_page *page, size_t n) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(world->history, &attempts), at = 0;
@@ -165,7 +165,7 @@ static void attempts_are_those_of_jobs_with_several(void) {
   CU_ASSERT_TRUE(all > RUNS);
 }
 
-/* ---- The map ---------------------------------------------------------------------------------------- */
+/* ---- Heat map --------------------------------------------------------------------------------------- */
 
 /* Returns the GPU time allocated on a node during an interval. */
 static double held_on(const struct world *world, uint32_t pool, uint32_t node, double from, double to) {
@@ -227,7 +227,7 @@ static void the_map_shows_every_stay(void) {
   }
 }
 
-/* 1,000 nodes in rows of four: two jobs of 8 GPUs fill two nodes of the first row. */
+/* 1,000 nodes are drawn in rows of four. Two jobs of 8 GPUs use two nodes of the first row completely. */
 static void many_nodes_share_rows(void) {
   struct world *world = world_plain(2);
   world->pool[0].nodes = 1000;
@@ -305,7 +305,7 @@ static void bins_count_every_wait(void) {
   }
 }
 
-/* Waits below the first bound, and a single wait. */
+/* Waits below the lowest bound, and a run with a single wait. */
 static void short_waits_have_a_bin(void) {
   struct world *world = world_plain(2);
   world->work_us[0] = 3;

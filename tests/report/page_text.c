@@ -63,7 +63,7 @@ static void numbers_have_six_digits(void) {
 
 static const char hostile[] = "</script><script>alert(1)</script><!-- \"quoted\" \\ \n\t\x01 \xc3\xa9\xe2\x82\xac";
 
-/* The report has no elements other than the writer's. */
+/* Returns how often `part` occurs in a text. */
 static size_t count_of(const char *text, const char *part) {
   size_t count = 0;
   for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) count++;
@@ -97,7 +97,7 @@ static void names_cannot_break_out(void) {
                              .template_html = page_template};
   CU_ASSERT_EQUAL_FATAL(hr_page_write(files_path("page.html"), &document, &error), HR_OK);
   struct read_page page = page_read(files_path("page.html"));
-  CU_ASSERT_EQUAL(count_of(page.text, "<script"), 4); /* the document, the heat map, jobs and their ids */
+  CU_ASSERT_EQUAL(count_of(page.text, "<script"), 4); /* the document, and the blocks of the heat map, jobs and ids */
   CU_ASSERT_EQUAL(count_of(page.text, "</script"), 4);
   CU_ASSERT_EQUAL(count_of(page.text, "<!--"), 0);
   CU_ASSERT_STRING_EQUAL(page_at(&page, "title")->valuestring, hostile);
@@ -105,7 +105,7 @@ static void names_cannot_break_out(void) {
   CU_ASSERT_STRING_EQUAL(page_at(&page, "baseline.run.a")->valuestring, "</script>");
   CU_ASSERT_STRING_EQUAL(cJSON_GetArrayItem(page_at(&page, "jobs.text.tenant"), 0)->valuestring, hostile);
   CU_ASSERT_STRING_EQUAL(cJSON_GetArrayItem(page_at(&page, "jobs.text.tenant"), 1)->valuestring, "M\xc3\xbcller");
-  CU_ASSERT_EQUAL(cJSON_GetArraySize(page_at(&page, "notes")), 1); /* told once */
+  CU_ASSERT_EQUAL(cJSON_GetArraySize(page_at(&page, "notes")), 1); /* a repeated note is written once */
   CU_ASSERT_EQUAL(cJSON_GetArraySize(page_at(&page, "assumptions")), 1);
   char *lines = (char *)page_block(&page, "job_ids", &size), wanted[sizeof hostile];
   strcpy(wanted, hostile);
@@ -164,7 +164,7 @@ static void what_cannot_be_written_is_said(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/dev/full"));
 }
 
-/* ---- Runs of which there is little to say ------------------------------------------------------------ */
+/* ---- Extreme runs ----------------------------------------------------------------------------------- */
 
 static void a_run_of_no_time_has_a_page(void) {
   struct world *world = world_plain(1);
@@ -200,7 +200,7 @@ static void a_horizon_before_all_leaves_a_page(void) {
   world_destroy(world);
 }
 
-/* The longest possible run: nothing overflows. */
+/* The longest possible run causes no overflow. */
 static void a_run_of_ages_has_a_page(void) {
   struct world *world = world_plain(2);
   world->work_us[0] = world->work_us[1] = HR_MAX_INPUT_US;

@@ -9,18 +9,19 @@
 
 #define HOUR_US (INT64_C(3600) * HR_SECOND_US)
 
-/* Knuth's constants for a 64-bit linear congruential generator; the high bits are the good ones. */
+/* The constants of the 64-bit linear congruential generator are Knuth's. Only the high bits are used, because the low
+   bits have short periods. */
 uint64_t world_below(struct world *world, uint64_t below) {
   world->state = world->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (world->state >> 33) % below;
 }
 
-/* ---- Drawing ---------------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static void draw_jobs(struct world *world) {
   static const char *const tenants[] = {"a", "b", "c"}, *const users[] = {"u", "v"};
   int64_t at_us = 0;
-  bool whole = world_below(world, 2); /* seconds */
+  bool whole = world_below(world, 2); /* all times are whole seconds */
   for (uint32_t i = 0; i < WORLD_JOBS; i++) {
     world->submit_us[i] = at_us;
     at_us += (int64_t)world_below(world, 1800) * HR_SECOND_US + (whole ? 0 : (int64_t)world_below(world, 1000000));
@@ -123,7 +124,7 @@ struct world *world_plain(uint32_t n_jobs) {
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
 
-/* Looks at every job. */
+/* Returns the GPUs that waiting jobs request, summed over all jobs. */
 static uint64_t waiting_milli(const struct hr_view *view) {
   uint64_t milli = 0;
   for (uint32_t job = 0; job < view->jobs->n_jobs; job++)
@@ -131,7 +132,7 @@ static uint64_t waiting_milli(const struct hr_view *view) {
   return milli;
 }
 
-/* Looks at every node. */
+/* Records the numbers of acquired and offered nodes, counted over all nodes. */
 static void record_nodes(const struct world *world, const struct hr_view *view, struct world_instant *instant) {
   uint32_t node = 0;
   for (uint32_t pool = 0; pool < world->cluster.n_pools; pool++) {
@@ -189,7 +190,7 @@ static bool has_prices(const struct world *world) {
   return false;
 }
 
-/* Any wait is longer than allowed. */
+/* Returns alerts with a limit of 0 for waits, so that every wait causes an alert. */
 static struct hr_alerts *alerts_of(const struct world *world) {
   static struct hr_alert_rules rules;
   hr_alert_rules_init(&rules);

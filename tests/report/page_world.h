@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_REPORT_PAGE_WORLD_H
 #define HR_TESTS_REPORT_PAGE_WORLD_H
 
-/* Small random scenarios, simulated with all observers of the HTML report, and a direct record of every pass with its
-   counts. */
+/* Small random scenarios that are simulated with all observers of the HTML report. An additional observer records the
+   counts after every pass. */
 
 #include "headroom/policies.h"
 #include "headroom/unstable/exports.h"
@@ -13,11 +13,12 @@ enum { WORLD_JOBS = 60, WORLD_POOLS = 4 };
 struct world_instant {
   int64_t at_us;
   uint64_t waiting, running, allocated_milli, total_milli, waiting_milli;
-  uint32_t up[WORLD_POOLS], offered[WORLD_POOLS]; /* nodes, of elastic pools */
+  uint32_t up[WORLD_POOLS],
+      offered[WORLD_POOLS]; /* acquired nodes, and these plus available nodes; elastic pools only */
 };
 
 struct world {
-  uint64_t state; /* of the draws */
+  uint64_t state; /* of the random number generator */
   int64_t submit_us[WORLD_JOBS], work_us[WORLD_JOBS];
   uint32_t gpus[WORLD_JOBS], tenant[WORLD_JOBS], user[WORLD_JOBS];
   int64_t id[WORLD_JOBS];
@@ -30,7 +31,7 @@ struct world {
   struct hr_cost_spec costs;
   struct hr_policy_choice policy;
   int64_t horizon_us;
-  /* What came of it. */
+  /* Results of world_run(). */
   struct hr_usage *usage;
   struct hr_ledger *ledger;
   struct hr_meter *meter;
@@ -45,13 +46,15 @@ struct world {
   size_t n_instants, capacity;
 };
 
-/* Returns a scenario with markets, tenants and classes, some of which are left out at random; allocated on the heap. */
+/* Returns a random scenario with markets, tenants and classes, some of which are omitted at random. Free it with
+   world_destroy(). */
 struct world *world_draw(uint64_t seed);
-/* Returns a scenario with one pool without a price in which all jobs are submitted at once and accept it; it may be
-   changed before the run. */
+/* Returns a scenario with one pool without a price and `n_jobs` jobs that are submitted at time 0. The caller may
+   change it before the run. Free it with world_destroy(). */
 struct world *world_plain(uint32_t n_jobs);
+/* Returns a random number below `below`. */
 uint64_t world_below(struct world *world, uint64_t below);
-/* Runs the scenario; failures end the program. */
+/* Runs the scenario. A failure ends the program. */
 void world_run(struct world *world);
 void world_destroy(struct world *world);
 

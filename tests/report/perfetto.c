@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The Perfetto file, read back: it is JSON with the required fields, slices of a thread do not overlap, and slices,
-   counters and instants agree with the summary. */
+/* Reads the written Perfetto file. It must be JSON with the required fields, slices of a thread must not overlap, and
+   slices, counters and instants must agree with the summary. */
 
 #include "exported.h"
 #include "harness.h"
@@ -100,7 +100,7 @@ static void slices_do_not_overlap(void) {
   free(slices);
 }
 
-/* Every used track has a name that is unique in its process. */
+/* Each track with events has a name that is unique in its process. */
 static void tracks_are_named(void) {
   const cJSON *event, *other;
   size_t n_tracks = 0;
@@ -146,7 +146,7 @@ static void slices_tell_the_run(void) {
     CU_ASSERT_EQUAL(lost_s > 0, strcmp(text(event, "cat"), "job,lost") == 0);
     gpu_hours += gpus * number(event, "dur") / 3.6e9;
     lost_hours += gpus * lost_s / 3600;
-    /* A gang on several nodes is counted once. */
+    /* Counts jobs on one node only, so that a gang on several nodes is not counted more than once. */
     completed += gpus == number(args, "job_gpus") && strcmp(text(args, "ended"), "completed") == 0;
     CU_ASSERT(number(args, "wait_s") >= 0 && number(args, "attempt") >= 1);
   }
@@ -243,7 +243,7 @@ static void preemption(void) {
   tells("demo", las, 1);
 }
 
-/* Tasks on one node are one slice. */
+/* Several tasks of a gang on one node are drawn as one slice. */
 static void gangs(void) {
   char trace[600];
   snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));

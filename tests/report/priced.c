@@ -97,15 +97,15 @@ void priced_destroy(struct priced *run) {
   free(run);
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
-/* The events in order; a node event refers to the first node of its pool. */
+/* The events of the run in time order. A node event refers to the first node of its pool. */
 static const struct happening {
   int half_hours;
   enum hr_event_kind kind;
   enum hr_reason reason;
   uint32_t job, pool;
-  uint32_t total_gpus, allocated_gpus; /* from then on */
+  uint32_t total_gpus, allocated_gpus; /* totals after the event */
 } happenings[] = {
     {0, HR_EVENT_ACQUIRE, HR_REASON_NONE, HR_NONE, 1, 8, 0},
     {0, HR_EVENT_ACQUIRE, HR_REASON_NONE, HR_NONE, 2, 16, 0},

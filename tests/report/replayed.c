@@ -69,7 +69,7 @@ void replayed_make(struct replayed *run, const struct replayed_job *jobs, uint32
     run->result.end_us = at_us;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 struct teller {
   struct replayed *run;
@@ -124,7 +124,8 @@ static void pass_is_over(struct teller *teller) {
     if (teller->observers[i].on_instant) teller->observers[i].on_instant(teller->observers[i].self, &teller->view);
 }
 
-/* Jobs without work end at the instant at which they start, which is then visited again. */
+/* Jobs with a run time of 0 end at the instant at which they start, after its first pass. Their ends cause a second
+   pass. */
 static void end_empty_jobs(struct teller *teller) {
   bool any = false;
   for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {

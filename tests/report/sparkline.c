@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sparklines: heights computed by hand, peaks of no duration, and lines of the table. */
+/* Sparklines: heights computed by hand, peaks that last for no time, and lines of the table. */
 
 #include "report/tables/sparkline.h"
 
@@ -18,7 +18,7 @@ static struct hr__buckets made(uint32_t room, uint32_t n_values, const uint64_t 
 
 static void heights(void) {
   static const uint64_t values[] = {0, 1, 70, 71, 500, 928, 929, 1000};
-  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* rounded to sevenths, at least one unless zero */
+  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* rounded to sevenths; at least 1 unless the value is 0 */
   struct hr__buckets buckets = made(16, 8, values, 1);
   struct hr__sparkline means, peaks;
   hr__sparkline_of_buckets(&means, HR__SPARK_MEANS, &buckets, 1000);
@@ -31,14 +31,14 @@ static void heights(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* One job waits for a microsecond of two years. */
+/* In two years, one job waits for a microsecond. */
 static void no_peak_is_hidden(void) {
   struct hr__buckets buckets;
   const int64_t year_us = INT64_C(365) * 86400 * HR_SECOND_US;
   CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 1920), HR_OK);
   hr__buckets_set(&buckets, 0, 0);
   hr__buckets_set(&buckets, year_us, 9);
-  hr__buckets_set(&buckets, year_us, 0); /* for no time */
+  hr__buckets_set(&buckets, year_us, 0); /* replaced at the same instant */
   hr__buckets_close(&buckets, 2 * year_us);
   struct hr__sparkline means, peaks;
   hr__sparkline_of_buckets(&means, HR__SPARK_MEANS, &buckets, 9);
@@ -54,7 +54,7 @@ static void no_peak_is_hidden(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* If a value rises evenly, so do the cells. */
+/* If a value rises linearly, the heights of the cells rise linearly. */
 static void cells_are_of_equal_width(void) {
   uint64_t values[600];
   for (uint64_t i = 0; i < 600; i++) values[i] = i;
@@ -86,7 +86,7 @@ static void lines(void) {
   expect_written(&line, false, 1064, "             _=# 1,064\n");
 }
 
-/* Small counts differ from none: a count of 0 is blank, and any other has a height. */
+/* A count of 0 is a space, and every other count is visible. */
 static void counts_of_zero_are_blank(void) {
   static const uint64_t counts[] = {0, 1, 499, 0, 500, 1000};
   static const uint8_t wanted[] = {0, 1, 4, 0, 4, 8};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a streamed run fails once, from reading its trace, packed or text, to writing its metrics. */
+/* Each allocation of a streamed run fails once, from reading the trace (as packed file or as text) to writing the
+   metrics. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -120,7 +121,7 @@ static void packed(void) {
 
 static void text(void) {
   make_trace();
-  if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1); /* many small files */
+  if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1); /* the test writes many small files */
   survives("largest", "skip");
 }
 

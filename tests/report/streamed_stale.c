@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Entries in queues and timers that outlive their job and are examined after the memory of its block was released: the
- * result must be the same as in memory. Each case is a trace and a policy whose entries live longer than a block of
- * jobs. Jobs arrive at a constant rate, so that the time at which a block (4,096 jobs) is finished is known.
+ * A streamed run releases the memory of a block of 4,096 jobs when all its jobs have ended. Policies may have queue
+ * entries and timers that refer to such jobs and are removed later. These tests check that the result is the same as in
+ * memory. Each test has a trace and a policy with entries that exist longer than a block. Jobs arrive at a constant
+ * rate, so the time at which all jobs of a block have ended is known.
  */
 
 #include "base/random.h"
@@ -16,14 +17,15 @@
 
 enum { JOBS = 9500, BLOCK = 4096 };
 
-/* A property of a job; `draw` is the random stream of the job. */
+/* Changes a job; `draw` is a random number for the job. */
 typedef void particulars(struct hr_job_record *record, uint32_t job, uint64_t draw);
 
 static struct hr_text text_of(const char *text) {
   return (struct hr_text){text, (uint32_t)strlen(text)};
 }
 
-/* Jobs of one GPU and at most `longest_s`, one every `gap_s`, unless `particular` changes them. */
+/* Returns a trace with one job every `gap_s` seconds. Jobs have one GPU and run times of at most `longest_s` seconds,
+   unless `particular` changes them. */
 static struct hr_trace *even_trace(uint32_t gap_s, uint32_t longest_s, particulars *particular) {
   struct hr_trace_builder *builder = hr_trace_builder_create("even", "memory");
   struct hr__stream draws;
@@ -47,7 +49,7 @@ static struct hr_trace *even_trace(uint32_t gap_s, uint32_t longest_s, particula
   return trace;
 }
 
-/* Returns the number of starts. Takes ownership of the trace. */
+/* Asserts that the run in memory equals the streamed run; returns the number of starts. Frees the trace. */
 static uint32_t assert_same(struct hr_trace *trace, const char *scenario, const char *policy) {
   char path[200];
   struct hr_trace *mapped = streamed_trace(trace);
@@ -61,9 +63,9 @@ static uint32_t assert_same(struct hr_trace *trace, const char *scenario, const 
 #define WORLD(pools, rest) "{ \"cluster\": { \"pools\": [ " pools " ] }" rest ", \"policy\": { \"name\": \"queue\" } }"
 #define WHOLE "{ \"name\": \"w\", \"gpu\": \"A100-80\", \"nodes\": 2, \"gpus_per_node\": 4 }"
 
-/* ---- Jobs that are not to be stopped yet, or that are told to leave ---------------------------------- */
+/* ---- Jobs that may not be preempted yet, or that have a grace time ---------------------------------- */
 
-/* Some jobs of the second block run long, so that there is a job to preempt. */
+/* Some jobs of the second block have long run times and a low priority, so that they are preempted. */
 static void long_later(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   if (job <= BLOCK || job > BLOCK + 3) return;
@@ -71,14 +73,15 @@ static void long_later(struct hr_job_record *record, uint32_t job, uint64_t draw
   record->priority = 0;
 }
 
-/* The first block is finished at 32,800 s; its jobs may be preempted from 30,000 s after their starts. */
+/* All jobs of the first block have ended at 32,800 s. A job may be preempted 30,000 s after its start, so the policy
+   still has entries for ended jobs. */
 static void spared_jobs(void) {
   uint32_t n_starts = assert_same(even_trace(8, 110, long_later), WORLD(WHOLE, ""),
                                   "queue:order=priority,backfill=skip,preemption=priority,min_run_s=30000");
   CU_ASSERT_TRUE(n_starts > JOBS);
 }
 
-/* Jobs end long before they would have to leave. */
+/* Preempted jobs end long before their grace time is over. */
 static void leaving_jobs(void) {
   uint32_t n_starts =
       assert_same(even_trace(8, 110, long_later), WORLD(WHOLE, ""),
@@ -86,7 +89,7 @@ static void leaving_jobs(void) {
   CU_ASSERT_TRUE(n_starts > JOBS);
 }
 
-/* ---- Jobs that have waited for a place or a price ---------------------------------------------------- */
+/* ---- Jobs that wait for a locality or for spot capacity --------------------------------------------- */
 
 static void plain(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)record;
@@ -105,8 +108,8 @@ static void patient_jobs(void) {
       "queue:backfill=skip,market=spot-first,spot_wait_s=30000");
 }
 
-/* The eleventh job needs a whole free node, of which there is none for long. It is the first in the queue for 45,000 s,
-   and jobs of the second block, all finished at 41,100 s, are queued behind it. */
+/* The eleventh job needs a whole free node. For a long time no node is free, so it is the first job in the queue for
+   45,000 s. Jobs of the second block, which have all ended at 41,100 s, are queued behind it. */
 static void no_node_free(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job < 4 ? 3 : job == 10 ? 5 : 2;
@@ -120,11 +123,10 @@ static void jobs_within_nodes(void) {
                     "queue:backfill=skip");
 }
 
-/* ---- Jobs that a plan, or an outlook, remembers ------------------------------------------------------ */
+/* ---- Jobs in a reservation plan or in a release calendar -------------------------------------------- */
 
-/* First all jobs fit, then the queue grows slowly, as pairs of GPUs leave some idle. All jobs end at their limits, so
-   the plan is kept until it is too large, and refers to the end of the first block; one GPU is free then, and the first
-   job requests two. */
+/* First all jobs fit. Later the queue grows slowly, because jobs that request two GPUs leave single GPUs idle. All jobs
+   end at their limits, so the reservation plan remains valid and contains ended jobs of the first block. */
 static void as_planned(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job % 2 ? 1 : 2;
@@ -136,7 +138,7 @@ static void planned_jobs(void) {
   (void)assert_same(even_trace(5, 1, as_planned), WORLD(WHOLE, ""), "queue:backfill=conservative,placement=first-fit");
 }
 
-/* All jobs end long before their limits. */
+/* All jobs end long before their limits, so the release calendar contains entries of ended jobs. */
 static void early_and_small(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   static const uint32_t milli[] = {250, 500, HR_WHOLE_GPU_MILLI};
   (void)job;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Streamed runs equal those in memory with shared or MIG GPUs, preemption, models with speeds, quotas, and elastic and
-   priced nodes. Traces are random, with several blocks of jobs, one of which is finished long before the run is. */
+/* Streamed runs equal runs in memory, with shared or MIG GPUs, preemption, models with speeds, quotas, and elastic
+   nodes with prices. Traces are random and have several blocks of jobs. All jobs of one block end long before the end
+   of the run. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -19,7 +20,8 @@ static struct hr_text text_of(const char *text) {
   return (struct hr_text){text, (uint32_t)strlen(text)};
 }
 
-/* A mixture of all features. Times are thousands of seconds, so that markets change during the run. */
+/* Draws the requests of a job, with a mixture of all features. Times are thousands of seconds, so that markets change
+   during the run. */
 static void ask(struct hr_job_record *record, uint64_t draw) {
   static const uint32_t gpus[] = {0, 1, 1, 1, 1, 2, 2, 3}, milli[] = {100, 250, 500, HR_WHOLE_GPU_MILLI};
   static const char *const models[] = {"BERT", "ResNet", "GPT", ""}, *const profiles[] = {"1g.10gb", "2g.20gb", ""};
@@ -72,9 +74,10 @@ static struct hr_trace *random_trace(uint64_t seed) {
   return trace;
 }
 
-/* ---- Worlds ----------------------------------------------------------------------------------------- */
+/* ---- Scenarios -------------------------------------------------------------------------------------- */
 
-/* `policies` ends with NULL; returns the maximum number of starts under one of them. */
+/* Compares both runs of a scenario under each of `policies`, which ends with NULL. Returns the maximum number of starts
+   under one policy. */
 static uint32_t assert_same_world(uint64_t seed, const char *scenario, const char *const *policies) {
   char path[200];
   struct hr_trace *trace = random_trace(seed), *mapped = streamed_trace(trace);
@@ -106,7 +109,7 @@ static void shared_gpus(void) {
                                    "queue:order=drf,placement=spread"));
 }
 
-/* With interference jobs have attempts; with first-come memory some are killed. */
+/* With interference the speed of jobs changes while they run. If GPU memory is not reserved, some jobs are killed. */
 static void shared_speeds(void) {
   (void)assert_same_world(
       22,
@@ -150,7 +153,7 @@ static void speeds_and_tiers(void) {
       POLICIES("queue:backfill=easy", "queue:order=sjf,backfill=skip,placement=best-fit", "queue:backfill=strict"));
 }
 
-/* With free early reclaims and services beside capacity. */
+/* Early reclaims are not billed, and the scenario has costs for services. */
 static void markets(void) {
   uint32_t n_starts = assert_same_world(
       26,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The definition of every metric, with values computed by hand. */
+/* Every metric of the summary, compared with values computed by hand. */
 
 #include "harness.h"
 #include "replayed.h"
@@ -12,8 +12,8 @@ static void expect(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-12 * fabs(wanted));
 }
 
-/* 8 GPUs. Allocated: 4 in [0, 10), 8 in [10, 20), 6 in [20, 70), 4 in [70, 100). Waiting: 1 in [10, 20) (job 2 waits
-   from 5 to 20, job 1 from 5 to 10), 2 in [5, 10). */
+/* The cluster has 8 GPUs. Allocated GPUs: 4 in [0, 10), 8 in [10, 20), 6 in [20, 70), 4 in [70, 100). Waiting jobs: 2
+   in [5, 10), 1 in [10, 20). Job 1 waits from 5 to 10, job 2 from 5 to 20. */
 static const struct replayed_job three_jobs[] = {
     {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
     {.submit_s = 5, .work_s = 90, .start_s = 10, .gpus = 4},
@@ -67,7 +67,7 @@ static void waits_completion_times_and_slowdowns(void) {
 
 static void slowdown_is_bounded(void) {
   static const struct replayed_job jobs[] = {
-      {.submit_s = 0, .work_s = 1, .start_s = 3, .gpus = 1},  /* 4 / 10: at least 1 */
+      {.submit_s = 0, .work_s = 1, .start_s = 3, .gpus = 1},  /* 4 / 10, but a slowdown is at least 1 */
       {.submit_s = 0, .work_s = 1, .start_s = 39, .gpus = 1}, /* 40 / 10, not 40 / 1 */
       {.submit_s = 0, .work_s = 0, .start_s = 25, .gpus = 1}, /* 25 / 10, not infinite */
       {.submit_s = 0, .work_s = 20, .start_s = 30, .gpus = 1},
@@ -113,7 +113,7 @@ static void sizes_have_figures_of_their_own(void) {
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
   CU_ASSERT_EQUAL(summary->n_tenants, 0);
-  CU_ASSERT_EQUAL_FATAL(summary->n_sizes, 1); /* 2 and 4 GPUs are one class */
+  CU_ASSERT_EQUAL_FATAL(summary->n_sizes, 1); /* 2 and 4 GPUs are in the same size group */
   CU_ASSERT_EQUAL(summary->by_size[0].jobs, 3);
   run.gpus[2] = 1;
   struct hr_summary *apart = replayed_summary(&run);
@@ -125,7 +125,8 @@ static void sizes_have_figures_of_their_own(void) {
   expect(apart->by_size[1].wait_s.mean, 2.5);
   expect(apart->by_size[1].jct_s.p50, (20 + 95) / 2.0);
   expect(apart->by_size[1].slowdown.max, 95 / 90.0);
-  expect(apart->wait_s.p50, 5); /* of all jobs, although the groups by size were selected from first */
+  expect(apart->wait_s.p50,
+         5); /* the median of all jobs, although quantiles of the groups by size were selected before */
   hr_summary_destroy(summary);
   hr_summary_destroy(apart);
 }
@@ -186,7 +187,7 @@ static void outcomes_are_counted(void) {
 
 static void a_horizon_cuts_the_run(void) {
   struct replayed run;
-  replayed_make(&run, three_jobs, 3, 15); /* two run, one waits; the last instant is at 10 */
+  replayed_make(&run, three_jobs, 3, 15); /* two jobs run and one waits; the last instant is at 10 */
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
   CU_ASSERT_EQUAL(summary->jobs_submitted, 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary table: its content, and a width of at most 80 columns for any input. */
+/* The summary table: its content, and its width, which is at most 80 columns for any input. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -104,7 +104,7 @@ static void colour_is_only_added(void) {
   free(coloured);
 }
 
-/* Names as long and as unusual as an input may have. */
+/* Names are as long as an input allows and contain unusual characters. */
 static void nothing_is_wider_than_80_columns(void) {
   enum { LONG = 300 };
   char name[LONG + 1];

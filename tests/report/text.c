@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers as text. */
+/* Numbers and strings as text. */
 
 #include "base/text.h"
 #include "harness.h"
@@ -116,14 +116,14 @@ static void what_is_not_utf8_is_read_as_latin_1(void) {
   expect_utf8("plain", "plain");
   expect_utf8("M\xc3\xbcller \xe2\x82\xac \xf0\x9f\x9a\x80", "M\xc3\xbcller \xe2\x82\xac \xf0\x9f\x9a\x80");
   expect_utf8("M\xfcller", "M\xc3\xbcller");
-  expect_utf8("\xc3", "\xc3\x83");             /* cut off */
-  expect_utf8("\xc0\xaf", "\xc3\x80\xc2\xaf"); /* overlong */
+  expect_utf8("\xc3", "\xc3\x83");             /* incomplete sequence */
+  expect_utf8("\xc0\xaf", "\xc3\x80\xc2\xaf"); /* overlong encoding */
   expect_utf8("\xe0\x80\xaf", "\xc3\xa0\xc2\x80\xc2\xaf");
   expect_utf8("\xed\xa0\x80", "\xc3\xad\xc2\xa0\xc2\x80");             /* half of a surrogate pair */
   expect_utf8("\xf4\x90\x80\x80", "\xc3\xb4\xc2\x90\xc2\x80\xc2\x80"); /* beyond Unicode */
 }
 
-/* Nine columns hold any of them. */
+/* Every factor has at most nine characters. */
 static void factors_stay_short(void) {
   char buffer[HR__NUMBER_BYTES];
   expect_text(hr__factor_text(1.256, buffer), "1.26");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The counts over time. */
+/* The CSV file of counts over time. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -42,7 +42,7 @@ static void a_row_for_each_change(void) {
   expect_file(&run, HEADER "0,0,1,4,8,,,\n5,1,1,4,8,,,\n10.5,0,2,8,8,,,\n20,0,1,4,8,,,\n100.5,0,0,0,8,,,\n");
 }
 
-/* A job without work starts and ends at 3: two passes, one row. */
+/* A job with a run time of 0 starts and ends at 3. This instant has two passes, but one row. */
 static void an_instant_has_one_row(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
                                              {.submit_s = 3, .work_s = 0, .start_s = 3, .gpus = 1},

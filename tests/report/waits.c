@@ -13,7 +13,7 @@
 
 enum { MOST_SEGMENTS = 10, NOBODY = -1, MINUTE = 60 };
 
-/* In minutes. Jobs are numbered from 0. */
+/* An expected segment of a wait; times are in minutes. Jobs are numbered from 0. */
 struct expected {
   uint32_t job;
   double begin, end;
@@ -22,9 +22,9 @@ struct expected {
 };
 
 struct world {
-  const char *scenario;                    /* all keys but its trace */
+  const char *scenario;                    /* all keys except the trace */
   const char *trace;                       /* as CSV */
-  struct expected expected[MOST_SEGMENTS]; /* sorted by job and time; ends with a wait of no duration */
+  struct expected expected[MOST_SEGMENTS]; /* sorted by job and time; the last element has duration 0 */
 };
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
@@ -120,10 +120,11 @@ static void check(const struct world *world) {
 /* ---- By hand ---------------------------------------------------------------------------------------- */
 
 /*
- * Four GPUs. Job 0 has three of them from 0 to 60. Job 1, at 10, requests all four: one is free, so it waits for
- * capacity until 60, 50 min, with a reservation at 60. Job 2, at 20, requests one GPU for 50 min, and one is free; but
- * it would run until 70: from 20 to 60, 40 min, it waits behind the reservation of job 1. Then job 1 has all four until
- * 90, and job 2 waits for capacity, 30 min: 40 + 30 = 70 min in all.
+ * The cluster has four GPUs. Job 0 uses three of them from 0 to 60. Job 1 is submitted at 10 and requests four GPUs.
+ * Only one is free, so job 1 waits for capacity for 50 min, with a reservation at 60. Job 2 is submitted at 20 and
+ * requests one GPU for 50 min. One GPU is free, but job 2 would run until 70, so it waits behind the reservation of job
+ * 1 for 40 min, until 60. From 60 to 90 job 1 uses all four GPUs, and job 2 waits for capacity for 30 min. Job 2 waits
+ * for 40 + 30 = 70 min in total.
  */
 static void reservation(void) {
   static const struct world world = {POOL(1, 4) QUEUE("fifo", "easy"),
@@ -159,10 +160,10 @@ static void conservative(void) {
 }
 
 /*
- * Tenant a has a quota of two of four GPUs. Its job 0 uses them from 0 to 60, so its job 1, at 10, is over the quota
- * until 60, 50 min, whatever is free. Job 2, of b, uses the other two from 20 to 90. Job 3, of b and of a higher
- * priority, is submitted at 55 and starts first at 60, when two are released, until 80: job 1 waits for capacity, 20
- * min, and 70 min in all.
+ * The cluster has four GPUs, and tenant a has a quota of two. Job 0 of tenant a uses two GPUs from 0 to 60. Job 1 of
+ * tenant a is submitted at 10 and waits for the quota for 50 min, until 60. Job 2 of tenant b uses the other two GPUs
+ * from 20 to 90. Job 3 of tenant b is submitted at 55 and has a higher priority. At 60, two GPUs are released, and job
+ * 3 uses them until 80. Job 1 therefore waits for capacity for 20 min, and for 70 min in total.
  */
 static void quota(void) {
   static const struct world world = {
@@ -183,9 +184,10 @@ static void quota(void) {
 }
 
 /*
- * Two nodes of four GPUs, strictly in order. Jobs 0 and 1 use three of one each, until 60 and 100. Job 2, at 10,
- * requests two GPUs: two are free, one on each node, until 60, 50 min. Job 3, at 20, requests one, and would fit, but
- * job 2 may not be overtaken: 40 min.
+ * The cluster has two nodes of four GPUs, and jobs start strictly in order. Job 0 uses three GPUs of one node until 60,
+ * job 1 three GPUs of the other node until 100. Job 2 is submitted at 10 and requests two GPUs on one node. Two GPUs
+ * are free, but one on each node, so job 2 waits for fragments for 50 min, until 60. Job 3 is submitted at 20 and
+ * requests one GPU. It would fit, but it may not overtake job 2, so it waits for 40 min.
  */
 static void fragments(void) {
   static const struct world world = {
@@ -197,8 +199,8 @@ static void fragments(void) {
 
 /* ---- Other reasons ---------------------------------------------------------------------------------- */
 
-/* Four nodes of two GPUs in racks of two. At 20 nodes 1 and 3 are free, one in each rack: a job of four GPUs that must
-   be within one rack waits until node 0 is free, at 60. */
+/* The cluster has two racks with two nodes of two GPUs each. At 20, nodes 1 and 3 are free, one in each rack. A job of
+   four GPUs that must run within one rack waits until node 0 is free at 60. */
 static void topology(void) {
   static const struct world world = {
       "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 4, \"gpus_per_node\": 2, "
@@ -209,8 +211,8 @@ static void topology(void) {
   check(&world);
 }
 
-/* Job 0 uses six of eight CPUs and one of four GPUs; job 1 requests four CPUs. Job 2 requests more GPUs than are free,
-   and CPUs too, until 60 and then until job 1 has ended. */
+/* Job 0 uses six of eight CPUs and one of four GPUs. Job 1 requests four CPUs, so it waits for node resources. Job 2
+   requests more GPUs and CPUs than are free until job 0 has ended at 60, and then until job 1 has ended. */
 static void node_resources(void) {
   static const struct world world = {
       "\"cluster\": { \"by_gpu\": true, \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, "
@@ -221,7 +223,7 @@ static void node_resources(void) {
   check(&world);
 }
 
-/* Shares: two GPUs have half of each free, and a job requests more than half of one. */
+/* GPUs are shared. Half of each of two GPUs is free, and a job requests more than half of a GPU. */
 static void shares(void) {
   static const struct world world = {
       "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 2, "
@@ -233,9 +235,10 @@ static void shares(void) {
 }
 
 /*
- * Six GPUs. Job 0 uses four of them; job 1, of a higher priority, is submitted at 10 and requests four: job 0 is
- * preempted and must vacate by 15. Job 2 is submitted at 12 and would fit next to job 0, but the free GPUs are reserved
- * for job 1. At 15 job 1 has four, job 2 has one, and job 0 waits for capacity until job 1 has ended, at 25.
+ * The cluster has six GPUs. Job 0 uses four of them. Job 1 is submitted at 10, has a higher priority and requests four
+ * GPUs, so job 0 is preempted and must vacate its GPUs by 15. Job 2 is submitted at 12. It would fit on the free GPUs,
+ * but they are reserved for job 1. At 15, job 1 starts on four GPUs and job 2 on one. Job 0 waits for capacity until
+ * job 1 has ended at 25.
  */
 static void preemption(void) {
   static const struct world world = {
@@ -248,7 +251,7 @@ static void preemption(void) {
   check(&world);
 }
 
-/* No spot capacity, except for a second at the beginning, and one on-demand node that boots in 2 min. */
+/* A cluster with one on-demand node that boots in 2 min, and a spot pool that is available only in the first second. */
 #define ELASTIC                                                                                                        \
   "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, "           \
   "\"market\": \"spot\", "                                                                                             \
@@ -283,8 +286,8 @@ static void market(void) {
   finish_world(&run);
 }
 
-/* The greedy deadline rule: spot capacity only until the last moment, which is the deadline minus the work: 100 - 60 =
-   40. Then the node boots. */
+/* The greedy deadline rule waits for spot capacity until the latest possible start, which is the deadline minus the run
+   time: 100 - 60 = 40. Then it acquires the on-demand node, which must boot. */
 static void deadlines(void) {
   static const struct world world = {
       ELASTIC POLICY("\"name\": \"queue\", \"market\": \"deadline-greedy\", \"changeover_s\": 0"),
@@ -293,7 +296,7 @@ static void deadlines(void) {
   check(&world);
 }
 
-/* One GPU in rounds of six minutes: jobs 0 and 1 take turns. */
+/* One GPU and rounds of six minutes: jobs 0 and 1 run in alternate rounds. */
 static void rounds(void) {
   static const struct world world = {POOL(1, 1)
                                          POLICY("\"name\": \"rounds\", \"round_s\": 360, \"objective\": \"fair\""),
@@ -303,9 +306,10 @@ static void rounds(void) {
 }
 
 /*
- * Two GPUs, two rows, slices of half a minute. Job 0 has row 0 and job 1 a half of row 1, in turn. Job 2, at 1 s, fits
- * into neither row; job 3, at 2 s, would fit next to job 1, but is behind job 2. At 1 min job 1 has ended and job 2
- * gets its row, so that job 3 is the first without a row, until job 0 has ended at 1.5 min. Then 2 and 3 take turns.
+ * Gang slicing with two GPUs, two rows and time slices of half a minute. Job 0 is in row 0 and job 1 uses half of row
+ * 1; the rows run alternately. Job 2 is submitted at 1 s and fits into neither row. Job 3 is submitted at 2 s and would
+ * fit next to job 1, but it is behind job 2. At 1 min job 1 has ended and job 2 is assigned its row. Job 3 is now the
+ * first job without a row, until job 0 has ended at 1.5 min. Then jobs 2 and 3 run alternately.
  */
 static void slices(void) {
   static const struct world world = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The answers of `why`: JSON against its schema, tables of 80 columns, failed allocations, and write errors. */
+/* The output of `headroom why`: JSON that conforms to its schema, tables of 80 columns, failed allocations, and write
+   errors. */
 
 #include "headroom/unstable/why.h"
 #include "harness.h"
@@ -12,7 +13,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-/* The waits of the first jobs of scenarios/demo.json. */
+/* The tests use the first jobs of scenarios/demo.json. */
 enum { JOBS = 300, WATCHED = 250 };
 
 static struct hr_scenario *scenario;
@@ -151,9 +152,9 @@ static void what_cannot_be_written_is_said(void) {
   finish();
 }
 
-/* ---- Moves ------------------------------------------------------------------------------------------ */
+/* ---- Migrations ------------------------------------------------------------------------------------- */
 
-/* Whether the answer for a job contains these words. */
+/* Whether the output for a job contains these words. */
 static bool tells(const struct hr_why *told, hr_job job, const char *words) {
   char *text = NULL;
   size_t size = 0;
@@ -205,7 +206,7 @@ static void moves_tell_of_prices_that_are_lower(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* ---- Without memory --------------------------------------------------------------------------------- */
+/* ---- Failed allocations ----------------------------------------------------------------------------- */
 
 static enum hr_status follow_and_forget(void) {
   enum hr_status status = follow();
