@@ -71,7 +71,7 @@ static const struct hr_statement *statement_of(const struct hr_cost_summary *cos
 
 /* ---- Capacity --------------------------------------------------------------------------------------- */
 
-static void capacity_by_hand(void) {
+static void cost_of_capacity(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   const struct hr_cost_summary *costs = summary->costs;
@@ -96,7 +96,7 @@ static void capacity_by_hand(void) {
   priced_destroy(run);
 }
 
-static void goodput_and_spot_by_hand(void) {
+static void goodput_and_spot_metrics(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   const struct hr_goodput *goodput = &summary->goodput;
@@ -125,7 +125,7 @@ static void goodput_and_spot_by_hand(void) {
   priced_destroy(run);
 }
 
-static void unknown_on_demand_prices_leave_the_saving_open(void) {
+static void saving_is_unknown_without_on_demand_prices(void) {
   struct priced *run = priced_create();
   run->pool[2].market.on_demand_uusd_h = HR_UNKNOWN_UUSD_H;
   struct hr_summary *summary = summary_under(run, NULL, NULL);
@@ -136,7 +136,7 @@ static void unknown_on_demand_prices_leave_the_saving_open(void) {
 }
 
 /* The run lasts a month and a half, and GPUs are used in the first two hours only. */
-static void months_are_accounts_of_their_own(void) {
+static void months_are_separate_accounts(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.idle_split = HR_IDLE_SPLIT_EVEN};
   run->pool[0].market.price_uusd_h = USD / 8;
@@ -159,7 +159,7 @@ static void months_are_accounts_of_their_own(void) {
 }
 
 /* One dollar is split among three tenants; the rounded parts sum to the total. */
-static void thirds_sum_to_the_total(void) {
+static void rounded_thirds_sum_to_total(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.idle_split = HR_IDLE_SPLIT_EVEN};
   for (int i = 0; i < PRICED_POOLS; i++) run->pool[i].market.price_uusd_h = 333333 + 7 * i;
@@ -176,7 +176,7 @@ static void thirds_sum_to_the_total(void) {
 
 /* ---- Beside capacity -------------------------------------------------------------------------------- */
 
-static void storage_by_hand(void) {
+static void cost_of_storage(void) {
   struct priced *run = priced_create();
   struct hr_dataset datasets[] = {{(char *)"a", 1000000}, {NULL, 500000}, {(char *)"archive", 250000}};
   struct hr_cost_spec spec = {.storage = {730000, datasets, 3, 0}};
@@ -201,7 +201,7 @@ static void storage_by_hand(void) {
   priced_destroy(run);
 }
 
-static void egress_by_hand(void) {
+static void cost_of_egress(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.egress = {.uusd_per_gb = USD / 10,
                                          .mb_per_gpu_hour = {[HR_CLASS_TRAINING] = 10000, [HR_CLASS_UNKNOWN] = 1},
@@ -215,7 +215,7 @@ static void egress_by_hand(void) {
   priced_destroy(run);
 }
 
-static void operations_and_deadlines_by_hand(void) {
+static void cost_of_operations_and_missed_deadlines(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.operations = {730 * USD, 73 * USD}, .downtime = {0, 7 * USD}};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
@@ -267,7 +267,7 @@ static void plans_follow_prices(void) {
 
 /* ---- Statements of tenants -------------------------------------------------------------------------- */
 
-static void idleness_is_split_by_the_rule(void) {
+static void idle_cost_is_split_by_rule(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.operations = {730 * USD, 0}, .idle_split = HR_IDLE_SPLIT_PROPORTIONAL};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
@@ -287,7 +287,7 @@ static void idleness_is_split_by_the_rule(void) {
   priced_destroy(run);
 }
 
-static void savings_are_split_as_costs_are(void) {
+static void savings_are_split_like_costs(void) {
   struct priced *run = priced_create();
   struct hr_savings_plan plan = {
       8 * USD, 500000, NULL, NULL, 0, 0}; /* covers all usage of $16 an hour, so its cost is the fee of $16 minus $24 */
@@ -300,7 +300,7 @@ static void savings_are_split_as_costs_are(void) {
   priced_destroy(run);
 }
 
-static void budgets_are_held_against_statements(void) {
+static void budgets_are_compared_with_statements(void) {
   struct priced *run = priced_create();
   struct hr_budget budgets[] = {{(char *)"a", 8 * USD}, {(char *)"b", 16 * USD - 1}, {(char *)"nobody", 0}};
   struct hr_cost_spec spec = {.budgets = budgets, .n_budgets = 3};
@@ -317,7 +317,7 @@ static void budgets_are_held_against_statements(void) {
 
 /* ---- Rounding --------------------------------------------------------------------------------------- */
 
-static void remainders_go_to_the_largest(void) {
+static void largest_remainders_are_rounded_up(void) {
   const hr_amount amounts[] = {5, 26, 17, 22, 0}; /* in tenths of a unit: 0.5, 2.6, 1.7, 2.2 and 0, in total 7 units */
   int64_t parts[5];
   CU_ASSERT_EQUAL_FATAL(hr__apportion(amounts, 5, 10, parts), HR_OK);
@@ -335,7 +335,7 @@ static void quotients_round_halves_up(void) {
   CU_ASSERT_TRUE(hr__divided(-10, 10) == -1 && hr__divided(-11, 10) == -1 && hr__divided(-16, 10) == -2);
 }
 
-static void nothing_is_lost_in_spreading(void) {
+static void spread_parts_sum_to_amount(void) {
   hr_amount parts[3];
   const hr_amount weights[] = {(hr_amount)1 << 90, 0, (hr_amount)3 << 90}, none[] = {0, 0, 0};
   const hr_amount large = ((hr_amount)1 << 120) + 7;
@@ -345,7 +345,7 @@ static void nothing_is_lost_in_spreading(void) {
   CU_ASSERT_TRUE(parts[0] == 10 && parts[1] == 0 && parts[2] == 0);
 }
 
-static void what_dollars_cannot_hold_is_said(void) {
+static void too_large_costs_are_an_error(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = NULL;
   run->pool[0].market.price_uusd_h = INT64_C(1) << 61;
@@ -355,7 +355,7 @@ static void what_dollars_cannot_hold_is_said(void) {
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-static void the_file_has_a_row_for_each(void) {
+static void csv_rows_of_costs(void) {
   static const char wanted[] = "tenant,market,gpu,gpu_hours,cost_usd\n"
                                "a,reserved,A100-80,4,8.000000\n"
                                "b,on-demand,A100-80,4,16.000000\n"
@@ -378,7 +378,7 @@ static void the_file_has_a_row_for_each(void) {
   priced_destroy(run);
 }
 
-static void jobs_have_columns_of_their_attempts(void) {
+static void csv_columns_of_attempts(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   struct hr_placements *placements = hr_placements_create(&run->trace);
@@ -401,11 +401,11 @@ static void jobs_have_columns_of_their_attempts(void) {
   priced_destroy(run);
 }
 
-TEST_MAIN("report: costs", TEST(capacity_by_hand), TEST(goodput_and_spot_by_hand),
-          TEST(unknown_on_demand_prices_leave_the_saving_open), TEST(months_are_accounts_of_their_own),
-          TEST(thirds_sum_to_the_total), TEST(storage_by_hand), TEST(egress_by_hand),
-          TEST(operations_and_deadlines_by_hand), TEST(plans_cover_largest_discount_first), TEST(plans_follow_prices),
-          TEST(idleness_is_split_by_the_rule), TEST(savings_are_split_as_costs_are),
-          TEST(budgets_are_held_against_statements), TEST(remainders_go_to_the_largest),
-          TEST(quotients_round_halves_up), TEST(nothing_is_lost_in_spreading), TEST(what_dollars_cannot_hold_is_said),
-          TEST(the_file_has_a_row_for_each), TEST(jobs_have_columns_of_their_attempts))
+TEST_MAIN("report: costs", TEST(cost_of_capacity), TEST(goodput_and_spot_metrics),
+          TEST(saving_is_unknown_without_on_demand_prices), TEST(months_are_separate_accounts),
+          TEST(rounded_thirds_sum_to_total), TEST(cost_of_storage), TEST(cost_of_egress),
+          TEST(cost_of_operations_and_missed_deadlines), TEST(plans_cover_largest_discount_first),
+          TEST(plans_follow_prices), TEST(idle_cost_is_split_by_rule), TEST(savings_are_split_like_costs),
+          TEST(budgets_are_compared_with_statements), TEST(largest_remainders_are_rounded_up),
+          TEST(quotients_round_halves_up), TEST(spread_parts_sum_to_amount), TEST(too_large_costs_are_an_error),
+          TEST(csv_rows_of_costs), TEST(csv_columns_of_attempts))

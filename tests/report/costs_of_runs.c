@@ -232,7 +232,7 @@ static void expect_pools(const struct hr_summary *summary) {
   CU_ASSERT_EQUAL(uusd, summary->costs->capacity_uusd);
 }
 
-static void every_breakdown_sums_to_the_total(void) {
+static void breakdowns_sum_to_total(void) {
   struct random_run *run = calloc(1, sizeof *run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(run);
   uint64_t interrupted = 0;
@@ -255,7 +255,7 @@ static void every_breakdown_sums_to_the_total(void) {
 /* The market offers a node of 8 GPUs in the first hour and after the second hour. Job 0 requests 3 GPUs for two hours.
    It runs in the first hour and waits in the second hour, so 3 GPUs are withheld for an hour. Job 1 requests 2 GPUs at
    1:30 but does not accept spot capacity, so its GPUs do not count as withheld. */
-static void downtime_is_what_jobs_wait_for(void) {
+static void cost_of_withheld_gpus(void) {
   static struct hr_level_step levels[] = {{0, 1}, {HOUR_US, 0}, {2 * HOUR_US, 1}};
   struct random_run *run = calloc(1, sizeof *run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(run);
@@ -288,4 +288,4 @@ static void downtime_is_what_jobs_wait_for(void) {
   free(run);
 }
 
-TEST_MAIN("report: costs of runs", TEST(every_breakdown_sums_to_the_total), TEST(downtime_is_what_jobs_wait_for))
+TEST_MAIN("report: costs of runs", TEST(breakdowns_sum_to_total), TEST(cost_of_withheld_gpus))

@@ -100,7 +100,7 @@ static void write_and_read(int64_t step_us, enum hr_metrics_place place) {
   CU_ASSERT_EQUAL(n_samples, size.samples);
 }
 
-static void forget(void) {
+static void free_run(void) {
   free(samples);
   free(text);
 }
@@ -148,7 +148,7 @@ static void near(double a, double b) {
 }
 
 /* The events of all tenants sum to the counts of the cluster. */
-static void tenants_sum_to_the_counts(void) {
+static void tenants_sum_to_counts(void) {
   for (size_t i = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "slurm_queue_pending") != 0) continue;
     double at_s = samples[i].at_s;
@@ -162,7 +162,7 @@ static void tenants_sum_to_the_counts(void) {
   }
 }
 
-static void the_last_samples_are_the_result(void) {
+static void last_samples_match_result(void) {
   const struct hr_result *result = exported.replay.result;
   const struct hr_summary *summary = exported.replay.summary;
   double at_s = last_time();
@@ -182,7 +182,7 @@ static void the_last_samples_are_the_result(void) {
 
 /* ---- GPUs ------------------------------------------------------------------------------------------- */
 
-static void shares_are_shares(void) {
+static void shares_are_at_most_1(void) {
   for (size_t i = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "DCGM_FI_DEV_GPU_UTIL") == 0) CU_ASSERT(samples[i].value <= 100);
     if (strcmp(samples[i].name, "headroom_gpu_allocated_ratio") == 0) CU_ASSERT(samples[i].value <= 1);
@@ -202,7 +202,7 @@ static void shares_sum_to_gpu_hours(const char *name, double whole, double gpus,
   near(hours, wanted_hours);
 }
 
-static void gpus_tell_the_run(double step_s, double gpus_of_series) {
+static void gpu_time_matches_summary(double step_s, double gpus_of_series) {
   double held_hours = exported.replay.summary->gpu_hours;
   const struct hr_goodput *goodput = &exported.replay.summary->goodput;
   double busy_hours = held_hours;
@@ -227,9 +227,9 @@ static void power_follows_use(double gpus) {
 static void check_all(int64_t step_us, enum hr_metrics_place place) {
   write_and_read(step_us, place);
   series_are_in_order();
-  tenants_sum_to_the_counts();
-  the_last_samples_are_the_result();
-  shares_are_shares();
+  tenants_sum_to_counts();
+  last_samples_match_result();
+  shares_are_at_most_1();
 }
 
 static void whole_gpus(void) {
@@ -237,20 +237,20 @@ static void whole_gpus(void) {
   exported_make(&exported, "demo", NULL, 0);
   for (int place = HR_METRICS_BY_NODE; place <= HR_METRICS_BY_POOL; place++) {
     check_all(7 * 3600 * HR_SECOND_US + 1234567, (enum hr_metrics_place)place);
-    gpus_tell_the_run(7 * 3600 + 1.234567, gpus[place]);
+    gpu_time_matches_summary(7 * 3600 + 1.234567, gpus[place]);
     power_follows_use(gpus[place]);
-    forget();
+    free_run();
   }
   exported_finish(&exported);
 }
 
-static void preemption_and_rejections(void) {
+static void preemptions_and_rejections(void) {
   const char *const overrides[] = {"policy={\"name\":\"las\"}", "cluster.pools.0.nodes=3"};
   exported_make(&exported, "demo", overrides, 2);
   CU_ASSERT(exported.replay.preemptions > 0 && exported.replay.summary->jobs_rejected > 0);
   check_all(12 * 3600 * HR_SECOND_US, HR_METRICS_BY_NODE);
-  gpus_tell_the_run(12 * 3600, 8);
-  forget();
+  gpu_time_matches_summary(12 * 3600, 8);
+  free_run();
   exported_finish(&exported);
 }
 
@@ -261,24 +261,24 @@ static void restarts_are_not_busy(void) {
   const struct hr_goodput *goodput = &exported.replay.summary->goodput;
   CU_ASSERT(goodput->restart_gpu_hours > 50);
   check_all(12 * 3600 * HR_SECOND_US, HR_METRICS_BY_GPU);
-  gpus_tell_the_run(12 * 3600, 1);
-  forget();
+  gpu_time_matches_summary(12 * 3600, 1);
+  free_run();
   exported_finish(&exported);
 }
 
-static void a_horizon_cuts(void) {
+static void run_with_horizon(void) {
   const char *const horizon[] = {"horizon_s=200000"};
   exported_make(&exported, "demo", horizon, 1);
   check_all(3600 * HR_SECOND_US, HR_METRICS_BY_POOL);
-  gpus_tell_the_run(3600, 64);
-  forget();
+  gpu_time_matches_summary(3600, 64);
+  free_run();
   exported_finish(&exported);
 }
 
 static void spot_nodes(void) {
   exported_make(&exported, "reserved-spot-mix", NULL, 0);
   check_all(24 * 3600 * HR_SECOND_US, HR_METRICS_BY_NODE);
-  forget();
+  free_run();
   exported_finish(&exported);
 }
 
@@ -286,7 +286,7 @@ static void shared_gpus(void) {
   exported_make(&exported, "shared-inference", NULL, 0);
   for (int place = HR_METRICS_BY_NODE; place <= HR_METRICS_BY_POOL; place++) {
     check_all(3600 * HR_SECOND_US, (enum hr_metrics_place)place);
-    forget();
+    free_run();
   }
   exported_finish(&exported);
 }
@@ -344,7 +344,7 @@ static void check_share(const struct sample *sample, uint32_t pool, uint32_t fir
 }
 
 /* Every share equals the share that is computed from the history, and each step in which nodes were up has a sample. */
-static void shares_are_those_of_a_walk(int64_t step_us, enum hr_metrics_place place) {
+static void shares_match_history(int64_t step_us, enum hr_metrics_place place) {
   const struct hr_cluster_spec *cluster = exported.run.cluster;
   int64_t end_us = hr_history_end_us(exported.history);
   size_t n_shares = 0, n_up = 0;
@@ -368,11 +368,11 @@ static void shares_are_those_of_a_walk(int64_t step_us, enum hr_metrics_place pl
     }
   }
   CU_ASSERT_EQUAL(n_shares, n_up);
-  forget();
+  free_run();
 }
 
 /* The GPU time that is computed from the history agrees with the number of GPUs of the run. */
-static void a_walk_finds_the_counts(void) {
+static void history_matches_gpu_count(void) {
   const struct hr_cluster_spec *cluster = exported.run.cluster;
   const struct hr_count_change *changes;
   size_t n_changes = hr_counts_changes(exported.counts, &changes);
@@ -388,7 +388,7 @@ static void a_walk_finds_the_counts(void) {
   near(up, counted);
 }
 
-static void nodes_are_up(void) {
+static void scenarios_match_history(void) {
   static const char *const scenarios[] = {"demo", "reserved-spot-mix", "spot-v100", "agency"};
   for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
     bool recorded =
@@ -397,15 +397,15 @@ static void nodes_are_up(void) {
         real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
       continue;
     exported_make(&exported, scenarios[s], NULL, 0);
-    a_walk_finds_the_counts();
-    shares_are_those_of_a_walk(23 * 3600 * HR_SECOND_US + 1234567, HR_METRICS_BY_POOL);
-    shares_are_those_of_a_walk(59 * 3600 * HR_SECOND_US + 7654321, HR_METRICS_BY_NODE);
+    history_matches_gpu_count();
+    shares_match_history(23 * 3600 * HR_SECOND_US + 1234567, HR_METRICS_BY_POOL);
+    shares_match_history(59 * 3600 * HR_SECOND_US + 7654321, HR_METRICS_BY_NODE);
     exported_finish(&exported);
   }
 }
 
 /* The default step is five minutes if there are few samples, and longer if there are many. */
-static void the_step_is_chosen(void) {
+static void default_step(void) {
   const struct hr_openmetrics_config by_node = {.place = HR_METRICS_BY_NODE}, by_gpu = {.place = HR_METRICS_BY_GPU};
   struct hr_openmetrics_size size;
   exported_make(&exported, "demo", NULL, 0);
@@ -419,18 +419,18 @@ static void the_step_is_chosen(void) {
 }
 
 /* Per-GPU allocation and slices of several GPUs; each GPU has its own series. */
-static void gangs(void) {
+static void gangs_with_per_gpu_allocation(void) {
   char trace[600];
   snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));
   const char *const overrides[] = {trace, "cluster.pools.0.sharing=\"fraction\""};
   exported_make(&exported, "demo", overrides, 2);
   check_all(60 * HR_SECOND_US, HR_METRICS_BY_GPU);
-  gpus_tell_the_run(60, 1);
-  forget();
+  gpu_time_matches_summary(60, 1);
+  free_run();
   exported_finish(&exported);
 }
 
-static void what_cannot_be_written_is_said(void) {
+static void write_error_is_returned(void) {
   const struct hr_openmetrics_config config = {0}, tiny = {.step_us = 1};
   struct hr_error error = {0};
   exported_make(&exported, "demo", NULL, 0);
@@ -441,6 +441,6 @@ static void what_cannot_be_written_is_said(void) {
   exported_finish(&exported);
 }
 
-TEST_MAIN("report: openmetrics", TEST(whole_gpus), TEST(preemption_and_rejections), TEST(restarts_are_not_busy),
-          TEST(a_horizon_cuts), TEST(spot_nodes), TEST(shared_gpus), TEST(nodes_are_up), TEST(the_step_is_chosen),
-          TEST(gangs), TEST(what_cannot_be_written_is_said))
+TEST_MAIN("report: openmetrics", TEST(whole_gpus), TEST(preemptions_and_rejections), TEST(restarts_are_not_busy),
+          TEST(run_with_horizon), TEST(spot_nodes), TEST(shared_gpus), TEST(scenarios_match_history),
+          TEST(default_step), TEST(gangs_with_per_gpu_allocation), TEST(write_error_is_returned))

@@ -45,12 +45,12 @@ struct read_page page_read(const char *path) {
 struct read_page page_of(const struct hr_page_run *run) {
   struct hr_error error = {0};
   const struct hr_page page = {
-      .kind = "run", .title = "a world", .command = "headroom report", .run = run, .template_html = page_template};
+      .kind = "run", .title = "a scenario", .command = "headroom report", .run = run, .template_html = page_template};
   if (hr_page_write(files_path("page.html"), &page, &error) != HR_OK) fail(error.text);
   return page_read(files_path("page.html"));
 }
 
-void page_forget(struct read_page *page) {
+void page_free(struct read_page *page) {
   cJSON_Delete(page->document);
   free(page->text);
 }

@@ -19,7 +19,7 @@ struct read_page {
 /* Writes the report into the test folder and reads it. */
 struct read_page page_of(const struct hr_page_run *run);
 struct read_page page_read(const char *path);
-void page_forget(struct read_page *page);
+void page_free(struct read_page *page);
 
 /* Returns the value at a path such as "series.by.tenant"; NULL if it does not exist. */
 const cJSON *page_at(const struct read_page *page, const char *path);

@@ -81,7 +81,7 @@ static void expect_selection(enum shape shape, size_t count) {
   free(sorted);
 }
 
-static void selection_is_what_sorting_gives(void) {
+static void selection_matches_sorting(void) {
   static const size_t counts[] = {1, 2, 3, 23, 24, 25, 100, 1001, 20000};
   for (int shape = 0; shape < N_SHAPES; shape++)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) expect_selection((enum shape)shape, counts[i]);
@@ -132,7 +132,7 @@ static void make_worst_keys(int64_t *keys, size_t count) {
   free(place);
 }
 
-static void bad_pivots_are_given_up(void) {
+static void heap_sort_after_bad_pivots(void) {
   enum { COUNT = 4096 };
   int64_t *keys = malloc(COUNT * sizeof *keys);
   if (!keys) abort();
@@ -160,7 +160,7 @@ static void expect_gsl(const struct hr_distribution *got, double *values, size_t
   CU_ASSERT_EQUAL(got->max, values[count - 1]);
 }
 
-static void durations_have_the_quantiles_of_gsl(void) {
+static void quantiles_of_durations_match_gsl(void) {
   for (size_t count = 1; count < 3000; count = count < 130 ? count + 1 : count * 3) {
     int64_t *us = make_keys(LOG_NORMAL, count);
     double *seconds = malloc(count * sizeof *seconds);
@@ -177,7 +177,7 @@ static void durations_have_the_quantiles_of_gsl(void) {
   }
 }
 
-static void slowdowns_have_the_quantiles_of_gsl(void) {
+static void quantiles_of_slowdowns_match_gsl(void) {
   enum { COUNT = 5000 };
   int64_t *keys = make_keys(UNIFORM, COUNT);
   double *values = malloc(COUNT * sizeof *values), sum = 0;
@@ -193,20 +193,20 @@ static void slowdowns_have_the_quantiles_of_gsl(void) {
   free(values);
 }
 
-static void of_nothing_there_is_nothing(void) {
+static void empty_distribution(void) {
   struct hr_distribution waits = hr__distribution_of_us(NULL, 0, 0);
   CU_ASSERT_EQUAL(waits.count, 0);
   CU_ASSERT_EQUAL(waits.max, 0);
   CU_ASSERT_EQUAL(hr__distribution_of_slowdowns(NULL, 0, 0).count, 0);
 }
 
-static void sums_may_pass_64_bits(void) {
+static void sums_exceed_64_bits(void) {
   int64_t us[] = {INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2};
   struct hr_distribution got = hr__distribution_of_us(us, 5, (hr__wide)(INT64_MAX / 2) * 5);
   expect_near(got.mean, (double)(INT64_MAX / 2) / 1e6);
   expect_near(got.p99, got.mean);
 }
 
-TEST_MAIN("report: quantiles", TEST(selection_is_what_sorting_gives), TEST(bad_pivots_are_given_up),
-          TEST(durations_have_the_quantiles_of_gsl), TEST(slowdowns_have_the_quantiles_of_gsl),
-          TEST(of_nothing_there_is_nothing), TEST(sums_may_pass_64_bits))
+TEST_MAIN("report: quantiles", TEST(selection_matches_sorting), TEST(heap_sort_after_bad_pivots),
+          TEST(quantiles_of_durations_match_gsl), TEST(quantiles_of_slowdowns_match_gsl), TEST(empty_distribution),
+          TEST(sums_exceed_64_bits))

@@ -7,7 +7,7 @@
 #include "headroom/policies.h"
 #include "headroom/report.h"
 
-enum { MOST_JOBS = 16, NEVER = -1 };
+enum { MAX_JOBS = 16, NEVER = -1 };
 
 /* Times are in seconds. A job with start NEVER never starts; it waits unless it is rejected. */
 struct replayed_job {
@@ -17,9 +17,9 @@ struct replayed_job {
 };
 
 struct replayed {
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], start_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
-  uint8_t state[MOST_JOBS], reason[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], start_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
+  uint8_t state[MAX_JOBS], reason[MAX_JOBS];
   struct hr_trace trace;
   struct hr_pool_spec pool[2];
   struct hr_cluster_spec cluster;
@@ -33,8 +33,8 @@ void replayed_make(struct replayed *run, const struct replayed_job *jobs, uint32
 
 /* Notifies the observers of all events and passes. placements[job] is the placement of a job; `placements` may be NULL
    for counted allocation. */
-void replayed_tell(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
-                   const struct hr_placement *placements);
+void replayed_notify(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
+                     const struct hr_placement *placements);
 
 /* Notifies the usage observer and returns the summary; NULL on failure. */
 struct hr_summary *replayed_summary(struct replayed *run);

@@ -50,7 +50,7 @@ static void assert_like(const struct hr__sketch *sketch, size_t count) {
 }
 
 /* The durations are of all magnitudes and include zeros. */
-static void quantiles_are_near(void) {
+static void quantiles_have_bounded_error(void) {
   uint64_t state = 88172645463325252u;
   for (int bits = 1; bits < 60; bits += 3) {
     memset(sketches, 0, sizeof sketches);
@@ -62,7 +62,7 @@ static void quantiles_are_near(void) {
   }
 }
 
-static void few(void) {
+static void few_durations(void) {
   for (size_t count = 1; count < 5; count++) {
     memset(sketches, 0, sizeof sketches);
     for (size_t i = 0; i < count; i++) hr__sketch_add(&sketches[0], values[i] = (int64_t)(1000003 * (i + 1)));
@@ -73,7 +73,7 @@ static void few(void) {
 }
 
 /* Each duration is counted in a bucket whose middle is near, in particular powers of two and their neighbours. */
-static void buckets_are_narrow(void) {
+static void relative_width_of_buckets(void) {
   for (int bit = 0; bit < 62; bit++)
     for (int64_t off = -2; off <= 2; off++) {
       int64_t value = (INT64_C(1) << bit) + off;
@@ -88,7 +88,7 @@ static void buckets_are_narrow(void) {
 }
 
 /* The middle of a bucket may be below the minimum or above the maximum of the values; quantiles must not be. */
-static void no_quantile_is_beyond_all_values(void) {
+static void quantiles_are_within_range(void) {
   static const int64_t ones[] = {1000000, 1000001, 1003000, 999999999, 255, 257, 3600000000};
   for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
     memset(sketches, 0, sizeof sketches);
@@ -102,5 +102,5 @@ static void no_quantile_is_beyond_all_values(void) {
   }
 }
 
-TEST_MAIN("sketch", TEST(quantiles_are_near), TEST(few), TEST(buckets_are_narrow),
-          TEST(no_quantile_is_beyond_all_values))
+TEST_MAIN("sketch", TEST(quantiles_have_bounded_error), TEST(few_durations), TEST(relative_width_of_buckets),
+          TEST(quantiles_are_within_range))

@@ -94,7 +94,7 @@ static void assert_same(const struct hr_trace *trace, const struct hr_trace *map
   (void)assert_same_run(&config, mapped, NULL);
 }
 
-static void each_policy(void) {
+static void policies(void) {
   struct hr_trace *trace = random_trace(11), *mapped = streamed_trace(trace);
   for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
     for (size_t b = 0; b < sizeof backfills / sizeof *backfills; b++) {
@@ -110,7 +110,7 @@ static void each_policy(void) {
 }
 
 /* Conservative backfill, with fewer jobs in the queue, because long queues take long to simulate. */
-static void conservative(void) {
+static void conservative_backfill(void) {
   static const char *const some[] = {"fifo", "sjf", "fair-share", "multifactor"};
   struct hr_trace *trace = random_trace_at(15, 2), *mapped = streamed_trace(trace);
   for (size_t o = 0; o < sizeof some / sizeof *some; o++) {
@@ -123,7 +123,7 @@ static void conservative(void) {
   hr_trace_destroy(mapped);
 }
 
-static void each_placement(void) {
+static void placement_rules(void) {
   struct hr_trace *trace = random_trace(12), *mapped = streamed_trace(trace);
   for (size_t p = 0; p < sizeof placements / sizeof *placements; p++) {
     struct hr_policy_choice policy = queue_choice("strict", placements[p]);
@@ -134,7 +134,7 @@ static void each_placement(void) {
   hr_trace_destroy(mapped);
 }
 
-static void horizons(void) {
+static void runs_with_horizon(void) {
   struct hr_trace *trace = random_trace(13), *mapped = streamed_trace(trace);
   const int64_t horizons_us[] = {trace->submit_us[JOBS / 2], trace->submit_us[JOBS - 1] + 1, INT64_C(300000000)};
   for (size_t i = 0; i < sizeof horizons_us / sizeof *horizons_us; i++) {
@@ -198,7 +198,7 @@ static void fits_its_schema(const struct hr_trace *trace, const struct hr_stream
 }
 
 /* The JSON of a streamed run has the keys of the run in memory, also if the run has no events. */
-static void json(void) {
+static void json_has_equal_keys(void) {
   struct hr_trace *trace = random_trace(14), *mapped = streamed_trace(trace);
   struct hr_cluster_spec cluster = two_pools();
   struct hr_policy_choice policy = queue_choice("strict", "pool");
@@ -217,4 +217,5 @@ static void json(void) {
   hr_trace_destroy(mapped);
 }
 
-TEST_MAIN("streamed", TEST(each_policy), TEST(conservative), TEST(each_placement), TEST(horizons), TEST(json))
+TEST_MAIN("streamed", TEST(policies), TEST(conservative_backfill), TEST(placement_rules), TEST(runs_with_horizon),
+          TEST(json_has_equal_keys))

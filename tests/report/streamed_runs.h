@@ -8,7 +8,7 @@
 #include "headroom/headroom.h"
 #include "headroom/unstable/streamed.h"
 
-enum { STREAMED_MOST_JOBS = 20000 };
+enum { STREAMED_MAX_JOBS = 20000 };
 
 /* Writes a trace into a packed file and returns it as a streamed trace. */
 struct hr_trace *streamed_trace(const struct hr_trace *trace);

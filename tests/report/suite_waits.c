@@ -30,7 +30,7 @@ static unsigned n_runs, n_waits;
 
 /* ---- Checks of waits -------------------------------------------------------------------------------- */
 
-static bool sums(const struct run *run, const struct hr_wait *wait) {
+static bool parts_sum_to_wait(const struct run *run, const struct hr_wait *wait) {
   const struct hr_wait_part *parts = hr_waits_parts(run->waits, wait);
   int64_t sum_us = 0;
   for (uint32_t i = 0; i < wait->n_parts; i++) {
@@ -73,7 +73,7 @@ static void check_waits(const struct run *run, const char *name, const char *pol
     const struct hr_wait *waits;
     size_t count = hr_waits_of(run->waits, (hr_job){job}, &waits);
     bool good = are_between(run, (hr_job){job}, waits, count);
-    for (size_t i = 0; i < count; i++) good = good && sums(run, &waits[i]);
+    for (size_t i = 0; i < count; i++) good = good && parts_sum_to_wait(run, &waits[i]);
     n_waits += (unsigned)count;
     n_bad += !good;
     if (!good && n_bad == 1) printf("\n  %s, %s: job %" PRIu32 "\n", name, policy, job);
@@ -127,10 +127,10 @@ static void check_scenario(const char *name) {
   hr_scenario_destroy(run.scenario);
 }
 
-static void parts_sum_to_waits_between_stays(void) {
+static void waits_are_between_attempts(void) {
   for (size_t i = 0; i < N_SCENARIOS; i++) check_scenario(scenarios[i]);
   printf("%u runs, %u waits ", n_runs, n_waits);
   CU_ASSERT(n_runs >= 40 && n_waits > 1000);
 }
 
-TEST_MAIN("report: waits of the reference suite", TEST(parts_sum_to_waits_between_stays))
+TEST_MAIN("report: waits of the reference suite", TEST(waits_are_between_attempts))

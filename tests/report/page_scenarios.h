@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_REPORT_PAGE_WORLD_H
-#define HR_TESTS_REPORT_PAGE_WORLD_H
+#ifndef HR_TESTS_REPORT_PAGE_SCENARIOS_H
+#define HR_TESTS_REPORT_PAGE_SCENARIOS_H
 
 /* Small random scenarios that are simulated with all observers of the HTML report. An additional observer records the
    counts after every pass. */
@@ -8,30 +8,30 @@
 #include "headroom/policies.h"
 #include "headroom/unstable/exports.h"
 
-enum { WORLD_JOBS = 60, WORLD_POOLS = 4 };
+enum { SCENARIO_JOBS = 60, SCENARIO_POOLS = 4 };
 
-struct world_instant {
+struct page_instant {
   int64_t at_us;
   uint64_t waiting, running, allocated_milli, total_milli, waiting_milli;
-  uint32_t up[WORLD_POOLS],
-      offered[WORLD_POOLS]; /* acquired nodes, and these plus available nodes; elastic pools only */
+  uint32_t up[SCENARIO_POOLS],
+      offered[SCENARIO_POOLS]; /* acquired nodes, and these plus available nodes; elastic pools only */
 };
 
-struct world {
+struct page_scenario {
   uint64_t state; /* of the random number generator */
-  int64_t submit_us[WORLD_JOBS], work_us[WORLD_JOBS];
-  uint32_t gpus[WORLD_JOBS], tenant[WORLD_JOBS], user[WORLD_JOBS];
-  int64_t id[WORLD_JOBS];
-  uint8_t class_[WORLD_JOBS];
+  int64_t submit_us[SCENARIO_JOBS], work_us[SCENARIO_JOBS];
+  uint32_t gpus[SCENARIO_JOBS], tenant[SCENARIO_JOBS], user[SCENARIO_JOBS];
+  int64_t id[SCENARIO_JOBS];
+  uint8_t class_[SCENARIO_JOBS];
   struct hr_trace trace;
-  struct hr_pool_spec pool[WORLD_POOLS];
+  struct hr_pool_spec pool[SCENARIO_POOLS];
   struct hr_price_step prices[3];
   struct hr_cluster_spec cluster;
   struct hr_class_spec classes[HR_N_CLASSES];
   struct hr_cost_spec costs;
   struct hr_policy_choice policy;
   int64_t horizon_us;
-  /* Results of world_run(). */
+  /* Results of page_scenario_run(). */
   struct hr_usage *usage;
   struct hr_ledger *ledger;
   struct hr_meter *meter;
@@ -42,20 +42,20 @@ struct world {
   struct hr_summary *summary;
   struct hr_run_label label;
   struct hr_page_run run;
-  struct world_instant *instants;
+  struct page_instant *instants;
   size_t n_instants, capacity;
 };
 
 /* Returns a random scenario with markets, tenants and classes, some of which are omitted at random. Free it with
-   world_destroy(). */
-struct world *world_draw(uint64_t seed);
+   page_scenario_destroy(). */
+struct page_scenario *page_scenario_draw(uint64_t seed);
 /* Returns a scenario with one pool without a price and `n_jobs` jobs that are submitted at time 0. The caller may
-   change it before the run. Free it with world_destroy(). */
-struct world *world_plain(uint32_t n_jobs);
+   change it before the run. Free it with page_scenario_destroy(). */
+struct page_scenario *page_scenario_plain(uint32_t n_jobs);
 /* Returns a random number below `below`. */
-uint64_t world_below(struct world *world, uint64_t below);
+uint64_t page_scenario_random(struct page_scenario *scenario, uint64_t below);
 /* Runs the scenario. A failure ends the program. */
-void world_run(struct world *world);
-void world_destroy(struct world *world);
+void page_scenario_run(struct page_scenario *scenario);
+void page_scenario_destroy(struct page_scenario *scenario);
 
 #endif
