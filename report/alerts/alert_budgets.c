@@ -2,10 +2,13 @@
 /*
  * The budget rule of the alerts.
  *
- * Whether a tenant exceeded its budget is taken from the monthly statements, which contain everything that a tenant
- * owes. When it did so is computed here: the cost of the tenant's jobs is accumulated at the prices of the pools, and
- * bisection finds the microsecond in which the sum exceeds the budget. If services or a share of idle capacity made the
- * difference, the alert begins at the end of the month, when those are split.
+ * The monthly statements (report/costs/costs.c) decide whether a tenant exceeded its budget, because they contain all
+ * costs of the tenant. This file computes the time: it accumulates the cost of the tenant's jobs at the prices of the
+ * pools, and bisection finds the microsecond in which the sum exceeds the limit. Services and idle capacity are split
+ * among the tenants at the end of the month. If the jobs alone do not exceed the limit, the alert therefore begins at
+ * the end of the month.
+ *
+ * The limit is the monthly budget times the threshold of the rule (`budget_above`).
  */
 
 #include "report/alerts/alert_budgets.h"
@@ -18,13 +21,13 @@
 
 struct budget_account {
   const struct hr_budget *budget;
-  uint32_t tenant; /* index in the trace; HR_NONE: the tenant has no jobs */
+  uint32_t tenant; /* index in the names of the trace; HR_NONE: the trace does not contain the tenant */
   hr_amount limit;
-  uint64_t *gpu_milli; /* by pool: GPUs held now */
+  uint64_t *gpu_milli; /* by pool: GPUs that jobs of the tenant hold now */
   int64_t until_us;
-  hr_amount spent;      /* in the month of `until_us`, until then */
-  bool is_exceeded;     /* the limit was exceeded in that month */
-  int64_t *exceeded_us; /* by month: when the limit was exceeded; HR_NEVER_US: it was not */
+  hr_amount spent;      /* cost from the begin of the month to `until_us`, in units of the ledger */
+  bool is_exceeded;     /* the limit was exceeded in the month of `until_us` */
+  int64_t *exceeded_us; /* by month: when the limit was exceeded; HR_NEVER_US: never */
   uint32_t n_months, capacity;
 };
 
@@ -100,7 +103,8 @@ static hr_amount cost_of(const struct alert_budgets *self, const struct budget_a
   return cost;
 }
 
-/* Bisects for the first microsecond at which spending exceeds the limit; it does so by `to_us`. */
+/* Returns the first microsecond at which spending exceeds the limit. The caller has checked that spending exceeds the
+   limit at `to_us`. */
 static int64_t exceeded_at_us(const struct alert_budgets *self, const struct budget_account *budget_account,
                               int64_t to_us) {
   int64_t below_us = budget_account->until_us;

@@ -5,13 +5,13 @@
 #include "base/array.h"
 #include "headroom/report.h"
 
-/* The interface of alert rules, the list that they fill, and the budget rule: tenants that spend more than their
-   monthly budget. */
+/* The interface of a group of alert rules, the list to which alert rules append, and the budget rule. The budget rule
+   reports tenants that spend more than their monthly budget. */
 
 struct hr__alert_log {
   struct hr_alert *list;
   uint32_t count, capacity;
-  bool failed; /* out of memory: an alert or a part of its state was lost */
+  bool failed; /* memory ran out, and an alert or state of a rule was lost */
 };
 
 /* Appends an alert; sets log->failed if out of memory. */
@@ -22,17 +22,18 @@ static inline void hr__alert_log_add(struct hr__alert_log *log, struct hr_alert 
     log->failed = true;
 }
 
-/* Rules that watch a run and log its alerts. `self` is what `create` returned. */
+/* A group of rules that observe a run and append alerts to a log. `self` is the object that `create` returned. */
 struct hr__alert_watcher {
-  /* Returns NULL if out of memory. The log and everything that `config` points to must outlive the result. Rules that
-     are turned off log nothing. */
+  /* Returns NULL if out of memory. The log and all objects to which `config` points must outlive the result. A rule
+     that the scenario disables appends no alerts. */
   void *(*create)(const struct hr_alerts_config *config, struct hr__alert_log *log);
   void (*destroy)(void *self); /* `self` may be NULL */
-  /* Accounts for an event; called for every event, in order. */
+  /* Updates the state of the rules. Called for every event in time order. */
   void (*note)(void *self, const struct hr_event *event);
-  /* Called after each pass of the policy; NULL: not needed. */
+  /* Called after each pass of the policy; may be NULL. */
   void (*instant)(void *self, const struct hr_view *view);
-  /* Ends the run at `end_us`: logs alerts that last until then, and those that follow from `costs` (NULL: none). */
+  /* Appends the alerts that last until the end of the run at `end_us`, and the alerts that are derived from `costs`.
+     `costs` is NULL for runs without prices. */
   void (*close)(void *self, const struct hr_cost_summary *costs, int64_t end_us);
 };
 

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Alerts: conditions of a run that last too long. Three groups of rules share one list, which is sorted at the end.
+ * Alerts: conditions of a run that last longer than a limit. Three groups of rules append to one list of alerts. The
+ * list is sorted at the end of the run.
  *
- * Job rules, by class: a job waits too long, or runs too long on spot capacity without a checkpoint. Each waiting or
- * unsaved job has a timer. All timers of one rule and class have the same length, so they expire in the order in which
- * they were set and form a FIFO queue. A timer that was stopped or set again is skipped when its entry reaches the
- * front. An alert of a class lasts from the first expired timer until no job with an expired timer is left.
+ * Job rules. They are evaluated for each class of jobs. Rule `waiting`: a job waits too long. Rule `unsaved`: a job
+ * runs too long on spot capacity without a checkpoint. Each job to which a rule applies has a timer. All timers of one
+ * rule and class have the same duration, so they expire in the order in which they were set. A FIFO queue is therefore
+ * sufficient. If a timer is stopped or set again, its old entry remains in the queue and is skipped when it reaches the
+ * front. An alert of a class begins when the first timer expires, and ends when no job of the class has an expired
+ * timer.
  *
- * Pool rules: utilization too low or too high, and too many spot nodes reclaimed. A pool is evaluated after each pass
- * that changed it, and its state holds until the next one. Utilization is watched up to the last submit, because
- * afterwards the cluster drains only because the trace is over. Spot nodes that left within the window are kept in a
- * queue; expiries are processed when the pool is evaluated next, at the times at which they happened.
+ * Pool rules: the utilization of a pool is too low or too high, or too many of its spot nodes are reclaimed. A pool is
+ * evaluated after each pass that changed it, because its state is constant in between. Utilization is evaluated up to
+ * the last submit only: afterwards the cluster empties because the trace is over. The reclaim rule counts reclaimed
+ * nodes in a sliding window. A queue contains the departures of spot nodes within the window. Departures that have left
+ * the window are removed at the next evaluation of the pool. Each removal is evaluated at the time at which the
+ * departure left the window, so alerts end at exact times.
  *
  * The budget rule is in alert_budgets.c.
  */
@@ -32,15 +37,15 @@ struct timer_entry {
 struct timers {
   int64_t after_us;
   struct hr__fifo queue;
-  uint32_t n_late, max_late; /* jobs with an expired timer: now, and maximum since the alert began */
+  uint32_t n_late, max_late; /* number of jobs with an expired timer: now, and maximum since the alert began */
   uint64_t n_expired;        /* timers that expired since the alert began */
   int64_t begin_us;
 };
 
 struct rule {
   enum hr_alert_rule rule;
-  int64_t *set_us; /* by job; HR_NEVER_US: timer not set. NULL: the rule is off */
-  bool *is_late;   /* by job */
+  int64_t *set_us; /* [n_jobs]: when the timer was set; HR_NEVER_US: no timer. NULL: the rule is disabled */
+  bool *is_late;   /* [n_jobs]: the timer has expired */
   struct timers timers[HR_N_CLASSES];
 };
 
@@ -100,7 +105,8 @@ static unsigned class_of(const struct alert_jobs *self, hr_job job) {
   return self->trace->class_ ? self->trace->class_[job.id] : HR_CLASS_UNKNOWN;
 }
 
-/* Expires the timers that are due before now. */
+/* Marks the jobs whose timers expire before `now_us` as late. Begins an alert if no job of the class was late before.
+ */
 static void expire_until(struct rule *rule, struct timers *timers, int64_t now_us) {
   while (hr__fifo_count(&timers->queue)) {
     struct timer_entry timer_entry = *(const struct timer_entry *)hr__fifo_front(&timers->queue, sizeof timer_entry);
@@ -209,7 +215,7 @@ static const struct hr__alert_watcher alert_jobs_watcher = {
 
 /* ---- Pools --------------------------------------------------------------------------------------- */
 
-/* A utilization condition and, while it holds, the usage since it began. */
+/* A condition on the utilization of a pool. While the condition is true, the usage is integrated since `begin_us`. */
 struct watch {
   bool holds;
   int64_t begin_us;
@@ -224,13 +230,13 @@ struct departure {
 struct alerts_pool {
   const struct hr_pool_spec *spec;
   bool is_dirty;
-  int64_t until_us;                                 /* the state below holds since this time */
-  uint64_t allocated_milli, total_milli, max_milli; /* maximum: including nodes that could be acquired */
+  int64_t until_us;                                 /* time since which the next three members are constant */
+  uint64_t allocated_milli, total_milli, max_milli; /* max_milli: total plus all nodes that could be acquired */
   struct watch underused, saturated;
   /* Spot pools only. */
-  struct hr__fifo departures; /* nodes that left within the window */
-  uint32_t n_up, n_reclaimed; /* nodes up now; nodes reclaimed within the window */
-  bool losing;                /* the reclaimed share exceeds the limit */
+  struct hr__fifo departures; /* nodes that left the pool within the window */
+  uint32_t n_up, n_reclaimed; /* nodes acquired now; nodes reclaimed within the window */
+  bool losing;                /* an alert is active: the share of reclaimed nodes exceeds the limit */
   int64_t losing_since_us;
   double worst;
   uint64_t worst_reclaimed;
@@ -309,8 +315,8 @@ static void advance(struct alerts_pool *pool, int64_t now_us) {
   pool->until_us = now_us;
 }
 
-/* A pool without nodes is neither underused nor saturated. An elastic pool is saturated if no more nodes can be
-   acquired. */
+/* A pool without nodes has no utilization, so both conditions are false. Saturation of an elastic pool is relative to
+   all nodes that it could acquire: a small pool that can still grow is not saturated. */
 static void evaluate_utilization(struct alert_pools *self, struct alerts_pool *pool) {
   const struct hr_alert_rules *rules = self->rules;
   double share = pool->total_milli ? (double)pool->allocated_milli / (double)pool->total_milli : -1;
@@ -361,7 +367,8 @@ static void evaluate_reclaims(struct alert_pools *self, struct alerts_pool *pool
   if (!losing && pool->losing) end_reclaim_alert(self, pool, now_us);
 }
 
-/* Removes the departures that left the window by now, each at the time at which it did. */
+/* Removes the departures that left the window until `now_us`. Evaluates the rule at each time at which a departure
+   left. */
 static void drop_departures(struct alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
   int64_t within_us = self->rules->reclaims_within_us;
   while (hr__fifo_count(&pool->departures)) {

@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_COSTS_APPORTION_H
 #define HR_REPORT_COSTS_APPORTION_H
 
-/* Rounding and splitting of integer amounts without losing units. */
+/* Rounds and splits integer amounts so that the parts sum to the whole. */
 
 #include "headroom/market.h"
 
@@ -12,16 +12,16 @@ static inline hr_amount hr__divided(hr_amount part, hr_amount whole) {
   return twice % (2 * whole) < 0 ? quotient - 1 : quotient;
 }
 
-/* Converts each of `amounts` (none negative) to whole `unit`s, rounded down or up so that the parts sum to the rounded
-   sum. The amounts with the largest remainders are rounded up; on a tie, the first ones. Returns HR_BAD_INPUT if the
-   sum is not below HR__MAX_UUSD units, HR_NO_MEMORY if out of memory. */
+/* Converts each of `amounts` (>= 0) to a whole number of `unit`s. Each amount is rounded down or up so that the parts
+   sum to the rounded sum of the amounts. The amounts with the largest remainders are rounded up; ties are broken by
+   index. Returns HR_BAD_INPUT if the sum is HR__MAX_UUSD units or more, HR_NO_MEMORY if out of memory. */
 enum hr_status hr__apportion(const hr_amount *amounts, size_t count, hr_amount unit, int64_t *parts);
 
-/* Splits an amount (not negative) in proportion to weights (none negative) without losing a unit. If all weights are 0,
-   the first part takes everything. */
+/* Splits an amount (>= 0) in proportion to weights (>= 0). The parts sum to the amount. If all weights are 0, the first
+   part is the whole amount. */
 void hr__spread(hr_amount amount, const hr_amount *weights, size_t count, hr_amount *parts);
 
-/* Upper bound of sums of money, about 4.6 trillion dollars, in micro-dollars. */
+/* Sums of money in micro-dollars must be below this bound, which is about 4.6 trillion dollars. */
 #define HR__MAX_UUSD (INT64_C(1) << 62)
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Lists the cost items of a run: capacity used and idle, and the services beside capacity.
+ * Lists the cost items of a run: used capacity, idle capacity, and services.
  *
- * Capacity comes from the ledger, where charges are split by month. Its idle amounts are not; they are distributed over
- * the months by the GPU time that was paid for and not used in each. All capacity items are rounded to micro-dollars in
- * one apportionment, so their sum is the rounded sum.
+ * Capacity items are taken from the ledger. The ledger records the charges for used capacity by month, but the idle
+ * amount of a pool only for the whole run. Idle amounts are therefore distributed over the months in proportion to the
+ * GPU time that was paid for and not used in each month. All capacity items are rounded to micro-dollars in one
+ * apportionment, so the rounded items sum to the rounded total.
  *
- * Services (storage, egress, operations, downtime, savings plans) are rounded line by line. Lines that grow job by job
- * are first summed exactly in a table of tenants by months.
+ * Each service item (storage, egress, operations, downtime, savings plans) is rounded on its own. Costs that jobs cause
+ * are first summed exactly in a table of tenants by months, and each cell of the table becomes one item.
  */
 
 #include "report/costs/costs.h"
@@ -59,7 +60,8 @@ static bool has_gpu(const struct hr_pool_spec *pool, const char *gpu) {
   return strcmp(hr__name_or_empty(pool->gpu), gpu) == 0;
 }
 
-/* Prefers pools with nodes, so that the order of GPU types does not depend on empty pools. */
+/* Returns the first pool of a GPU type. Prefers pools with nodes, so that empty pools do not change the order of GPU
+   types. */
 static uint32_t first_of(const struct hr_cluster_spec *cluster, const char *gpu) {
   uint32_t first = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -81,7 +83,8 @@ static uint32_t months_until(int64_t at_us) {
   return (uint32_t)((at_us + HR_MONTH_US - 1) / HR_MONTH_US);
 }
 
-/* A reserved window is paid for to its end, even if the run ends earlier. */
+/* Returns the number of months with charges, at least 1. A reservation is paid until its end, even if the run ends
+   earlier. */
 static uint32_t count_months(const struct hr__costing *costing) {
   const struct hr_cluster_spec *cluster = costing->cluster;
   const struct hr_charge *charges = NULL;
@@ -106,7 +109,7 @@ static enum hr_status add_item(struct hr__costing *costing, struct hr__cost_item
 
 /* ---- Months -------------------------------------------------------------------------------------- */
 
-/* Returns how much of a time span lies in a month. */
+/* Returns the duration of the part of [from_us, to_us) that is in a month. */
 static int64_t month_part_us(uint32_t month, int64_t from_us, int64_t to_us) {
   int64_t begin_us = month * HR_MONTH_US, end_us = begin_us + HR_MONTH_US;
   if (from_us > begin_us) begin_us = from_us;
@@ -114,7 +117,7 @@ static int64_t month_part_us(uint32_t month, int64_t from_us, int64_t to_us) {
   return end_us > begin_us ? end_us - begin_us : 0;
 }
 
-/* Returns the metered integrals of a month, zero if the run did not reach it. */
+/* Returns the integrals of a month; all are 0 if the run ended before the month. */
 static struct hr__meter_month metered(const struct hr__costing *costing, uint32_t month) {
   return month < costing->meter.n_months ? costing->meter.months[month] : (struct hr__meter_month){0};
 }
@@ -157,8 +160,9 @@ static enum hr_status add_charges(struct hr__costing *costing) {
   return status;
 }
 
-/* Computes by month the GPU time of a pool that was paid for and not used. Items of use are sorted by pool: `*cursor`
-   is the first item of this pool and is advanced past the last one. */
+/* Computes weights[month], the GPU time of a pool that was paid for and not used in each month. Items of used capacity
+   are sorted by pool: `*cursor` is the index of the first item of this pool, and the function advances it past the last
+   one. */
 static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_t *cursor, hr_amount *weights) {
   const struct hr_pool_spec *spec = &costing->cluster->pools[pool];
   bool window = spec->market.market == HR_MARKET_RESERVED && spec->market.to_us != HR_NEVER_US;
@@ -174,7 +178,8 @@ static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_
     if (weights[month] < 0) weights[month] = 0;
 }
 
-/* `room` has space for three amounts per month. */
+/* Adds the idle items of a pool. `room` is scratch space for three amounts per month; `cursor` is that of
+   weigh_months(). */
 static enum hr_status add_idle(struct hr__costing *costing, uint32_t pool, size_t *cursor, hr_amount *room) {
   const struct hr_pool_account *account = hr_ledger_pool(costing->basis->ledger, (hr_pool){pool});
   uint32_t n_months = costing->n_months;
@@ -228,10 +233,11 @@ static enum hr_status add_capacity(struct hr__costing *costing) {
 struct services {
   struct hr__costing *costing;
   const struct hr_cost_spec *spec;
-  hr_amount *sums; /* by tenant and month */
+  hr_amount *sums; /* [n_tenants][n_months]: scratch space of the table of tenants by months */
 };
 
-/* Costs caused by jobs without a tenant are shared, like costs caused by no job. */
+/* Adds an item of part / whole micro-dollars; omits it if it rounds to 0. Costs of jobs without a tenant become shared
+   costs. */
 static enum hr_status add_line(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
                                hr_amount part, hr_amount whole) {
   hr_amount uusd = hr__divided(part, whole);
@@ -245,7 +251,7 @@ static enum hr_status add_line(struct services *services, enum hr__cost_kind kin
   return add_item(services->costing, item);
 }
 
-/* Adds a line of amount x price / whole; returns HR_BAD_INPUT if the product overflows. */
+/* Adds an item of amount x price / whole micro-dollars; returns HR_BAD_INPUT if the product overflows. */
 static enum hr_status add_priced(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
                                  hr_amount amount, hr_amount price, hr_amount whole) {
   hr_amount part;
@@ -280,7 +286,7 @@ static uint8_t class_of(const struct hr__costing *costing, uint32_t job) {
   return costing->trace->class_ ? costing->trace->class_[job] : HR_CLASS_UNKNOWN;
 }
 
-/* The last instant of the run belongs to the month that it ends. */
+/* Returns the month of a time. If the run ends exactly at the end of a month, its last instant counts in that month. */
 static uint32_t month_of(const struct hr__costing *costing, int64_t at_us) {
   int64_t month = at_us / HR_MONTH_US;
   return month < costing->n_months ? (uint32_t)month : costing->n_months - 1;
@@ -304,7 +310,7 @@ static enum hr_status add_datasets(struct services *services) {
   return status;
 }
 
-/* Returns the size of the checkpoint that a job has stored; 0 if none. */
+/* Returns the size of the checkpoint that a job has stored, in MiB; 0 if none. */
 static uint64_t checkpoint_mib(const struct hr__costing *costing, uint32_t job) {
   const struct hr_trace *trace = costing->trace;
   const struct hr_class_spec *class_ = &costing->basis->classes[class_of(costing, job)];
@@ -339,7 +345,8 @@ static enum hr_status add_storage(struct services *services) {
 
 /* ---- Egress -------------------------------------------------------------------------------------- */
 
-/* Sums MB x HR_LEDGER_UNITS_PER_UUSD, the number of milli-GPU-microseconds in a GPU-hour. */
+/* Sums egress by tenant and month in units of 1 MB / HR_LEDGER_UNITS_PER_UUSD. This constant is also the number of
+   milli-GPU-microseconds in a GPU-hour, so GPU time x MB per GPU-hour has the same unit. */
 static void sum_egress(struct services *services) {
   const struct hr__costing *costing = services->costing;
   const struct hr_egress_cost *egress = &services->spec->egress;
@@ -402,7 +409,7 @@ static enum hr_status add_downtime(struct services *services) {
 
 static enum hr_status add_plans(struct services *services) {
   const struct hr__costing *costing = services->costing;
-  hr_amount fee = 0; /* micro-dollars per hour */
+  hr_amount fee = 0; /* of all plans: micro-dollars per hour */
   for (size_t i = 0; i < services->spec->n_plans; i++) fee += services->spec->plans[i].uusd_per_h;
   enum hr_status status = HR_OK;
   for (uint32_t month = 0; fee && month < costing->n_months && status == HR_OK; month++) {

@@ -2,10 +2,11 @@
 /*
  * The cost tables of the summary, computed from the cost items.
  *
- * Breakdowns by market, pool, class and GPU type: one walk over the items each. Rows for the CSV file: items sorted by
- * tenant, market and GPU type, then summed. Statements: items sorted by tenant and month. Idle and shared costs of a
- * month are then split over the statements of that month by the rule of the scenario; they stay unsplit in a month in
- * which no tenant used GPUs. Sums by tenant, budgets and the unsplit remainder follow from the statements.
+ * Each breakdown (by market, pool, class and GPU type) is computed in one pass over the items. Rows of the CSV file are
+ * computed from the items sorted by tenant, market and GPU type. Monthly statements are computed from the items sorted
+ * by tenant and month. The idle and shared costs of a month are then split among the statements of that month by the
+ * rule of the scenario (`idle_split`). In a month in which no tenant used GPUs, they are not split. The sums by tenant
+ * and the use of budgets are computed from the statements.
  */
 
 #include "report/costs/costs.h"
@@ -23,7 +24,7 @@
 
 const char hr__idle_name[] = "(idle)", hr__shared_name[] = "(shared)", hr__services_name[] = "(services)";
 
-/* Appends a line; the array has room for it. */
+/* Appends a line; the array has capacity for it. */
 static enum hr_status cost_line_add(struct hr_cost_lines *lines, const char *name, int64_t uusd) {
   char *copy = strdup(name);
   if (!copy) return HR_NO_MEMORY;
@@ -31,8 +32,8 @@ static enum hr_status cost_line_add(struct hr_cost_lines *lines, const char *nam
   return HR_OK;
 }
 
-/* A breakdown: the key of each item (HR_NONE: none) and the name of each key. `of_pools`: the key depends only on the
-   pool. */
+/* A breakdown of the costs by a key, such as the market. `key_of` returns the key of an item, HR_NONE if the item has
+   none; `name_of` returns the name of a key. `of_pools` is true if the key depends only on the pool. */
 struct breakdown {
   uint32_t n_keys;
   bool of_pools;
@@ -55,14 +56,14 @@ static enum hr_status add_rest(const struct hr__costing *costing, const struct b
   return status == HR_OK && services ? cost_line_add(lines, hr__services_name, services) : status;
 }
 
-/* Marks the keys of all priced pools, so that reports always list them, even at zero cost. */
+/* Marks the keys of all pools with prices, so that reports list these keys even if their cost is 0. */
 static void mark_priced_pools(const struct hr__costing *costing, const struct breakdown *breakdown, bool *any) {
   for (uint32_t i = 0; i < costing->cluster->n_pools; i++)
     if (costing->cluster->pools[i].market.market != HR_MARKET_NONE)
       any[breakdown->key_of(costing, &(struct hr__cost_item){.pool = i})] = true;
 }
 
-/* Sums the items by key. Keys without items are omitted, except those of priced pools. */
+/* Fills `lines` with the sum of the items of each key. Omits keys without items, except keys of pools with prices. */
 static enum hr_status break_down(const struct hr__costing *costing, const struct breakdown *breakdown,
                                  struct hr_cost_lines *lines) {
   int64_t *sums = calloc(breakdown->n_keys + 1, sizeof *sums);
@@ -137,10 +138,10 @@ static enum hr_status cost_breakdowns(const struct hr__costing *costing, struct 
 
 /* Sort key of a row. */
 struct costs_key {
-  uint32_t section; /* order: GPUs by tenant, services by tenant, idle capacity, shared services */
-  uint32_t tenant;  /* rows of tenants only */
-  uint32_t market;  /* services: their kind */
-  uint32_t gpu;     /* a pool with the GPU type; HR_NONE: services */
+  uint32_t section; /* rank of the section; order: GPUs by tenant, services by tenant, idle capacity, shared services */
+  uint32_t tenant;  /* only in sections by tenant */
+  uint32_t market;  /* for services: enum hr__cost_kind */
+  uint32_t gpu;     /* index of the first pool with the GPU type; HR_NONE: services */
 };
 
 struct sorted_item {
@@ -186,7 +187,7 @@ static enum hr_status begin_row(const struct hr__costing *costing, const struct 
   return row->tenant && row->market && row->gpu ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Fills rows. */
+/* Fills the rows of the CSV file. */
 static enum hr_status cost_rows(const struct hr__costing *costing, struct hr_cost_summary *costs) {
   struct sorted_item *keyed = malloc((costing->n_items + 1) * sizeof *keyed);
   costs->rows = calloc(costing->n_items + 1, sizeof *costs->rows);
@@ -205,7 +206,7 @@ static enum hr_status cost_rows(const struct hr__costing *costing, struct hr_cos
 
 /* ---- Statements ---------------------------------------------------------------------------------- */
 
-/* A statement before its name is added. */
+/* A statement of one tenant and month; the tenant is an index, not yet a name. */
 struct costs_draft {
   uint32_t tenant, month;
   bool used_gpus;
@@ -215,7 +216,7 @@ struct costs_draft {
 struct drafts {
   struct costs_draft *draft;
   size_t count;
-  int64_t *idle, *shared; /* by month: not split yet */
+  int64_t *idle, *shared; /* by month: costs that are not split among the tenants */
 };
 
 static int by_tenant_and_month(const void *a, const void *b) {
@@ -291,7 +292,8 @@ static int64_t weight_of(const struct costs_draft *draft, enum hr_idle_split rul
   return rule == HR_IDLE_SPLIT_EVEN ? 1 : sums->training_uusd + sums->inference_uusd + sums->other_uusd;
 }
 
-/* Splits `*sum`, which may be negative, and sets it to 0; leaves it unchanged if all weights are 0. */
+/* Splits `*sum`, which may be negative, among the members into split->parts and sets `*sum` to 0. If all weights are 0,
+   all parts are 0 and `*sum` is unchanged. */
 static enum hr_status split_sum(struct costs_split *split, enum hr_idle_split rule, int64_t *sum) {
   hr_amount all = 0, size = *sum < 0 ? -(hr_amount)*sum : *sum;
   for (size_t i = 0; i < split->count; i++) {
@@ -466,8 +468,8 @@ static enum hr_status sum_items(const struct hr__costing *costing, struct hr_cos
   return HR_OK;
 }
 
-/* Returns the cost of the used GPU time at on-demand prices, plus services, which would cost the same. Savings plans
-   are excluded. */
+/* Returns the cost of the used GPU time at on-demand prices, plus the services at their actual cost. Savings plans are
+   excluded. Returns HR_UNKNOWN_UUSD if the on-demand price of a used pool is unknown or the sum is too large. */
 static int64_t all_on_demand_uusd(const struct hr__costing *costing) {
   hr_amount units = 0, uusd = 0;
   for (uint32_t i = 0; i < costing->cluster->n_pools; i++) {
@@ -491,8 +493,9 @@ static int64_t per(int64_t uusd, hr_amount unit, hr_amount count) {
   return each < HR__MAX_UUSD && each > -HR__MAX_UUSD ? (int64_t)each : HR_UNKNOWN_UUSD;
 }
 
-/* Monthly cost in steady state, which has no drain phase: fixed capacity is billed over the length of the run, elastic
-   capacity over the submit window. */
+/* Returns the monthly cost in steady state; HR_UNKNOWN_UUSD if unknown. The cost of fixed capacity and services is
+   divided by the duration of the run. The cost of elastic capacity is divided by the time until the last submit: the
+   phase after it, in which the last jobs finish, would not exist in steady state. */
 static int64_t monthly_uusd(const struct hr__costing *costing) {
   const struct hr_result *result = costing->result;
   int64_t last_us = result->n_submitted ? costing->trace->submit_us[result->n_submitted - 1] : 0;

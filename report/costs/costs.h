@@ -7,26 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Costs of a run, in three modules: meter.c integrates over time what the ledger does not record, cost_items.c lists
-   the cost items, and costs.c sums them into the tables of the summary. Every dollar is in exactly one item, so every
-   table sums to the total. */
+/*
+ * Costs of a run. The ledger (headroom/market.h) records charges for GPUs during the run. meter.c integrates the rates
+ * that the ledger does not record, cost_items.c lists the cost items, and costs.c sums the items into the tables of the
+ * summary. Every dollar is in exactly one item, so every table sums to the total.
+ *
+ * Amounts of type hr_amount are in units of the ledger, HR_LEDGER_UNITS_PER_UUSD to a micro-dollar, unless stated
+ * otherwise. Months have the constant length HR_MONTH_US and are counted from 0 at the begin of the run.
+ */
 
 /* ---- Meter --------------------------------------------------------------------------------------- */
 
 /* Integrals over one month of the run. */
 struct hr__meter_month {
-  hr_amount covered;        /* on-demand usage covered by savings plans, at list price: in units of the ledger */
-  hr_amount withheld_milli; /* GPUs that jobs waited for and the spot market did not offer: milli-GPUs x microseconds */
+  hr_amount covered;        /* list price of the on-demand usage that savings plans cover, in units of the ledger */
+  hr_amount withheld_milli; /* spot GPUs that waiting jobs could use but the market did not offer: milli-GPUs x
+                               microseconds */
 };
 
-/* The integrals of a closed meter, which owns them. */
+/* The integrals of a closed meter. The meter owns the arrays. */
 struct hr__meter_sums {
   const struct hr__meter_month *months; /* [n_months] */
-  const hr_amount *node_us; /* [n_months][n_pools]: nodes x microseconds of elastic pools while they are paid for */
-  uint32_t n_months;        /* months that the run reached */
+  const hr_amount *node_us;             /* [n_months][n_pools]: paid node time of elastic pools; 0 for other pools */
+  uint32_t n_months;                    /* months that the run reached */
 };
 
-/* Integrates up to the end of the run. Returns HR_NO_MEMORY if some data was lost. */
+/* Advances the integrals to the end of the run and returns them in *sums. Returns HR_NO_MEMORY if memory ran out during
+   the run, so that integrals are incomplete. */
 enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us, struct hr__meter_sums *sums);
 
 /* ---- Cost items ---------------------------------------------------------------------------------- */
@@ -38,7 +45,7 @@ enum hr__cost_kind {
   HR__COST_EGRESS,
   HR__COST_OPERATIONS,
   HR__COST_DOWNTIME,
-  HR__COST_SAVINGS_PLAN, /* fees minus the list price of the usage that they cover */
+  HR__COST_SAVINGS_PLAN, /* fees minus the list price of the usage that the plans cover */
   HR__COST_KINDS
 };
 
@@ -58,8 +65,8 @@ struct hr__costing {
   const struct hr_cluster_spec *cluster;
   const struct hr_result *result;
   const struct hr_cost_basis *basis;
-  /* Tenants of the trace, then "" at index `no_tenant` for jobs without a tenant, then tenants that only the scenario
-     names. */
+  /* Names: first the tenants of the trace, then "" at index `no_tenant` for jobs without a tenant, then tenants that
+     occur only in the scenario. */
   const char **tenants;
   uint32_t n_tenants, no_tenant;
   uint32_t n_months;      /* months with charges, counted from 0 */
@@ -69,8 +76,8 @@ struct hr__costing {
   uint32_t n_items, capacity;
 };
 
-/* Lists all items of a run and closes the meter of `basis`; the arguments must outlive `costing`. Returns HR_NO_MEMORY,
-   or HR_BAD_INPUT if an amount is too large. Call hr__costing_finish() in any case. */
+/* Lists all items of a run and closes the meter of `basis`. All arguments must outlive `costing`. Returns HR_BAD_INPUT
+   if an amount is too large, HR_NO_MEMORY if out of memory. Call hr__costing_finish() even on failure. */
 enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_trace *trace,
                                 const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                 const struct hr_cost_basis *basis);
@@ -79,7 +86,7 @@ static inline void hr__costing_finish(struct hr__costing *costing) {
   free(costing->first_of_gpu);
   free(costing->items);
 }
-/* Returns the index of a tenant that the trace or the scenario names; HR_NONE if neither does. */
+/* Returns the index of a tenant; HR_NONE if the name occurs in neither the trace nor the scenario. */
 static inline uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name) {
   for (uint32_t i = 0; i < costing->n_tenants; i++)
     if (i != costing->no_tenant && strcmp(costing->tenants[i], name) == 0) return i;
@@ -99,7 +106,8 @@ static inline bool hr__has_deadline(const struct hr_result *result, uint32_t job
   return result->trace->deadline_us && result->trace->deadline_us[job] >= 0 && result->state[job] != HR_JOB_FUTURE;
 }
 
-/* Whether the deadline was missed: the job was rejected, or not complete at a deadline within the run. */
+/* Whether the job missed its deadline. A rejected job missed it; any other job missed it if the deadline is before the
+   end of the run and the job was not complete at the deadline. */
 static inline bool hr__missed_deadline(const struct hr_result *result, uint32_t job) {
   if (!hr__has_deadline(result, job)) return false;
   if (result->state[job] == HR_JOB_REJECTED) return true;
@@ -112,9 +120,9 @@ static inline bool hr__missed_deadline(const struct hr_result *result, uint32_t 
 /* Names of lines that belong to no tenant, pool or class. */
 extern const char hr__idle_name[], hr__shared_name[], hr__services_name[];
 
-/* Computes the costs of a run. `useful_milli_us` is its goodput in milli-GPUs x microseconds. Closes the meter of
-   `basis`. The caller frees *costs with hr__costs_destroy(), even if the call fails. Returns HR_NO_MEMORY, or
-   HR_BAD_INPUT if the sum is too large. */
+/* Computes the costs of a run and closes the meter of `basis`. `useful_milli_us` is the useful GPU time of the run in
+   milli-GPUs x microseconds. The caller frees *costs with hr__costs_destroy(), even on failure. Returns HR_BAD_INPUT if
+   a sum is too large, HR_NO_MEMORY if out of memory. */
 enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                               const struct hr_result *result, const struct hr_cost_basis *basis,
                               hr_amount useful_milli_us, struct hr_cost_summary **costs);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Integrals over time that the ledger does not record: nodes of elastic pools, usage covered by savings plans, and GPUs
- * withheld by the spot market.
+ * Integrates over time three rates that the ledger does not record: the number of nodes of each elastic pool, the usage
+ * that savings plans cover, and the number of withheld GPUs. Withheld GPUs are GPUs that the spot market does not offer
+ * although waiting jobs could run on them.
  *
- * All rates are constant between two changes, so each interval adds one rectangle to its month; intervals are split
- * where months end and where on-demand prices change. Nodes are counted from node events. Withheld GPUs are evaluated
- * after each pass, and only if the scenario prices them.
+ * Rates are constant between two changes, so each interval adds rate x duration to the integrals of its month.
+ * Intervals are split at the ends of months and at changes of on-demand prices. The number of nodes follows node
+ * events. Withheld GPUs are computed after each pass, and only if the scenario sets a price for them (`downtime`).
  */
 
 #include "report/costs/costs.h"
@@ -16,13 +17,13 @@
 
 struct meter_pool {
   const struct hr_pool_spec *spec;
-  uint32_t nodes;      /* nodes paid for now; elastic pools only */
-  uint32_t next_price; /* index of the next price step; on-demand pools with savings plans only */
+  uint32_t nodes;      /* number of nodes that are paid for now; elastic pools only */
+  uint32_t next_price; /* index of the next price change; on-demand pools only, and only if there are savings plans */
 };
 
 struct meter_plan {
   const struct hr_savings_plan *spec;
-  hr_amount covers; /* list price that the fee covers: micro-dollars per GPU-hour x milli-GPUs */
+  hr_amount covers; /* list price of the usage that the fee covers: micro-dollars per GPU-hour x milli-GPUs */
   bool *eligible;   /* by pool */
 };
 
@@ -36,18 +37,18 @@ struct hr_meter {
 
   int64_t until_us;
   uint64_t waiting_milli;   /* GPUs requested by waiting jobs that accept spot pools */
-  hr_amount withheld_milli; /* of these, GPUs that the market withholds since the last pass */
-  hr_amount covered;        /* current rate covered by the plans */
-  hr_amount *left;          /* by pool: scratch space of update_coverage() */
+  hr_amount withheld_milli; /* withheld GPUs since the last pass; at most `waiting_milli` */
+  hr_amount covered; /* current list price of the usage that the plans cover: micro-dollars per GPU-hour x milli-GPUs */
+  hr_amount *left;   /* [n_pools]: scratch space of update_coverage() */
 
   struct hr__meter_month *months;
-  hr_amount *node_us; /* by month, then pool */
+  hr_amount *node_us; /* [n_months][n_pools]: nodes x microseconds */
   uint32_t n_months, capacity;
 };
 
 /* ---- Life cycle ---------------------------------------------------------------------------------- */
 
-/* Names in scenarios are not case-sensitive. */
+/* Whether a list contains a name. Names in scenarios are not case-sensitive. */
 static bool is_named(char *const *names, size_t count, const char *name) {
   for (size_t i = 0; i < count; i++)
     if (name && strcasecmp(names[i], name) == 0) return true;
@@ -60,7 +61,8 @@ static bool is_eligible(const struct hr_savings_plan *plan, const struct hr_pool
   return is_named(plan->pools, plan->n_pools, pool->name) || is_named(plan->gpus, plan->n_gpus, pool->gpu);
 }
 
-/* Keeps plans sorted by discount, largest first; equal discounts in the order of the scenario. */
+/* Inserts a plan into the list, which is sorted by descending discount. Plans with equal discounts remain in the order
+   of the scenario. */
 static void insert_plan(struct hr_meter *meter, struct meter_plan added) {
   uint32_t at = meter->n_plans++;
   for (; at > 0 && meter->plans[at - 1].spec->discount_ppm < added.spec->discount_ppm; at--)
@@ -114,7 +116,7 @@ void hr_meter_destroy(struct hr_meter *meter) {
 
 /* ---- Integration --------------------------------------------------------------------------------- */
 
-/* Returns the month's row, adding rows as needed; NULL if out of memory. */
+/* Returns the integrals of a month and adds months up to it if needed; NULL if out of memory. */
 static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) {
   size_t n_pools = meter->cluster->n_pools;
   if (month >= meter->capacity) {
@@ -133,7 +135,8 @@ static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) 
   return &meter->months[month];
 }
 
-/* Returns when the price of an on-demand pool changes next; HR_NEVER_US without savings plans. */
+/* Returns the time of the next price change of any on-demand pool. Returns HR_NEVER_US if there is none or there are no
+   savings plans. */
 static int64_t next_price_us(const struct hr_meter *meter) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; meter->n_plans && i < meter->cluster->n_pools; i++) {
@@ -145,7 +148,8 @@ static int64_t next_price_us(const struct hr_meter *meter) {
   return next_us;
 }
 
-/* Recomputes the rate that the plans cover; each plan takes what plans with larger discounts left. */
+/* Recomputes `covered`. Plans are applied in the order of descending discount, and each plan covers usage that previous
+   plans did not cover. */
 static void update_coverage(struct hr_meter *meter) {
   meter->covered = 0;
   for (uint32_t i = 0; i < meter->cluster->n_pools; i++) {
@@ -169,7 +173,7 @@ static void update_coverage(struct hr_meter *meter) {
   }
 }
 
-/* Adds an interval within one month in which no rate changes. */
+/* Adds `passed_us` microseconds at the current rates to the integrals of a month. */
 static void add_interval(struct hr_meter *meter, uint32_t month, int64_t passed_us) {
   struct hr__meter_month *row = month_at(meter, month);
   if (!row) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Observers that record a run: the history (attempts with their placements, and changes of nodes) and the counts (jobs
- * and GPUs over time, and rejections).
+ * Two observers that record a run for the exports. The history records attempts with their placements, and changes of
+ * nodes. The counts record the numbers of jobs and GPUs over time, and rejections.
  *
- * The history has three arrays that only grow: attempts, the slices of all attempts, and node changes. The accounting
- * of an attempt is initialized with the negated accounting of its job at the start; adding the accounting at the end
- * yields the difference. The last attempt of a job is known by job; each attempt links to the one before.
+ * The history has three append-only arrays: attempts, the slices of all attempts, and node changes. `last` stores the
+ * last attempt of each job, and each attempt stores the index of the previous attempt of its job. The accounting of a
+ * job accumulates over all its attempts. The accounting of one attempt is the difference between the end and the start
+ * of the attempt: the start subtracts the values of the job, and the end adds them.
  */
 
 #include "base/array.h"
@@ -18,7 +19,7 @@ struct hr_history {
   struct hr_attempt *attempts;
   struct hr_slice *slices;
   struct hr_node_change *changes;
-  uint32_t *last; /* by job: its last attempt, or HR_NONE */
+  uint32_t *last; /* [n_jobs]: index of the last attempt; HR_NONE if the job never started */
   uint32_t n_attempts, attempts_capacity, n_slices, slices_capacity, n_changes, changes_capacity;
   int64_t end_us;
   bool failed;
@@ -86,7 +87,8 @@ static void begin_attempt(struct hr_history *history, const struct hr_view *view
   history->last[job] = history->n_attempts++;
 }
 
-/* Without accounting no job can be interrupted, and all of the time was useful. */
+/* Completes the last attempt of a job. `accounting` is NULL in runs in which no job can be interrupted; then the whole
+   time of the attempt was useful. */
 static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us,
                         const struct hr_job_accounting *accounting, enum hr_attempt_end end, enum hr_reason reason) {
   if (history->last[job.id] == HR_NONE) return;
@@ -102,6 +104,7 @@ static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us,
 
 /* ---- Nodes --------------------------------------------------------------------------------------- */
 
+/* Returns the number of nodes that the market offers at most: acquired nodes and nodes that could be acquired. */
 static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
   return hr_cluster_offer(cluster, pool) + hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) +
          hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) + hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
@@ -212,7 +215,8 @@ static bool same(const struct hr_count_change *a, const struct hr_count_change *
          a->total_milli == b->total_milli;
 }
 
-/* An instant may have several passes; the state after the last one is recorded. */
+/* Records the counts if they changed. An instant may have several passes: a later pass overwrites the record of an
+   earlier pass of the same instant. */
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_counts *counts = self;
   const struct hr_count_change change = {view->now_us, view->n_waiting, view->n_running, view->allocated_milli,

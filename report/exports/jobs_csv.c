@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CSV files of a run: one row per job, and the timeline of counts; and the observer that records where jobs ran.
+ * Two CSV files of a run: the jobs (one row per job) and the timeline (one row per change of counts). The observer
+ * `hr_placements` records where jobs ran, for the file of jobs.
  *
- * Placements. Nearly all jobs run on one node with whole GPUs; for these the index of the node is stored, unless the
- * cluster has per-GPU allocation. The slices of all others are in one array. Memory: 12 bytes per job and 24 per slice.
+ * Placements. Most jobs run on one node with whole GPUs. For such a job, only the index of the node is stored, unless
+ * the cluster has per-GPU allocation. The slices of all other jobs are stored in one array. Memory: 12 bytes per job
+ * and 24 bytes per slice.
  *
- * Jobs. Columns of the trace are sorted by submit; rows are written in the order of the input file, so that both files
- * can be compared line by line.
+ * Jobs. The jobs of a trace in memory are sorted by submit time. Rows are written in the order of the input file, so
+ * that both files can be compared line by line.
  *
- * Timeline. An instant may have several passes (a job without run time ends when it starts), so a row is written only
- * when time advances; times never repeat.
+ * Timeline. An instant may have several passes, for example because a job with a run time of 0 ends when it starts. The
+ * counts of an instant are therefore kept in `pending` and written when time advances, so every time occurs in at most
+ * one row.
  */
 
 #include "base/array.h"
@@ -26,18 +29,19 @@
 
 /* ---- Placements ---------------------------------------------------------------------------------- */
 
-/* Values of `count` other than the number of slices in the array. */
+/* Special values of `count`: the job never started; it has no slices, only a pool; it has whole GPUs on one node. */
 enum { NEVER_PLACED = 0, MAX_SLICES = 1 << 30, POOL_ONLY, WHOLE_ON_NODE };
 
 struct entry {
-  uint32_t place; /* the node, or the index of the first slice */
+  uint32_t place; /* WHOLE_ON_NODE: the node; otherwise the index of the first slice */
+  /* number of slices, or one of the special values */
   uint32_t count;
   uint32_t pool;
 };
 
 struct hr_placements {
   const struct hr_trace *trace;
-  struct entry *entry; /* by job */
+  struct entry *entry; /* [n_jobs] */
   struct hr_slice *slices;
   uint32_t n_slices, capacity;
   bool failed;
@@ -60,7 +64,7 @@ void hr_placements_destroy(struct hr_placements *placements) {
   free(placements);
 }
 
-/* Sorts slices by node; several tasks on one node have one slice each. */
+/* Compares slices by node. Each task has its own slice, so several slices may have the same node. */
 static int by_node(const void *a, const void *b) {
   uint32_t x = ((const struct hr_slice *)a)->node.id, y = ((const struct hr_slice *)b)->node.id;
   return (x > y) - (x < y);
@@ -75,7 +79,8 @@ static bool add_slices(struct hr_placements *placements, const struct hr_placeme
   return true;
 }
 
-/* Stores the slices. A gang that restarts with the same number of slices reuses its space. */
+/* Stores the slices of a placement, sorted by node. If the previous attempt of the job had the same number of slices,
+   its space is reused. */
 static void store_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
   uint32_t count = placement->n_slices;
   if (entry->count == count) {
@@ -115,7 +120,8 @@ static bool placements_failed(const struct hr_placements *placements) {
   return placements->failed;
 }
 
-/* Returns the last placement of a job; a single slice is stored in `one`. Returns false if the job never ran. */
+/* Returns the placement of the last attempt of a job in *placement. A placement on whole GPUs of one node is stored
+   without a slice; its slice is created in *one. Returns false if the job never started. */
 static bool placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
                            struct hr_placement *placement) {
   const struct entry *entry = &placements->entry[job.id];
@@ -149,7 +155,7 @@ struct jobs_out {
   const struct hr_result *result;
   const struct hr_placements *placements;
   const struct hr_ledger *ledger;
-  int64_t clock_us; /* added to every time to match the clock of the input */
+  int64_t clock_us; /* added to every time, so that times match those of the input */
   bool has_attempts, has_kills, has_slots;
 };
 
@@ -195,7 +201,7 @@ static void put_facts(struct jobs_out *out, hr_job job) {
   hr__csv_text(&out->csv, trace->outcome ? hr_outcome_name((enum hr_outcome)trace->outcome[job.id]) : NULL);
 }
 
-/* Appends "NODE:GPUS" to the current field, after a '|' unless it is the first slice. */
+/* Appends "NODE:GPUS" to the current field. Writes a '|' before it unless it is the first slice of the field. */
 static void put_slice(struct hr__csv_out *csv, bool first, uint32_t node, uint32_t gpu_milli) {
   char *at = hr__out_room(&csv->out, 2 * HR__NUMBER_BYTES);
   if (!first) *at++ = '|';
@@ -216,8 +222,8 @@ static void put_placement(struct jobs_out *out, const struct hr_placement *place
   }
 }
 
-/* Writes the columns of runs with interruptions or prices. The requeue wait is the time after the first start in which
-   the job neither held GPUs nor was complete. */
+/* Writes the columns that exist only in runs with interruptions or prices. The requeue wait is the time from the first
+   start to the end of the job or run, minus the time in which the job held GPUs. */
 static void put_attempts(struct jobs_out *out, hr_job job) {
   const struct hr_result *result = out->result;
   int64_t start_us = result->start_us[job.id], end_us = hr_result_end_us(result, job);
@@ -236,7 +242,7 @@ static void put_attempts(struct jobs_out *out, hr_job job) {
     hr__csv_empty(&out->csv);
 }
 
-/* Writes "node.gpu+gpu" for each task; with MIG also ":profile@start". */
+/* Writes "NODE.GPU+GPU" for each task, separated by '|'. Tasks on MIG instances also have ":PROFILE@START". */
 static void put_slots(struct jobs_out *out, const struct hr_placement *placement) {
   const struct hr_mig_spec *mig = out->cluster->pools[placement->pool.id].mig;
   hr__csv_begin_field(&out->csv);
@@ -291,7 +297,8 @@ static void put_row(struct jobs_out *out, hr_job job) {
   hr__csv_end_row(&out->csv);
 }
 
-/* Returns the job at each row of the input, for a trace that had to be sorted; NULL if out of memory. */
+/* Returns the job of each row of the input, for a trace that was not sorted by submit time. Returns NULL if out of
+   memory. The caller frees the array. */
 static uint32_t *jobs_by_row(const struct hr_trace *trace) {
   uint32_t *job_at = calloc((size_t)trace->n_jobs + 1, sizeof *job_at);
   for (uint32_t i = 0; job_at && i < trace->n_jobs; i++) job_at[trace->row[i]] = i;
@@ -331,14 +338,14 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
 
 struct counts {
   uint64_t waiting, running, allocated_milli, total_milli;
-  bool has_fragments; /* the following members are known */
+  bool has_fragments; /* the three members below are known */
   uint64_t fragmented_milli, stranded_milli, largest_gang;
 };
 
 struct hr_timeline {
   struct hr__csv_out csv;
   const struct hr_usage *usage; /* may be NULL */
-  int64_t clock_us, at_us;      /* added to every time; time since which `pending` holds */
+  int64_t clock_us, at_us;      /* added to every time; time of `pending` */
   struct counts written, pending;
   bool any_written, any_pending;
 };

@@ -2,17 +2,17 @@
 #ifndef HR_REPORT_EXPORTS_LANES_H
 #define HR_REPORT_EXPORTS_LANES_H
 
-/* Lanes for drawing intervals without overlap: each interval gets the first lane that is free when it begins. The lanes
-   are leaves of a tree that stores the minimum of the times from which they are free, so assigning a lane costs O(log
-   n). A lane that was never used is free from INT64_MIN. */
+/* Assigns intervals to lanes so that the intervals of one lane do not overlap. Each interval is assigned to the free
+   lane with the smallest number. A binary tree in an array stores for each lane (leaf) the end of its last interval,
+   and in each inner node the minimum of its two children. Assigning an interval therefore costs O(log n). INT64_MIN in
+   a leaf means that the lane was never used. */
 
 #include "headroom/base.h"
 
 #include <stdlib.h>
 
 struct hr__lanes {
-  int64_t *free_us; /* [2 x room], a tree: leaves are the times from which lanes are free, inner nodes the minimum of
-                       their children */
+  int64_t *free_us; /* [2 x room]: the tree; the root is at 1, the leaf of lane i at room + i */
   uint32_t n, room; /* lanes used; capacity, a power of 2 or 0 */
 };
 
@@ -28,7 +28,8 @@ static inline bool hr__lanes_grow(struct hr__lanes *lanes) {
   return true;
 }
 
-/* Assigns a lane, counted from 0, to an interval. Calls must be sorted by begin. Returns HR_NONE if out of memory. */
+/* Returns the lane of an interval, counted from 0; HR_NONE if out of memory. Calls must be in ascending order of
+   `begin_us`. */
 static inline uint32_t hr__lanes_take(struct hr__lanes *lanes, int64_t begin_us, int64_t end_us) {
   if ((lanes->room == 0 || lanes->free_us[1] > begin_us) && !hr__lanes_grow(lanes)) return HR_NONE;
   int64_t *tree = lanes->free_us;

@@ -2,12 +2,15 @@
 /*
  * Metrics of a run as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/), in the form that
  * `promtool tsdb create-blocks-from openmetrics` accepts: every sample has a timestamp, and the samples of a family are
- * together.
+ * contiguous.
  *
- * Metrics of the scheduler have the names of Kueue (pkg/metrics/metrics.go); a tenant is a ClusterQueue, a pool is a
- * flavor. Metrics of the cluster have the names of the most common Slurm exporter (slurm_gpus_..., slurm_queue_...). A
- * gauge has its value at the time of the sample, a counter includes everything up to it. Series are computed one at a
- * time: each event of a job is added to the first sample that sees it, and samples are prefix sums.
+ * Metrics of the scheduler have the names of Kueue (pkg/metrics/metrics.go): a tenant is reported as a ClusterQueue, a
+ * pool as a flavor. Metrics of the cluster have the names of the most common Slurm exporter (slurm_gpus_...,
+ * slurm_queue_...).
+ *
+ * Series are computed one at a time. Each event of a job changes the value of the series by a constant, such as +1 at a
+ * submit and -1 at a start for the number of pending jobs. The change is added to the first sample at or after the
+ * event, and the samples are prefix sums of the changes.
  *
  * The metrics of GPUs are in openmetrics_gpus.c.
  */
@@ -20,21 +23,21 @@
 
 enum { WHOLE = 1000000 };
 
-/* Events in the life of a job. */
+/* Events of a job that can change a series. */
 enum job_event { SUBMITTED, STARTED, COMPLETED, INTERRUPTED, PREEMPTED, REJECTED, N_JOB_EVENTS };
 
 struct jobs {
   struct hr__metrics *metrics;
   const struct hr_attempt *attempts;
   uint32_t n_tenants;
-  uint32_t *first_job; /* [n_tenants + 1] */
-  uint32_t *job;       /* sorted by tenant */
-  int64_t *reject_us;  /* by job; HR_NEVER_US: not rejected */
-  int64_t *sum;        /* [samples]: the current series */
-  int64_t *counts;     /* [samples][N_BOUNDS + 1]: the current histogram */
+  uint32_t *first_job; /* [n_tenants + 1]: index in `job` of the first job of each tenant */
+  uint32_t *job;       /* [n_jobs]: jobs sorted by tenant */
+  int64_t *reject_us;  /* [n_jobs]: time of rejection; HR_NEVER_US: not rejected */
+  int64_t *sum;        /* [n_samples]: changes of the current series */
+  int64_t *counts;     /* [n_samples][N_BOUNDS + 1]: the current histogram */
 };
 
-/* Returns the first sample at or after a time. */
+/* Returns the index of the first sample at or after a time. */
 static uint32_t sample_at(const struct jobs *jobs, int64_t at_us) {
   return (uint32_t)((at_us + jobs->metrics->step_us - 1) / jobs->metrics->step_us);
 }
@@ -43,7 +46,7 @@ static void clear(struct jobs *jobs) {
   memset(jobs->sum, 0, jobs->metrics->n_samples * sizeof *jobs->sum);
 }
 
-/* Writes the series; a count of one is `unit` millionths. */
+/* Writes the prefix sums of `sum` as the samples of a series. A count of 1 is written as `unit` millionths. */
 static void put_series(struct jobs *jobs, int64_t unit) {
   int64_t value = 0;
   for (uint32_t k = 0; k < jobs->metrics->n_samples; k++) {
@@ -121,7 +124,7 @@ struct family {
   int8_t weight[N_JOB_EVENTS];
 };
 
-/* Consecutive rows with the same name form one family. */
+/* One row per series of a tenant. Consecutive rows with the same name form one family. */
 static const struct family families[] = {
     {.name = "kueue_pending_workloads",
      .type = "gauge",
@@ -182,7 +185,7 @@ static void put_families(struct jobs *jobs) {
 
 /* ---- Waiting times ------------------------------------------------------------------------------- */
 
-/* The bounds of Kueue: 1 s, then 2.5 s doubled twelve times. */
+/* The histogram bounds of Kueue in seconds: 1, and 2.5 doubled repeatedly. */
 static const char *const bounds[] = {"1.0",   "2.5",   "5.0",   "10.0",   "20.0",   "40.0",   "80.0",
                                      "160.0", "320.0", "640.0", "1280.0", "2560.0", "5120.0", "10240.0"};
 enum { N_BOUNDS = sizeof bounds / sizeof *bounds };
@@ -398,7 +401,8 @@ static uint64_t cluster_series(const struct hr_export *run) {
   return N_COUNTS + (uint64_t)run->cluster->n_pools;
 }
 
-/* Timestamps are seconds since 1970 if the trace has dates, otherwise seconds on the clock of the trace. */
+/* Formats the timestamps of all samples: seconds since 1970 if the trace has dates, otherwise seconds on the clock of
+   the trace. */
 static void write_stamps(struct hr__metrics *metrics) {
   for (uint32_t k = 0; k < metrics->n_samples; k++) {
     char *stamp = metrics->stamps + (size_t)k * HR__NUMBER_BYTES;
@@ -406,8 +410,8 @@ static void write_stamps(struct hr__metrics *metrics) {
   }
 }
 
-/* Allocates all memory needed before the file is opened. Returns HR_NO_MEMORY on failure; call metrics_finish() in any
-   case. */
+/* Allocates the memory that is needed before the file is opened. Returns HR_NO_MEMORY if out of memory; call
+   metrics_finish() even on failure. */
 static enum hr_status metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
                                    const struct hr_openmetrics_config *config, int64_t step_us) {
   int64_t end_us = hr_history_end_us(run->history);
@@ -432,7 +436,8 @@ static void metrics_finish(struct hr__metrics *metrics) {
 
 enum { MAX_SAMPLES = 500000 };
 
-/* Returns a round step, in minutes up to a week and then in weeks, with at most MAX_SAMPLES samples in all. */
+/* Returns the shortest round step with which `n_series` series have about MAX_SAMPLES samples in total or fewer. A
+   round step is one of the listed numbers of minutes, or a multiple of a week. */
 static int64_t round_step_us(int64_t end_us, uint64_t n_series) {
   static const uint16_t minutes[] = {5, 10, 15, 30, 60, 120, 180, 240, 360, 480, 720, 1440, 2880, 4320, 10080};
   const int64_t minute_us = 60 * HR_SECOND_US;

@@ -2,13 +2,16 @@
 /*
  * Metrics of GPUs under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h; etc/default-counters.csv of dcgm-exporter).
  *
- * Each sample is the mean over the step before it, over the time in which the GPUs were up. Weights are millionths of a
- * GPU. A GPU is busy while a job on it neither loads nor saves a checkpoint; loading comes first, and saving is assumed
- * to be spread evenly over the rest of the attempt.
+ * Each sample is the mean over the step that ends at the sample, restricted to the time in which the GPUs were up.
+ * Weights are millionths of a GPU. A GPU is busy while a job on it neither loads nor saves a checkpoint. An attempt
+ * loads its checkpoint at its begin. The times of saves within an attempt are not recorded, so they are assumed to be
+ * spread evenly over the rest of the attempt.
  *
- * A unit is a GPU if the cluster has per-GPU allocation or series by GPU are requested, else a node. After the units of
- * all nodes there is one unit per pool, for jobs without a node. The units of a node and the nodes of a pool are
- * contiguous. With counted allocation, a job gets the first free GPUs of its node.
+ * Allocations are recorded by unit. A unit is a GPU if the cluster has per-GPU allocation or series by GPU are
+ * requested, otherwise a node. The units of all nodes are followed by one unit per pool, for jobs that were allocated
+ * in a pool without nodes. The units of a node and the nodes of a pool are contiguous. A hold is the part of a unit
+ * that one attempt holds. If series by GPU are requested in a cluster with counted allocation, jobs are assumed to use
+ * the first free GPUs of their node.
  */
 
 #include "report/exports/openmetrics.h"
@@ -23,29 +26,31 @@
 
 struct gpu_hold {
   uint32_t attempt; /* index in the history */
-  uint32_t milli;   /* milli-GPUs */
+  uint32_t milli;   /* part of the unit in milli-GPUs */
 };
 
 struct gpu_units {
   uint32_t n_nodes, n_pools;
   bool by_gpu;
   uint32_t *first_node;   /* [n_pools + 1] */
-  uint32_t *first_unit;   /* [n_nodes + n_pools + 1], by owner: a node, or after the nodes a pool */
-  uint32_t *first_hold;   /* [units + 1] */
-  struct gpu_hold *holds; /* by unit, sorted by begin */
+  uint32_t *first_unit;   /* [n_nodes + n_pools + 1]: first unit of each node, then of each pool */
+  uint32_t *first_hold;   /* [number of units + 1] */
+  struct gpu_hold *holds; /* sorted by unit, then by begin */
 };
 
 /* ---- Steps --------------------------------------------------------------------------------------- */
 
-/* Exact sums of weight x microseconds in steps of a given length, from intervals added in any order. */
+/* Integral of a weight over each step: weight x microseconds, exact. Intervals may be added in any order. An interval
+   changes at most four values: the sums of the steps at its two ends, and the weight at the first and after the last
+   step that it covers completely. */
 struct steps {
   int64_t step_us, end_us;
-  uint32_t n;        /* number of steps; the last one may be shorter */
-  hr_amount *part;   /* [n + 1]: sums of intervals that cover a step partially */
-  hr_amount *change; /* [n + 1]: change, from the step before, of the weight that covers the whole step */
+  uint32_t n;      /* number of steps; the last one may be shorter */
+  hr_amount *part; /* [n + 1]: sums of the intervals that cover a step partially; after steps_close(), the integrals */
+  hr_amount *change; /* [n + 1]: weight that covers the whole step, as the difference from the previous step */
 };
 
-/* Returns HR_NO_MEMORY on failure; call steps_finish() in any case. */
+/* Returns HR_NO_MEMORY if out of memory; call steps_finish() even on failure. */
 static enum hr_status steps_init(struct steps *steps, int64_t step_us, int64_t end_us) {
   *steps = (struct steps){.step_us = step_us, .end_us = end_us, .n = (uint32_t)((end_us + step_us - 1) / step_us)};
   steps->part = calloc((size_t)steps->n + 1, sizeof *steps->part);
@@ -63,7 +68,7 @@ static void steps_clear(struct steps *steps) {
   memset(steps->change, 0, ((size_t)steps->n + 1) * sizeof *steps->change);
 }
 
-/* Adds a weight during an interval, which is cut at the end of the run. */
+/* Adds a weight during an interval. The part of the interval after the end of the run is ignored. */
 static void steps_add(struct steps *steps, int64_t from_us, int64_t to_us, int64_t weight) {
   if (to_us > steps->end_us) to_us = steps->end_us;
   if (from_us >= to_us) return;
@@ -78,7 +83,7 @@ static void steps_add(struct steps *steps, int64_t from_us, int64_t to_us, int64
   steps->change[last] -= weight;
 }
 
-/* Completes the sums in `part`; steps_clear() must precede further additions. */
+/* Completes the integrals in `part`. Call steps_clear() before adding further intervals. */
 static void steps_close(struct steps *steps) {
   hr_amount weight = 0;
   for (uint32_t i = 0; i < steps->n; i++) {
@@ -87,18 +92,19 @@ static void steps_close(struct steps *steps) {
   }
 }
 
-/* ---- Up times of nodes: two walks over the node changes, one to count and one to list ------------ */
+/* ---- Up times of nodes: two passes over the node changes, one to count and one to list ----------- */
 
 struct up_time {
   int64_t from_us, to_us;
 };
 
 struct node_times {
-  uint32_t *first; /* [nodes + 1]: index of the node's first interval */
+  uint32_t *first; /* [n_nodes + 1]: index in `times` of the first interval of each node */
   struct up_time *times;
 };
 
-/* Nodes of elastic pools and of later reservations are not up at the beginning. */
+/* Whether the nodes of a pool are up at the begin of the run. Nodes of elastic pools and of reservations that begin
+   later are not. */
 static bool is_up_at_first(const struct hr_pool_spec *pool) {
   return !hr_market_is_elastic(pool->market.market) && pool->market.from_us <= 0;
 }
@@ -110,7 +116,7 @@ static void mark_first(const struct hr_export *run, int64_t *up_since_us) {
       up_since_us[node++] = is_up_at_first(&run->cluster->pools[i]) ? 0 : HR_NEVER_US;
 }
 
-/* Ends an up time; only counts it if `times->times` is NULL. */
+/* Ends an interval in which a node was up. If `times->times` is NULL, only counts the interval. */
 static void end_time(struct node_times *times, uint32_t node, int64_t *up_since_us, int64_t at_us) {
   if (up_since_us[node] == HR_NEVER_US) return;
   uint32_t place = times->first[node + 1]++;
@@ -131,7 +137,7 @@ static void follow(struct node_times *times, const struct hr_export *run, uint32
   for (uint32_t i = 0; i < n_nodes; i++) end_time(times, i, up_since_us, hr_history_end_us(run->history));
 }
 
-/* Converts counts to first indices; returns the total. */
+/* Converts the counts in `first` to first indices; returns the total. */
 static uint32_t place_times(struct node_times *times, uint32_t n_nodes) {
   for (uint32_t i = 0; i < n_nodes; i++) times->first[i + 1] += times->first[i];
   uint32_t count = times->first[n_nodes];
@@ -140,7 +146,7 @@ static uint32_t place_times(struct node_times *times, uint32_t n_nodes) {
   return count;
 }
 
-/* Returns HR_NO_MEMORY on failure; call node_times_finish() in any case. */
+/* Returns HR_NO_MEMORY if out of memory; call node_times_finish() even on failure. */
 static enum hr_status node_times_init(struct node_times *times, const struct hr_export *run) {
   uint32_t n_nodes = 0;
   for (uint32_t i = 0; i < run->cluster->n_pools; i++) n_nodes += run->cluster->pools[i].nodes;
@@ -162,7 +168,7 @@ static void node_times_finish(struct node_times *times) {
   free(times->times);
 }
 
-/* ---- List of holds, sorted by begin; it is then split by unit ------------------------------------ */
+/* ---- List of all holds, sorted by begin ---------------------------------------------------------- */
 
 struct listed {
   uint32_t unit;
@@ -206,7 +212,7 @@ static uint32_t count_units(const struct gpu_units *units) {
 
 /* ---- Holds --------------------------------------------------------------------------------------- */
 
-/* A slice has the same part of each of its GPUs. */
+/* Appends a hold for each GPU of a slice. A slice has an equal part of each of its GPUs. */
 static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
                                 const struct hr_slice *slice) {
   uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
@@ -216,6 +222,7 @@ static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t fir
   return status;
 }
 
+/* Appends holds of the first free GPUs of a node, for counted allocation. */
 static enum hr_status list_first_free(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
                                       uint32_t milli, const struct hr_attempt *times, struct hr__lanes *lanes) {
   for (; milli > 0; milli -= milli < 1000 ? milli : 1000) {
@@ -261,7 +268,8 @@ static enum hr_status list_holds(const struct gpu_units *units, struct openmetri
   return status;
 }
 
-/* Counting sort of the holds by unit. `first_hold` is shifted by one during the sort. */
+/* Sorts the holds by unit with a counting sort, which keeps the order by begin. During the sort the write position of
+   unit i is stored in first_hold[i + 1]; afterwards this is the first hold of unit i + 1. */
 static enum hr_status deal(struct gpu_units *units, const struct openmetrics_gpus_list *list) {
   uint32_t n_units = count_units(units);
   units->first_hold = calloc((size_t)n_units + 2, sizeof *units->first_hold);
@@ -274,6 +282,7 @@ static enum hr_status deal(struct gpu_units *units, const struct openmetrics_gpu
   return HR_OK;
 }
 
+/* Returns HR_NO_MEMORY if out of memory; call gpu_units_finish() even on failure. */
 static enum hr_status gpu_units_init(struct gpu_units *units, const struct hr_export *run, bool each_gpu) {
   struct openmetrics_gpus_list list = {0};
   *units = (struct gpu_units){.by_gpu = each_gpu || hr_cluster_spec_by_gpu(run->cluster)};
@@ -284,7 +293,6 @@ static enum hr_status gpu_units_init(struct gpu_units *units, const struct hr_ex
   return status;
 }
 
-/* Returns HR_NO_MEMORY on failure; call gpu_units_finish() in any case. */
 static void gpu_units_finish(struct gpu_units *units) {
   free(units->first_node);
   free(units->first_unit);
@@ -295,12 +303,13 @@ static void gpu_units_finish(struct gpu_units *units) {
 
 enum { WHOLE = 1000000 };
 
-/* The scope of one series: contiguous units and nodes, and optionally the unit of the pool. */
+/* The GPUs of one series: a contiguous range of units, the nodes that contain them, and for series of a pool also the
+   unit of the pool (otherwise HR_NONE). */
 struct openmetrics_gpus_group {
-  uint32_t pool, node, gpu; /* node, gpu: HR_NONE if the scope has several */
+  uint32_t pool, node, gpu; /* node, gpu: HR_NONE if the series is of several */
   uint32_t first_unit, end_unit, pool_unit;
   uint32_t first_node, end_node;
-  uint32_t gpus_per_node; /* GPUs per node in the scope */
+  uint32_t gpus_per_node; /* GPUs of the series on each node */
 };
 
 struct busy_interval {
@@ -313,7 +322,7 @@ struct gpus {
   struct gpu_units units;
   struct node_times node_times;
   struct steps up, use;
-  struct busy_interval *intervals; /* capacity: the maximum number of holds of a unit */
+  struct busy_interval *intervals; /* scratch space for the holds of any one unit */
 };
 
 /* ---- Sums ---------------------------------------------------------------------------------------- */
@@ -335,6 +344,7 @@ static void add_held(struct gpus *gpus, uint32_t unit) {
   }
 }
 
+/* Returns the interval of a hold after loading the checkpoint, with `weight` reduced by the share of time for saves. */
 static struct busy_interval busy_part(const struct gpus *gpus, const struct gpu_hold *hold, int64_t weight) {
   const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
   int64_t work_us = attempt->kept_us + attempt->lost_us, rest_us = work_us + attempt->saving_us;
@@ -342,7 +352,7 @@ static struct busy_interval busy_part(const struct gpus *gpus, const struct gpu_
   return (struct busy_interval){attempt->begin_us + attempt->restarting_us, attempt->end_us, weight};
 }
 
-/* Adds the parts of a unit that jobs hold, while they are busy. */
+/* Adds each hold of a unit with its milli-GPUs as weight, while its job is busy. */
 static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
     const struct gpu_hold *hold = &gpus->units.holds[i];
@@ -358,7 +368,7 @@ static int by_begin(const void *left, const void *right) {
   return (a->weight > b->weight) - (a->weight < b->weight);
 }
 
-/* Adds a whole GPU while at least one job on it is busy. */
+/* Adds a GPU with weight 1 while at least one job on it is busy. Where jobs overlap, only the first one counts. */
 static void add_busy_gpu(struct gpus *gpus, uint32_t unit) {
   uint32_t first = gpus->units.first_hold[unit], count = gpus->units.first_hold[unit + 1] - first;
   int64_t until_us = 0;
@@ -374,7 +384,8 @@ static void add_busy_gpu(struct gpus *gpus, uint32_t unit) {
 
 typedef void unit_adder(struct gpus *gpus, uint32_t unit);
 
-/* With counted allocation jobs have whole GPUs, each alone. */
+/* Adds the busy time of a unit. Jobs can share a unit that is one GPU. In all other units, jobs hold whole GPUs, so
+   their weights can be added. */
 static void add_busy(struct gpus *gpus, uint32_t unit) {
   bool is_gpu = gpus->units.by_gpu && unit < gpus->units.first_unit[gpus->units.n_nodes];
   if (is_gpu)
@@ -398,7 +409,8 @@ static void number_label(struct hr__metrics *metrics, const char *name, const ch
   hr__metrics_label(metrics, name, text);
 }
 
-/* The labels of dcgm-exporter, and "instance", which Prometheus adds when it scrapes. */
+/* Sets the labels of dcgm-exporter, and the label "instance", which Prometheus would add when it collects the metrics.
+ */
 static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   struct hr__metrics *metrics = gpus->metrics;
   const struct hr_pool_spec *pool = &metrics->run->cluster->pools[group->pool];
@@ -425,7 +437,8 @@ static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group)
   hr__metrics_label(metrics, "pool", pool->name ? pool->name : "");
 }
 
-/* Writes a series that is `base` if no GPU is used and `whole` if all are used all the time, in millionths. */
+/* Writes a series in millionths. The value is `base` if no GPU is used, `whole` if all GPUs are used for the whole
+   step, and linear in between. Steps in which no GPU was up have no sample. */
 static void put_series(struct gpus *gpus, int64_t base, int64_t whole) {
   for (uint32_t k = 0; k < gpus->up.n; k++) {
     hr_amount up = gpus->up.part[k];
@@ -436,8 +449,8 @@ static void put_series(struct gpus *gpus, int64_t base, int64_t whole) {
 struct openmetrics_gpus_family {
   const char *name, *unit, *help;
   unit_adder *add;
-  int64_t whole; /* value at full use, in millionths; 0: a power draw */
-  bool shared;   /* only for shared GPUs */
+  int64_t whole; /* value at full use, in millionths; 0: the metric is a power draw in watts */
+  bool shared;   /* the metric exists only in pools with shared GPUs */
 };
 
 static const struct openmetrics_gpus_family families[] = {
@@ -460,7 +473,8 @@ static const struct openmetrics_gpus_family families[] = {
      .add = add_busy}};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
-/* With time slicing a job has the whole GPU during its turn. */
+/* Whether jobs run at the same time on parts of a GPU. With time slicing a job has the whole GPU during its time slice,
+   so the GPU does not count as shared. */
 static bool is_shared(const struct hr_pool_spec *pool) {
   return pool->sharing != HR_SHARING_WHOLE && pool->sharing != HR_SHARING_TIME_SLICE;
 }
@@ -533,7 +547,8 @@ static void put_node(struct gpus *gpus, const struct openmetrics_gpus_family *fa
   }
 }
 
-/* A pool with jobs without nodes has no series by node. */
+/* Writes the series of a pool. If some jobs of the pool were allocated without nodes, series by node are unknown, and
+   the series of the whole pool is written instead. */
 static void put_pool(struct gpus *gpus, const struct openmetrics_gpus_family *family, uint32_t number) {
   struct openmetrics_gpus_group pool = whole_pool(gpus, number);
   if (!is_known(gpus->metrics->run, gpus->metrics->config, family, number)) return;

@@ -38,7 +38,8 @@ static bool is_ascii(const char *text) {
   return !*text;
 }
 
-/* Label values share the space that label names leave, so that every label ends with its quote. */
+/* Appends an escaped label value. Values are truncated to MAX_BYTES at a character boundary, so that the labels of a
+   series fit into the buffer. */
 static void put_label_value(struct hr__metrics *metrics, const char *value) {
   enum { MAX_BYTES = 400 };
   char *copy = is_ascii(value) ? NULL : hr__utf8_copy(value);

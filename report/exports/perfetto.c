@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A run as trace events for Perfetto, one per line. Names and fields are those of the Trace Event Format ("M" metadata,
- * "C" counters, "X" slices, "i" instants), as Perfetto imports it.
+ * Writes a run as trace events for Perfetto, one event per line. Names and fields are those of the Trace Event Format,
+ * which Perfetto imports: phase "M" is metadata, "C" a counter, "X" a slice, "i" an instant.
  *
- * Slices of a thread may only overlap by nesting, so jobs that are on a node at the same time are on different threads
- * (lanes). The slices of a job on one node are one stay; jobs without a node are on tracks of their pool. Tracks are
- * numbered through the whole run, since viewers expect unique thread ids; those of a node are contiguous.
+ * A pool is shown as a process, and a node as one or more threads of the process. Viewers require that slices of one
+ * thread do not overlap, so jobs that run on a node at the same time are drawn in different lanes of the node
+ * (lanes.h). Each lane is one track, and each track is one thread. A stay is the part of an attempt on one node: it is
+ * drawn as one slice, even if several tasks run on the node. Jobs that were allocated in a pool without nodes are drawn
+ * on tracks of the pool. Thread ids must be unique, so tracks are numbered over all nodes and pools; the tracks of a
+ * node are contiguous.
  */
 
 #include "base/writers.h"
@@ -19,17 +22,17 @@
 #include <stdlib.h>
 
 struct perfetto_stay {
-  uint32_t owner; /* a node, or after the nodes a pool */
+  uint32_t owner; /* index of a node, or n_nodes + index of a pool */
   uint32_t gpu_milli;
-  uint32_t lane; /* lane of the owner, from 0 */
+  uint32_t lane; /* lane within the owner, counted from 0 */
 };
 
 struct perfetto_tracks {
   uint32_t n_nodes, n_owners;
-  uint32_t *first_track; /* [n_owners + 1]; an owner without stays has no track */
-  uint32_t *pool_of;     /* [n_owners] */
+  uint32_t *first_track; /* [n_owners + 1]: first track of each owner */
+  uint32_t *pool_of;     /* [n_owners]: pool of each owner */
   struct perfetto_stay *stays;
-  uint32_t *first_stay; /* [attempts + 1] */
+  uint32_t *first_stay; /* [n_attempts + 1]: first stay of each attempt */
 };
 
 enum { CLUSTER_PROCESS = 1, FIRST_POOL_PROCESS = 2 };
@@ -40,7 +43,7 @@ struct perfetto_writer {
   struct perfetto_tracks tracks;
   int64_t clock_us;  /* added to every time */
   uint32_t first_id; /* first thread id */
-  bool any;          /* an event was written */
+  bool any;          /* at least one event was written */
 };
 
 /* Writes a string literal. */
@@ -68,7 +71,8 @@ static uint32_t add_stays(struct perfetto_tracks *tracks, uint32_t count, const 
 
 /* ---- Lanes --------------------------------------------------------------------------------------- */
 
-/* Numbers the tracks; nodes with changes have at least one. */
+/* Computes `first_track`. Owners without stays have no track, except nodes with node changes: they have one track on
+   which the changes are shown. */
 static void number_tracks(struct perfetto_tracks *tracks, const struct hr__lanes *lanes,
                           const struct hr_history *history) {
   const struct hr_node_change *changes;
@@ -127,6 +131,7 @@ static void tracks_finish(struct perfetto_tracks *tracks) {
   *tracks = (struct perfetto_tracks){0};
 }
 
+/* Begins an event. The caller then writes its process and thread, its time, its other fields and the closing brace. */
 static void perfetto_begin(struct perfetto_writer *perfetto, const char *phase) {
   hr__out_text(&perfetto->out, perfetto->any ? ",\n{\"ph\":\"" : "{\"ph\":\"");
   hr__out_text(&perfetto->out, phase);
@@ -140,8 +145,6 @@ static void perfetto_place(struct perfetto_writer *perfetto, uint32_t process, u
   hr__out_u64(&perfetto->out, thread);
 }
 
-/* Begins an event of phase "M" (metadata), "C" (counter), "X" (slice) or "i" (instant). Place, time and further fields
-   follow, up to the closing brace. */
 static void perfetto_time(struct perfetto_writer *perfetto, int64_t at_us) {
   PUT_LITERAL(perfetto, ",\"ts\":");
   hr__out_i64(&perfetto->out, at_us + perfetto->clock_us);
@@ -151,12 +154,12 @@ static uint32_t perfetto_pool_process(uint32_t pool) {
   return FIRST_POOL_PROCESS + pool;
 }
 
-/* Returns the thread id of a lane. */
+/* Returns the thread id of a lane of an owner. */
 static uint32_t perfetto_thread(const struct perfetto_writer *perfetto, uint32_t owner, uint32_t lane) {
   return perfetto->first_id + perfetto->tracks.first_track[owner] + lane;
 }
 
-/* Writes a complete event; `what` is "process_name" or "thread_name". */
+/* Writes a metadata event with the name of a process or thread; `what` is "process_name" or "thread_name". */
 static void perfetto_name(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
                           const char *name) {
   perfetto_begin(perfetto, "M");
@@ -191,10 +194,11 @@ static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *a
 static int by_begin(const void *left, const void *right) {
   const struct hr_alert *a = *(const struct hr_alert *const *)left, *b = *(const struct hr_alert *const *)right;
   if (a->begin_us != b->begin_us) return a->begin_us < b->begin_us ? -1 : 1;
-  return (a > b) - (a < b); /* pointers into one list */
+  return (a > b) - (a < b); /* both point into the list of alerts, so the order is stable */
 }
 
-/* Writes alerts as slices of the cluster, on as many threads as alerts overlap, after the threads of the nodes. */
+/* Writes alerts as slices of the process "cluster". Overlapping alerts are drawn in different lanes; the thread ids of
+   these lanes follow those of the nodes and pools. */
 static void perfetto_alerts(struct perfetto_writer *perfetto) {
   const struct hr_alert *list = NULL;
   const struct hr_alerts *alerts = perfetto->run->label->alerts;
@@ -262,7 +266,7 @@ static void put_threads(struct perfetto_writer *perfetto) {
 
 /* ---- Counters ------------------------------------------------------------------------------------ */
 
-/* Writes one event with two values; viewers make a counter of each, such as "jobs waiting". */
+/* Writes one counter event with two values. Viewers show each value as a separate counter, such as "jobs waiting". */
 static void put_counters_at(struct perfetto_writer *perfetto, const char *name, const char *first, uint64_t first_milli,
                             const char *second, uint64_t second_milli, int64_t at_us) {
   perfetto_begin(perfetto, "C");
@@ -311,7 +315,7 @@ static void put_seconds_argument(struct perfetto_writer *perfetto, const char *k
   hr__out_millionths(&perfetto->out, us);
 }
 
-/* Returns the wait since the submit or the end of the previous attempt. */
+/* Returns the wait before an attempt: from the submit of the job, or from the end of its previous attempt. */
 static int64_t wait_us_of(const struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                           const struct hr_attempt *attempt) {
   bool first = attempt->previous == HR_NONE;
@@ -324,7 +328,7 @@ static const char *end_words(const struct hr_attempt *attempt) {
   return words[attempt->end];
 }
 
-/* Writes the arguments that are equal for all stays of an attempt. */
+/* Writes the arguments that all stays of an attempt have in common. */
 static void put_attempt_arguments(struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                                   const struct hr_attempt *attempt) {
   const struct hr_trace *trace = perfetto->run->trace;
@@ -382,7 +386,7 @@ static void put_slices(struct perfetto_writer *perfetto) {
 
 /* ---- Instants ------------------------------------------------------------------------------------ */
 
-/* Writes an instant with scope "t" (thread) or "p" (process); the name is the event and its subject or reason. */
+/* Writes an instant with scope "t" (thread) or "p" (process). */
 static void put_instant(struct perfetto_writer *perfetto, const char *scope, uint32_t process, uint32_t thread,
                         int64_t at_us, const char *name) {
   perfetto_begin(perfetto, "i");

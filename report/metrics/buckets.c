@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Buckets are filled without gaps from time zero. The initial width is one microsecond; it doubles to nearly its final
- * value within the first few instants, so a run merges buckets about forty times in all.
+ * Buckets are filled without gaps from time zero. The initial width is one microsecond. Each doubling of the width
+ * merges the buckets in pairs. The number of doublings is the binary logarithm of the final width, about 30 for a run
+ * of a month in 1920 buckets.
  */
 
 #include "report/metrics/buckets.h"
@@ -32,7 +33,8 @@ static void double_width(struct hr__buckets *buckets) {
   buckets->width_us *= 2;
 }
 
-/* Adds an interval to bucket `i`, which is the last one or the next one. */
+/* Adds the current value during `passed_us` microseconds to bucket `i`. `i` is the index of the last bucket or of the
+   next new one. */
 static void fill(struct hr__buckets *buckets, uint32_t i, int64_t passed_us) {
   const struct hr__bucket part = {(hr__wide)buckets->value * (uint64_t)passed_us, buckets->value, buckets->value};
   if (i < buckets->n)
@@ -58,7 +60,8 @@ void hr__buckets_set(struct hr__buckets *buckets, int64_t at_us, uint64_t value)
   fill(buckets, (uint32_t)(at_us / buckets->width_us), 0);
 }
 
-/* A value set at the very end may be in a bucket of no duration, which is merged into the one before. */
+/* A value that is set exactly at the end may have created a bucket of duration 0. Such a bucket is merged into the one
+   before. */
 void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us) {
   advance(buckets, end_us);
   if (buckets->n < 2 || hr__buckets_span_us(buckets, buckets->n - 1) > 0) return;
@@ -66,7 +69,8 @@ void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us) {
   merge(&buckets->bucket[buckets->n - 1], &buckets->bucket[buckets->n]);
 }
 
-/* Each of the 60 cells of a chart has at least 16 buckets, so cells differ in width by at most 1/16. */
+/* At least 960 buckets are used, so each of the 60 cells of a chart covers at least 16 buckets. The widths of cells
+   therefore differ by at most 1/16. */
 enum { ROOM = 1920 };
 
 struct hr_timeline_summary *hr_timeline_summary_create(void) {

@@ -5,10 +5,11 @@
 /*
  * Time series of a run in bounded memory.
  *
- * A step function of time in a bounded number of buckets of equal width. The integral over each bucket is
- * exact, and its minimum and maximum include peaks of no duration. The length of the run need not be known: when time
- * passes the last bucket, buckets are merged in pairs. The width depends only on the last time and the capacity, so
- * series with equal capacity that are closed at the same time have equal buckets.
+ * A value that changes in steps is recorded in a bounded number of buckets of equal width. The integral over each
+ * bucket is exact. The minimum and maximum of a bucket include values that lasted for no time, which were overwritten
+ * at the same instant. The length of the run need not be known in advance: if time advances beyond the capacity,
+ * buckets are merged in pairs and the width doubles. The width depends only on the last time and the capacity. Series
+ * with equal capacity that are closed at the same time therefore have equal buckets.
  */
 
 #include "base/text.h"
@@ -20,36 +21,37 @@
 
 struct hr__bucket {
   hr__wide sum;      /* value x microseconds */
-  uint64_t min, max; /* over all values, even those of no duration */
+  uint64_t min, max; /* over all values, including values that lasted for no time */
 };
 
 struct hr__buckets {
-  struct hr__bucket *bucket; /* [n], capacity `room` */
+  struct hr__bucket *bucket; /* [n]; capacity: `room` */
   uint32_t n, room;
   int64_t width_us; /* a power of 2; bucket i begins at i x width_us */
-  int64_t until_us; /* time up to which buckets are filled; the end, once closed */
-  uint64_t value;   /* value since `until_us`; 0 until it is set */
+  int64_t until_us; /* time up to which buckets are filled; after hr__buckets_close(): the end */
+  uint64_t value;   /* value since `until_us`; 0 before the first call of hr__buckets_set() */
 };
 
-/* `room` >= 2 is the capacity; more than half of it is used if the run has at least as many microseconds. Returns
-   HR_NO_MEMORY on failure; call hr__buckets_finish() in any case. */
+/* Initializes a series with at most `room` buckets, `room` >= 2. If the run is at least `room` microseconds long, at
+   least half of the buckets are used. Returns HR_NO_MEMORY if out of memory; call hr__buckets_finish() even on failure.
+   */
 enum hr_status hr__buckets_init(struct hr__buckets *buckets, uint32_t room);
 static inline void hr__buckets_finish(struct hr__buckets *buckets) {
   free(buckets->bucket);
   *buckets = (struct hr__buckets){0};
 }
-/* Sets the value from `at_us` on; times are >= 0 and do not decrease. */
+/* Sets the value from `at_us` on. Times are >= 0 and must not decrease from call to call. */
 void hr__buckets_set(struct hr__buckets *buckets, int64_t at_us, uint64_t value);
-/* Ends the series at `end_us`; no calls of hr__buckets_set() may follow. */
+/* Ends the series at `end_us`. Do not call hr__buckets_set() afterwards. */
 void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us);
-/* Returns the time that bucket `i` covers. The last bucket of a closed series may cover less than the width; a single
-   bucket may cover none. */
+/* Returns the duration of bucket `i` in microseconds. The last bucket of a closed series may be shorter than the width.
+   It has duration 0 only if it is the only bucket. */
 static inline int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i) {
   int64_t left_us = buckets->until_us - i * buckets->width_us;
   return left_us < buckets->width_us ? left_us : buckets->width_us;
 }
 
-/* Allocated GPUs, total GPUs and waiting jobs over time, for the charts of the summary. */
+/* Allocated GPUs, present GPUs and waiting jobs over time, for the charts of the summary. */
 
 struct hr_timeline_summary {
   struct hr__buckets allocated_milli, total_milli, waiting;

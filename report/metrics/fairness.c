@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Fairness of a run. Jain's index (Jain, Chiu, Hawe, 1984) of the progress rates of the parties; and finish-time
- * fairness after Themis (Mahajan et al., NSDI 2020): a job's completion time divided by its completion time on 1/n of
- * the cluster, where n is the average number of parties present while the job was present. Parties are tenants, else
- * users, else jobs.
+ * Fairness of a run, as two metrics. Jain's index (Jain, Chiu, Hawe, 1984) is computed over the progress rates of the
+ * parties. Finish-time fairness follows Themis (Mahajan et al., NSDI 2020): rho of a job is its completion time divided
+ * by its completion time on 1/n of the cluster, where n is the average number of parties that were present while the
+ * job was present. Parties are the tenants; the users if the trace has no tenants; the jobs if it has neither. A job is
+ * present from its submit until its end, or until the end of the run.
  *
- * n is an integral over time. A party is present during the union of its jobs' stays; since jobs are sorted by submit,
- * one walk over them finds the presence intervals of all parties, sorted by begin. With the ends sorted as well, the
- * integral up to t is the sum of t - begin over intervals begun before t, minus the sum of t - end over intervals ended
- * before t: two binary searches and prefix sums, for jobs in any order. Cost: O(n log n) for n jobs.
+ * Computing n. A party is present while at least one of its jobs is present. Jobs are sorted by submit, so one pass
+ * over them finds the presence intervals of all parties, sorted by begin. Let P(t) be the integral of the number of
+ * present parties from time zero to t. Then n = (P(end) - P(submit)) / (end - submit). P(t) is the sum of (t - begin)
+ * over intervals that began before t, minus the sum of (t - end) over intervals that ended before t. Both sums need one
+ * binary search in sorted times and one lookup of a prefix sum. Total cost for m jobs: O(m log m).
  */
 
 #include "report/metrics/groups.h"
@@ -19,9 +21,10 @@
 
 /* ---- Parties ------------------------------------------------------------------------------------- */
 
-/* Jobs without a name form one party if other jobs of the trace have names. */
+/* The parties of a trace. If parties are tenants (or users), all jobs without a tenant (or user) form one additional
+   party, the last one. */
 struct parties {
-  const uint32_t *of; /* by job; NULL: each job is a party */
+  const uint32_t *of; /* [n_jobs]: party or HR_NONE; NULL: each job is a party */
   uint32_t count;
 };
 
@@ -48,7 +51,7 @@ static inline int64_t left_us(const struct hr_result *result, uint32_t job) {
 
 /* ---- Presence intervals -------------------------------------------------------------------------- */
 
-/* Begins or ends, sorted, and prefix sums: before[i] is the sum of the first i. */
+/* Begins or ends of all presence intervals, in ascending order. before[i] is the sum of the first i times. */
 struct instants {
   int64_t *at_us;
   hr__wide *before;
@@ -56,7 +59,7 @@ struct instants {
 
 struct presence {
   struct instants begins, ends;
-  size_t count, max_count; /* number of intervals; maximum at one time */
+  size_t count, max_count; /* number of intervals; maximum number that overlap */
 };
 
 static void presence_finish(struct presence *presence) {
@@ -66,7 +69,8 @@ static void presence_finish(struct presence *presence) {
   free(presence->ends.before);
 }
 
-/* Radix sort by bytes, lowest first; skips bytes that are equal in all keys. Times are not negative. */
+/* Sorts times >= 0 with a radix sort by bytes, least significant byte first. Skips bytes that are equal in all times.
+   Returns false if out of memory. */
 static bool sort_times(int64_t *times, size_t count) {
   enum { RADIX = 256 };
   int64_t *from = times, *spare = malloc((count + 1) * sizeof *spare), *to = spare;
@@ -86,7 +90,8 @@ static bool sort_times(int64_t *times, size_t count) {
   return true;
 }
 
-/* Finds the presence intervals. `last`: by party, the index + 1 of its last interval; 0: none. */
+/* Finds the presence intervals. `last` is scratch space of zeros: last[party] becomes the index + 1 of the last
+   interval of the party. */
 static void walk_jobs(const struct hr_result *result, const struct parties *parties, uint32_t *last,
                       struct presence *presence) {
   for (uint32_t job = 0; job < result->n_jobs; job++) {
@@ -133,7 +138,7 @@ static bool presence_make(const struct hr_result *result, const struct parties *
   return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
 }
 
-/* Returns the sum of `at_us` - x over all x before `at_us`. */
+/* Returns the sum of (at_us - x) over all `count` times x < at_us. */
 static hr__wide time_since(const struct instants *instants, size_t count, int64_t at_us) {
   size_t low = 0, high = count;
   while (low < high) {
@@ -146,14 +151,15 @@ static hr__wide time_since(const struct instants *instants, size_t count, int64_
   return (hr__wide)low * (uint64_t)at_us - instants->before[low];
 }
 
-/* Returns the integral of present parties from time zero: parties x microseconds. */
+/* Returns P(at_us), the integral of the number of present parties from time zero: parties x microseconds. */
 static hr__wide integral(const struct presence *presence, int64_t at_us) {
   return time_since(&presence->begins, presence->count, at_us) - time_since(&presence->ends, presence->count, at_us);
 }
 
 /* ---- Metrics ------------------------------------------------------------------------------------- */
 
-/* Completion time and run time of a completed job; a short run time is extended in both. */
+/* Completion time and run time of a completed job. If the run time is shorter than HR__SHORT_RUN_US, both times are
+   increased by the difference. */
 struct completion {
   double jct_us, work_us;
 };
@@ -165,8 +171,8 @@ static struct completion completion_of(const struct hr_result *result, uint32_t 
   return (struct completion){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
 }
 
-/* Returns the factor by which 1/n of the cluster is too small for the job, at least 1. The first test is a shortcut:
-   most jobs fit into the smallest share that ever existed. */
+/* Returns the factor by which 1/n of the cluster prolongs the job: GPUs of the job / GPUs of the share, at least 1. The
+   first test is a shortcut that avoids computing n: most jobs fit even into the smallest share of the run. */
 static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job) {
   int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
@@ -193,7 +199,7 @@ static void fill_finish_times(const struct hr_result *result, const struct prese
   fairness->share_above_1 = count ? (double)late / (double)count : 0;
 }
 
-/* Progress rate of a party: the mean of run time / completion time over its completed jobs. */
+/* Accumulates the progress rate of a party, which is the mean of run time / completion time over its completed jobs. */
 struct progress {
   double sum;
   uint32_t jobs;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Groups jobs with a counting sort. The first walk over the jobs counts the jobs of each group; the second one stores
- * the wait, completion time and slowdown of every job in the range of its group, so that quantiles are selected in
- * place. Memory: three arrays by job and two by group, whatever the number of groups.
+ * Groups jobs with a counting sort. The first pass over the jobs counts the jobs of each group. The second pass stores
+ * the wait, completion time and slowdown of each job in arrays in which each group has a contiguous range, so that
+ * quantiles of a group are selected in place. Memory: three arrays with one element per job, two with one element per
+ * group.
  */
 
 #include "report/metrics/groups.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Next positions in the arrays of samples. */
+/* The next free positions of a group in the arrays of samples. */
 struct groups_cursor {
   size_t wait, completed;
 };
@@ -28,7 +29,7 @@ struct grouper {
   struct groups_cursor *cursor; /* by group */
 };
 
-/* Jobs without a tenant form one more group after the tenants. */
+/* Returns the group of a job. Jobs without a tenant form an additional group after those of the tenants. */
 static inline uint32_t group_of(const struct grouper *grouper, uint32_t job) {
   if (grouper->grouping == HR__BY_SIZE) return hr__size_of(grouper->trace->gpus[job]);
   if (grouper->grouping == HR__BY_CLASS) return grouper->trace->class_[job];
@@ -108,7 +109,7 @@ static void place_samples(const struct grouper *grouper, struct hr__samples *sam
 
 /* ---- Groups -------------------------------------------------------------------------------------- */
 
-/* A group with jobs, and its sort key. */
+/* A group with at least one job, and its sort key. */
 struct shown {
   hr_amount held_milli_us;
   uint32_t group;
@@ -128,7 +129,7 @@ static size_t list_shown(const struct grouper *grouper, struct shown *shown) {
   return count;
 }
 
-/* place_samples() left the cursors at the ends of the groups' ranges. */
+/* Computes the metrics of a group. After place_samples(), the cursor of a group is the end of its range. */
 static enum hr_status make_group(const struct grouper *grouper, const struct hr__samples *samples, uint32_t group,
                                  struct hr_group *out) {
   const struct hr__totals *totals = &grouper->totals[group];
@@ -208,7 +209,8 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
 
 /* ---- Samples ------------------------------------------------------------------------------------- */
 
-/* If jobs can be interrupted, a waiting job may have run before. */
+/* Returns the number of jobs that started at least once. If jobs can be interrupted, a waiting job may have started
+   before, so start times are examined. */
 static size_t count_started(const struct hr_result *result) {
   size_t count = (size_t)(result->n_completed + result->n_running);
   if (!result->accounting) return count;

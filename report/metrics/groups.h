@@ -2,7 +2,8 @@
 #ifndef HR_REPORT_METRICS_GROUPS_H
 #define HR_REPORT_METRICS_GROUPS_H
 
-/* Metrics of jobs, grouped by tenant, by class or by size, and helpers on the result of a job. */
+/* Metrics of jobs by tenant, by class or by size; functions that compute GPU time and fairness from the result of a
+   run. */
 
 #include "base/text.h"
 #include "headroom/report.h"
@@ -10,10 +11,12 @@
 
 #include <stdlib.h>
 
-/* Shorter run times count as this one in slowdowns and finish-time fairness. */
+/* Run times below this minimum are replaced by it in slowdowns and finish-time fairness, so that very short jobs do not
+   dominate these metrics. */
 #define HR__SHORT_RUN_US (10 * HR_SECOND_US)
 
-/* Counts and sums over the jobs of a group. */
+/* Counts and sums over the jobs of a group. held_milli_us and useful_milli_us are allocated and useful GPU time in
+   milli-GPUs x microseconds. */
 struct hr__totals {
   uint64_t jobs, started, completed, outcome_failed, outcome_cancelled, deadlines, missed_deadlines;
   hr__wide wait_us, jct_us;
@@ -23,11 +26,12 @@ struct hr__totals {
 
 enum hr__grouping { HR__BY_TENANT, HR__BY_CLASS, HR__BY_SIZE };
 
-/* Space for the wait, completion time and slowdown of every job. It is reused from one grouping to the next. */
+/* Arrays for the wait of each started job, and the completion time and slowdown (as keys, see quantiles.h) of each
+   completed job. The arrays are reused by consecutive groupings. */
 struct hr__samples {
   int64_t *wait_us, *jct_us, *slowdown_key;
 };
-/* Returns HR_NO_MEMORY on failure, after freeing everything. */
+/* Allocates the arrays for a run. Returns HR_NO_MEMORY if out of memory; then nothing is allocated. */
 enum hr_status hr__samples_init(struct hr__samples *samples, const struct hr_result *result);
 static inline void hr__samples_finish(struct hr__samples *samples) {
   free(samples->wait_us);
@@ -36,14 +40,15 @@ static inline void hr__samples_finish(struct hr__samples *samples) {
   *samples = (struct hr__samples){0};
 }
 
-/* Groups with at least one job, tenants by GPU time (largest first), the others in their natural order. */
+/* The groups with at least one job. Tenants are sorted by descending GPU time, classes and sizes by their number. */
 struct hr__job_groups {
   struct hr_group *group;
   size_t count;
-  struct hr__totals all; /* sum over all groups */
+  struct hr__totals all; /* sums over all groups */
 };
-/* Groups the submitted jobs. Afterwards the samples hold the values of each group in one range, and quantiles of all
-   jobs can be selected from the whole arrays. Returns HR_NO_MEMORY on failure. Freed by hr__groups_free(). */
+/* Groups the submitted jobs. Afterwards `samples` contains the values of all jobs, from which the caller can compute
+   distributions of all jobs. `groups` is empty if the trace has no tenants or classes. Returns HR_NO_MEMORY if out of
+   memory. The caller frees groups->group with hr__groups_free(). */
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
                                struct hr__job_groups *groups);
 static inline void hr__groups_free(struct hr_group *group, size_t count) {
@@ -53,15 +58,16 @@ static inline void hr__groups_free(struct hr_group *group, size_t count) {
 
 /* ---- GPU time ------------------------------------------------------------------------------------ */
 
-/* Returns the time from the first start to the end of the job or of the run. */
+/* Returns the microseconds from the first start of a job to its end, or to the end of the run if it has not ended.
+   Returns 0 if the job never started. */
 static inline int64_t hr__ran_us(const struct hr_result *result, uint32_t job) {
   if (result->start_us[job] == HR_NEVER_US) return 0;
   if (result->state[job] == HR_JOB_COMPLETED) return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
   return result->end_us - result->start_us[job];
 }
 
-/* Returns the GPU time of all attempts of a job, by use. Without accounting no job was interrupted, and all of it was
- * useful. */
+/* Returns the GPU time of all attempts of a job by use, in milli-GPUs x microseconds. If the result has no accounting,
+   jobs could not be interrupted and all GPU time was useful. */
 static inline struct hr_gpu_times hr__gpu_times_of(const struct hr_result *result, uint32_t job) {
   if (result->accounting) return result->accounting[job].milli_us;
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
@@ -73,7 +79,7 @@ static inline double hr__gpu_hours(hr_amount milli_us) {
   return (double)milli_us / (3600.0 * 1000 * (double)HR_SECOND_US);
 }
 
-/* Whether a pool with nodes kills jobs that run out of GPU memory. */
+/* Whether the cluster has a pool with nodes that kills jobs which run out of GPU memory. */
 static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].nodes > 0 && hr_pool_kills(&cluster->pools[i])) return true;
@@ -82,15 +88,15 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
 
 /* ---- Fairness ------------------------------------------------------------------------------------ */
 
-/* Computes Jain's index and finish-time fairness. Returns HR_NO_MEMORY on failure. */
+/* Computes Jain's index and finish-time fairness (fairness.c). Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__fairness_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                  struct hr_fairness *fairness);
 
 /* ---- Streamed runs ------------------------------------------------------------------------------- */
 
 struct hr_streamed_figures;
-/* Returns the metrics of a streamed run as a summary; those that are not known are 0. The summary refers to the costs
-   of `figures` and must not be destroyed. */
+/* Returns the metrics of a streamed run as a summary. Metrics that are unknown in streamed runs are 0. The summary
+   points to the costs of `figures` and must not be passed to hr_summary_destroy(). */
 struct hr_summary hr__streamed_summary(const struct hr_streamed_figures *figures,
                                        const struct hr_cluster_spec *cluster);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Exact order statistics of int64 keys for several ranks at once: a quickselect that descends only into ranges with
- * wanted ranks. Partitioning is branchless: a million keys take a few milliseconds, sorting them takes a hundred.
- * Pivots are the median of nine keys at fixed positions; after too many bad pivots the rest is heap-sorted, so the
- * worst case is O(n log n).
+ * Selects several order statistics of int64 keys at once with a quickselect that continues only in ranges that contain
+ * wanted ranks. Partitioning has no branches, so selection in a million keys takes a few milliseconds, whereas sorting
+ * them takes about a hundred. The pivot is an approximate median of nine keys at fixed positions. If too many pivots
+ * are bad, the remaining range is sorted with heap sort, so the worst case is O(n log n).
+ *
+ * The file also computes the distributions of the summary from order statistics, and from sketches (quantiles.h).
  */
 
 #include "report/metrics/quantiles.h"
@@ -56,8 +58,8 @@ static int64_t median_of_9(const int64_t *keys, size_t count) {
   return median_of_3(median[0], median[1], median[2]);
 }
 
-/* Moves keys below `bound` to the front and returns their number. Branchless, since the branch would be
-   unpredictable. */
+/* Moves the keys below `bound` to the front and returns their number. The loop has no branch on the keys, because such
+   a branch would be unpredictable. */
 static size_t partition_below(int64_t *keys, size_t count, int64_t bound) {
   size_t below = 0;
   for (size_t i = 0; i < count; i++) {
@@ -73,7 +75,8 @@ static size_t partition_up_to(int64_t *keys, size_t count, int64_t bound) {
   return bound == INT64_MAX ? count : partition_below(keys, count, bound + 1);
 }
 
-/* A range of keys that contains some wanted ranks; `first` is the rank of its first key. */
+/* A range of keys, and the wanted ranks within the range in ascending order. `first` is the rank of the first key of
+   the range. */
 struct span {
   int64_t *keys;
   size_t first, count;
@@ -81,7 +84,7 @@ struct span {
   size_t n_ranks;
 };
 
-/* Returns the sub-range [from, to) of a span. */
+/* Returns the sub-range [from, to) of a span, with the wanted ranks in it. */
 static struct span part_of(const struct span *span, size_t from, size_t to) {
   struct span part = {.keys = span->keys + from, .first = span->first + from, .count = to - from};
   size_t skipped = 0;
@@ -91,8 +94,9 @@ static struct span part_of(const struct span *span, size_t from, size_t to) {
   return part;
 }
 
-/* Moves the key of every wanted rank into place. If no key is below the pivot, keys equal to it are already in place
-   and are skipped. Recursion goes into the smaller part, so its depth is logarithmic. */
+/* Moves the key of each wanted rank to its sorted position. If no key is below the pivot, the pivot is the minimum: all
+   keys equal to it are moved to the front, which is their sorted position, and the search continues after them. The
+   function recurses into the smaller part and iterates over the larger one, so the recursion depth is logarithmic. */
 static void select_in(struct span span, unsigned depth_left) {
   while (span.n_ranks > 0) {
     if (span.count <= INSERTION_SORT_TO) {
@@ -117,8 +121,8 @@ static void select_in(struct span span, unsigned depth_left) {
   }
 }
 
-/* Reorders `keys` so that keys[ranks[i]] is the value it has in sorted order, and copies it to out[i]. Ranks are
-   ascending. */
+/* Reorders `keys` so that keys[ranks[i]] has the value that it has in sorted order, and copies this value to out[i].
+   Ranks must be ascending; equal ranks are allowed. */
 static void select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_t n_ranks, int64_t *out) {
   unsigned depth_left = 16;
   for (size_t left = count; left > 1; left /= 2) depth_left += 2;
@@ -131,7 +135,7 @@ static void select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_
 enum { N_QUANTILES = 4 };
 static const double quantile_fraction[N_QUANTILES] = {0.50, 0.90, 0.95, 0.99};
 
-/* The order statistics on both sides of each quantile, the interpolation weight, and the maximum. */
+/* For each quantile, the order statistics below and above it and the weight of the upper one. Also the maximum. */
 struct brackets {
   int64_t low[N_QUANTILES], high[N_QUANTILES], max;
   double weight[N_QUANTILES];
@@ -150,7 +154,7 @@ static struct brackets find_brackets(int64_t *keys, size_t count) {
     rank[n_ranks++] = low + 1 < count ? low + 1 : low;
   }
   rank[n_ranks++] = count - 1;
-  for (size_t i = 0; i < n_ranks; i++) { /* with few keys the brackets overlap */
+  for (size_t i = 0; i < n_ranks; i++) { /* with few keys the ranks are not ascending */
     size_t at = i;
     for (; at > 0 && sorted[at - 1] > rank[i]; at--) sorted[at] = sorted[at - 1];
     sorted[at] = rank[i];
@@ -167,7 +171,7 @@ static struct brackets find_brackets(int64_t *keys, size_t count) {
 }
 
 static double interpolate(double low, double high, double weight) {
-  return low + weight * (high - low); /* exactly `low` if both are equal */
+  return low + weight * (high - low); /* exact if low == high */
 }
 
 struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wide sum_us) {
@@ -209,7 +213,7 @@ struct hr_distribution hr__distribution_of_slowdowns(int64_t *keys, size_t count
 
 /* ---- Sketches ------------------------------------------------------------------------------------ */
 
-/* Returns the middle of a bucket. */
+/* Returns the middle of a bucket in microseconds. */
 static int64_t value_of(uint32_t bucket) {
   if (bucket < HR__SKETCH_STEPS) return bucket;
   uint32_t shift = bucket / HR__SKETCH_STEPS - 1;
@@ -217,7 +221,7 @@ static int64_t value_of(uint32_t bucket) {
   return (int64_t)((step << shift) + (UINT64_C(1) << shift) / 2);
 }
 
-/* Returns the approximate value of a rank. */
+/* Returns the approximate value of a rank, in microseconds. Ranks are counted from 0. */
 static double value_at(const struct hr__sketch *sketch, uint64_t rank) {
   uint32_t bucket = 0;
   for (uint64_t below = sketch->in[0]; below <= rank; below += sketch->in[bucket]) bucket++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Notes and warnings about a run: stalled runs, rejected jobs, tenants without jobs, models without speeds, and jobs
-   with an unknown network speed. */
+/* Notes and warnings about a run: stalled runs, rejected jobs, budgets and quotas of tenants without jobs, models
+   without speeds, and jobs with an unknown network speed. */
 
 #include "report/metrics/run_notes.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Warns of a run without a horizon that was stopped because no job made progress. */
+/* Adds a warning if a run without a horizon was stopped because no job made progress. */
 static enum hr_status note_stalled(const struct hr_result *result, struct hr_notes *notes) {
   uint64_t left = result->n_waiting + result->n_running;
   if (!result->stalled) return HR_OK;
@@ -22,7 +22,8 @@ static enum hr_status note_stalled(const struct hr_result *result, struct hr_not
       result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
 }
 
-/* Warns of jobs in a stalled run that keep running out of GPU memory, such as a gang with all tasks on one GPU. */
+/* Adds a warning if jobs of a stalled run repeatedly ran out of GPU memory. An example is a gang with all its tasks on
+   one GPU: it runs out of memory at every start. */
 static enum hr_status note_kills(const struct hr_result *result, struct hr_notes *notes) {
   uint64_t dead = 0;
   if (!result->stalled) return HR_OK;
@@ -80,7 +81,8 @@ enum hr_status hr__rejections_note(const struct hr__rejections *rejections, stru
   return status;
 }
 
-/* A streamed run has none here, since its rejections were recorded during the run. */
+/* Adds the notes on rejected jobs. In a streamed run, the result has no rejected jobs; hr_streamed_notes() adds their
+   notes. */
 static enum hr_status note_all_rejected(const struct hr_trace *trace, const struct hr_result *result,
                                         struct hr_notes *notes) {
   struct hr__rejections rejections = {0};
@@ -136,7 +138,8 @@ static bool has_model(const struct hr_trace *trace, const char *name) {
   return false;
 }
 
-/* Returns the first model of an interference pair that no job has; NULL if none exists. */
+/* Returns the name of the first model in the interference pairs of a pool that no job has; NULL if jobs have all of
+   them. */
 static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
   for (uint32_t i = 0; i < pool->n_pairs; i++) {
     if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;
@@ -179,14 +182,15 @@ enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_spee
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* ---- Network speeds: GPU time of jobs that span a network, and the part of it without a known speed  */
+/* ---- Network speeds: GPU time of jobs on several nodes, and the part of it whose speed is unknown ---- */
 
 struct hr_links {
   const struct hr_trace *trace;
   const struct hr_network_speeds *speeds;
-  uint8_t *known;    /* [models + 1][HR_N_NETWORKS]: 0 not looked up, 1 no speed, 2 has a speed */
-  bool *is_missing;  /* [models + 1]: a job of the model had no speed; the last entry is for jobs without a model */
-  hr_amount time_us; /* milli-GPUs x microseconds of jobs that span a network */
+  uint8_t *known;    /* [n_models + 1][HR_N_NETWORKS]: 0 not looked up yet, 1 no speed, 2 has a speed */
+  bool *is_missing;  /* [n_models + 1]: a job of the model had no speed. The last entry is for jobs without a model */
+  hr_amount time_us; /* GPU time of jobs that communicate over a network: milli-GPUs x microseconds */
+  /* part of `time_us` whose speed is unknown */
   hr_amount missing_us;
 };
 

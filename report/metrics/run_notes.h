@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_METRICS_RUN_NOTES_H
 #define HR_REPORT_METRICS_RUN_NOTES_H
 
-/* Rejected jobs: their number for each reason, and the ids of the first few. */
+/* Rejected jobs by reason: their number, and the ids of the first few. */
 
 #include "headroom/report.h"
 
@@ -12,15 +12,15 @@ enum { HR__MAX_REJECTED_IDS = 5, HR__REJECTED_ID_BYTES = 61 };
 struct hr__rejections {
   struct hr__rejected {
     uint64_t count;
-    hr_job first[HR__MAX_REJECTED_IDS];                   /* the first jobs, ascending */
+    hr_job first[HR__MAX_REJECTED_IDS];                   /* the jobs with the smallest indices, ascending */
     char id[HR__MAX_REJECTED_IDS][HR__REJECTED_ID_BYTES]; /* their ids, truncated */
   } of[HR_REASON_NO_GROUP + 1];                           /* by reason */
 };
 
-/* Adds a rejected job; jobs may come in any order. */
+/* Adds a rejected job. Jobs may be added in any order. */
 void hr__rejections_add(struct hr__rejections *rejections, const struct hr_trace *trace, hr_job job,
                         enum hr_reason reason);
-/* Adds a note for each reason with jobs. Returns HR_NO_MEMORY on failure. */
+/* Adds a note for each reason for which jobs were rejected. Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__rejections_note(const struct hr__rejections *rejections, struct hr_notes *notes);
 
 #endif

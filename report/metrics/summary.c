@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The metrics of a run: the summary, computed from the result and the usage, and the metrics of a streamed run.
+ * The metrics of a run: the summary, which is computed from the result and the usage, and the metrics of a streamed
+ * run.
  *
- * Summary. Jobs are grouped by size (the samples of all sizes also give the metrics of all jobs), and by class and
- * tenant if the trace has them. Metrics over time come from the usage observer. Latency factors by pool are placed by
- * counting sort, as in groups.c, so that quantiles are selected in place.
+ * Summary. Jobs are grouped by size, and by class and tenant if the trace has them. The distributions of all jobs are
+ * computed from the samples of the grouping by size. Metrics over time are computed from the usage observer. Latency
+ * factors are sorted by pool with a counting sort, as in groups.c, so that quantiles are selected in place.
  *
- * Streamed run. An observer that sees each job when it starts and when it ends and stores nothing per job: waits and
- * completion times go into sketches, the state between passes into integrals. Copies of the integrals are kept as of
- * the last end and the last submit, the times up to which utilization is reported.
+ * Streamed run. A streamed run stores no results per job, so its observer needs memory that is independent of the
+ * number of jobs. Waits, completion times and slowdowns are added to sketches. The numbers of waiting jobs and GPUs are
+ * integrated over time. Copies of the integrals are stored at each end and each submit of a job, because utilization is
+ * reported up to the last end and up to the last submit.
  *
- * Without accounting, no job was interrupted and all GPU time is useful.
+ * If a result has no accounting, jobs could not be interrupted and all GPU time was useful.
  */
 
 #include "headroom/unstable/streamed.h"
@@ -106,7 +108,8 @@ static struct hr_spot_figures spot_figures(const struct hr_cluster_spec *cluster
 
 /* ---- Pools --------------------------------------------------------------------------------------- */
 
-/* Position and sums of the latency factors (held time / run time) of a pool. */
+/* The latency factors of the jobs of a pool. A latency factor is the time for which a job held GPUs divided by its run
+   time. */
 struct factors {
   size_t next, count;
   double sum;
@@ -117,7 +120,7 @@ static int64_t held_us(const struct hr_result *result, uint32_t job) {
   return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
 }
 
-/* Jobs with a run time of 0 have no factor. */
+/* Whether a job has a latency factor. Jobs with a run time of 0 have none. */
 static bool has_factor(const struct hr_result *result, uint32_t job) {
   return result->state[job] == HR_JOB_COMPLETED && result->trace->work_us[job] > 0;
 }
@@ -161,7 +164,7 @@ static enum hr_status fill_factors(const struct hr_result *result, const struct 
   return HR_OK;
 }
 
-/* Copies a name, which may be NULL. */
+/* Copies a name, which may be NULL. Returns false if out of memory. */
 static bool copy_name(char **copy, const char *name) {
   *copy = name ? strdup(name) : NULL;
   return *copy || !name;
@@ -179,8 +182,9 @@ static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr
   return copy_name(&figures->name, spec->name) && copy_name(&figures->gpu, spec->gpu) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Computes the metrics by pool; `makespan_us` is the end of the makespan. Overwrites the samples. Sets n_pools and
-   by_pool of the summary, to be freed with pool_figures_free(). Returns HR_NO_MEMORY on failure. */
+/* Computes the metrics by pool, if the cluster has several pools. `makespan_us` is the end of the makespan. Uses
+   `samples` as scratch space. Sets n_pools and by_pool of the summary; pool_figures_free() frees them. Returns
+   HR_NO_MEMORY if out of memory. */
 static enum hr_status pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                         const struct hr_usage *usage, int64_t makespan_us, struct hr__samples *samples,
                                         struct hr_summary *summary) {
@@ -194,7 +198,8 @@ static enum hr_status pool_figures_make(const struct hr_cluster_spec *cluster, c
   return status == HR_OK ? fill_factors(result, usage->by_pool, samples, summary) : status;
 }
 
-/* Cost lines are in the order of the pools; pools without a price have none. */
+/* Adds the costs of the pools to their metrics. Cost lines have the order of the pools; pools without a price have no
+   line. */
 static void pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary) {
   const struct hr_cost_lines *lines = &summary->costs->by_pool;
   size_t at = 0;
@@ -208,7 +213,6 @@ static void pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_
   }
 }
 
-/* Adds the costs of the pools. */
 static void pool_figures_free(struct hr_pool_figures *figures, size_t count) {
   for (size_t i = 0; i < count; i++) {
     free(figures[i].name);
@@ -219,7 +223,8 @@ static void pool_figures_free(struct hr_pool_figures *figures, size_t count) {
 
 /* ---- Summary ------------------------------------------------------------------------------------- */
 
-/* If jobs are unfinished at the horizon, the makespan is the simulated time. */
+/* Returns the integrals up to the end of the makespan. If jobs are unfinished at the horizon, this is the end of the
+   run. */
 static struct hr__integrals over_makespan(const struct hr_result *result, const struct hr_usage *usage) {
   bool finished = result->n_completed + result->n_rejected == result->n_jobs;
   return finished ? usage->at_last_end : usage->now;
@@ -236,7 +241,7 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
   summary->queue_max = usage->max_waiting;
 }
 
-/* F is a sum over pods. */
+/* Returns F as a share of the GPUs. `fragment` is a sum over the typical pods, so it is divided by their number. */
 static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide total_milli) {
   return ratio(fragment, total_milli) / (double)usage->fragment_pods;
 }
@@ -310,7 +315,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   return status;
 }
 
-/* Fills in the error of a summary that could not be computed, and returns `status`. */
+/* Sets `error` if a summary could not be computed; returns `status`. */
 static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
   if (status == HR_BAD_INPUT)
     return hr_fail(error, status, "%s: costs exceed 4 trillion dollars; prices or times are too large", trace->source);
@@ -366,7 +371,7 @@ struct hr_streamed {
   uint64_t waiting, allocated_milli, total_milli, queue_max;
   uint64_t ended_with[HR_N_OUTCOMES], deadlines, missed_deadlines, oom_kills, oom_jobs;
   bool stoppable;
-  struct hr_gpu_times milli_us; /* finished jobs, if jobs can be interrupted */
+  struct hr_gpu_times milli_us; /* GPU time of ended and rejected jobs; only if jobs can be interrupted */
   struct hr__rejections rejections;
   struct integrals now, at_last_end, at_last_submit;
 };
@@ -390,7 +395,7 @@ static void advance(struct hr_streamed *streamed, int64_t now_us) {
   now->until_us = now_us;
 }
 
-/* The slowdown as defined in groups.c, rounded to a millionth. */
+/* Returns the slowdown in millionths, as defined by slowdown_of_job() in groups.c. */
 static int64_t slowdown_ppm(int64_t jct_us, int64_t work_us) {
   uint64_t run_us = (uint64_t)(work_us > HR__SHORT_RUN_US ? work_us : HR__SHORT_RUN_US);
   hr__wide slowdown = ((hr__wide)jct_us * 1000000 + run_us / 2) / run_us;
@@ -401,7 +406,7 @@ static bool has_deadline(const struct hr_trace *trace, hr_job job) {
   return trace->deadline_us && trace->deadline_us[job.id] != HR_UNKNOWN_US;
 }
 
-/* The job has ended or was rejected; its accounting is final. */
+/* Adds the final accounting of a job that ended or was rejected. */
 static void note_finished(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
   const struct hr_trace *trace = streamed->trace;
   bool rejected = event->kind == HR_EVENT_REJECT;
@@ -428,7 +433,7 @@ static void note_submit(struct hr_streamed *streamed, hr_job job) {
   streamed->deadlines += has_deadline(streamed->trace, job);
 }
 
-/* Counts the wait until the first start. */
+/* Adds the wait of a job at its first start. Waits before later starts are ignored. */
 static void note_start(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
   if (view->accounting && view->accounting[event->job.id].attempts) return;
   hr__sketch_add(&streamed->wait, event->at_us - streamed->trace->submit_us[event->job.id]);

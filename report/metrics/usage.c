@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Observer of cluster usage: integrals over time, usage by pool, and fragmentation.
+ * Observer of the usage of the cluster: integrals over time, usage by pool, and fragmentation.
  *
- * Integrals. Nothing changes between two passes, so each pass adds one rectangle. Copies of the sums are kept as of the
- * last submit and the last end, the two times up to which utilization is reported.
+ * Integrals. The state is constant between two passes, so each pass adds value x duration to the integrals. Copies of
+ * the integrals are stored at the last submit and at the last end of a job, because utilization is reported up to these
+ * two times.
  *
- * By pool. An event changes one pool, and only the integrals of that pool are advanced; each pool has its own time. For
- * integrals up to the last end of a job, the first change of a pool after that end saves the pool's integrals as of the
- * end; a change after a later end overwrites them.
+ * By pool. An event changes one pool, and only the integrals of this pool are advanced to the time of the event. Each
+ * pool therefore has its own `until_us`. The integrals of all pools at the last end of a job are also needed. When a
+ * pool changes for the first time after an end, it stores its integrals at this end in `at_last_end`. If a later job
+ * ends, the next change of the pool overwrites them.
  *
- * Fragmentation, in clusters with per-GPU allocation. F is that of Weng et al., "Beware of fragmentation", USENIX ATC
- * 2023 (headroom/placement.h). Stranded GPUs and the largest gang are measured with typical tasks: requests for GPUs
- * that the typical pods are made of, plus the memory per task, which pods omit. GPU memory is ignored, as in F. All
- * counts are sums over nodes, except the largest gang, which is the maximum over pools of sums over nodes. So the part
- * of each node is stored, only changed nodes are recomputed, and the sums of pools are the leaves of a tournament tree.
+ * Fragmentation, in clusters with per-GPU allocation. F is the fragmentation measure of Weng et al., "Beware of
+ * fragmentation", USENIX ATC 2023 (headroom/placement.h). It is an average over typical pods, which are the most
+ * frequent requests of tasks in the trace (headroom/unstable/fragmentation.h). Stranded GPUs and the largest gang are
+ * measured with typical tasks. The typical tasks are the requests for GPUs that belong to a typical pod; unlike typical
+ * pods, they include a request for memory. GPU memory is ignored, as in F.
+ *
+ * F and stranded GPUs are sums over nodes. The largest gang is the maximum over pools of a sum over the nodes of the
+ * pool. The contribution of each node is stored, so that only nodes with changes are recomputed. A tournament tree over
+ * the sums of the pools stores the maximum.
  */
 
 #include "report/metrics/usage.h"
@@ -24,16 +30,17 @@
 
 #include <stdlib.h>
 
-/* Tasks of one pool. Omits dominated tasks, which request at least as much of everything as another task: if one of
-   those fits, so does the other. */
+/* The typical tasks that accept a pool, without dominated tasks. A task is dominated if it requests at least as much of
+   every resource as another task: if the dominated task fits on a node, the other one fits, too. */
 struct hr__needs {
   struct hr_request *task; /* sorted by `gpu_milli` */
   uint32_t count;
 };
 
 struct typical_tasks {
-  struct hr__needs *needs; /* [n_pools]: tasks that accept the pool */
-  struct hr_request gang;  /* a task of one GPU; without CPU and memory if no typical task requests a whole GPU */
+  struct hr__needs *needs; /* [n_pools] */
+  struct hr_request
+      gang; /* the most frequent typical task with one GPU; if there is none, one GPU without CPU and memory */
 };
 
 /* ---- Typical tasks ------------------------------------------------------------------------------- */
@@ -61,7 +68,7 @@ static int by_demand(const void *a, const void *b) {
   return 0;
 }
 
-/* Requests for GPUs that typical pods are made of. */
+/* The typical tasks of the trace. */
 struct tasks {
   struct hr_request *task;
   uint32_t count;
@@ -89,8 +96,8 @@ static bool find_tasks(struct tasks *tasks, struct hr_arena *arena, const struct
 
 /* ---- By pool ------------------------------------------------------------------------------------- */
 
-/* Whether `task` requests at least as much as `than`. On a MIG pool, GPUs are compared by profiles: every profile that
-   serves `task` must also serve `than`. */
+/* Whether `task` requests at least as much of every resource as `than`. In MIG pools (`is_split`), GPUs are compared by
+   profiles: each profile that is sufficient for `task` must also be sufficient for `than`. */
 static bool requests_no_less(const struct hr_request *task, const struct hr_request *than, hr_pool pool,
                              bool is_split) {
   bool less_of_node = task->cpu_milli < than->cpu_milli || task->mem_mib < than->mem_mib;
@@ -99,7 +106,7 @@ static bool requests_no_less(const struct hr_request *task, const struct hr_requ
          task->mem_mib >= than->mem_mib;
 }
 
-/* Removes dominated tasks. In sort order, a task can only be dominated by an earlier one. */
+/* Removes dominated tasks. Tasks are sorted by demand, so a task can only be dominated because of an earlier one. */
 static void drop_dominated(struct hr__needs *needs, hr_pool pool, bool is_split) {
   uint32_t kept = 0;
   if (needs->count) qsort(needs->task, needs->count, sizeof *needs->task, by_demand);
@@ -111,7 +118,7 @@ static void drop_dominated(struct hr__needs *needs, hr_pool pool, bool is_split)
   needs->count = kept;
 }
 
-/* `scratch` has space for all tasks. */
+/* Computes the tasks of a pool. `scratch` has space for all typical tasks. Returns false if out of memory. */
 static bool make_needs(struct hr__needs *needs, struct hr_arena *arena, const struct hr_cluster *cluster, hr_pool pool,
                        const struct tasks *tasks, struct hr_request *scratch) {
   *needs = (struct hr__needs){scratch, 0};
@@ -159,8 +166,8 @@ static uint32_t stranded_instances_milli(const struct hr__needs *needs, const st
   return any ? inventory->left_milli[node.id] : 0;
 }
 
-/* Returns the idle milli-GPUs of the node if some tasks fit its GPUs but none of them its CPU and memory; otherwise
-   0. */
+/* Returns the idle milli-GPUs of the node if they are stranded, otherwise 0. They are stranded if the idle GPUs are
+   sufficient for at least one task, but the free CPU and memory are not sufficient for any of these tasks. */
 static uint32_t hr__stranded_milli(const struct typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
                                    hr_node node) {
   const struct hr__needs *needs = &tasks->needs[inventory->pool[node.id]];
@@ -173,7 +180,7 @@ static uint32_t hr__stranded_milli(const struct typical_tasks *tasks, const stru
     if (task->gpu_milli != for_milli)
       n_fitting = (uint32_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, task, node));
     for_milli = task->gpu_milli;
-    if (n_fitting == 0) break; /* further tasks need more of each GPU */
+    if (n_fitting == 0) break; /* the remaining tasks request more of each GPU */
     if (n_fitting < task->gpus) continue;
     if (inventory->cpu_milli[node.id] >= task->cpu_milli && inventory->mem_mib[node.id] >= task->mem_mib) return 0;
     any = true;
@@ -181,7 +188,7 @@ static uint32_t hr__stranded_milli(const struct typical_tasks *tasks, const stru
   return any ? inventory->left_milli[node.id] : 0;
 }
 
-/* Returns how many tasks of the gang fit on the node. */
+/* Returns the number of tasks of the gang that fit on the node. */
 static uint32_t gang_on(const struct typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node) {
   const struct hr_request *gang = &tasks->gang;
   bool is_split = hr_gpu_inventory_mig(inventory, node) != NULL;
@@ -208,10 +215,10 @@ struct hr__fragments {
   struct hr_acceptance acceptance;
   struct hr_fragmentation *fragmentation;
   struct typical_tasks *tasks;
-  struct fragments_part *part; /* [n_nodes]: as of the last count */
-  uint32_t *changed;           /* [n_nodes]: the first n_changed are valid */
-  uint8_t *has_changed;        /* [n_nodes] */
-  uint64_t *gang;              /* [2 x n_leaves]: tournament tree; a pool is at n_leaves + its index */
+  struct fragments_part *part; /* [n_nodes]: contribution of each node at its last count */
+  uint32_t *changed;           /* [n_nodes]: the first n_changed elements are nodes to recompute */
+  uint8_t *has_changed;        /* [n_nodes]: the node is in `changed` */
+  uint64_t *gang;              /* [2 x n_leaves]: tournament tree; the leaf of pool i is at n_leaves + i */
   uint32_t n_changed, n_leaves;
   struct hr__fragment_counts counts;
 };
@@ -284,7 +291,7 @@ static void fragments_note(struct hr__fragments *fragments, const struct hr_even
   for (uint32_t i = 0; i < event->placement->n_slices; i++) mark_node(fragments, event->placement->slices[i].node);
 }
 
-/* Closed nodes count as not idle, since nothing may start there. */
+/* Returns the contribution of a node. A closed node contributes nothing, because no job can start on it. */
 static struct fragments_part part_of(struct hr__fragments *self, hr_node node) {
   if (self->inventory->closed[node.id]) return (struct fragments_part){0};
   return (struct fragments_part){.fragment = hr_fragmentation_of(self->fragmentation, node),
@@ -370,14 +377,14 @@ static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, con
   if (event->kind == HR_EVENT_END) self->last_end_us = event->at_us;
 }
 
-/* The cluster already has its new state when observers are notified. */
+/* Updates the total of a pool after a node event. The cluster has its new state before observers are notified. */
 static void note_node(struct hr__by_pool *self, const struct hr_event *event) {
   struct hr__usage_pool *pool = &self->pools[event->pool.id];
   advance(pool, event->at_us, self->last_end_us);
   pool->total_milli = hr_cluster_total_milli(self->cluster, event->pool);
 }
 
-/* Accounts for an event; call it for every event. */
+/* Updates the usage by pool. Must be called for every event. */
 static void by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *trace, const struct hr_event *event) {
   if (event->placement) note_job(by_pool, trace, event);
   if (event->pool.id != HR_NONE) note_node(by_pool, event);
@@ -398,7 +405,8 @@ void hr_usage_destroy(struct hr_usage *usage) {
   free(usage);
 }
 
-/* At the first pass, all nodes are marked as changed. */
+/* Creates the state that depends on the cluster, which is unknown when the observer is created. Called at the first
+   event or pass. */
 static void begin(struct hr_usage *usage, const struct hr_view *view) {
   usage->begun = true;
   if (!view->cluster) return;
@@ -432,7 +440,8 @@ static void usage_advance(struct hr_usage *usage, int64_t now_us) {
   usage->now.until_us = now_us;
 }
 
-/* Compares shares by cross multiplication, in integers. */
+/* Updates the fragmentation counts, their maximum and their minimum. Shares are compared by cross multiplication of
+   integers, which is exact. */
 static void count_fragments(struct hr_usage *usage) {
   usage->counts = fragments_count(usage->fragments);
   struct hr__fragment_share *max = &usage->max_share, now = {usage->counts.fragment, usage->total_milli};

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The HTML report: the observer that records series for it, and its document.
+ * The HTML report: an observer that records time series, and the writer of the report.
  *
- * The observer counts after every pass, including the passes of one instant, so peaks of no duration are included as in
- * the summary. The report is the template with two placeholders replaced: the title, and one line that becomes the
- * document and its blocks. Both are located before anything is written.
+ * The observer records the counts after every pass. An instant may have several passes, so a maximum includes values
+ * that lasted for no time; the summary counts them, too.
+ *
+ * The report is a copy of the template in which two placeholders are replaced: the title, and a line that is replaced
+ * by the JSON document and the binary blocks. Both are searched before the file is opened, so an unsuitable template
+ * leaves no incomplete file.
  */
 
 #include "report/page/page.h"
@@ -34,10 +37,11 @@ enum watched_count {
   N_COUNTS
 };
 
-/* Further spot pools are not drawn. */
+/* Series are recorded for the first spot pools only. */
 enum { MAX_SPOT_POOLS = 12 };
 
-/* Nodes offered or up, and nodes up (which are paid for). */
+/* Node counts of a spot pool over time. up: acquired nodes, which are paid for; nodes: up, and nodes that could be
+   acquired. */
 struct page_offer {
   hr_pool pool;
   struct hr__buckets nodes, up;
@@ -47,13 +51,13 @@ struct hr_page_watch {
   const struct hr_trace *trace;
   struct page_offer offers[MAX_SPOT_POOLS];
   uint32_t n_offers;
-  const struct hr_usage *usage; /* NULL: no fragmentation */
+  const struct hr_usage *usage; /* source of the fragmentation counts; may be NULL */
   uint64_t waiting_milli;
   bool knows_fragments;
   struct hr__buckets counts[N_COUNTS];
 };
 
-/* Twice the width of a wide screen, since a long run may use only half of the buckets. */
+/* A run uses at least half of the buckets, so at least 600 points are drawn. */
 enum { MAX_BUCKETS = 1200 };
 
 static enum hr_status watch_pools(struct hr_page_watch *watch, const struct hr_cluster_spec *cluster) {
@@ -181,7 +185,7 @@ static enum hr_status put_alert(struct hr__page_json *json, const struct hr_aler
   return status;
 }
 
-/* `value` and `words` are those of the longest alert. */
+/* Writes a group of alerts with the same rule and subject. "value" and "words" describe the longest alert. */
 static enum hr_status put_group(struct hr__page_json *json, const struct hr__alert_group *group) {
   const struct hr_alert *longest = group->longest;
   hr__page_open(json, NULL, '{');
@@ -335,7 +339,8 @@ static void number_pools(struct hr__page_view *view) {
   }
 }
 
-/* Returns HR_NO_MEMORY on failure; call view_finish() in any case. Closes the watch of the run. */
+/* Initializes the view and closes the watch of the run. Returns HR_NO_MEMORY if out of memory; call view_finish() even
+   on failure. */
 static enum hr_status view_init(struct hr__page_view *view, const struct hr_page_run *run) {
   size_t n_pools = run->cluster->n_pools;
   *view = (struct hr__page_view){.run = run,
@@ -357,7 +362,7 @@ static void view_finish(struct hr__page_view *view) {
   free(view->first_of_gpu);
 }
 
-/* Writes an array of the means of the buckets, in `unit`s. */
+/* Writes an array with the mean of each bucket, divided by `unit`. */
 static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) {
@@ -367,7 +372,7 @@ static void put_buckets(struct hr__page_json *json, const char *key, const struc
   hr__page_close(json, ']');
 }
 
-/* Writes an array of the maxima of the buckets, in `unit`s. */
+/* Writes an array with the maximum of each bucket, divided by `unit`. */
 static void put_maxima(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].max / unit);
@@ -381,7 +386,8 @@ struct blocks {
   struct hr__page_block occupancy;
 };
 
-/* Writes JSON text made elsewhere; null for NULL. In JSON, `<` occurs only in strings, where it may be escaped. */
+/* Writes a value that is already JSON text; writes null if `text` is NULL. Escapes `<` so that the text cannot end the
+   HTML element. In JSON, `<` occurs only within strings, where the escape is valid. */
 static void put_json_text(struct hr__page_json *json, const char *key, const char *text) {
   if (!text) {
     hr__page_null(json, key);
@@ -414,7 +420,8 @@ static void put_baseline(const struct hr_page *page, struct hr__page_json *json)
   hr__page_close(json, '}');
 }
 
-/* Times in the document are from the beginning of the run; the clock is written separately. */
+/* Writes "clock" and "spans". All times in the document are relative to the begin of the run; "clock" contains the time
+   of the begin. */
 static void put_clock(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_trace *trace = view->run->trace;
   hr__page_open(json, "clock", '{');
@@ -452,7 +459,7 @@ static enum hr_status put_no_run(struct hr__page_json *json) {
   return put_alerts(NULL, json);
 }
 
-/* Writes each note once, even if several lists have it. */
+/* Writes the notes and assumptions. A note that occurs in several lists is written once. */
 static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
   struct hr_notes all = {0};
   for (size_t i = 0; i < page->n_notes; i++)
@@ -467,7 +474,7 @@ static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
   hr__page_close(json, ']');
 }
 
-/* Writes the words of each wait reason. */
+/* Writes "wait_reasons": the name of each wait reason and its description. */
 static void put_wait_reasons(struct hr__page_json *json) {
   hr__page_open(json, "wait_reasons", '{');
   for (unsigned i = HR_WAIT_REASON_NONE + 1; i < HR_N_WAIT_REASONS; i++) {

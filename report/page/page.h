@@ -10,40 +10,43 @@
 
 /* ---- Sums over time ------------------------------------------------------------------------------ */
 
-/* The HTML report: a JSON document and binary blocks, embedded into a template. page.c writes the document; the parts
-   below each write one section of it and return HR_NO_MEMORY on failure. */
+/* The HTML report: a JSON document and binary blocks that are embedded into an HTML template. page.c writes the
+   document. Each of the other files writes some of its sections; these functions return HR_NO_MEMORY if out of memory.
+   */
 
-/* Buckets of equal width from time zero; the last one may be shorter. */
+/* A division of the run into `n` buckets of equal width. The last bucket may be shorter. */
 struct hr__page_grid {
   int64_t width_us, end_us;
   uint32_t n;
 };
 
-/* Returns the bucket of a time; the last one for times beyond the end. */
+/* Returns the index of the bucket that contains a time. Times after the end are in the last bucket. */
 static inline uint32_t hr__page_bucket(const struct hr__page_grid *grid, int64_t at_us) {
   int64_t place = at_us / grid->width_us;
   return place < grid->n ? (uint32_t)place : grid->n - 1;
 }
 
-/* Returns the time that bucket `i` covers. */
+/* Returns the duration of bucket `i` in microseconds. */
 static inline int64_t hr__page_span_us(const struct hr__page_grid *grid, uint32_t i) {
   int64_t left_us = grid->end_us - i * grid->width_us;
   return left_us < grid->width_us ? left_us : grid->width_us;
 }
 
-/* Returns the end of the part of an interval up to `to_us` that lies in bucket `i`. */
+/* Returns the end of bucket `i` or `to_us`, whichever is earlier. The last bucket has no end. */
 static inline int64_t hr__page_part_end_us(const struct hr__page_grid *grid, uint32_t i, int64_t to_us) {
   int64_t end_us = (i + INT64_C(1)) * grid->width_us;
   return i + 1 == grid->n || to_us < end_us ? to_us : end_us;
 }
 
-/* Exact sums by bucket. The cost of an interval does not depend on how many buckets it spans. */
+/* Exact sums by bucket. A constant rate can be added over an interval in constant time, independent of the number of
+   buckets in the interval (page_series.c). */
 struct hr__page_sums {
   hr_amount *sum;  /* [n] */
-  hr_amount *rate; /* [n + 1]: change, from the bucket before, of the rate over the whole bucket; NULL once closed */
+  hr_amount *rate; /* [n + 1]: rate over the whole bucket, as the difference from the previous bucket; NULL after
+                      hr__page_sums_close() */
 };
 
-/* Returns HR_NO_MEMORY on failure; call hr__page_sums_finish() in any case. */
+/* Returns HR_NO_MEMORY if out of memory; call hr__page_sums_finish() even on failure. */
 static inline enum hr_status hr__page_sums_init(struct hr__page_sums *sums, const struct hr__page_grid *grid) {
   sums->sum = calloc((size_t)grid->n + 1, sizeof *sums->sum);
   sums->rate = calloc((size_t)grid->n + 1, sizeof *sums->rate);
@@ -54,24 +57,24 @@ static inline void hr__page_sums_finish(struct hr__page_sums *sums) {
   free(sums->rate);
   *sums = (struct hr__page_sums){0};
 }
-/* Adds a constant rate during an interval: rate x microseconds. */
+/* Adds a constant rate during an interval. The sum of a bucket increases by rate x microseconds. */
 void hr__page_hold(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                    hr_amount rate);
-/* Spreads an amount evenly over an interval without losing a unit; puts all of it at `from_us` if the interval is
-   empty. */
+/* Spreads an amount evenly over an interval. The parts sum to the amount. If the interval is empty, the whole amount is
+   added at `from_us`. */
 void hr__page_spread(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                      hr_amount amount);
-/* Adds an amount at a time. */
+/* Adds an amount to the bucket that contains a time. */
 static inline void hr__page_put(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t at_us,
                                 hr_amount amount) {
   if (grid->n) sums->sum[hr__page_bucket(grid, at_us)] += amount;
 }
-/* Completes the sums; `sum` may be read afterwards. */
+/* Completes `sum`, which the caller may read afterwards. No more values may be added. */
 void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid *grid);
 
 /* ---- Sections ------------------------------------------------------------------------------------ */
 
-/* A run, as the sections see it. */
+/* The run and the derived data that all sections use. */
 struct hr__page_view {
   const struct hr_page_run *run;
   struct hr__page_grid grid;
@@ -80,33 +83,35 @@ struct hr__page_view {
   const struct hr_node_change *changes;
   size_t n_changes;
   uint32_t *first_node;   /* [n_pools + 1]; the last entry is the number of nodes */
-  uint32_t *first_of_gpu; /* by pool: the first pool with the same GPU type */
+  uint32_t *first_of_gpu; /* [n_pools]: index of the first pool with the same GPU type */
 };
 
 /* Writes "distributions": histograms of waits by class, size and tenant. */
 enum hr_status hr__page_distributions(const struct hr__page_view *view, struct hr__page_json *json);
-/* Writes "costs": cost and GPU time by tenant and market. Needs a run with costs. */
+/* Writes "costs": cost and GPU time by tenant and market. The run must have costs. */
 enum hr_status hr__page_cells(const struct hr__page_view *view, struct hr__page_json *json);
-/* Writes "occupancy": a heat map of nodes over time, with its pixels in a block. */
+/* Writes "occupancy": a heat map of nodes over time. The pixels are appended to `block`. */
 enum hr_status hr__page_occupancy(const struct hr__page_view *view, struct hr__page_json *json,
                                   struct hr__page_block *block);
-/* Blocks of the job table: jobs, their ids if these are not row numbers, and attempts of jobs with several. */
+/* Blocks of the job table: the columns of jobs, the ids of jobs if they are not numbers, and the attempts of jobs with
+   more than one attempt. */
 struct hr__page_job_blocks {
   struct hr__page_block jobs, ids, attempts;
 };
-/* Writes "jobs" and "attempts". */
+/* Writes "jobs" and, if jobs have more than one attempt, "attempts". */
 enum hr_status hr__page_jobs(const struct hr__page_view *view, struct hr__page_json *json,
                              struct hr__page_job_blocks *blocks);
 
-/* Write parts of "series": GPU usage and waits; cost (needs a run with costs). */
+/* Write parts of "series". hr__page_usage_series() writes GPU usage and waits. hr__page_spend() writes costs; the run
+   must have costs. */
 enum hr_status hr__page_usage_series(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_json *json);
 
-/* Writes an array with one number per bucket: sum / unit. */
+/* Writes an array with the number sum / unit for each bucket. `sums` must be closed. */
 void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
                        const struct hr__page_grid *grid, double unit);
 
-/* ---- Splits: the largest tenants, classes, GPU types, markets or pools, and the others as one row  */
+/* ---- Splits: rows for the largest tenants, classes, GPU types, markets or pools, and one row for the others ---- */
 
 enum hr__page_dimension {
   HR__PAGE_TENANT,
@@ -117,14 +122,14 @@ enum hr__page_dimension {
   HR__PAGE_DIMENSIONS
 };
 
-/* Returns the number of keys of a dimension; 0 if the trace does not have it. */
+/* Returns the number of keys of a dimension, such as tenants; 0 if the trace does not contain the dimension. */
 static inline uint32_t hr__page_keys(const struct hr__page_view *view, enum hr__page_dimension dimension) {
   const struct hr_trace *trace = view->run->trace;
   if (dimension == HR__PAGE_TENANT) return trace->tenant ? trace->tenants.count + 1 : 0;
   if (dimension == HR__PAGE_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
   return dimension == HR__PAGE_MARKET ? (uint32_t)HR_N_MARKETS : view->run->cluster->n_pools;
 }
-/* Returns the key of an attempt. Jobs without a tenant have one key after the tenants. */
+/* Returns the key of an attempt. Jobs without a tenant have an additional key after those of the tenants. */
 static inline uint32_t hr__page_key(const struct hr__page_view *view, enum hr__page_dimension dimension,
                                     const struct hr_attempt *attempt) {
   const struct hr_trace *trace = view->run->trace;
@@ -138,19 +143,19 @@ static inline uint32_t hr__page_key(const struct hr__page_view *view, enum hr__p
 enum { HR__PAGE_ROWS = 12 };
 
 struct hr__page_split {
-  uint8_t *row;                /* by key */
-  uint32_t key[HR__PAGE_ROWS]; /* by row, largest first; HR_NONE: the others */
+  uint8_t *row;                /* [n_keys]: row of each key */
+  uint32_t key[HR__PAGE_ROWS]; /* key of each row, in descending order of weight; HR_NONE: the row of all other keys */
   uint32_t n_rows;
 };
 
-/* Assigns rows to keys. `weight`, [n_keys], is the total of each key; keys with weight 0 have no row of their own.
-   Returns HR_NO_MEMORY on failure. */
+/* Assigns a row to each key. weight[key] is the total of a key; only keys with a positive weight have rows of their
+   own. Returns HR_NO_MEMORY if out of memory; call hr__page_split_finish() even on failure. */
 enum hr_status hr__page_split_make(struct hr__page_split *split, const hr_amount *weight, uint32_t n_keys);
 static inline void hr__page_split_finish(struct hr__page_split *split) {
   free(split->row);
   *split = (struct hr__page_split){0};
 }
-/* Returns the name of a row; "" for jobs without a tenant. */
+/* Returns the name of a row: the name of its key, "" for jobs without a tenant, "(others)" for all other keys. */
 const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
                               const struct hr__page_split *split, uint32_t row);
 
@@ -158,9 +163,10 @@ const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_di
 
 enum { HR__PAGE_MAX_JOBS = 200000 };
 
-/* Selects the jobs of the table: all, or, if there are more than `max` >= 3, the third of `max` that waited longest,
-   the third that is largest, and a sample of the others. Returns their indices in ascending order, to be freed by the
-   caller; NULL if out of memory. */
+/* Selects the jobs of the job table. If the run has at most `max` jobs (`max` >= 3), all are selected. Otherwise, `max`
+   jobs are selected: one third are the jobs with the longest waits, one third are the largest other jobs by GPU time,
+   and the rest is a sample of the remaining jobs. Returns the indices in ascending order; the caller frees them.
+   Returns NULL if out of memory. */
 uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t *n_shown);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The job table of the HTML report, and the attempts of jobs with more than one. Each table is a block of columns. A
-   job with a single attempt has its data in its row. */
+/* The job table of the HTML report, and the table of attempts. Each table is stored as columns in a binary block. The
+   row of a job also describes its attempt if it has only one; the table of attempts contains the attempts of all other
+   jobs. */
 
 #include "report/page/page.h"
 
@@ -10,26 +11,27 @@
 
 struct page_table {
   const struct hr__page_view *view;
-  struct hr__page_json *json; /* within the array of columns */
+  struct hr__page_json *json; /* the writer, positioned in the array of columns */
   struct hr__page_block *block;
-  int64_t *values; /* [n]: the current column; -1: unknown */
+  int64_t *values; /* [n]: values of the current column; -1: unknown */
   uint32_t n;
 };
 
-/* Numbers keys in the order of their first use. */
+/* Assigns consecutive numbers to keys in the order of their first use, so that only the texts of used keys are written.
+ */
 struct page_numbering {
-  uint32_t *number; /* by key: number + 1, or 0 */
-  uint32_t *keys;   /* by number */
+  uint32_t *number; /* [n_keys]: number + 1; 0: not used yet */
+  uint32_t *keys;   /* key of each number */
   uint32_t count;
 };
 
+/* Returns HR_NO_MEMORY if out of memory; call page_table_finish() even on failure. */
 static enum hr_status page_table_init(struct page_table *table, const struct hr__page_view *view,
                                       struct hr__page_json *json, struct hr__page_block *block, uint32_t n) {
   *table = (struct page_table){view, json, block, malloc(((size_t)n + 1) * sizeof *table->values), n};
   return table->values ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Returns HR_NO_MEMORY on failure; call page_table_finish() in any case. */
 static void page_table_finish(struct page_table *table) {
   free(table->values);
   table->values = NULL;
@@ -42,7 +44,8 @@ static void put_scaled(struct page_table *table, const char *name, double scale,
   hr__page_column_put(table->block, table->json, &column, table->n);
 }
 
-/* Writes the column in `values`. `delta`: each value is close to the one before. */
+/* Writes the column in `values`. Set `delta` if consecutive values are close to each other: then differences are
+   stored. */
 static void page_table_column(struct page_table *table, const char *name, bool delta) {
   put_scaled(table, name, 1, delta);
 }
@@ -60,8 +63,8 @@ static int64_t max_of(const struct page_table *table) {
   return max;
 }
 
-/* Writes values in millionths in the coarsest sufficient unit: units if all values are whole, else millionths, or
-   thousandths if millionths do not fit into 32 bits. */
+/* Writes values that are given in millionths. If all values are whole numbers, they are written as such. Otherwise they
+   are written in millionths, or rounded to thousandths if millionths do not fit into 32 bits. */
 static void put_millionths(struct page_table *table, const char *name, bool delta) {
   enum { MILLION = 1000000, THOUSAND = 1000 };
   int64_t unit = all_whole(table, MILLION) ? MILLION : max_of(table) <= INT32_MAX ? 1 : THOUSAND;
@@ -72,6 +75,7 @@ static void put_millionths(struct page_table *table, const char *name, bool delt
 
 /* ---- Texts --------------------------------------------------------------------------------------- */
 
+/* Returns HR_NO_MEMORY if out of memory; call page_numbering_finish() even on failure. */
 static enum hr_status page_numbering_init(struct page_numbering *numbering, size_t n_keys) {
   *numbering = (struct page_numbering){calloc(n_keys + 1, sizeof *numbering->number),
                                        calloc(n_keys + 1, sizeof *numbering->keys), 0};
@@ -83,7 +87,7 @@ static void page_numbering_finish(struct page_numbering *numbering) {
   free(numbering->keys);
 }
 
-/* Returns HR_NO_MEMORY on failure; call page_numbering_finish() in any case. */
+/* Returns the number of a key; assigns the next number if the key is new. */
 static uint32_t page_number_of(struct page_numbering *numbering, uint32_t key) {
   if (!numbering->number[key]) {
     numbering->keys[numbering->count++] = key;
@@ -94,6 +98,7 @@ static uint32_t page_number_of(struct page_numbering *numbering, uint32_t key) {
 
 /* ---- Attempts ------------------------------------------------------------------------------------ */
 
+/* Returns the number of nodes of an attempt; 0 if it was allocated in a pool without nodes. */
 static uint32_t page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   const struct hr_slice *slices = hr_history_slices(view->run->history, attempt);
   uint32_t count = 0;
@@ -101,7 +106,7 @@ static uint32_t page_nodes_of(const struct hr__page_view *view, const struct hr_
   return count;
 }
 
-/* Returns the number of nodes of an attempt; 0 if it was only counted in its pool. */
+/* Returns the first node of an attempt; -1 if it was allocated in a pool without nodes. */
 static int64_t page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   return attempt->n_slices ? (int64_t)hr_history_slices(view->run->history, attempt)->node.id : -1;
 }
@@ -117,12 +122,12 @@ static const struct hr_attempt *page_last_attempt(const struct hr__page_view *vi
 struct page_jobs_choice {
   const struct hr_result *result;
   bool *shown;
-  uint64_t *keys; /* capacity: all jobs */
+  uint64_t *keys; /* capacity: the number of jobs */
 };
 
 typedef uint64_t job_key(const struct hr_result *result, uint32_t job);
 
-/* A job that never started has waited until the end of the run. */
+/* Returns the wait of a job until its first start. The wait of a job that is still waiting ends with the run. */
 static uint64_t wait_of(const struct hr_result *result, uint32_t job) {
   int64_t start_us = result->start_us[job];
   if (start_us == HR_NEVER_US) start_us = result->state[job] == HR_JOB_WAITING ? result->end_us : 0;
@@ -140,7 +145,7 @@ static int compare(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* Selects `count` more jobs, those with the largest keys; on a tie, the first ones. */
+/* Selects the `count` jobs with the largest keys among jobs that are not selected yet. Ties are broken by index. */
 static void show_largest(struct page_jobs_choice *choice, job_key *key, uint32_t count) {
   uint32_t n_jobs = choice->result->n_jobs, n_keys = 0, above = 0;
   for (uint32_t job = 0; job < n_jobs; job++)
@@ -156,7 +161,8 @@ static void show_largest(struct page_jobs_choice *choice, job_key *key, uint32_t
   }
 }
 
-/* Selects every n-th job, where n is a fraction, by Bresenham's algorithm. */
+/* Selects `count` of the `of` jobs that are not selected yet, at regular distances. The fractional distance is rounded
+   as in Bresenham's algorithm. */
 static void show_sample(struct page_jobs_choice *choice, uint32_t count, uint32_t of) {
   uint64_t error = 0;
   for (uint32_t job = 0; job < choice->result->n_jobs; job++) {
@@ -199,7 +205,7 @@ uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t 
 
 enum { MAX_ATTEMPTS = 300000 };
 
-/* The end of an attempt and its reason, as one number. */
+/* Returns one key for how an attempt ended and for the reason. */
 static uint32_t end_key(const struct hr_attempt *attempt) {
   return (uint32_t)attempt->end << 8 | attempt->end_reason;
 }
@@ -274,12 +280,13 @@ static void put_attempt_columns(struct page_table *table, const uint32_t *places
 
 /* ---- List of attempts ---------------------------------------------------------------------------- */
 
-/* Attempts job by job, while all attempts of a job fit. */
+/* The attempts of the jobs in the table, grouped by job. A job is omitted if not all of its attempts fit into the list.
+ */
 struct page_jobs_list {
-  uint32_t *places; /* indices of attempts */
-  uint32_t *rows;   /* rows of the job table */
-  uint32_t count;   /* attempts listed */
-  uint64_t all;     /* attempts of these jobs in all */
+  uint32_t *places; /* [count]: indices in the history */
+  uint32_t *rows;   /* [count]: rows of the job table */
+  uint32_t count;   /* number of listed attempts */
+  uint64_t all;     /* number of attempts, including those of omitted jobs */
 };
 
 static void list_job(struct page_jobs_list *list, const struct hr__page_view *view, const struct hr_attempt *last,
@@ -331,7 +338,8 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
   return status;
 }
 
-/* Writes "attempts" with the attempts of those `jobs` that had more than one, if there are any. */
+/* Writes "attempts", which contains the attempts of all `jobs` with more than one attempt. Writes nothing if no job has
+   more than one. */
 static enum hr_status page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
                                     struct hr__page_json *json, struct hr__page_block *block) {
   struct page_jobs_list list = {malloc(MAX_ATTEMPTS * sizeof *list.places), malloc(MAX_ATTEMPTS * sizeof *list.rows), 0,
@@ -348,10 +356,11 @@ static enum hr_status page_attempts(const struct hr__page_view *view, const uint
 
 /* ---- Table of jobs: texts ------------------------------------------------------------------------ */
 
-/* A column of texts: the key of each job, and its text. The list of texts is written by put_texts(). */
+/* A column of texts. The column contains a number for each job, and put_texts() writes the list of texts to which the
+   numbers refer. `key_of` returns the key of a job, `text_of` the text of a key. */
 struct text_column {
   const char *name;
-  size_t n_keys; /* 0: no such column */
+  size_t n_keys; /* 0: the column is omitted */
   uint32_t (*key_of)(const struct hr__page_view *view, uint32_t job);
   const char *(*text_of)(const struct hr__page_view *view, uint32_t key);
   struct page_numbering numbering;
@@ -381,7 +390,7 @@ static const char *class_text(const struct hr__page_view *view, uint32_t key) {
   return hr_job_class_name((enum hr_job_class)key);
 }
 
-/* The states as in the CSV file of jobs. */
+/* Returns the name of a job state. The names are those of the CSV file of jobs. */
 static const char *state_text(const struct hr__page_view *view, uint32_t key) {
   static const char *const names[] = {[HR_JOB_FUTURE] = "unsubmitted",
                                       [HR_JOB_WAITING] = "unfinished",
@@ -512,7 +521,7 @@ static bool has_text_ids(const struct hr_trace *trace) {
   return false;
 }
 
-/* Writes one id per line; line ends within an id become spaces. */
+/* Writes one id per line to the block. Line ends within an id are replaced by spaces. */
 static void put_text_ids(struct page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
   char buffer[HR_JOB_ID_BUFFER];
   for (uint32_t i = 0; i < table->n; i++) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Cost in the HTML report: dollars over time, and by tenant and market.
+ * Costs in the HTML report: over time, and by tenant and market.
  *
- * The ledger has sums by month. Sums by bucket are computed from the history: nodes cost while they are paid for, and
- * jobs use their share of it, at the current price. What a session is billed beyond its length is charged when it ends.
- * Amounts are in units of the ledger.
+ * The ledger contains sums by month only, so sums by bucket are computed from the history. The cost of a pool is the
+ * price of its nodes while they are paid for. The cost of a job is the price of its GPUs while it runs. Idle cost is
+ * the difference. Billing rules (minimum times, rounding) may bill a session for more than its duration; the difference
+ * is added at the end of the session. Amounts are in units of the ledger.
  *
- * A session is the time for which a node of an elastic pool is acquired.
+ * A session is the interval from the acquisition of a node of an elastic pool until the node is
+ * released or lost.
  */
 
 #include "report/costs/costs.h"
@@ -21,7 +23,7 @@
 struct page_session {
   int64_t since_us, to_us;
   uint32_t pool, node;
-  bool free; /* reclaimed so early that it is not billed */
+  bool free; /* not billed, because the node was reclaimed early enough */
 };
 
 struct page_sessions {
@@ -31,18 +33,17 @@ struct page_sessions {
 
 /* ---- Spending ------------------------------------------------------------------------------------ */
 
-/* Parts of a micro-dollar, because small amounts are spread over many buckets. */
+/* Services are spread over all buckets in parts of a micro-dollar, so that small amounts are not rounded to 0. */
 #define OTHER_PARTS 1000000
 
 struct page_spending {
-  struct hr__page_sums used;                 /* used by jobs */
-  struct hr__page_sums market[HR_N_MARKETS]; /* cost of the pools, used or idle */
-  struct hr__page_sums other;                /* services, evenly over the run: in OTHER_PARTS of a micro-dollar */
-  struct hr__page_sums
-      tenant[HR__PAGE_ROWS]; /* used by tenants, by row of `tenants`; none if the trace has no tenants */
+  struct hr__page_sums used;                  /* cost of the GPUs that jobs used */
+  struct hr__page_sums market[HR_N_MARKETS];  /* cost of the pools of each market, used or idle */
+  struct hr__page_sums other;                 /* services, spread evenly over the run: micro-dollars x OTHER_PARTS */
+  struct hr__page_sums tenant[HR__PAGE_ROWS]; /* as `used`, for each row of `tenants` */
   struct hr__page_split tenants;
   bool in_use[HR_N_MARKETS];
-  hr_amount after; /* reserved nodes after the end of the run */
+  hr_amount after; /* cost of reservations after the end of the run */
 };
 
 static int compare(const void *a, const void *b) {
@@ -60,7 +61,7 @@ static void close_session(const struct hr__page_view *view, struct page_session 
   session->free = change->reason == HR_REASON_RECLAIMED && free_us > 0 && session->to_us - session->since_us <= free_us;
 }
 
-/* `open`: by node, the index of its open session + 1. */
+/* Updates the sessions with a node change. open[node] is the index + 1 of the open session of a node; 0: none. */
 static void note_change(struct page_sessions *sessions, const struct hr__page_view *view, uint32_t *open,
                         const struct hr_node_change *change) {
   if (!hr_market_is_elastic(view->run->cluster->pools[change->pool.id].market.market)) return;
@@ -93,7 +94,8 @@ static void page_sessions_finish(struct page_sessions *sessions) {
   *sessions = (struct page_sessions){0};
 }
 
-/* Whether the last session of the node that began by `begin_us` is not billed. */
+/* Whether the session of a node that contains `begin_us` is not billed. It is the last session that began at or before
+   `begin_us`. */
 static bool page_is_free(const struct page_sessions *sessions, uint32_t node, int64_t begin_us) {
   size_t low = 0, high = sessions->count;
   while (low < high) {
@@ -113,7 +115,7 @@ static bool page_is_free(const struct page_sessions *sessions, uint32_t node, in
 struct spender {
   const struct hr__page_view *view;
   struct page_spending *spending;
-  struct hr__price_sums *prices; /* by pool */
+  struct hr__price_sums *prices; /* [n_pools] */
   struct page_sessions sessions;
 };
 
@@ -125,8 +127,8 @@ static hr_amount node_milli(const struct hr_pool_spec *pool) {
   return (hr_amount)pool->gpus_per_node * 1000;
 }
 
-/* Adds milli-GPUs x price during an interval. Cost: one step per bucket if the price varies, so it is meant for prices
-   that change at most a few times per bucket. */
+/* Adds milli-GPUs x price during an interval. If the price is constant, the time complexity is constant; otherwise it
+   is linear in the number of buckets of the interval. */
 static void hold_priced(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                         hr_amount milli, const struct hr__price_sums *prices) {
   if (!prices->before) {
@@ -170,7 +172,7 @@ static void add_session(struct spender *spender, const struct page_session *sess
 
 /* ---- Use by jobs --------------------------------------------------------------------------------- */
 
-/* Returns the GPUs of an attempt that are billed. */
+/* Returns the milli-GPUs of an attempt that are billed. Nodes of sessions that are not billed do not count. */
 static hr_amount paid_milli(const struct spender *spender, const struct hr_attempt *attempt) {
   const struct hr_market_spec *market = &pool_of(spender, attempt->pool.id)->market;
   hr_amount milli = attempt->gpu_milli;
@@ -350,10 +352,10 @@ enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_
 
 /* ---- By tenant and market ------------------------------------------------------------------------ */
 
-/* Further cells are summed by market. */
+/* The most expensive cells are written. All other cells are summed by market. */
 enum { MAX_CELLS = 600 };
 
-/* Rows that differ only in GPU type form one cell. */
+/* Whether two rows belong to the same cell: a cell has one tenant and market, and any GPU type. */
 static bool same_cell(const struct hr_cost_row *a, const struct hr_cost_row *b) {
   return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->market, b->market) == 0;
 }
@@ -367,7 +369,7 @@ static void put_cell(struct hr__page_json *json, const char *tenant, const struc
   hr__page_close(json, '}');
 }
 
-/* Sums the rows of one cell from `begin` on; returns their end. */
+/* Sums the rows of the cell that begins at row `begin`; returns the index after its last row. */
 static size_t sum_cell(const struct hr_cost_summary *costs, size_t begin, struct hr_cost_row *cell) {
   size_t i = begin;
   *cell = costs->rows[begin];
@@ -385,7 +387,7 @@ static int compare_cells(const void *a, const void *b) {
   return order ? order : strcmp(x->market, y->market);
 }
 
-/* Writes the remaining cells, summed by market. */
+/* Writes the cells that are not written individually, summed by market. Changes `cells`. */
 static void put_rest(struct hr__page_json *json, struct hr_cost_row *cells, size_t count) {
   for (size_t i = 0; i < count; i++) {
     struct hr_cost_row sum = cells[i];
@@ -409,7 +411,8 @@ static void put_cells(struct hr__page_json *json, struct hr_cost_row *cells, siz
   hr__page_close(json, ']');
 }
 
-/* Rows are sorted: tenants, then idle, then shared. A tenant with one of these names comes before them. */
+/* The rows are sorted: first the tenants, then idle capacity, then shared costs. The function searches from the end, so
+   that a tenant that is named like one of the last two sections is not confused with it. */
 enum hr_status hr__page_cells(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_cost_summary *costs = view->run->summary->costs;
   int64_t shared_uusd = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sums over the buckets of a run's time, and their rows. A rate over several buckets is stored as two changes of the
-   rate, at the first bucket that it fills and after the last one; the partial buckets at both ends are added directly.
-   Closing the sums computes prefix sums of the changes. */
+/* Sums by bucket of time, and the assignment of keys to rows. A rate during an interval is added to the partial buckets
+   at both ends directly. For the complete buckets in between, two changes of the rate are stored: at the first complete
+   bucket and after the last one. hr__page_sums_close() computes the rate of each bucket as a prefix sum of the changes.
+   */
 
 #include "report/page/page.h"
 
@@ -62,7 +63,8 @@ static const char *page_key_name(const struct hr__page_view *view, enum hr__page
 
 /* ---- Rows ---------------------------------------------------------------------------------------- */
 
-/* Inserts a key into the list of the largest, with at most `room` keys; ties keep their order. */
+/* Inserts a key into split->key, which contains the `room` keys with the largest weights in descending order. Keys with
+   equal weights remain in ascending order. */
 static void insert(struct hr__page_split *split, uint32_t room, const hr_amount *weight, uint32_t key) {
   uint32_t at = split->n_rows;
   while (at > 0 && weight[split->key[at - 1]] < weight[key]) at--;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Usage in the HTML report: allocated GPUs over time by tenant, class, GPU type, market and pool; busy, useful and lost
- * GPU time; waits; the occupancy of nodes; histograms of waits.
+ * GPU time; waits over time; a heat map of the occupancy of nodes; histograms of waits.
  *
- * Busy and useful time. For an attempt it is known how long it restarted, saved, and did useful and lost work, but not
- * when. Here restarting comes first, then useful work, then lost work; checkpoints are spread evenly. Lost work is
- * shown at the time of the interruption.
+ * Busy and useful time. The history contains the total durations of an attempt for restarting, saving checkpoints,
+ * useful work and lost work, but not the times at which they occurred. This file assumes the order restart, useful
+ * work, lost work, and that saving is spread evenly over the work. Lost work is shown at the time of the interruption.
  *
- * Occupancy. A picture with one row per node, or per group of adjacent nodes. Jobs without a node are spread evenly
- * over the nodes of their pool.
+ * Occupancy. A heat map with one row per node, or per group of consecutive nodes of a pool if there are many nodes.
+ * Jobs that were allocated in a pool without nodes are spread evenly over the nodes of the pool.
  *
- * Histograms. The bounds of the bins are four per factor of ten. Bin 0 contains jobs that did not wait; bin k contains
- * waits longer than bound k and at most bound k + 1.
+ * Histograms. Bins have four bounds per factor of ten. Bin 0 contains jobs that did not wait. Bin k > 0 contains waits
+ * that are longer than edge_us[k] and at most edge_us[k + 1].
  */
 
 #include "base/text.h"
@@ -41,7 +41,7 @@ static hr_amount *weigh(const struct hr__page_view *view, enum hr__page_dimensio
   return weight;
 }
 
-/* Writes an array with one number per bucket: sum / (duration of the bucket x unit). */
+/* Writes an array with the number sum / (duration x unit) for each bucket. */
 static void put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
                       const struct hr__page_grid *grid, double unit) {
   hr__page_open(json, key, '[');
@@ -166,7 +166,7 @@ static void put_waits(const struct hr__page_grid *grid, const struct waits *wait
   hr__page_close(json, '}');
 }
 
-/* Writes the mean and maximum wait of the jobs that first started in each bucket. */
+/* Writes the mean and maximum wait of the jobs whose first start is in each bucket. */
 static enum hr_status put_wait_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr__page_grid *grid = &view->grid;
   const struct hr_result *result = view->run->result;
@@ -201,7 +201,7 @@ enum { MAX_ROWS = 256, MAX_COLUMNS = 480, FULL = 255 };
 
 struct map {
   const struct hr__page_view *view;
-  struct hr__page_grid grid; /* columns: groups of buckets of the series */
+  struct hr__page_grid grid; /* columns: each is a group of consecutive buckets of the series */
   uint32_t nodes_per_row;
   uint32_t *first_row; /* [n_pools + 1]; the last entry is the number of rows */
   struct hr__page_sums *rows;
@@ -217,7 +217,8 @@ static uint32_t count_rows(const struct hr_cluster_spec *cluster, uint32_t nodes
   return count;
 }
 
-/* A row belongs to one pool, so a large number of small pools may need more than MAX_ROWS rows. */
+/* Computes the smallest number of nodes per row with which at most MAX_ROWS rows are needed. A row contains nodes of
+   one pool only, so clusters with many small pools may need more rows. */
 static void group_nodes(struct map *map) {
   const struct hr_cluster_spec *cluster = map->view->run->cluster;
   uint32_t n_nodes = map->view->first_node[cluster->n_pools];
@@ -234,13 +235,14 @@ static void join_buckets(struct map *map) {
   map->grid = (struct hr__page_grid){grid->width_us * joined, grid->end_us, (grid->n + joined - 1) / joined};
 }
 
-/* Returns the number of nodes of a row. */
+/* Returns the number of nodes of a row; the last row of a pool may have fewer than the others. */
 static uint32_t nodes_in(const struct map *map, uint32_t pool, uint32_t row) {
   uint32_t left = map->view->run->cluster->pools[pool].nodes - (row - map->first_row[pool]) * map->nodes_per_row;
   return left < map->nodes_per_row ? left : map->nodes_per_row;
 }
 
-/* Sums are in milli-GPUs x nodes of the pool, so that an even share per node is an integer. */
+/* Adds an attempt to its rows. Values are multiplied by the number of nodes of the pool, so that the part of each node
+   in an even distribution is an integer. */
 static void add_attempt(struct map *map, const struct hr_attempt *attempt) {
   const struct hr__page_view *view = map->view;
   uint32_t pool = attempt->pool.id, n_nodes = view->run->cluster->pools[pool].nodes;
@@ -256,7 +258,7 @@ static void add_attempt(struct map *map, const struct hr_attempt *attempt) {
                   (hr_amount)attempt->gpu_milli * nodes_in(map, pool, row));
 }
 
-/* Only full rows have the value FULL, and only empty rows 0. */
+/* Returns the value of a pixel. It is FULL only if all GPUs are allocated, and 0 only if none is. */
 static unsigned char shade(hr_amount held, hr_amount whole) {
   if (held <= 0) return 0;
   if (held >= whole) return FULL;
@@ -324,11 +326,11 @@ enum hr_status hr__page_occupancy(const struct hr__page_view *view, struct hr__p
 enum { MAX_BINS = 80, MAX_GROUPS = 12 };
 
 struct bins {
-  int64_t edge_us[MAX_BINS + 1]; /* [n + 1]; the first is 0 */
+  int64_t edge_us[MAX_BINS + 1]; /* [n + 1]: bounds; the first is 0 */
   uint32_t n;
 };
 
-/* Returns the bounds from 1 us on, four per factor of ten. */
+/* Returns the bound with index `place`, which is 10^(place / 4) microseconds. */
 static int64_t edge_at(uint32_t place) {
   static const int64_t step[] = {1000000, 1778279, 3162278, 5623413};
   int64_t edge = step[place % 4];
@@ -346,7 +348,8 @@ static bool started(const struct hr_page_run *run, uint32_t job) {
   return run->result->start_us[job] != HR_NEVER_US;
 }
 
-/* Bins from the bound below the shortest wait to the one above the longest; bounds below 10 us are not distinct. */
+/* Selects the bounds from the last one below the shortest wait to the first one at or above the longest wait. Bounds
+   below 10 us are omitted, because they are equal after rounding. */
 static void make_bins(const struct hr_page_run *run, struct bins *bins) {
   int64_t min_us = HR_NEVER_US, max_us = 0;
   for (uint32_t job = 0; job < run->result->n_jobs; job++) {
@@ -382,7 +385,8 @@ static void put_bins(struct hr__page_json *json, const char *key, const uint64_t
 
 /* ---- Groups -------------------------------------------------------------------------------------- */
 
-/* A grouping of the summary, and the group of each job. */
+/* A grouping of jobs in the summary. `key_of` returns the key of a job, `key_name` the name of a key; the group of a
+   job is the one with the name of its key. */
 struct page_usage_grouping {
   const char *key;
   const struct hr_group *group;
@@ -413,7 +417,8 @@ static uint32_t size_of_job(const struct hr_trace *trace, uint32_t job) {
   return hr__size_of(trace->gpus[job]);
 }
 
-/* Returns the index of the group by key; `n` for groups that are not shown. */
+/* Returns an array with the index of the group of each key; `n` for keys whose group is not shown. The caller frees the
+   array. Returns NULL if out of memory. */
 static uint32_t *number_keys(const struct page_usage_grouping *grouping, const struct hr_trace *trace, size_t n) {
   uint32_t *number = malloc(((size_t)grouping->n_keys + 1) * sizeof *number);
   for (uint32_t key = 0; number && key < grouping->n_keys; key++) {

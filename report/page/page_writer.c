@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* JSON and binary blocks of the HTML report. A column of a block begins at a multiple of 8 bytes and has the narrowest
-   type that holds its values or their differences; if 32 bits are not enough, it has doubles, which are exact for all
-   values of the report. */
+/* Writes the JSON document and the binary blocks of the HTML report. A column of a block begins at a multiple of 8
+   bytes. Its type is the smallest type that can represent its values (or differences): unsigned integers of 8 or 16
+   bits, signed integers of 32 bits, or doubles, which are exact for all values of the report. */
 
 #include "report/page/page_writer.h"
 
@@ -13,7 +13,7 @@
 static const double power_of_10[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                      1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
 
-/* Returns the number of digits before the decimal point, minus one; value >= 1. */
+/* Returns the decimal exponent of a value >= 1: the number of digits before the decimal point minus one. */
 static int magnitude_of(double value) {
   int magnitude = 0;
   while (magnitude < 17 && value >= power_of_10[magnitude + 1]) magnitude++;
@@ -40,7 +40,7 @@ static char *put_decimals(char *at, uint64_t scaled, unsigned decimals) {
   return (char *)memcpy(at, end - decimals, decimals) + decimals;
 }
 
-/* Writes a finite number with at most six significant digits, without a NUL; returns the end. */
+/* Writes a finite number with at most six significant digits to `at`, without a terminating NUL. Returns the end. */
 static char *put_significant(char *at, double value) {
   enum { DIGITS = 6, MAX_DECIMALS = 12 };
   double size = fmin(fabs(value), 9e18);
@@ -202,7 +202,7 @@ static enum type type_of(const struct hr__page_column *column, size_t n) {
   return min >= INT32_MIN && max <= INT32_MAX ? I32 : F64;
 }
 
-/* Writes little-endian bytes, whatever the byte order of the machine. */
+/* Writes a value in little-endian byte order on any machine. */
 static void put_value(unsigned char *at, enum type type, int64_t value) {
   uint64_t bits = (uint64_t)value;
   if (type == F64) {

@@ -2,8 +2,8 @@
 #ifndef HR_REPORT_PAGE_PAGE_WRITER_H
 #define HR_REPORT_PAGE_PAGE_WRITER_H
 
-/* Writer of JSON inside an HTML element. `<` is escaped in strings, so that no text can end the element. Keys are NULL
-   within arrays. */
+/* Writes JSON inside an HTML element. `<` is escaped in strings, so that no text can end the element. `key` is the key
+   of the value in an object, and NULL in an array. */
 
 #include "base/writers.h"
 
@@ -11,14 +11,14 @@
 
 struct hr__page_json {
   struct hr__out *out;
-  bool more;   /* a value was written at this level */
+  bool more;   /* the current object or array already has a value */
   bool failed; /* out of memory */
 };
 
-/* Writes the comma and the key that precede a value. */
+/* Writes the comma (if needed) and the key (if any) before a value. */
 void hr__page_begin_value(struct hr__page_json *json, const char *key);
 
-/* Begin and end an object or an array; `bracket` is the character to write. */
+/* Begin and end an object or an array. `bracket` is the bracket or brace to write. */
 static inline void hr__page_open(struct hr__page_json *json, const char *key, char bracket) {
   hr__page_begin_value(json, key);
   hr__out_byte(json->out, bracket);
@@ -30,7 +30,7 @@ static inline void hr__page_close(struct hr__page_json *json, char bracket) {
 }
 
 void hr__page_text(struct hr__page_json *json, const char *key,
-                   const char *text); /* converted to UTF-8; null for NULL */
+                   const char *text); /* converted to UTF-8; NULL is written as null */
 static inline void hr__page_count(struct hr__page_json *json, const char *key, uint64_t count) {
   hr__page_begin_value(json, key);
   hr__out_u64(json->out, count);
@@ -43,7 +43,7 @@ static inline void hr__page_null(struct hr__page_json *json, const char *key) {
   hr__page_begin_value(json, key);
   hr__out_text(json->out, "null");
 }
-/* Writes at most six significant digits; null if not finite. */
+/* Writes a number with at most six significant digits; null if it is not finite. */
 void hr__page_number(struct hr__page_json *json, const char *key, double value);
 /* Writes microseconds as seconds. */
 static inline void hr__page_seconds(struct hr__page_json *json, const char *key, int64_t us) {
@@ -56,7 +56,8 @@ static inline void hr__page_usd(struct hr__page_json *json, const char *key, int
   hr__out_millionths(json->out, uusd);
 }
 
-/* A binary block next to the document: numbers in little-endian order, compressed by zlib, written in base64. */
+/* A binary block next to the document. It contains numbers in little-endian order. It is compressed with zlib and
+   written in base64. */
 
 struct hr__page_block {
   unsigned char *bytes;
@@ -68,21 +69,22 @@ static inline void hr__page_block_finish(struct hr__page_block *block) {
   free(block->bytes);
   *block = (struct hr__page_block){0};
 }
-/* Reserves space for `bytes` more bytes; returns NULL if out of memory. The caller writes them and increases `size`. */
+/* Returns a pointer to space for `bytes` bytes at the end of the block; NULL if out of memory. The caller writes the
+   bytes and increases `size`. */
 unsigned char *hr__page_block_room(struct hr__page_block *block, size_t bytes);
-/* Appends bytes. */
+/* Appends bytes; sets `failed` if out of memory. */
 void hr__page_block_add(struct hr__page_block *block, const void *bytes, size_t count);
-/* Writes the element "block-NAME". Returns HR_NO_MEMORY on failure. */
+/* Writes the block as an HTML element with the id "block-NAME". Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__page_block_write(const struct hr__page_block *block, struct hr__out *out, const char *name);
 
-/* A column of integers; its storage type depends on the values. */
+/* A column of integers. The type in which they are stored depends on the values. */
 struct hr__page_column {
   const char *name;
   const int64_t *values; /* [n] */
-  double scale;          /* factor of the values, 1 for none */
-  bool delta;            /* store differences between consecutive values, for mostly ascending values */
+  double scale;          /* factor by which the reader multiplies the values; 1: none */
+  bool delta; /* differences between consecutive values are stored, which are smaller if values are mostly ascending */
 };
-/* Appends a column to a block, and its description to an array of the document. */
+/* Appends a column to a block and its description to the current array of the document. */
 void hr__page_column_put(struct hr__page_block *block, struct hr__page_json *json, const struct hr__page_column *column,
                          size_t n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Alerts as a table, Markdown and sentences. */
+/* Writes alerts as a table, as Markdown and as sentences. */
 
 #include "report/tables/alert_report.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* JSON trees: values, and their layout in a file. */
+/* Builds JSON trees and writes them to files. */
 
 #include "report/tables/json_tree.h"
 
@@ -44,7 +44,7 @@ static const char *write_string(FILE *out, const char *text) {
   return end;
 }
 
-/* Writes cJSON's compact output with one key per line, indented by two spaces per level. */
+/* Writes `text`, the compact output of cJSON, with one key per line and an indentation of two spaces per level. */
 static void write_laid_out(FILE *out, const char *text) {
   unsigned depth = 0;
   while (*text) {

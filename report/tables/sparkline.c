@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bars in a line of text: eighths of a block in Unicode, or ASCII characters of increasing weight. */
+/* Bars in a line of text. A bar is a Unicode block character with a height in eighths, or an ASCII character that is
+   darker for larger values. */
 
 #include "report/tables/sparkline.h"
 
@@ -10,7 +11,7 @@
 
 enum { STEPS = HR__SPARK_HEIGHTS - 1 };
 
-/* Returns sum / max rounded to one of `steps` heights above 0; at least 1 if the sum is not 0. */
+/* Returns the height of sum / max in `steps` steps, rounded. The height is 0 only if the sum or `max` is 0. */
 static uint8_t height_of(hr__wide sum, hr__wide max, uint8_t steps) {
   if (sum == 0 || max == 0) return 0;
   if (sum >= max) return steps;
@@ -18,7 +19,7 @@ static uint8_t height_of(hr__wide sum, hr__wide max, uint8_t steps) {
   return height ? height : 1;
 }
 
-/* Returns the height of a cell with the buckets [from, to). */
+/* Returns the height of the mean over the buckets [from, to), relative to `top`. */
 static uint8_t mean_height(const struct hr__buckets *closed, uint32_t from, uint32_t to, uint64_t top) {
   hr__wide sum = 0;
   int64_t passed_us = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary of a run as JSON (docs/reference/schemas/summary.schema.json), written and read. */
+/* Writes and reads the summary of a run as JSON (docs/reference/schemas/summary.schema.json). */
 
 #include "base/text.h"
 #include "headroom/policies.h"
@@ -93,7 +93,7 @@ static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_
 
 /* ---- Metrics ------------------------------------------------------------------------------------- */
 
-/* Adds a distribution; all values are null if it is empty. */
+/* Adds a distribution. If it is empty, all values are null. */
 static void json_distribution(struct hr__json *json, cJSON *object, const char *key,
                               const struct hr_distribution *distribution) {
   const struct {
@@ -202,7 +202,7 @@ static void put_fragmentation(struct hr__json *json, cJSON *root, const struct h
 
 /* ---- Costs --------------------------------------------------------------------------------------- */
 
-/* Adds an amount under a name of the input. */
+/* Adds an amount in dollars. The key is a name from the input, which is converted to UTF-8. */
 static void put_usd_of(struct hr__json *json, cJSON *object, const char *name, int64_t uusd) {
   char *utf8 = hr__utf8_copy(name);
   if (utf8)
@@ -324,7 +324,7 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
   hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
-/* ---- Alerts ---------------------------------------------------------------------------------------- */
+/* ---- Alerts -------------------------------------------------------------------------------------- */
 
 static void put_alert_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
   char *text = NULL;
@@ -419,7 +419,7 @@ static enum hr_status cannot_read(const char *path, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno ? errno : EIO));
 }
 
-/* Reads a file into a NUL-terminated text, to be freed by the caller. */
+/* Reads a file into a NUL-terminated text, which the caller frees. */
 static enum hr_status read_file(const char *path, char **text, struct hr_error *error) {
   size_t size = 0, capacity = 1 << 16, got;
   FILE *file = fopen(path, "rb");
@@ -451,7 +451,7 @@ static uint64_t line_of(const char *text, const char *at) {
   return line;
 }
 
-/* Keys that every version of a summary has. */
+/* Whether a JSON document is a summary: it has the keys that all versions of the format have. */
 static bool is_summary(const cJSON *root) {
   static const char *const keys[] = {"headroom", "scenario", "jobs", "wait_s", "utilization", "digest"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

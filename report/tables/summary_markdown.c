@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary of a run as a Markdown page: the content of the table, and the notes. */
+/* Writes the summary of a run as a Markdown page. It contains the same metrics as the table (summary_table.c), and the
+   notes. */
 
 #include "base/console.h"
 #include "base/output_file.h"
@@ -17,7 +18,7 @@
 enum { MAX_GROUPS = 20 };
 
 struct summary_markdown_page {
-  struct hr__console console; /* writes to the file */
+  struct hr__console console; /* output to the file */
   const struct hr_summary *summary;
   const struct hr_run_label *label;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The summary of a run as a table of 80 columns: configuration, utilization and waits, groups of jobs, pools, costs. A
- * streamed run has the parts for which its metrics are known.
+ * Prints the summary of a run as a table of 80 columns: configuration, utilization and waits, groups of jobs, pools,
+ * costs. For a streamed run, only the parts whose metrics are known are printed.
  */
 
 #include "base/console.h"
@@ -23,7 +23,7 @@
 
 enum { NAME_WIDTH = 15, MAX_POOLS = 16 };
 
-/* Prices below one dollar have four decimals, since a job may cost less than a cent. */
+/* Formats a price. Prices below one dollar have four decimals, since a job may cost less than a cent. */
 static const char *price_text(int64_t uusd, char *buffer) {
   if (uusd == HR_UNKNOWN_UUSD) return "-";
   if (uusd < 0 || uusd >= 1000000) return hr__usd_text(uusd, buffer);
@@ -357,7 +357,7 @@ static void put_run_costs(struct hr__console *table, const struct hr_summary *su
 
 /* ---- Footer -------------------------------------------------------------------------------------- */
 
-/* Rounds to three significant digits, the precision of the timer. */
+/* Rounds to three significant digits, because measured times are not more precise. */
 static double rounded(double value) {
   double unit = 1;
   while (value / unit >= 1000) unit *= 10;

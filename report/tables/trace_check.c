@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The result of `headroom trace check` as a table of 80 columns and as JSON. The most severe findings come first, each
-   with the first affected job, its meaning and advice; notes are short. */
+/* Writes the result of `headroom trace check` as a table of 80 columns and as JSON. The table begins with the most
+   severe findings. Each finding is printed with the first affected job, its meaning and advice. Notes are printed in
+   one or two sentences. */
 
 #include "base/console.h"
 #include "base/output_file.h"

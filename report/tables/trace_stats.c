@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The statistics of a trace as a table of 80 columns and as JSON (docs/reference/schemas/trace-stats.schema.json). */
+/* Writes the statistics of a trace as a table of 80 columns and as JSON
+   (docs/reference/schemas/trace-stats.schema.json). */
 
 #include "base/console.h"
 #include "base/output_file.h"
@@ -28,7 +29,7 @@ static const char *count_text(double value, char *buffer) {
   return hr__fixed_text(value, value < 1000 && value != floor(value) ? 1 : 0, buffer);
 }
 
-/* Returns a duration of at most ten characters: "23 h 59 m", "12 d 3 h". */
+/* Formats a duration in at most ten characters, such as "23 h 59 m" or "12 d 3 h". Returns the text. */
 static const char *time_text(double seconds, char *buffer) {
   char *minutes = strstr(hr__duration_text(seconds, buffer), " min");
   if (minutes) memmove(minutes + 2, minutes + 4, strlen(minutes + 4) + 1);
@@ -111,7 +112,7 @@ static void put_bars(struct trace_stats_page *page, const uint64_t *counts, uint
   hr__put_sparkline(&page->console, &line, max);
 }
 
-/* Appends "; WORDS VALUE" if the value is known. */
+/* Appends "; WORDS VALUE" to `text` if the value is known. */
 static void put_if_known(char *text, size_t size, const char *words, double value) {
   char number[HR__NUMBER_BYTES];
   size_t used = strlen(text);
@@ -293,7 +294,7 @@ static void json_put_spread(struct hr__json *json, cJSON *parent, const char *ke
 
 /* ---- Fits ---------------------------------------------------------------------------------------- */
 
-/* Names of the two parameters of each family; NULL: not used. */
+/* Names of the at most two parameters of each distribution family; NULL: the family has fewer. */
 static const char *const parameters[HR__N_FAMILIES][2] = {[HR__EXPONENTIAL] = {NULL, "mean"},
                                                           [HR__LOG_NORMAL] = {"mu", "sigma"},
                                                           [HR__WEIBULL] = {"shape", "scale"},

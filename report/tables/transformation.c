@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The result of a trace transformation as a table and as JSON (docs/reference/schemas/transform.schema.json). */
+/* Writes the result of a trace transformation as a table and as JSON (docs/reference/schemas/transform.schema.json). */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -90,7 +90,7 @@ enum hr_status hr_transformation_write_json(const char *path, const struct hr_tr
   return hr__json_write(&json, root, path, error);
 }
 
-/* ---- Generated workloads ----------------------------------------------------------------------------- */
+/* ---- Generated workloads ------------------------------------------------------------------------- */
 
 enum hr_status hr_workload_model_figures_write(const struct hr_workload_model *model,
                                                const struct hr_workload_model_spec *spec,
@@ -111,7 +111,7 @@ enum hr_status hr_workload_model_figures_write(const struct hr_workload_model *m
   if (spec->load > 0) {
     hr__json_number(&json, root, "load_asked", spec->load);
     hr__json_number(&json, root, "load", figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node));
-    hr__json_number(&json, root, "stretch", 1); /* times are not stretched; the key stays for its readers */
+    hr__json_number(&json, root, "stretch", 1); /* always 1, for readers of an older version of the format */
   }
   hr__json_count(&json, root, "most_gpus", figures->max_gpus);
   hr__json_count(&json, root, "too_large", figures->too_large);

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Observer of waits: for each wait of a job, how long it lasted for each reason.
+ * Observer of waits. It records for each wait of a job how long the job waited for each reason.
  *
- * Jobs with the same request (and tenant, if the policy's abilities say so) wait for the same reason and form a group
- * with one set of clocks, one per reason and quota, of which at most one runs. A job notes the clocks when it joins;
- * the differences when it leaves are the parts of its wait. Watched jobs, and all jobs if the policy's reasons differ
- * by job, have groups of their own, which are reused.
+ * Asking the policy for the reason of each waiting job after each pass would be too slow, so jobs are grouped. In most
+ * policies, all waiting jobs with the same request wait for the same reason; in policies with the ability
+ * HR_POLICY_HOLDS_BY_TENANT, the tenant must also be the same. Such jobs form a group. A group has one clock per reason
+ * and quota, and at most one of its clocks runs at a time: the clock of the current reason. The values of all clocks
+ * are stored when a job joins the group. When the job leaves, the differences from the stored values are the parts of
+ * its wait. A job has a group of its own if it is watched (its reasons are also logged as segments), or if the policy
+ * has the ability HR_POLICY_HOLDS_BY_JOB. Such groups are reused by later jobs.
  *
- * Nothing changes between two instants, so the reason reported after a pass holds until the next one. A job that begins
- * to wait joins its group at the end of the instant, if it is still waiting; most jobs start at once. When a job
- * leaves, the clocks of its group are advanced by the reason of the previous instant.
+ * The state is constant between two instants, so the reason after a pass is valid until the next pass. A job that
+ * begins to wait joins its group at the end of the instant, if it is still waiting then. Most jobs start in the instant
+ * of their submit and never join. When a job leaves, the running clock of its group is advanced first, so that the time
+ * since the previous instant is included.
  *
- * Clocks are few (reasons, and quotas between a tenant and the root), so they are searched linearly.
+ * The clocks of a group are searched linearly, because their number is small: one per reason, and one per quota between
+ * a tenant and the root.
  */
 
 #include "base/array.h"
@@ -21,10 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The time that a group waited for one reason and quota. */
+/* The total time for which a group waited for one reason and quota. */
 struct wait_clock {
   uint32_t reason, quota;
-  int64_t us; /* value at the group's `since_us` */
+  int64_t us; /* value at `since_us` of the group */
 };
 
 struct wait_member {
@@ -32,49 +37,51 @@ struct wait_member {
   int64_t begin_us;
 };
 
-/* What jobs of a group have in common: GPUs and request; tenant and tier. */
+/* Attributes that all jobs of a shared group have in common. `asks`: GPUs and request; `of`: tenant and locality tier.
+ */
 struct wait_key {
   uint64_t asks, of;
 };
 
 struct wait_group {
-  struct wait_key key; /* of groups by request */
+  struct wait_key key; /* shared groups only */
   struct wait_clock *clocks;
   struct wait_member *members;
-  int64_t *noted; /* [members_capacity][clocks_capacity]: clocks when the member joined */
+  int64_t *noted; /* [members_capacity][clocks_capacity]: values of the clocks when each member joined */
   uint32_t n_clocks, clocks_capacity, n_members, members_capacity;
-  uint32_t running;   /* the running clock; HR_NONE */
-  uint32_t active_at; /* index in hr_waits.active; HR_NONE */
-  uint32_t next_free; /* index of the next unused group; HR_NONE */
-  uint32_t watched;   /* index of its watched member; HR_NONE */
-  bool is_single;     /* has at most one member */
+  uint32_t running;   /* index of the running clock; HR_NONE: none */
+  uint32_t active_at; /* index in hr_waits.active; HR_NONE: the group has no members */
+  uint32_t next_free; /* index of the next group in the list of unused groups; HR_NONE: none */
+  uint32_t watched;   /* index in hr_waits.watched of the member; HR_NONE: not watched */
+  bool is_single;     /* the group is of one job only */
   int64_t since_us;
 };
 
-/* Returns how much a clock advanced since the member joined. */
+/* Returns the microseconds by which a clock advanced since a member joined. */
 static inline int64_t wait_group_part_us(const struct wait_group *group, uint32_t member, uint32_t clock) {
   return group->clocks[clock].us - group->noted[(size_t)member * group->clocks_capacity + clock];
 }
 
-/* Values of group_of for jobs that do not wait, and for jobs that began to wait at this instant. */
+/* Special values of `group_of`: the job does not wait; the job began to wait at the current instant and has no group
+   yet. */
 #define NOT_WAITING HR_NONE
 #define JUST_WAITING (HR_NONE - 1)
 
 struct hr_waits {
   const struct hr_trace *trace;
   bool each, failed, begun, by_tenant;
-  /* By job. */
+  /* [n_jobs]: group of each job, and the index of the job among its members */
   uint32_t *group_of, *member_of;
   uint8_t *has_started;
-  hr_job *watched;      /* sorted by id */
-  uint32_t *segment_of; /* by watched job: its open segment + 1; 0: none */
+  hr_job *watched;      /* [n_watched]: sorted by index */
+  uint32_t *segment_of; /* [n_watched]: index + 1 of the open segment; 0: none */
   uint32_t n_watched;
   hr_job *arrivals; /* jobs that began to wait since the last instant */
   uint32_t n_arrivals, arrivals_capacity;
   struct wait_group *groups;
-  uint32_t *active; /* groups with members */
+  uint32_t *active; /* indices of the groups that have members */
   uint32_t n_groups, n_active, groups_capacity, active_capacity, first_free;
-  struct hr__hash by_key; /* groups by request */
+  struct hr__hash by_key; /* shared groups by key */
   /* Results. */
   struct hr_wait *waits;
   struct hr_wait_part *parts;
@@ -90,13 +97,13 @@ static void wait_group_finish(struct wait_group *group) {
   free(group->noted);
 }
 
-/* Empties a group; its memory is kept. */
+/* Removes all clocks and members of a group without freeing memory. */
 static void wait_group_reset(struct wait_group *group) {
   group->n_clocks = group->n_members = 0;
   group->running = HR_NONE;
 }
 
-/* Enlarges a group to the given numbers of members and clocks. */
+/* Enlarges the arrays of a group to the given capacities. Returns false if out of memory. */
 static bool make_room(struct wait_group *group, uint32_t members, uint32_t clocks) {
   struct wait_member *all = realloc(group->members, members * sizeof *all);
   if (all) group->members = all;
@@ -117,13 +124,13 @@ static bool make_room(struct wait_group *group, uint32_t members, uint32_t clock
   return true;
 }
 
-/* Advances the running clock, if any, to now. */
+/* Advances the running clock, if any, to `now_us`. */
 static void wait_group_advance(struct wait_group *group, int64_t now_us) {
   if (group->clocks && group->running != HR_NONE) group->clocks[group->running].us += now_us - group->since_us;
   group->since_us = now_us;
 }
 
-/* Adds a member; returns its index, HR_NONE if out of memory. */
+/* Adds a member. Returns its index in the group; HR_NONE if out of memory. */
 static uint32_t wait_group_join(struct wait_group *group, hr_job job, int64_t now_us) {
   bool full = group->n_members == group->members_capacity;
   uint32_t clocks = group->clocks_capacity ? group->clocks_capacity : FIRST_CLOCKS;
@@ -142,7 +149,8 @@ static uint32_t find_clock(const struct wait_group *group, uint32_t reason, uint
   return HR_NONE;
 }
 
-/* Makes this clock the running one. Returns false if out of memory. */
+/* Stops the running clock and runs the clock of a reason and quota. Adds the clock if it does not exist. Returns false
+   if out of memory. */
 static bool wait_group_run(struct wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us) {
   uint32_t found = find_clock(group, reason, quota);
   if (found != HR_NONE && found == group->running) return true;
@@ -157,7 +165,7 @@ static bool wait_group_run(struct wait_group *group, uint32_t reason, uint32_t q
   return true;
 }
 
-/* Removes a member; the last one takes its place. */
+/* Removes a member and moves the last member to its index. */
 static void wait_group_leave(struct wait_group *group, uint32_t member) {
   uint32_t last = --group->n_members;
   if (member != last) {
@@ -170,7 +178,7 @@ static void wait_group_leave(struct wait_group *group, uint32_t member) {
 
 /* ---- Watched jobs -------------------------------------------------------------------------------- */
 
-/* Returns the index of a watched job; HR_NONE if it is not watched. */
+/* Returns the index of a job in `watched`; HR_NONE if it is not watched. */
 static uint32_t waits_watched(const struct hr_waits *waits, hr_job job) {
   uint32_t from = 0, to = waits->n_watched;
   while (from < to) {
@@ -227,13 +235,14 @@ static uint32_t shared_group(struct hr_waits *waits, const struct hr_view *view,
   return number;
 }
 
-/* Returns the group that a job joins; HR_NONE if out of memory. */
+/* Returns the index of the group for a job; HR_NONE if out of memory. */
 static uint32_t waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
   uint32_t watched = waits_watched(waits, job);
   return waits->each || watched != HR_NONE ? single_group(waits, watched) : shared_group(waits, view, job);
 }
 
-/* Removes a group without members from the active ones. */
+/* Removes a group that has no more members from `active`. If it is the group of one job, adds it to the list of unused
+   groups. */
 static void waits_group_empty(struct hr_waits *waits, uint32_t number) {
   struct wait_group *group = &waits->groups[number];
   uint32_t last = waits->active[--waits->n_active];
@@ -262,7 +271,7 @@ struct hr_waits *hr_waits_create(const struct hr_waits_config *config) {
     return NULL;
   }
   for (size_t i = 0; i < n_jobs; i++) waits->group_of[i] = NOT_WAITING;
-  for (uint32_t i = 0; i < config->n_watched; i++) { /* few, so insertion sort */
+  for (uint32_t i = 0; i < config->n_watched; i++) { /* insertion sort, since watched jobs are few */
     uint32_t at = waits->n_watched;
     while (at > 0 && waits->watched[at - 1].id > config->watched[i].id) at--;
     if (at > 0 && waits->watched[at - 1].id == config->watched[i].id) continue;
@@ -293,7 +302,7 @@ void hr_waits_destroy(struct hr_waits *waits) {
 
 /* ---- End of waits -------------------------------------------------------------------------------- */
 
-/* Inserts a part, longest first. */
+/* Adds a part to a wait; parts are sorted by descending duration. Returns false if out of memory. */
 static bool add_part(struct hr_waits *waits, struct hr_wait *wait, struct hr_wait_part part) {
   if (!HR__ARRAY_HAS_ROOM(waits->parts, waits->n_parts, waits->parts_capacity)) return false;
   uint32_t at = waits->n_parts++;
@@ -400,7 +409,8 @@ static bool is_same(const struct hr_wait_reason *a, const struct hr_wait_reason 
   return a->reason == b->reason && a->behind.id == b->behind.id && a->quota == b->quota;
 }
 
-/* Extends the open segment of a watched job, or begins a new one. */
+/* Records the current reason of a watched job: extends its open segment if the reason is unchanged, otherwise begins a
+   new segment. Returns false if out of memory. */
 static bool log_reason(struct hr_waits *waits, uint32_t watched, const struct hr_wait_reason *hold, int64_t now_us) {
   uint32_t number = waits->segment_of[watched];
   struct hr_wait_segment *segment = number ? &waits->segments[number - 1] : NULL;

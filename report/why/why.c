@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Answers to "why did jobs wait", from the recorded waits: sums by reason, tenant and request size, as tables of 80
- * columns and as JSON (docs/reference/schemas/why.schema.json, times in seconds). The life of one job as text is in
- * why_job.c.
+ * Output of `headroom why`: the recorded waits, summed by reason, tenant and request size, as tables of 80 columns and
+ * as JSON (docs/reference/schemas/why.schema.json). The description of a single job as text is in why_job.c.
  *
- * Waits are sorted by job, so each job is summed first and then added to its rows.
+ * Waits are sorted by job. The waits of a job are summed first, and the sum is added to the rows of its tenant and of
+ * its size.
  */
 
 #include "report/why/why.h"
@@ -19,7 +19,8 @@
 
 /* ---- Sums ---------------------------------------------------------------------------------------- */
 
-/* Waiting time of some jobs by reason, and the same multiplied by the GPUs that each job requested. */
+/* The waiting time of a set of jobs by reason, and the waiting time multiplied by the milli-GPUs that each job
+   requests. */
 struct why_row {
   const char *name;
   uint64_t jobs;
@@ -27,7 +28,7 @@ struct why_row {
   hr_amount all_us, all_milli_us;
 };
 
-/* A job that waited, with the sum of its waits. */
+/* A job that waited, and the sum of its waits. */
 struct why_job {
   hr_job job;
   int64_t us;
@@ -35,13 +36,13 @@ struct why_job {
 
 struct why_sums {
   struct why_row all;
-  uint64_t jobs_of[HR_N_WAIT_REASONS]; /* jobs that waited for this reason */
-  hr_amount later_us;                  /* waits after the first start */
-  uint64_t open;                       /* jobs waiting when the run ended */
-  uint64_t rejected;                   /* rejected jobs, which never waited */
-  struct why_row *tenants, *sizes;     /* rows with waits; tenants by time, longest first */
+  uint64_t jobs_of[HR_N_WAIT_REASONS]; /* number of jobs that waited for each reason */
+  hr_amount later_us;                  /* sum of the waits after the first start */
+  uint64_t open;                       /* number of jobs that were waiting when the run ended */
+  uint64_t rejected;                   /* number of rejected jobs, which did not wait */
+  struct why_row *tenants, *sizes;     /* rows with waits; tenants are sorted by descending time */
   size_t n_tenants, n_sizes;
-  struct why_job *jobs; /* by time, longest first */
+  struct why_job *jobs; /* sorted by descending time */
   size_t n_jobs;
 };
 
@@ -57,7 +58,7 @@ static void add_wait(const struct hr_why *why, const struct hr_wait *wait, struc
   }
 }
 
-/* Computes the row of one job; quotas are not distinguished. */
+/* Computes the row of one job. Waits for different quotas are summed under one reason. */
 static void job_row(const struct hr_why *why, hr_job job, struct why_row *row) {
   const struct hr_wait *waits;
   size_t count = hr_waits_of(why->waits, job, &waits);
@@ -75,7 +76,7 @@ static void add_row(struct why_row *to, const struct why_row *row) {
   }
 }
 
-/* Sorts the reasons of a row, longest first; returns their number. */
+/* Sorts the reasons of a row by descending time. Returns the number of reasons with a time > 0. */
 static uint32_t order_reasons(const struct why_row *row, enum hr_wait_reason_kind order[HR_N_WAIT_REASONS]) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < HR_N_WAIT_REASONS; i++) {
@@ -90,7 +91,7 @@ static uint32_t order_reasons(const struct why_row *row, enum hr_wait_reason_kin
 
 /* ---- Summation ----------------------------------------------------------------------------------- */
 
-/* Jobs without a tenant have the last row. */
+/* Returns the row of the tenant of a job. Jobs without a tenant have the last row. */
 static uint32_t tenant_of(const struct hr_why *why, hr_job job) {
   uint32_t tenant = why->trace->tenant ? why->trace->tenant[job.id] : HR_NONE;
   return tenant == HR_NONE ? why->trace->tenants.count : tenant;
@@ -131,7 +132,7 @@ static int rows_by_time(const void *a, const void *b) {
   return strcmp(one->name, other->name);
 }
 
-/* Removes rows without waits; returns how many are left. */
+/* Removes rows without waits; returns the number of remaining rows. */
 static size_t drop_empty_rows(struct why_row *rows, size_t count) {
   size_t kept = 0;
   for (size_t i = 0; i < count; i++)
@@ -155,8 +156,8 @@ static void sums_finish(struct why_sums *sums) {
   free(sums->jobs);
 }
 
-/* Sums the waits of all jobs, or of those that the question selects. Returns HR_NO_MEMORY on failure; call
-   sums_finish() in any case. */
+/* Sums the waits of the jobs that the question selects. Returns HR_NO_MEMORY if out of memory; call sums_finish() even
+   on failure. */
 static enum hr_status add_up(const struct hr_why *why, const struct hr_why_question *question, struct why_sums *sums) {
   const struct hr_wait *waits;
   size_t count = hr_waits_all(why->waits, &waits), of_job = 0;
@@ -197,7 +198,8 @@ static const char *percent_text(hr_amount part, hr_amount all, char *buffer) {
   return strcat(buffer, " %");
 }
 
-/* Writes the longest reasons, "capacity 61 %, order 30 %", as many as fit into `room` columns but at least one. */
+/* Writes the reasons with the longest times, such as "capacity 61 %, order 30 %". Writes at least one reason, and
+   further reasons while they fit into `room` columns. */
 static void put_main_reasons(FILE *out, const struct why_row *row, size_t room) {
   enum hr_wait_reason_kind order[HR_N_WAIT_REASONS];
   uint32_t count = order_reasons(row, order);
@@ -285,7 +287,7 @@ static void print_no_waits(struct hr__console *console, const struct why_sums *s
   put_rejected(console, sums);
 }
 
-/* Prints all tables except that of the longest waits. */
+/* Prints the tables of sums by reason, tenant and size. */
 static void print_sums(struct hr__console *console, const struct why_sums *sums, bool of_tenant) {
   put_head(console, sums);
   put_reasons(console, sums);

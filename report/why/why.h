@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "headroom/unstable/why.h"
 
-/* The life of one job, from its recorded waits, and what the tables and JSON of waits (why.c) share with it. */
+/* Functions that the tables and JSON of waits (why.c) and the description of a single job (why_job.c) share. */
 
 /* Returns the milli-GPUs that a job requests. */
 static inline uint64_t hr__why_request_milli(const struct hr_why *why, hr_job job) {
@@ -16,12 +16,12 @@ static inline uint64_t hr__why_request_milli(const struct hr_why *why, hr_job jo
 
 /* Writes the name of a quota: "the quota of tenant a". */
 void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_job job);
-/* Formats milli-GPUs: "8", "0.5". `buffer` has HR__NUMBER_BYTES. */
+/* Formats milli-GPUs as GPUs, such as "8" or "0.5". `buffer` has HR__NUMBER_BYTES bytes. Returns `buffer`. */
 static inline const char *hr__why_gpus(uint64_t milli, char *buffer) {
   *hr__put_thousandths(buffer, (int64_t)milli) = '\0';
   return buffer;
 }
-/* Prints the life of a job, in sentences. */
+/* Prints the waits and attempts of a job as sentences in time order. */
 void hr__why_print_job(struct hr__console *console, const struct hr_why *why, hr_job job);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The life of a job, one sentence per event: its waits and attempts in time order. A wait is described by its segments,
- * grouped by reason and quota, and within these by the job that it waited behind.
+ * Describes the waits and attempts of a job as sentences in time order. The segments of a wait are grouped by reason
+ * and quota. Within a group, the time is summed by the other job that was ahead in the queue.
  */
 #include "report/why/why.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A job that it waited behind, and for how long. */
+/* Another job that was ahead of the waiting job, and the time for which it was ahead. */
 struct wait_behind {
   hr_job job;
   int64_t us;
@@ -30,8 +30,9 @@ struct wait_part {
   int64_t us;
   uint64_t asked_milli, min_free_milli, max_free_milli;
   struct wait_behind behind[MAX_BEHIND]; /* longest first */
-  uint32_t n_behind;                     /* number of all; HR_NONE counts as one */
-  int64_t others_us;                     /* time behind jobs that are not in `behind` */
+  uint32_t
+      n_behind; /* number of all jobs ahead, including those not in `behind`; an unknown job (HR_NONE) counts as one */
+  int64_t others_us; /* sum of the times of jobs that are not in `behind` */
 };
 
 static const char *time_text(int64_t at_us, char *buffer) {
@@ -47,7 +48,7 @@ static const char *duration_text(int64_t us, char *buffer) {
 
 /* ---- Reasons ------------------------------------------------------------------------------------- */
 
-/* Writes " while 31 were free", followed by `how`. */
+/* Writes the number of free GPUs during a wait, such as " while 31 were free", followed by `how`. */
 static void put_free(FILE *out, const struct wait_part *part, const char *how) {
   char min_text[HR__NUMBER_BYTES], max_text[HR__NUMBER_BYTES];
   if (part->max_free_milli == 0)
@@ -91,7 +92,7 @@ static void put_job(FILE *out, const struct hr_why *why, hr_job job) {
   fprintf(out, "job %.60s", hr_trace_job_id(why->trace, job, buffer));
 }
 
-/* Writes " (job 17 for 1 h, job 18 for 20 min, 2 others for 4 min)". */
+/* Writes the jobs ahead, such as " (job 17 for 1 h, job 18 for 20 min, 2 others for 4 min)". */
 static void put_behind(FILE *out, const struct hr_why *why, const struct wait_part *part) {
   char time[HR__NUMBER_BYTES];
   uint32_t listed = part->n_behind < MAX_BEHIND ? part->n_behind : MAX_BEHIND, others = part->n_behind - listed;
@@ -186,7 +187,8 @@ static int by_time(const void *a, const void *b) {
   return (one->reason > other->reason) - (one->reason < other->reason);
 }
 
-/* Adds a job to those that it waited behind; keeps the longest, the earliest on a tie. */
+/* Adds a job ahead. `behind` contains the MAX_BEHIND jobs with the longest times; ties are broken by the order of the
+   calls. */
 static void add_behind(struct wait_part *part, struct wait_behind behind) {
   uint32_t listed = part->n_behind < MAX_BEHIND ? part->n_behind : MAX_BEHIND, at = listed;
   part->n_behind++;
@@ -209,7 +211,7 @@ static void add_segment(struct wait_part *part, const struct hr_wait_segment *se
   if (segment->max_free_milli > part->max_free_milli) part->max_free_milli = segment->max_free_milli;
 }
 
-/* Groups segments that are sorted by by_cause(). */
+/* Groups segments, which must be sorted by by_cause(), into `parts`. Returns the number of parts. */
 static size_t put_together(const struct hr_wait_segment *sorted, size_t n_segments, struct wait_part *parts) {
   size_t count = 0;
   for (size_t i = 0; i < n_segments;) {
@@ -256,7 +258,7 @@ static struct wait_part *make_parts(const struct hr_why *why, const struct hr_wa
 
 /* ---- Sentences ----------------------------------------------------------------------------------- */
 
-/* A sentence being written to memory. */
+/* A sentence that is written to memory before it is printed. */
 struct why_job_sentence {
   FILE *out;
   char *text;
@@ -339,7 +341,8 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
 
 /* ---- Attempts ------------------------------------------------------------------------------------ */
 
-/* Writes "on node 3 of pool a", or "to node 3 of pool a" for the target of a migration. */
+/* Writes the nodes of an attempt, such as "on node 3 of pool a". `is_target` writes "to" instead of "on", for the
+   target of a migration. */
 static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt, bool is_target) {
   enum { MAX_NODES = 4 };
   const struct hr_slice *slices = hr_history_slices(why->history, attempt);
@@ -386,7 +389,8 @@ static const char *end_words(const struct hr_attempt *attempt) {
   }
 }
 
-/* Whether the policy migrated the job to `next`, as opposed to suspending it for other jobs. */
+/* Whether `next` is the continuation of `attempt` after a migration. Policies that suspend jobs regularly
+   (`gang-slice`, `rounds`) do not migrate them. */
 static bool is_migrated(const struct hr_why *why, const struct hr_attempt *attempt, const struct hr_attempt *next) {
   const char *policy = why->policy->ops->name;
   if (!next || attempt->end != HR_ATTEMPT_PREEMPTED || attempt->end_reason != HR_REASON_POLICY) return false;
@@ -404,7 +408,7 @@ static void put_move(FILE *out, const struct hr_why *why, const struct hr_attemp
     fprintf(out, ", to cheaper spot nodes");
 }
 
-/* Writes the time that was not useful. */
+/* Writes the time of an attempt that was not useful work. */
 static void put_overheads(FILE *out, const struct hr_attempt *attempt) {
   char time[HR__NUMBER_BYTES];
   if (attempt->lost_us > 0) fprintf(out, "; %s of work was lost", duration_text(attempt->lost_us, time));
@@ -412,7 +416,7 @@ static void put_overheads(FILE *out, const struct hr_attempt *attempt) {
   if (attempt->restarting_us > 0) fprintf(out, "; %s spent restarting", duration_text(attempt->restarting_us, time));
 }
 
-/* `moved_to` is the attempt after a migration; NULL: not migrated. */
+/* Prints the end of an attempt. `moved_to` is the next attempt if the job was migrated, otherwise NULL. */
 static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
                     const struct hr_attempt *moved_to) {
   struct why_job_sentence sentence;
@@ -434,7 +438,8 @@ static void put_end(struct hr__console *console, const struct hr_why *why, const
   end(console, &sentence, is_done ? "completed" : runs ? "unfinished" : moved_to ? "moved" : "stopped");
 }
 
-/* Returns the indices of the job's attempts in time order, to be freed by the caller; NULL if out of memory. */
+/* Returns the indices of the attempts of a job in time order. The caller frees the list. Returns NULL if out of memory.
+ */
 static uint32_t *list_attempts(const struct hr_why *why, hr_job job, const struct hr_attempt *attempts,
                                uint32_t *count) {
   uint32_t last = hr_history_last(why->history, job);

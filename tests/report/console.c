@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Line breaks: a number stays on the same line as what it counts. */
+/* Line breaks: no line ends between a number and its unit. */
 
 #include "base/console.h"
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* `count` times "x", followed by words. */
+/* Returns the output for a text of `before` times "x", followed by words. The caller frees the output. */
 static char *wrapped(size_t before, const char *words) {
   char text[200];
   memset(text, 'x', before);
@@ -21,7 +21,7 @@ static char *wrapped(size_t before, const char *words) {
   return files_read(files_path("lines.txt"));
 }
 
-static void numbers_keep_their_units(void) {
+static void no_break_between_number_and_unit(void) {
   static const char *const words[] = {"48 h",   "3.5 d, then", "10 min; more", "25 %)",     "-3 %.",
                                       "1.25 s", "(12 GiB)",    "500 us on",    "2 w 12 min"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -39,7 +39,7 @@ static void numbers_keep_their_units(void) {
     }
 }
 
-static void other_words_are_parted(void) {
+static void lines_break_between_words(void) {
   char *text = wrapped(60, "jobs of 48 hosts");
   CU_ASSERT_PTR_NOT_NULL(strstr(text, "jobs\n             of 48 hosts\n"));
   free(text);
@@ -48,4 +48,4 @@ static void other_words_are_parted(void) {
   free(text);
 }
 
-TEST_MAIN("report: console", TEST(numbers_keep_their_units), TEST(other_words_are_parted))
+TEST_MAIN("report: console", TEST(no_break_between_number_and_unit), TEST(lines_break_between_words))

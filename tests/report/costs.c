@@ -21,7 +21,7 @@ static void expect(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-12);
 }
 
-/* Asserts the lines and their order. `wanted` ends with a NULL name. */
+/* Asserts that the lines and their order are those of `wanted`, which ends with a NULL name. */
 static void expect_lines(const struct hr_cost_lines *lines, const struct hr_cost_line *wanted) {
   size_t count = 0;
   for (; wanted[count].name; count++) {
@@ -71,7 +71,7 @@ static const struct hr_statement *statement_of(const struct hr_cost_summary *cos
 
 /* ---- Capacity --------------------------------------------------------------------------------------- */
 
-static void capacity_by_hand(void) {
+static void cost_of_capacity(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   const struct hr_cost_summary *costs = summary->costs;
@@ -96,7 +96,7 @@ static void capacity_by_hand(void) {
   priced_destroy(run);
 }
 
-static void goodput_and_spot_by_hand(void) {
+static void goodput_and_spot_metrics(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   const struct hr_goodput *goodput = &summary->goodput;
@@ -109,7 +109,7 @@ static void goodput_and_spot_by_hand(void) {
   double useful = 0;
   for (size_t i = 0; i < summary->n_sizes; i++) useful += summary->by_size[i].useful_gpu_hours;
   expect(useful, 16);
-  expect(summary->gpu_hours, 24); /* held: the four together */
+  expect(summary->gpu_hours, 24); /* the sum of the four kinds of GPU time */
   CU_ASSERT_EQUAL(summary->spot.reclaims, 1);
   CU_ASSERT_EQUAL(summary->spot.jobs_interrupted, 1);
   expect(summary->spot.gpu_hours, 16);
@@ -119,13 +119,13 @@ static void goodput_and_spot_by_hand(void) {
   expect(summary->jct_s.max, 7200);
   expect(summary->wait_s.max, 1800);
   expect(summary->slowdown.max, 2);
-  /* 16 GPUs were present for an hour and a half, then 12; utilization is relative to these. */
+  /* Utilization is relative to the present GPUs: 16 for an hour and a half, then 12 for half an hour. */
   expect(summary->utilization_makespan, 24 / (16 * 1.5 + 12 * 0.5));
   hr_summary_destroy(summary);
   priced_destroy(run);
 }
 
-static void unknown_on_demand_prices_leave_the_saving_open(void) {
+static void saving_is_unknown_without_on_demand_prices(void) {
   struct priced *run = priced_create();
   run->pool[2].market.on_demand_uusd_h = HR_UNKNOWN_UUSD_H;
   struct hr_summary *summary = summary_under(run, NULL, NULL);
@@ -135,15 +135,15 @@ static void unknown_on_demand_prices_leave_the_saving_open(void) {
   priced_destroy(run);
 }
 
-/* One GPU that is owned for a month and a half, used in the first half month only. */
-static void months_are_accounts_of_their_own(void) {
+/* The run lasts a month and a half, and GPUs are used in the first two hours only. */
+static void months_are_separate_accounts(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.idle_split = HR_IDLE_SPLIT_EVEN};
   run->pool[0].market.price_uusd_h = USD / 8;
   run->result.end_us = HR_MONTH_US + HR_MONTH_US / 2;
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   const struct hr_cost_summary *costs = summary->costs;
-  /* 4 GPUs x 1,095 h at 1/8 dollar; in use for one hour; on spot the node goes on to the end without a job. */
+  /* Pool "base": 4 GPUs x 1,095 h at 1/8 dollar, used for one hour. The spot node runs until the end without a job. */
   int64_t base = 4 * 1095 * USD / 8;
   expect_uusd(costs->by_pool.line[0].uusd, base);
   expect_uusd(costs->by_pool.line[2].uusd, 8 * 1095 * USD);
@@ -152,14 +152,14 @@ static void months_are_accounts_of_their_own(void) {
   for (size_t i = 0; i < costs->by_tenant.count; i++)
     if (strcmp(costs->by_tenant.line[i].name, "(idle)") == 0) unsplit = costs->by_tenant.line[i].uusd;
   expect_uusd(idle + unsplit, costs->idle_uusd);
-  /* No tenant used GPUs in the second month: 365 h of 4 and of 8 GPUs are not split. */
+  /* No tenant used GPUs in the second month, so the cost of 365 h of 4 + 8 GPUs is not split. */
   expect_uusd(unsplit, 4 * 365 * USD / 8 + 8 * 365 * USD);
   hr_summary_destroy(summary);
   priced_destroy(run);
 }
 
-/* A third of a dollar for each of three tenants: the parts sum to the total. */
-static void thirds_sum_to_the_total(void) {
+/* One dollar is split among three tenants; the rounded parts sum to the total. */
+static void rounded_thirds_sum_to_total(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.idle_split = HR_IDLE_SPLIT_EVEN};
   for (int i = 0; i < PRICED_POOLS; i++) run->pool[i].market.price_uusd_h = 333333 + 7 * i;
@@ -176,7 +176,7 @@ static void thirds_sum_to_the_total(void) {
 
 /* ---- Beside capacity -------------------------------------------------------------------------------- */
 
-static void storage_by_hand(void) {
+static void cost_of_storage(void) {
   struct priced *run = priced_create();
   struct hr_dataset datasets[] = {{(char *)"a", 1000000}, {NULL, 500000}, {(char *)"archive", 250000}};
   struct hr_cost_spec spec = {.storage = {730000, datasets, 3, 0}};
@@ -184,7 +184,8 @@ static void storage_by_hand(void) {
       [HR_CLASS_TRAINING] = {.checkpoint = HR_CHECKPOINT_ON_NOTICE, .checkpoint_mib = 2000000},
       [HR_CLASS_UNKNOWN] = {.checkpoint = HR_CHECKPOINT_INTERVAL, .checkpoint_mib = 1000000}};
   struct hr_summary *summary = summary_under(run, &spec, classes);
-  /* Two hours of 1 TB at 73 cents a GB-month: 2 dollars; a checkpoint of 2,097.152 GB for one hour, the same. */
+  /* 1 TB for two hours at 73 cents per GB-month costs 2 dollars. A checkpoint of 2,097.152 GB for one hour costs
+     2.097152 dollars. */
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 2097152);
   expect_uusd(statement_of(summary->costs, "archive")->storage_uusd, 500000);
   expect_uusd(summary->costs->shared_uusd, 1000000 + 2097152);
@@ -192,7 +193,7 @@ static void storage_by_hand(void) {
   spec.storage.checkpoint_retention_us = PRICED_HOUR_US / 2;
   summary = summary_under(run, &spec, classes);
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 3145728);
-  spec.storage.checkpoint_retention_us = HR_MONTH_US; /* accounts end with the run */
+  spec.storage.checkpoint_retention_us = HR_MONTH_US; /* the retention ends after the run, but costs end with the run */
   hr_summary_destroy(summary);
   summary = summary_under(run, &spec, classes);
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 2 * 2097152);
@@ -200,7 +201,7 @@ static void storage_by_hand(void) {
   priced_destroy(run);
 }
 
-static void egress_by_hand(void) {
+static void cost_of_egress(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.egress = {.uusd_per_gb = USD / 10,
                                          .mb_per_gpu_hour = {[HR_CLASS_TRAINING] = 10000, [HR_CLASS_UNKNOWN] = 1},
@@ -208,25 +209,25 @@ static void egress_by_hand(void) {
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   expect_uusd(statement_of(summary->costs, "a")->egress_uusd, 4 * USD);
   expect_uusd(statement_of(summary->costs, "b")->egress_uusd, USD / 2);
-  expect_uusd(summary->costs->shared_uusd, 1600); /* of the job without a tenant: 16 MB */
+  expect_uusd(summary->costs->shared_uusd, 1600); /* 16 MB of the job without a tenant */
   expect_uusd(summary->costs->all_on_demand_uusd, 80 * USD + 4 * USD + USD / 2 + 1600);
   hr_summary_destroy(summary);
   priced_destroy(run);
 }
 
-static void operations_and_deadlines_by_hand(void) {
+static void cost_of_operations_and_missed_deadlines(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.operations = {730 * USD, 73 * USD}, .downtime = {0, 7 * USD}};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
-  expect_uusd(summary->costs->shared_uusd, 2 * USD + 550000); /* two hours; 2 + 1.5 + 2 node hours */
+  expect_uusd(summary->costs->shared_uusd, 2 * USD + 550000); /* fixed cost of two hours; 2 + 1.5 + 2 node hours */
   expect_uusd(statement_of(summary->costs, "b")->downtime_uusd, 7 * USD);
   expect_uusd(statement_of(summary->costs, "a")->downtime_uusd, 0);
   hr_summary_destroy(summary);
   priced_destroy(run);
 }
 
-/* Of on-demand usage of $16 an hour for an hour and a half, the plan with the larger discount covers $6, the other one
-   the rest. */
+/* On-demand usage costs $16 an hour for an hour and a half. The plan with the larger discount covers $6 an hour, the
+   other one covers the rest. */
 static void plans_cover_largest_discount_first(void) {
   struct priced *run = priced_create();
   char *pools[] = {(char *)"BURST"}, *gpus[] = {(char *)"A100-80"}, *others[] = {(char *)"H100"};
@@ -237,7 +238,7 @@ static void plans_cover_largest_discount_first(void) {
   expect_uusd(summary->costs->shared_uusd, 2 * 15 * USD - 24 * USD);
   expect_uusd(summary->costs->all_on_demand_uusd, 80 * USD);
   hr_summary_destroy(summary);
-  plans[0].uusd_per_h = 6 * USD; /* covers 8 of the 10 dollars left */
+  plans[0].uusd_per_h = 6 * USD; /* covers 8 of the remaining 10 dollars */
   summary = summary_under(run, &spec, NULL);
   expect_uusd(summary->costs->shared_uusd, 2 * 9 * USD - 21 * USD);
   expect_uusd(summary->costs->total_uusd, 53 * USD);
@@ -249,7 +250,8 @@ static void plans_cover_largest_discount_first(void) {
   priced_destroy(run);
 }
 
-/* From $4 to $2 per GPU-hour after an hour: the plan that covers $12 an hour covers 12, then 8. */
+/* The on-demand price falls from $4 to $2 per GPU-hour after an hour, and usage from $16 to $8 an hour. A plan that
+   covers up to $12 an hour covers 12, then 8. */
 static void plans_follow_prices(void) {
   struct priced *run = priced_create();
   struct hr_price_step steps[] = {{0, 4 * USD}, {PRICED_HOUR_US, 2 * USD}};
@@ -263,9 +265,9 @@ static void plans_follow_prices(void) {
   priced_destroy(run);
 }
 
-/* ---- Showing back ----------------------------------------------------------------------------------- */
+/* ---- Statements of tenants -------------------------------------------------------------------------- */
 
-static void idleness_is_split_by_the_rule(void) {
+static void idle_cost_is_split_by_rule(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.operations = {730 * USD, 0}, .idle_split = HR_IDLE_SPLIT_PROPORTIONAL};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
@@ -285,9 +287,10 @@ static void idleness_is_split_by_the_rule(void) {
   priced_destroy(run);
 }
 
-static void savings_are_split_as_costs_are(void) {
+static void savings_are_split_like_costs(void) {
   struct priced *run = priced_create();
-  struct hr_savings_plan plan = {8 * USD, 500000, NULL, NULL, 0, 0}; /* all of $16 an hour: 16 - 24 */
+  struct hr_savings_plan plan = {
+      8 * USD, 500000, NULL, NULL, 0, 0}; /* covers all usage of $16 an hour, so its cost is the fee of $16 minus $24 */
   struct hr_cost_spec spec = {.plans = &plan, .n_plans = 1, .idle_split = HR_IDLE_SPLIT_PROPORTIONAL};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   expect_uusd(summary->costs->shared_uusd, -8 * USD);
@@ -297,7 +300,7 @@ static void savings_are_split_as_costs_are(void) {
   priced_destroy(run);
 }
 
-static void budgets_are_held_against_statements(void) {
+static void budgets_are_compared_with_statements(void) {
   struct priced *run = priced_create();
   struct hr_budget budgets[] = {{(char *)"a", 8 * USD}, {(char *)"b", 16 * USD - 1}, {(char *)"nobody", 0}};
   struct hr_cost_spec spec = {.budgets = budgets, .n_budgets = 3};
@@ -314,8 +317,8 @@ static void budgets_are_held_against_statements(void) {
 
 /* ---- Rounding --------------------------------------------------------------------------------------- */
 
-static void remainders_go_to_the_largest(void) {
-  const hr_amount amounts[] = {5, 26, 17, 22, 0}; /* tenths: 0.5 2.6 1.7 2.2 0: 7 in all */
+static void largest_remainders_are_rounded_up(void) {
+  const hr_amount amounts[] = {5, 26, 17, 22, 0}; /* in tenths of a unit: 0.5, 2.6, 1.7, 2.2 and 0, in total 7 units */
   int64_t parts[5];
   CU_ASSERT_EQUAL_FATAL(hr__apportion(amounts, 5, 10, parts), HR_OK);
   CU_ASSERT_TRUE(parts[0] == 0 && parts[1] == 3 && parts[2] == 2 && parts[3] == 2 && parts[4] == 0);
@@ -332,7 +335,7 @@ static void quotients_round_halves_up(void) {
   CU_ASSERT_TRUE(hr__divided(-10, 10) == -1 && hr__divided(-11, 10) == -1 && hr__divided(-16, 10) == -2);
 }
 
-static void nothing_is_lost_in_spreading(void) {
+static void spread_parts_sum_to_amount(void) {
   hr_amount parts[3];
   const hr_amount weights[] = {(hr_amount)1 << 90, 0, (hr_amount)3 << 90}, none[] = {0, 0, 0};
   const hr_amount large = ((hr_amount)1 << 120) + 7;
@@ -342,7 +345,7 @@ static void nothing_is_lost_in_spreading(void) {
   CU_ASSERT_TRUE(parts[0] == 10 && parts[1] == 0 && parts[2] == 0);
 }
 
-static void what_dollars_cannot_hold_is_said(void) {
+static void too_large_costs_are_an_error(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = NULL;
   run->pool[0].market.price_uusd_h = INT64_C(1) << 61;
@@ -352,7 +355,7 @@ static void what_dollars_cannot_hold_is_said(void) {
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-static void the_file_has_a_row_for_each(void) {
+static void csv_rows_of_costs(void) {
   static const char wanted[] = "tenant,market,gpu,gpu_hours,cost_usd\n"
                                "a,reserved,A100-80,4,8.000000\n"
                                "b,on-demand,A100-80,4,16.000000\n"
@@ -375,7 +378,7 @@ static void the_file_has_a_row_for_each(void) {
   priced_destroy(run);
 }
 
-static void jobs_have_columns_of_their_attempts(void) {
+static void csv_columns_of_attempts(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   struct hr_placements *placements = hr_placements_create(&run->trace);
@@ -388,7 +391,7 @@ static void jobs_have_columns_of_their_attempts(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n3,0,0,7200,0,8,"));
   CU_ASSERT_PTR_NOT_NULL(strstr(text, ",,3600,2,1800,900,900,0,16.000000\n"));
   free(text);
-  run->accounting[2].held_us -= PRICED_HOUR_US / 4; /* it waited for a quarter of an hour between its attempts */
+  run->accounting[2].held_us -= PRICED_HOUR_US / 4; /* the job waited for a quarter of an hour between its attempts */
   CU_ASSERT_EQUAL(hr_jobs_write(path, &run->trace, &run->cluster, &run->result, placements, NULL, NULL), HR_OK);
   text = files_read(path);
   CU_ASSERT_PTR_NOT_NULL(strstr(text, ",,3600,2,1800,900,900,900,\n"));
@@ -398,11 +401,11 @@ static void jobs_have_columns_of_their_attempts(void) {
   priced_destroy(run);
 }
 
-TEST_MAIN("report: costs", TEST(capacity_by_hand), TEST(goodput_and_spot_by_hand),
-          TEST(unknown_on_demand_prices_leave_the_saving_open), TEST(months_are_accounts_of_their_own),
-          TEST(thirds_sum_to_the_total), TEST(storage_by_hand), TEST(egress_by_hand),
-          TEST(operations_and_deadlines_by_hand), TEST(plans_cover_largest_discount_first), TEST(plans_follow_prices),
-          TEST(idleness_is_split_by_the_rule), TEST(savings_are_split_as_costs_are),
-          TEST(budgets_are_held_against_statements), TEST(remainders_go_to_the_largest),
-          TEST(quotients_round_halves_up), TEST(nothing_is_lost_in_spreading), TEST(what_dollars_cannot_hold_is_said),
-          TEST(the_file_has_a_row_for_each), TEST(jobs_have_columns_of_their_attempts))
+TEST_MAIN("report: costs", TEST(cost_of_capacity), TEST(goodput_and_spot_metrics),
+          TEST(saving_is_unknown_without_on_demand_prices), TEST(months_are_separate_accounts),
+          TEST(rounded_thirds_sum_to_total), TEST(cost_of_storage), TEST(cost_of_egress),
+          TEST(cost_of_operations_and_missed_deadlines), TEST(plans_cover_largest_discount_first),
+          TEST(plans_follow_prices), TEST(idle_cost_is_split_by_rule), TEST(savings_are_split_like_costs),
+          TEST(budgets_are_compared_with_statements), TEST(largest_remainders_are_rounded_up),
+          TEST(quotients_round_halves_up), TEST(spread_parts_sum_to_amount), TEST(too_large_costs_are_an_error),
+          TEST(csv_rows_of_costs), TEST(csv_columns_of_attempts))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Costs of simulated runs: invariants on random runs, and GPUs withheld by the spot market, computed by hand. */
+/* Costs of simulated runs: invariants of random runs, and the cost of GPUs withheld by the spot market, computed by
+   hand. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -28,7 +29,8 @@ struct random_run {
   int64_t horizon_us;
 };
 
-/* Knuth's constants for a 64-bit linear congruential generator; the high bits are the good ones. */
+/* Returns a random number below `below`. The constants of the 64-bit linear congruential generator are Knuth's. Only
+   the high bits are used, because the low bits have short periods. */
 static uint64_t draw(struct random_run *run, uint64_t below) {
   run->state = run->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (run->state >> 33) % below;
@@ -156,7 +158,7 @@ static void forget(struct random_run *run, struct outcome *outcome) {
   hr_policy_choice_finish(&run->policy);
 }
 
-/* ---- What must hold --------------------------------------------------------------------------------- */
+/* ---- Invariants ------------------------------------------------------------------------------------- */
 
 static int64_t sum_of(const struct hr_cost_lines *lines) {
   int64_t sum = 0;
@@ -164,7 +166,7 @@ static int64_t sum_of(const struct hr_cost_lines *lines) {
   return sum;
 }
 
-/* The lines of the breakdown by tenant that belong to no tenant. */
+/* Returns the sum of the lines of the breakdown by tenant that belong to no tenant. */
 static int64_t unsplit(const struct hr_cost_lines *by_tenant) {
   int64_t sum = 0;
   for (size_t i = 0; i < by_tenant->count; i++)
@@ -214,7 +216,7 @@ static void expect_goodput(const struct outcome *outcome) {
   CU_ASSERT_TRUE(outcome->summary->spot.availability <= 1);
 }
 
-/* Invariants for any run. */
+/* Checks the metrics by pool of any run. */
 static void expect_pools(const struct hr_summary *summary) {
   double hours = 0;
   uint64_t completed = 0;
@@ -230,7 +232,7 @@ static void expect_pools(const struct hr_summary *summary) {
   CU_ASSERT_EQUAL(uusd, summary->costs->capacity_uusd);
 }
 
-static void every_breakdown_sums_to_the_total(void) {
+static void breakdowns_sum_to_total(void) {
   struct random_run *run = calloc(1, sizeof *run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(run);
   uint64_t interrupted = 0;
@@ -248,12 +250,12 @@ static void every_breakdown_sums_to_the_total(void) {
   free(run);
 }
 
-/* ---- What the market withholds ---------------------------------------------------------------------- */
+/* ---- Withheld GPUs ---------------------------------------------------------------------------------- */
 
-/* A node of 8 GPUs is offered in the first hour and from the third one on. Job 0 requests 3 of them, has run for an
-   hour and needs one more: 3 GPUs are withheld throughout the second hour. Job 1 requests 2 at 1:30 but does not accept
-   spot, so the market withholds nothing from it. */
-static void downtime_is_what_jobs_wait_for(void) {
+/* The market offers a node of 8 GPUs in the first hour and after the second hour. Job 0 requests 3 GPUs for two hours.
+   It runs in the first hour and waits in the second hour, so 3 GPUs are withheld for an hour. Job 1 requests 2 GPUs at
+   1:30 but does not accept spot capacity, so its GPUs do not count as withheld. */
+static void cost_of_withheld_gpus(void) {
   static struct hr_level_step levels[] = {{0, 1}, {HOUR_US, 0}, {2 * HOUR_US, 1}};
   struct random_run *run = calloc(1, sizeof *run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(run);
@@ -286,4 +288,4 @@ static void downtime_is_what_jobs_wait_for(void) {
   free(run);
 }
 
-TEST_MAIN("report: costs of runs", TEST(every_breakdown_sums_to_the_total), TEST(downtime_is_what_jobs_wait_for))
+TEST_MAIN("report: costs of runs", TEST(breakdowns_sum_to_total), TEST(cost_of_withheld_gpus))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each change of the counts is recorded once, with the state after the last pass of the instant. */
+/* Each change of the counts is recorded once, with the values after the last pass of its instant. */
 
 #include "headroom/unstable/exports.h"
 
 #include "harness.h"
 
-static void told(struct hr_observer observer, int64_t at_us, uint32_t waiting, uint64_t allocated_milli) {
+static void notify(struct hr_observer observer, int64_t at_us, uint32_t waiting, uint64_t allocated_milli) {
   const struct hr_view view = {
       .now_us = at_us, .n_waiting = waiting, .allocated_milli = allocated_milli, .total_milli = 8000};
   observer.on_instant(observer.self, &view);
@@ -18,18 +18,18 @@ static void expect(const struct hr_count_change *change, int64_t at_us, uint32_t
   CU_ASSERT_EQUAL(change->total_milli, 8000);
 }
 
-static void changes(void) {
+static void changes_are_recorded_once(void) {
   struct hr_counts *counts = hr_counts_create();
   CU_ASSERT_PTR_NOT_NULL_FATAL(counts);
   struct hr_observer observer = hr_counts_observer(counts);
   const struct hr_count_change *list;
-  told(observer, 0, 0, 0);
-  told(observer, 5, 1, 0);
-  told(observer, 5, 2, 4000); /* the same instant, a second pass */
-  told(observer, 6, 2, 4000); /* no news */
-  told(observer, 9, 3, 4000);
-  told(observer, 9, 2, 4000); /* as it was before */
-  told(observer, 12, 0, 4000);
+  notify(observer, 0, 0, 0);
+  notify(observer, 5, 1, 0);
+  notify(observer, 5, 2, 4000); /* the same instant, a second pass */
+  notify(observer, 6, 2, 4000); /* unchanged */
+  notify(observer, 9, 3, 4000);
+  notify(observer, 9, 2, 4000); /* the second pass restores the previous values */
+  notify(observer, 12, 0, 4000);
   CU_ASSERT_TRUE(hr_counts_complete(counts));
   CU_ASSERT_EQUAL_FATAL(hr_counts_changes(counts, &list), 3);
   expect(&list[0], 0, 0, 0);
@@ -39,7 +39,7 @@ static void changes(void) {
   hr_counts_destroy(NULL);
 }
 
-static void rejections(void) {
+static void rejections_are_recorded(void) {
   struct hr_counts *counts = hr_counts_create();
   CU_ASSERT_PTR_NOT_NULL_FATAL(counts);
   struct hr_observer observer = hr_counts_observer(counts);
@@ -54,4 +54,4 @@ static void rejections(void) {
   hr_counts_destroy(counts);
 }
 
-TEST_MAIN("report: counts", TEST(changes), TEST(rejections))
+TEST_MAIN("report: counts", TEST(changes_are_recorded_once), TEST(rejections_are_recorded))

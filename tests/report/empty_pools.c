@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A pool without nodes has no effect: random runs with such pools have the same starts and metrics as those without
- * them, whatever the pools would be with nodes. In a cluster with such pools only, every job that requests GPUs is
- * rejected.
+ * A pool without nodes has no effect. Random scenarios are run with and without empty pools of all kinds; starts and
+ * metrics must be equal. In a cluster with empty pools only, every job that requests GPUs must be rejected.
  */
 
 #include "harness.h"
@@ -13,12 +12,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { JOBS = 32, REAL = 3, EMPTY = 2, POOLS = REAL + EMPTY, LEVELS = 6, MODELS = 2, NAMES = 3, WORLDS = 480 };
+enum { JOBS = 32, REAL = 3, EMPTY = 2, POOLS = REAL + EMPTY, LEVELS = 6, MODELS = 2, NAMES = 3, SCENARIOS = 480 };
 
 #define MINUTE (60 * HR_SECOND_US)
 
-/* Fixed nodes; elastic nodes, of all markets or of spot alone; shared GPUs. */
-enum kind { STANDING, ELASTIC, SPOT, SHARED, N_KINDS };
+/* Kinds of scenarios: fixed nodes; elastic nodes of all markets; elastic nodes of the spot market only; shared GPUs. */
+enum kind { FIXED, ELASTIC, SPOT, SHARED, N_KINDS };
 
 struct arrangement {
   struct hr_pool_spec pools[POOLS];
@@ -39,15 +38,15 @@ static struct {
   struct hr_trace trace;
   struct hr_level_step levels[POOLS][LEVELS];
   struct hr_class_spec classes[HR_N_CLASSES];
-  struct arrangement plain, more; /* without and with empty pools */
+  struct arrangement plain, more; /* the pools without and with empty pools */
   bool has_speeds, has_quotas, has_links, empty_last;
   int64_t horizon_us;
   uint64_t seed;
-} world;
+} scenario;
 
 static uint64_t random_state;
 
-/* A bound below 1 leaves nothing to draw. */
+/* Returns a random number below `below`; 0 if `below` is 0. */
 static uint32_t draw(uint32_t below) {
   random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return below ? (uint32_t)((random_state >> 33) % below) : 0;
@@ -56,27 +55,27 @@ static uint32_t draw(uint32_t below) {
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
 static void draw_job(uint32_t i) {
-  world.submit_us[i] = i ? world.submit_us[i - 1] + draw(8) * MINUTE : 0;
-  world.work_us[i] = draw(15) ? (1 + draw(60)) * MINUTE : 0;
-  world.limit_us[i] = world.work_us[i] + draw(2) * draw(30) * MINUTE;
-  world.deadline_us[i] = draw(3) ? world.submit_us[i] + (10 + draw(200)) * MINUTE : HR_UNKNOWN_US;
-  world.gpus[i] = draw(12) ? 1 + draw(draw(4) ? 4 : 14) : 0;
-  world.tasks[i] = world.gpus[i] > 1 && world.gpus[i] % 2 == 0 && draw(2) ? 2 : 1;
-  world.gpu_milli[i] = (uint16_t)(world.kind == SHARED && world.gpus[i] == 1 ? 100 * (1 + draw(10)) : 1000);
-  world.cpu_milli[i] = draw(2) ? 1000 * draw(8) : 0;
-  world.mem_mib[i] = draw(2) ? 1024 * (uint64_t)draw(16) : 0;
-  world.gpu_mem_mib[i] = draw(3) ? 0 : 1024 * (uint64_t)(1 + draw(50));
-  world.mig_profile[i] = world.gpus[i] == 1 && draw(4) == 0 ? draw(2) : HR_NONE;
-  world.tenant[i] = draw(4) ? draw(NAMES) : HR_NONE;
-  world.user[i] = draw(NAMES);
-  world.model[i] = draw(3) ? draw(MODELS) : HR_NONE;
-  world.gpu_types[i] = draw(2) ? HR_NONE : draw(4);
-  world.regions[i] = draw(5) ? HR_NONE : draw(2);
-  world.priority[i] = (int32_t)draw(4);
-  world.class_[i] = (uint8_t)draw(HR_N_CLASSES);
-  world.flags[i] = (uint8_t)((draw(5) ? 0 : HR_JOB_NOT_INTERRUPTIBLE) | (draw(9) ? 0 : HR_JOB_DEDICATED));
-  world.within[i] = (uint8_t)(draw(4) ? HR_TIER_ANY : HR_TIER_ISLAND + draw(HR_N_TIERS - HR_TIER_ISLAND));
-  world.within_wait_us[i] = draw(2) ? draw(20) * MINUTE : HR_UNKNOWN_US;
+  scenario.submit_us[i] = i ? scenario.submit_us[i - 1] + draw(8) * MINUTE : 0;
+  scenario.work_us[i] = draw(15) ? (1 + draw(60)) * MINUTE : 0;
+  scenario.limit_us[i] = scenario.work_us[i] + draw(2) * draw(30) * MINUTE;
+  scenario.deadline_us[i] = draw(3) ? scenario.submit_us[i] + (10 + draw(200)) * MINUTE : HR_UNKNOWN_US;
+  scenario.gpus[i] = draw(12) ? 1 + draw(draw(4) ? 4 : 14) : 0;
+  scenario.tasks[i] = scenario.gpus[i] > 1 && scenario.gpus[i] % 2 == 0 && draw(2) ? 2 : 1;
+  scenario.gpu_milli[i] = (uint16_t)(scenario.kind == SHARED && scenario.gpus[i] == 1 ? 100 * (1 + draw(10)) : 1000);
+  scenario.cpu_milli[i] = draw(2) ? 1000 * draw(8) : 0;
+  scenario.mem_mib[i] = draw(2) ? 1024 * (uint64_t)draw(16) : 0;
+  scenario.gpu_mem_mib[i] = draw(3) ? 0 : 1024 * (uint64_t)(1 + draw(50));
+  scenario.mig_profile[i] = scenario.gpus[i] == 1 && draw(4) == 0 ? draw(2) : HR_NONE;
+  scenario.tenant[i] = draw(4) ? draw(NAMES) : HR_NONE;
+  scenario.user[i] = draw(NAMES);
+  scenario.model[i] = draw(3) ? draw(MODELS) : HR_NONE;
+  scenario.gpu_types[i] = draw(2) ? HR_NONE : draw(4);
+  scenario.regions[i] = draw(5) ? HR_NONE : draw(2);
+  scenario.priority[i] = (int32_t)draw(4);
+  scenario.class_[i] = (uint8_t)draw(HR_N_CLASSES);
+  scenario.flags[i] = (uint8_t)((draw(5) ? 0 : HR_JOB_NOT_INTERRUPTIBLE) | (draw(9) ? 0 : HR_JOB_DEDICATED));
+  scenario.within[i] = (uint8_t)(draw(4) ? HR_TIER_ANY : HR_TIER_ISLAND + draw(HR_N_TIERS - HR_TIER_ISLAND));
+  scenario.within_wait_us[i] = draw(2) ? draw(20) * MINUTE : HR_UNKNOWN_US;
 }
 
 static void draw_jobs(void) {
@@ -85,43 +84,43 @@ static void draw_jobs(void) {
   static const char *const profiles[] = {"1g.10gb", "3g.40gb"};
   bool is_within = draw(6) == 0;
   for (uint32_t i = 0; i < JOBS; i++) draw_job(i);
-  world.trace = (struct hr_trace){.source = "random",
-                                  .format = "memory",
-                                  .n_jobs = JOBS,
-                                  .submit_us = world.submit_us,
-                                  .work_us = world.work_us,
-                                  .limit_us = world.limit_us,
-                                  .deadline_us = world.deadline_us,
-                                  .gpus = world.gpus,
-                                  .tasks = world.tasks,
-                                  .gpu_milli = world.gpu_milli,
-                                  .cpu_milli = world.cpu_milli,
-                                  .mem_mib = world.mem_mib,
-                                  .gpu_mem_mib = world.gpu_mem_mib,
-                                  .mig_profile = world.kind == SHARED ? world.mig_profile : NULL,
-                                  .tenant = world.tenant,
-                                  .user = world.user,
-                                  .model = world.model,
-                                  .gpu_types = world.gpu_types,
-                                  .regions = world.regions,
-                                  .priority = world.priority,
-                                  .class_ = world.class_,
-                                  .flags = world.flags,
-                                  .within = is_within ? world.within : NULL,
-                                  .within_wait_us = is_within ? world.within_wait_us : NULL,
-                                  .tenants = {NAMES, names},
-                                  .users = {NAMES, names},
-                                  .models = {MODELS, models},
-                                  .mig_profiles = {2, profiles},
-                                  .gpu_type_lists = {4, types},
-                                  .region_lists = {2, regions}};
+  scenario.trace = (struct hr_trace){.source = "random",
+                                     .format = "memory",
+                                     .n_jobs = JOBS,
+                                     .submit_us = scenario.submit_us,
+                                     .work_us = scenario.work_us,
+                                     .limit_us = scenario.limit_us,
+                                     .deadline_us = scenario.deadline_us,
+                                     .gpus = scenario.gpus,
+                                     .tasks = scenario.tasks,
+                                     .gpu_milli = scenario.gpu_milli,
+                                     .cpu_milli = scenario.cpu_milli,
+                                     .mem_mib = scenario.mem_mib,
+                                     .gpu_mem_mib = scenario.gpu_mem_mib,
+                                     .mig_profile = scenario.kind == SHARED ? scenario.mig_profile : NULL,
+                                     .tenant = scenario.tenant,
+                                     .user = scenario.user,
+                                     .model = scenario.model,
+                                     .gpu_types = scenario.gpu_types,
+                                     .regions = scenario.regions,
+                                     .priority = scenario.priority,
+                                     .class_ = scenario.class_,
+                                     .flags = scenario.flags,
+                                     .within = is_within ? scenario.within : NULL,
+                                     .within_wait_us = is_within ? scenario.within_wait_us : NULL,
+                                     .tenants = {NAMES, names},
+                                     .users = {NAMES, names},
+                                     .models = {MODELS, models},
+                                     .mig_profiles = {2, profiles},
+                                     .gpu_type_lists = {4, types},
+                                     .region_lists = {2, regions}};
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
-    world.classes[i] = (struct hr_class_spec){.no_spot = draw(5) == 0,
-                                              .checkpoint = (enum hr_checkpoint)draw(HR_N_CHECKPOINTS),
-                                              .interval_us = (1 + draw(20)) * MINUTE,
-                                              .checkpoint_mib = draw(2) * 1000,
-                                              .write_us = draw(60) * HR_SECOND_US,
-                                              .restart_us = draw(2) * 90 * HR_SECOND_US};
+    scenario.classes[i] = (struct hr_class_spec){.no_spot = draw(5) == 0,
+                                                 .checkpoint = (enum hr_checkpoint)draw(HR_N_CHECKPOINTS),
+                                                 .interval_us = (1 + draw(20)) * MINUTE,
+                                                 .checkpoint_mib = draw(2) * 1000,
+                                                 .write_us = draw(60) * HR_SECOND_US,
+                                                 .restart_us = draw(2) * 90 * HR_SECOND_US};
 }
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
@@ -139,9 +138,9 @@ static void draw_spot(uint32_t number, struct hr_pool_spec *pool) {
                                 .batch_mean = 1 + draw(3),
                                 .bathtub = {0.5, 0.3, 0.2, 1.5, 2}};
   for (uint32_t i = 0; i < LEVELS; i++)
-    world.levels[number][i] =
+    scenario.levels[number][i] =
         (struct hr_level_step){i * 25 * MINUTE, i + 1 < LEVELS ? draw(pool->nodes + 1) : pool->nodes};
-  spot->levels = world.levels[number];
+  spot->levels = scenario.levels[number];
   spot->n_levels = LEVELS;
   spot->period_us = LEVELS * 25 * MINUTE;
   spot->offset_us = draw(100) * MINUTE;
@@ -162,7 +161,7 @@ static void draw_pool_market(uint32_t number, enum kind kind, struct hr_pool_spe
                                     .on_demand_uusd_h = draw(2) ? 4000000 : HR_UNKNOWN_UUSD_H,
                                     .to_us = HR_NEVER_US,
                                     .boot = {HR_DURATION_FIXED, draw(3) * 60, 0}};
-  if (market->market == HR_MARKET_RESERVED && kind != STANDING && draw(2)) {
+  if (market->market == HR_MARKET_RESERVED && kind != FIXED && draw(2)) {
     market->from_us = draw(60) * MINUTE;
     market->to_us = market->from_us + (1 + draw(300) * (draw(pool->nodes ? 9 : 2) ? 1 : 1000)) * MINUTE;
   }
@@ -174,7 +173,7 @@ static void draw_pool_market(uint32_t number, enum kind kind, struct hr_pool_spe
   draw_spot(number, pool);
 }
 
-/* An 80 GB GPU with three suitable profiles. */
+/* Returns a MIG configuration for a GPU of 80 GB with three profiles. */
 static struct hr_mig_spec *split(uint32_t gpus_per_node) {
   struct hr_mig_profile profiles[] = {{"7g.80gb", 80000, 98, 7, 8, 1, 1, false},
                                       {"3g.40gb", 40000, 42, 3, 4, 1 | 1 << 4, 2, false},
@@ -239,60 +238,62 @@ static struct hr_pool_spec draw_pool(uint32_t number, enum kind kind, uint32_t n
   return pool;
 }
 
-/* Pools without nodes may be of any kind. */
+/* Draws `n_real` pools with nodes, and empty pools of any kind. */
 static void draw_pools(uint32_t n_real) {
   uint32_t n_empty = 1 + draw(EMPTY), numbers[POOLS], n_pools = n_real + n_empty, n_plain = 0;
   for (uint32_t i = 0; i < n_real; i++) numbers[i] = i;
-  for (uint32_t i = 0; i < n_empty; i++) { /* each at a random index */
+  for (uint32_t i = 0; i < n_empty; i++) { /* insert each empty pool at a random index */
     uint32_t place = draw(3) ? draw(n_real + i + 1) : n_real + i;
     for (uint32_t k = n_real + i; k > place; k--) numbers[k] = numbers[k - 1];
     numbers[place] = REAL + i;
   }
-  bool none_shares = world.kind == SHARED && draw(3) == 0; /* but GPUs are told apart */
-  world.empty_last = true;
-  for (uint32_t i = 0; i < n_real; i++) world.empty_last = world.empty_last && numbers[i] < REAL;
+  bool no_pool_is_shared =
+      scenario.kind == SHARED && draw(3) == 0; /* no pool is shared, but the cluster has per-GPU allocation */
+  scenario.empty_last = true;
+  for (uint32_t i = 0; i < n_real; i++) scenario.empty_last = scenario.empty_last && numbers[i] < REAL;
   for (uint32_t i = 0; i < n_pools; i++) {
     bool is_real = numbers[i] < REAL;
     uint32_t nodes = is_real ? 1 + draw(4) : 0;
-    enum kind kind = is_real || draw(2) ? world.kind : (enum kind)draw(N_KINDS);
-    world.more.pools[i] = draw_pool(numbers[i], is_real && none_shares ? STANDING : kind, nodes);
+    enum kind kind = is_real || draw(2) ? scenario.kind : (enum kind)draw(N_KINDS);
+    scenario.more.pools[i] = draw_pool(numbers[i], is_real && no_pool_is_shared ? FIXED : kind, nodes);
     for (uint32_t row = 0; row <= MODELS; row++)
-      world.more.ppm[row * n_pools + i] = draw(8) ? (is_real ? 300000 : 1000) + draw(2000000) : 0;
+      scenario.more.ppm[row * n_pools + i] = draw(8) ? (is_real ? 300000 : 1000) + draw(2000000) : 0;
     if (!is_real) continue;
-    world.plain.pools[n_plain] = world.more.pools[i];
+    scenario.plain.pools[n_plain] = scenario.more.pools[i];
     for (uint32_t row = 0; row <= MODELS; row++)
-      world.plain.ppm[row * n_real + n_plain] = world.more.ppm[row * n_pools + i];
+      scenario.plain.ppm[row * n_real + n_plain] = scenario.more.ppm[row * n_pools + i];
     n_plain++;
   }
-  world.plain.cluster = (struct hr_cluster_spec){.pools = world.plain.pools, .n_pools = n_real};
-  world.more.cluster = (struct hr_cluster_spec){.pools = world.more.pools, .n_pools = n_pools};
-  world.plain.cluster.by_gpu = world.more.cluster.by_gpu = none_shares || (world.kind == SHARED && draw(2));
+  scenario.plain.cluster = (struct hr_cluster_spec){.pools = scenario.plain.pools, .n_pools = n_real};
+  scenario.more.cluster = (struct hr_cluster_spec){.pools = scenario.more.pools, .n_pools = n_pools};
+  scenario.plain.cluster.by_gpu = scenario.more.cluster.by_gpu =
+      no_pool_is_shared || (scenario.kind == SHARED && draw(2));
 }
 
 static void free_pools(void) {
-  for (uint32_t i = 0; i < world.more.cluster.n_pools; i++)
-    hr_pool_sharing_finish(&(struct hr_pool_spec){.mig = world.more.pools[i].mig});
+  for (uint32_t i = 0; i < scenario.more.cluster.n_pools; i++)
+    hr_pool_sharing_finish(&(struct hr_pool_spec){.mig = scenario.more.pools[i].mig});
 }
 
-static void draw_world(uint64_t seed, uint32_t n_real) {
+static void draw_scenario(uint64_t seed, uint32_t n_real) {
   static char models[MODELS][5] = {"bert", "gpt"};
   static struct hr_speed_row rows[MODELS] = {{models[0], 1}, {models[1], 1}};
-  memset(&world, 0, sizeof world);
+  memset(&scenario, 0, sizeof scenario);
   random_state = seed * 7919;
   for (int i = 0; i < 4; i++) (void)draw(2);
-  world.seed = seed;
-  world.kind = (enum kind)(seed % N_KINDS);
+  scenario.seed = seed;
+  scenario.kind = (enum kind)(seed % N_KINDS);
   draw_jobs();
   draw_pools(n_real);
-  struct arrangement *const both[] = {&world.plain, &world.more};
+  struct arrangement *const both[] = {&scenario.plain, &scenario.more};
   for (size_t i = 0; i < 2; i++)
     both[i]->speeds =
         (struct hr_speeds){.rows = rows, .n_rows = MODELS, .n_pools = both[i]->cluster.n_pools, .ppm = both[i]->ppm};
-  world.has_speeds = draw(3) == 0;
-  world.has_links = draw(3) == 0;
-  world.has_quotas = draw(4) == 0;
-  world.horizon_us = draw(5) ? 10000 * MINUTE : draw(300) * MINUTE;
-  if (draw(6) == 0) world.horizon_us = HR_NEVER_US; /* it may stand still */
+  scenario.has_speeds = draw(3) == 0;
+  scenario.has_links = draw(3) == 0;
+  scenario.has_quotas = draw(4) == 0;
+  scenario.horizon_us = draw(5) ? 10000 * MINUTE : draw(300) * MINUTE;
+  if (draw(6) == 0) scenario.horizon_us = HR_NEVER_US; /* without a horizon the run may stall */
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
@@ -302,7 +303,7 @@ struct outcome {
   struct hr_error error;
   struct hr_result *result;
   struct hr_summary *summary;
-  char *jobs; /* as --jobs writes them */
+  char *jobs; /* the file of jobs, as written by --jobs */
 };
 
 static const struct hr_quota_spec *quotas(void) {
@@ -313,11 +314,11 @@ static const struct hr_quota_spec *quotas(void) {
   };
   static const struct hr_quota_spec spec = {
       nodes, 2, {NULL, HR_NONE, true, 0, HR_NO_LIMIT, HR_NO_LIMIT, HR_NO_LIMIT, 1}};
-  return world.has_quotas ? &spec : NULL;
+  return scenario.has_quotas ? &spec : NULL;
 }
 
-/* Savings plans for a pool without nodes, for a GPU type, and for all pools; and priced downtime, which needs the
-   withheld GPUs. */
+/* Savings plans for a pool without nodes, for a GPU type, and for all pools; and a price of downtime, so that withheld
+   GPUs are computed. */
 static const struct hr_cost_spec *costs(void) {
   static char name[] = "x", type[] = "A100-80", *pools[] = {name}, *gpus[] = {type};
   static struct hr_savings_plan plans[] = {
@@ -333,22 +334,22 @@ static const struct hr_cost_spec *costs(void) {
 }
 
 static enum hr_status summarize(const struct arrangement *of, struct hr_run_config config, struct outcome *outcome) {
-  struct hr_usage *usage = hr_usage_create(&world.trace);
-  struct hr_ledger *ledger = hr_ledger_create(&world.trace, &of->cluster, true);
-  struct hr_meter *meter = hr_meter_create(&world.trace, &of->cluster, costs());
-  struct hr_placements *placements = hr_placements_create(&world.trace);
+  struct hr_usage *usage = hr_usage_create(&scenario.trace);
+  struct hr_ledger *ledger = hr_ledger_create(&scenario.trace, &of->cluster, true);
+  struct hr_meter *meter = hr_meter_create(&scenario.trace, &of->cluster, costs());
+  struct hr_placements *placements = hr_placements_create(&scenario.trace);
   const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(ledger),
                                           hr_meter_observer(meter), hr_placements_observer(placements)};
-  const struct hr_cost_basis basis = {ledger, meter, costs(), world.classes};
+  const struct hr_cost_basis basis = {ledger, meter, costs(), scenario.classes};
   config.observers = observers;
   config.n_observers = 4;
   enum hr_status status = hr_sim_run(&config, &outcome->result, &outcome->error);
   if (status == HR_OK) status = hr_ledger_close(ledger, outcome->result);
   if (status == HR_OK)
     status =
-        hr_summarize(&world.trace, &of->cluster, outcome->result, usage, &basis, &outcome->summary, &outcome->error);
+        hr_summarize(&scenario.trace, &of->cluster, outcome->result, usage, &basis, &outcome->summary, &outcome->error);
   if (status == HR_OK)
-    status = hr_jobs_write(files_path("jobs.csv"), &world.trace, &of->cluster, outcome->result, placements, ledger,
+    status = hr_jobs_write(files_path("jobs.csv"), &scenario.trace, &of->cluster, outcome->result, placements, ledger,
                            &outcome->error);
   if (status == HR_OK) outcome->jobs = files_read(files_path("jobs.csv"));
   hr_placements_destroy(placements);
@@ -363,17 +364,17 @@ static struct outcome run(const struct arrangement *of, const struct hr_policy_c
   static struct hr_network_speed rows[] = {{model, HR_NETWORK_25GBE, 2, 400000}};
   static const struct hr_network_speeds links = {rows, 1};
   struct outcome outcome = {0};
-  struct hr_run_config config = {.trace = &world.trace,
+  struct hr_run_config config = {.trace = &scenario.trace,
                                  .cluster = &of->cluster,
                                  .policy = choice->ops,
                                  .params = choice->params,
-                                 .seed = world.seed,
-                                 .horizon_us = world.horizon_us,
+                                 .seed = scenario.seed,
+                                 .horizon_us = scenario.horizon_us,
                                  .check = true,
-                                 .classes = world.classes,
+                                 .classes = scenario.classes,
                                  .quotas = quotas(),
-                                 .speeds = world.has_speeds ? &of->speeds : NULL,
-                                 .network_speeds = world.has_links ? &links : NULL};
+                                 .speeds = scenario.has_speeds ? &of->speeds : NULL,
+                                 .network_speeds = scenario.has_links ? &links : NULL};
   outcome.status = summarize(of, config, &outcome);
   return outcome;
 }
@@ -384,13 +385,13 @@ static void finish(struct outcome *outcome) {
   free(outcome->jobs);
 }
 
-/* Whether the scenario allows a choice, for nearly all combinations. */
+/* Returns the number of values of a parameter that are valid in the scenario. The first values are the valid ones. */
 static uint32_t values_of(const struct hr_param *param) {
   enum { BY_NODE = 4, BUT_CONSERVATIVE = 3 };
   uint32_t count = 0;
   while (param->choices[count]) count++;
-  if (strcmp(param->key, "placement") == 0 && world.kind != SHARED) return BY_NODE;
-  return strcmp(param->key, "backfill") == 0 && world.kind == SHARED ? BUT_CONSERVATIVE : count;
+  if (strcmp(param->key, "placement") == 0 && scenario.kind != SHARED) return BY_NODE;
+  return strcmp(param->key, "backfill") == 0 && scenario.kind == SHARED ? BUT_CONSERVATIVE : count;
 }
 
 /* A policy with random parameters. */
@@ -398,24 +399,25 @@ static struct hr_policy_choice draw_choice(void) {
   struct hr_policy_choice choice;
   uint32_t count = 0;
   while (hr_policies()[count]) count++;
-  const char *name = world.kind == SHARED || draw(3) ? "queue" : hr_policies()[draw(count)]->name;
+  const char *name = scenario.kind == SHARED || draw(3) ? "queue" : hr_policies()[draw(count)]->name;
   if (hr_policy_choice_init(&choice, name, NULL) != HR_OK) abort();
   for (size_t i = 0; i < choice.n_params; i++) {
     const struct hr_param *param = &choice.ops->params[i];
-    if (param->type != HR_PARAM_CHOICE || (param->advanced && (world.kind == SHARED || draw(2)))) continue;
-    uint32_t least = strcmp(param->key, "placement") == 0 && world.kind != STANDING; /* else GPUs are counted */
-    choice.params[i].integer = least + draw(values_of(param) - least);
+    if (param->type != HR_PARAM_CHOICE || (param->advanced && (scenario.kind == SHARED || draw(2)))) continue;
+    uint32_t first =
+        strcmp(param->key, "placement") == 0 && scenario.kind != FIXED; /* the first placement needs fixed nodes */
+    choice.params[i].integer = first + draw(values_of(param) - first);
   }
   return choice;
 }
 
-/* ---- What is compared ------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static const struct hr_policy_choice *present;
 
 static void expect(bool same, const char *what) {
   if (!same) {
-    printf("\n  world %llu, %s differs under %s", (unsigned long long)world.seed, what, present->ops->name);
+    printf("\n  scenario %llu, %s differs under %s", (unsigned long long)scenario.seed, what, present->ops->name);
     for (size_t i = 0; i < present->n_params; i++) {
       char buffer[32];
       printf(" %s=%s", present->ops->params[i].key, hr_policy_choice_text(present, i, buffer));
@@ -448,7 +450,7 @@ static void expect_groups(const struct hr_group *a, size_t n_a, const struct hr_
   }
 }
 
-/* Lines of `a` that `b` does not have are zero. */
+/* Both have equal lines; lines that only `a` has are zero. */
 static void expect_lines(const struct hr_cost_lines *a, const struct hr_cost_lines *b, const char *what) {
   size_t at = 0;
   for (size_t i = 0; i < a->count; i++) {
@@ -488,19 +490,21 @@ static void expect_pool(const struct hr_pool_figures *a, const struct hr_pool_fi
          "a pool's figures");
 }
 
-/* Pools with nodes have the same metrics, the others zero. A single pool has no metrics by pool. */
+/* Pools with nodes have the same metrics in both runs, and the metrics of empty pools are zero. `plain` has no metrics
+   by pool if it has a single pool. */
 static void expect_pools(const struct hr_summary *more, const struct hr_summary *plain) {
   size_t at = 0;
-  expect(more->n_pools == (world.more.cluster.n_pools > 1 ? world.more.cluster.n_pools : 0), "the number of pools");
+  expect(more->n_pools == (scenario.more.cluster.n_pools > 1 ? scenario.more.cluster.n_pools : 0),
+         "the number of pools");
   for (size_t i = 0; i < more->n_pools; i++) {
     const struct hr_pool_figures *pool = &more->by_pool[i];
-    if (world.more.pools[i].nodes > 0) {
+    if (scenario.more.pools[i].nodes > 0) {
       if (plain && plain->n_pools) expect_pool(pool, &plain->by_pool[at++]);
       continue;
     }
-    int64_t cost_uusd = world.more.pools[i].market.market == HR_MARKET_NONE ? HR_UNKNOWN_UUSD : 0;
+    int64_t cost_uusd = scenario.more.pools[i].market.market == HR_MARKET_NONE ? HR_UNKNOWN_UUSD : 0;
     expect(pool->gpu_hours == 0 && isnan(pool->utilization), "an empty pool");
-    expect(!plain || pool->completed == 0, "the jobs of an empty pool"); /* jobs without GPUs need a node */
+    expect(!plain || pool->completed == 0, "the jobs of an empty pool"); /* jobs without GPUs need a node, too */
     expect(pool->cost_uusd == cost_uusd, "an empty pool's cost");
   }
 }
@@ -548,29 +552,30 @@ static void expect_summary(const struct hr_summary *a, const struct hr_summary *
 
 /* ---- Tests ------------------------------------------------------------------------------------------ */
 
-static struct { unsigned runs[N_KINDS], rejected, interrupted, backfilled, digests, stalled; } seen;
+static struct { unsigned runs[N_KINDS], rejected, interrupted, backfilled, digests, stalled; } coverage;
 
 static void count_run(const struct outcome *outcome) {
-  seen.runs[world.kind]++;
-  seen.rejected += outcome->result->n_rejected > 0;
-  seen.interrupted += outcome->summary->spot.jobs_interrupted > 0;
-  seen.backfilled += outcome->result->n_backfilled > 0;
-  seen.digests += world.empty_last;
-  seen.stalled += outcome->result->stalled;
+  coverage.runs[scenario.kind]++;
+  coverage.rejected += outcome->result->n_rejected > 0;
+  coverage.interrupted += outcome->summary->spot.jobs_interrupted > 0;
+  coverage.backfilled += outcome->result->n_backfilled > 0;
+  coverage.digests += scenario.empty_last;
+  coverage.stalled += outcome->result->stalled;
 }
 
-/* If empty pools come last, the other pools keep their indices, and the digest is the same. */
+/* Runs the scenario with and without empty pools and compares the results. The digests are equal if the empty pools are
+   last, because then the other pools have the same indices in both runs. */
 static void compare_runs(void) {
   struct hr_policy_choice choice = draw_choice();
   present = &choice;
-  struct outcome plain = run(&world.plain, &choice), more = run(&world.more, &choice);
+  struct outcome plain = run(&scenario.plain, &choice), more = run(&scenario.more, &choice);
   expect(plain.status == more.status, "the status");
   expect(plain.status == HR_OK || plain.status == HR_BAD_INPUT, "what a policy may do");
   if (plain.status == HR_OK) {
     expect(strcmp(plain.jobs, more.jobs) == 0, "the file of jobs");
     expect_summary(more.summary, plain.summary);
     expect_pools(more.summary, plain.summary);
-    expect(!world.empty_last || plain.result->digest == more.result->digest, "the digest");
+    expect(!scenario.empty_last || plain.result->digest == more.result->digest, "the digest");
     expect(plain.result->stalled == more.result->stalled && plain.result->end_us == more.result->end_us, "the end");
     count_run(&plain);
   } else {
@@ -581,25 +586,25 @@ static void compare_runs(void) {
   hr_policy_choice_finish(&choice);
 }
 
-static void a_pool_of_no_nodes_is_as_good_as_none(void) {
-  memset(&seen, 0, sizeof seen);
-  for (uint64_t seed = 1; seed <= WORLDS; seed++) {
-    draw_world(seed, 1 + (uint32_t)(seed / N_KINDS % REAL));
+static void empty_pools_have_no_effect(void) {
+  memset(&coverage, 0, sizeof coverage);
+  for (uint64_t seed = 1; seed <= SCENARIOS; seed++) {
+    draw_scenario(seed, 1 + (uint32_t)(seed / N_KINDS % REAL));
     compare_runs();
     free_pools();
   }
-  for (int kind = 0; kind < N_KINDS; kind++) CU_ASSERT(seen.runs[kind] > WORLDS / N_KINDS / 2);
-  CU_ASSERT(seen.rejected > WORLDS / 3);
-  CU_ASSERT(seen.interrupted > WORLDS / 10);
-  CU_ASSERT(seen.backfilled > WORLDS / 10);
-  CU_ASSERT(seen.digests > WORLDS / 10);
-  CU_ASSERT(seen.stalled > 0);
+  for (int kind = 0; kind < N_KINDS; kind++) CU_ASSERT(coverage.runs[kind] > SCENARIOS / N_KINDS / 2);
+  CU_ASSERT(coverage.rejected > SCENARIOS / 3);
+  CU_ASSERT(coverage.interrupted > SCENARIOS / 10);
+  CU_ASSERT(coverage.backfilled > SCENARIOS / 10);
+  CU_ASSERT(coverage.digests > SCENARIOS / 10);
+  CU_ASSERT(coverage.stalled > 0);
 }
 
-/* A run is stopped if there was no progress for a year and for as long as the longest job takes in the slowest pool;
-   slow pools without nodes do not count. */
-static void make_stand_still(void) {
-  struct arrangement *const both[] = {&world.plain, &world.more};
+/* Changes the scenario so that runs stall. A run is stopped after a time without progress: a year, or the run time of
+   the longest job in the slowest pool, whichever is longer. Slow pools without nodes must not prolong this time. */
+static void make_stall(void) {
+  struct arrangement *const both[] = {&scenario.plain, &scenario.more};
   for (size_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < both[k]->cluster.n_pools; i++) {
       struct hr_pool_spec *pool = &both[k]->pools[i];
@@ -607,44 +612,44 @@ static void make_stand_still(void) {
       pool->market = (struct hr_market_spec){.market = HR_MARKET_RESERVED, .to_us = 3 * MINUTE};
       pool->topology = (struct hr_topology){0};
     }
-  for (uint32_t i = 0; i < JOBS; i++) world.deadline_us[i] = HR_UNKNOWN_US;
-  world.horizon_us = HR_NEVER_US;
-  world.has_links = true;
-  if (world.kind == STANDING) world.kind = ELASTIC; /* as nodes go */
+  for (uint32_t i = 0; i < JOBS; i++) scenario.deadline_us[i] = HR_UNKNOWN_US;
+  scenario.horizon_us = HR_NEVER_US;
+  scenario.has_links = true;
+  if (scenario.kind == FIXED) scenario.kind = ELASTIC; /* the reservations end, so the nodes are not fixed */
 }
 
-static void runs_stand_still_for_as_long(void) {
-  memset(&seen, 0, sizeof seen);
-  for (uint64_t seed = 1; seed <= WORLDS / 8; seed++) {
-    draw_world(seed, 1);
-    make_stand_still();
+static void stalled_runs_end_at_the_same_time(void) {
+  memset(&coverage, 0, sizeof coverage);
+  for (uint64_t seed = 1; seed <= SCENARIOS / 8; seed++) {
+    draw_scenario(seed, 1);
+    make_stall();
     compare_runs();
     free_pools();
   }
-  CU_ASSERT(seen.stalled > WORLDS / 16);
+  CU_ASSERT(coverage.stalled > SCENARIOS / 16);
 }
 
-/* There are no GPUs, so jobs that request some are rejected; jobs that request nothing start at once. */
+/* The cluster has no GPUs. Jobs that request GPUs are rejected, and jobs that request nothing start immediately. */
 static void expect_rejections(const struct outcome *outcome) {
   for (uint32_t i = 0; i < JOBS; i++) {
     enum hr_job_state state = (enum hr_job_state)outcome->result->state[i];
     enum hr_reason reason = (enum hr_reason)outcome->result->reason[i];
-    bool told = reason != HR_REASON_NONE && reason != HR_REASON_POLICY;
-    bool is_early = world.submit_us[i] <= world.horizon_us;
-    if (world.gpus[i] > 0 && is_early) expect(state == HR_JOB_REJECTED && told, "the state of a job");
-    if (world.gpus[i] == 0 && is_early && state != HR_JOB_REJECTED)
-      expect(outcome->result->start_us[i] == world.submit_us[i], "the start of a job without GPUs");
+    bool has_reason = reason != HR_REASON_NONE && reason != HR_REASON_POLICY;
+    bool is_early = scenario.submit_us[i] <= scenario.horizon_us;
+    if (scenario.gpus[i] > 0 && is_early) expect(state == HR_JOB_REJECTED && has_reason, "the state of a job");
+    if (scenario.gpus[i] == 0 && is_early && state != HR_JOB_REJECTED)
+      expect(outcome->result->start_us[i] == scenario.submit_us[i], "the start of a job without GPUs");
   }
 }
 
-/* Neither report has metrics of unknown values. */
+/* Neither the table nor the JSON contains infinite or undefined numbers. */
 static void expect_reports(const struct outcome *outcome) {
   const struct hr_run_label label = {.scenario = "s",
                                      .trace = "t",
                                      .format = "memory",
-                                     .cluster = &world.more.cluster,
+                                     .cluster = &scenario.more.cluster,
                                      .policy = present,
-                                     .seed = world.seed};
+                                     .seed = scenario.seed};
   static const struct hr_perf perf;
   struct hr_error error;
   char *table = NULL;
@@ -660,13 +665,13 @@ static void expect_reports(const struct outcome *outcome) {
   free(json);
 }
 
-static void without_any_node_whoever_asks_for_gpus_is_rejected(void) {
+static void gpu_jobs_are_rejected_without_nodes(void) {
   unsigned runs = 0;
-  for (uint64_t seed = 1; seed <= WORLDS; seed++) {
-    draw_world(seed, 0);
+  for (uint64_t seed = 1; seed <= SCENARIOS; seed++) {
+    draw_scenario(seed, 0);
     struct hr_policy_choice choice = draw_choice();
     present = &choice;
-    struct outcome outcome = run(&world.more, &choice);
+    struct outcome outcome = run(&scenario.more, &choice);
     expect(outcome.status == HR_OK || outcome.status == HR_BAD_INPUT, "what a policy may do");
     if (outcome.status == HR_OK) {
       expect_rejections(&outcome);
@@ -678,8 +683,8 @@ static void without_any_node_whoever_asks_for_gpus_is_rejected(void) {
     hr_policy_choice_finish(&choice);
     free_pools();
   }
-  CU_ASSERT(runs > WORLDS / 2);
+  CU_ASSERT(runs > SCENARIOS / 2);
 }
 
-TEST_MAIN("report: empty pools", TEST(a_pool_of_no_nodes_is_as_good_as_none), TEST(runs_stand_still_for_as_long),
-          TEST(without_any_node_whoever_asks_for_gpus_is_rejected))
+TEST_MAIN("report: empty pools", TEST(empty_pools_have_no_effect), TEST(stalled_runs_end_at_the_same_time),
+          TEST(gpu_jobs_are_rejected_without_nodes))

@@ -23,7 +23,7 @@ static void follow(struct exported *exported, struct hr_error *error) {
   CU_ASSERT_EQUAL_FATAL(hr_history_close(exported->history, exported->replay.result), HR_OK);
 }
 
-/* Gangs whose tasks may share nodes, with per-GPU allocation. */
+/* The tasks of the gangs may share nodes, and the cluster has per-GPU allocation. */
 const char *exported_gangs(const char *path) {
   FILE *file = fopen(path, "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);

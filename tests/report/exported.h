@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_REPORT_EXPORTED_H
 #define HR_TESTS_REPORT_EXPORTED_H
 
-/* A shipped scenario, replayed with all observers that the exports need. */
+/* A run of a shipped scenario with all observers that the exports need. */
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/exports.h"

@@ -26,8 +26,9 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-12);
 }
 
-/* Each job requests all GPUs, and b waits for a: 2 parties share the cluster while a runs, 1 afterwards. */
-static void two_that_take_turns(void) {
+/* Each job requests all GPUs, so the job of b waits for the job of a. Two parties are present while the job of a runs,
+   and one afterwards. */
+static void two_alternating_tenants(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 100, .start_s = 100, .gpus = 8}};
   static const uint32_t tenant[] = {0, 1};
@@ -40,8 +41,8 @@ static void two_that_take_turns(void) {
   expect(fairness.share_above_1, 0.5);
 }
 
-/* A job that fits into its share is not stretched, and a job that never waits has exactly 1. */
-static void small_jobs_that_never_wait(void) {
+/* Jobs that fit into their share of the cluster and never wait have a finish-time fairness of exactly 1. */
+static void fairness_is_1_without_waits(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 2},
                                              {.submit_s = 5, .work_s = 1, .start_s = 5, .gpus = 2},
                                              {.submit_s = 7, .work_s = 50, .start_s = 7, .gpus = 2}};
@@ -53,8 +54,8 @@ static void small_jobs_that_never_wait(void) {
   expect(fairness.share_above_1, 0);
 }
 
-/* A short run time counts as 10 s, and the completion time is extended by the same amount. */
-static void short_jobs_are_lengthened(void) {
+/* A run time below 10 s counts as 10 s, and the completion time is increased by the same amount. */
+static void short_run_times_are_extended(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 1, .start_s = 30, .gpus = 1},
                                              {.submit_s = 0, .work_s = 0, .start_s = 0, .gpus = 1}};
   static const uint32_t tenant[] = {0, 1};
@@ -63,9 +64,9 @@ static void short_jobs_are_lengthened(void) {
   expect(fairness.jain, 1.25 * 1.25 / (2 * (1 + 0.0625)));
 }
 
-/* Overlapping jobs of a tenant are one presence, and between two intervals the tenant is absent: while b waits 100 s, a
-   is present for 20 + 30 s of them. */
-static void presence_is_a_union_of_stays(void) {
+/* A tenant with overlapping jobs is counted once, and a tenant is not present between its jobs. While the job of b
+   waits for 100 s, a is present for 20 + 30 s. */
+static void tenant_with_overlapping_jobs_counts_once(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 0},
                                              {.submit_s = 10, .work_s = 5, .start_s = 10, .gpus = 0},
@@ -76,8 +77,9 @@ static void presence_is_a_union_of_stays(void) {
   expect(fairness.finish_time.mean, (1 + 1 + 1 + 100 / 150.0) / 4);
 }
 
-/* Without names each job is a party; a rejected job is never present, an unfinished job is present until the end. */
-static void jobs_share_where_nobody_is_named(void) {
+/* In a trace without tenants and users each job is a party. A rejected job is never present; an unfinished job is
+   present until the end of the run. */
+static void parties_are_jobs_without_names(void) {
   static const struct replayed_job jobs[] = {
       {.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
       {.submit_s = 0, .work_s = 100, .start_s = NEVER, .gpus = 8},
@@ -89,7 +91,7 @@ static void jobs_share_where_nobody_is_named(void) {
   expect(fairness.jain, 1);
 }
 
-static void nothing_completed(void) {
+static void no_completed_job(void) {
   static const struct replayed_job jobs[] = {
       {.submit_s = 0, .work_s = 9, .start_s = NEVER, .gpus = 99, .rejected = true}};
   struct hr_fairness fairness = fairness_of(jobs, 1, NULL, NEVER);
@@ -98,33 +100,34 @@ static void nothing_completed(void) {
   expect(fairness.jain, 0);
 }
 
-/* Compared with a count at every second, for many jobs that end out of order. */
-static void sharing_is_the_mean_over_a_stay(void) {
-  struct replayed_job jobs[MOST_JOBS];
-  uint32_t tenant[MOST_JOBS], state = 7;
-  for (int i = 0; i < MOST_JOBS; i++) {
+/* The average number of parties equals the mean of a count at every second, for many jobs that do not end in the order
+   of their submits. */
+static void average_parties_match_count_per_second(void) {
+  struct replayed_job jobs[MAX_JOBS];
+  uint32_t tenant[MAX_JOBS], state = 7;
+  for (int i = 0; i < MAX_JOBS; i++) {
     state = state * 1664525u + 1013904223u;
     jobs[i] = (struct replayed_job){.submit_s = 3 * i, .work_s = 10 + state % 61, .gpus = 8};
     jobs[i].start_s = jobs[i].submit_s + (state >> 8) % 40;
     tenant[i] = (state >> 16) % 3;
   }
-  struct hr_fairness fairness = fairness_of(jobs, MOST_JOBS, tenant, NEVER);
+  struct hr_fairness fairness = fairness_of(jobs, MAX_JOBS, tenant, NEVER);
   double sum = 0;
-  for (int i = 0; i < MOST_JOBS; i++) {
-    int end_s = (int)(jobs[i].start_s + jobs[i].work_s), there = 0;
+  for (int i = 0; i < MAX_JOBS; i++) {
+    int end_s = (int)(jobs[i].start_s + jobs[i].work_s), present = 0;
     for (int t = (int)jobs[i].submit_s; t < end_s; t++)
-      for (uint32_t who = 0; who < 3; who++) {
+      for (uint32_t party = 0; party < 3; party++) {
         bool found = false;
-        for (int k = 0; k < MOST_JOBS; k++)
-          found = found || (tenant[k] == who && jobs[k].submit_s <= t && t < jobs[k].start_s + jobs[k].work_s);
-        there += found;
+        for (int k = 0; k < MAX_JOBS; k++)
+          found = found || (tenant[k] == party && jobs[k].submit_s <= t && t < jobs[k].start_s + jobs[k].work_s);
+        present += found;
       }
     double jct_s = end_s - jobs[i].submit_s;
-    sum += jct_s / (jobs[i].work_s * (there / jct_s));
+    sum += jct_s / (jobs[i].work_s * (present / jct_s));
   }
-  expect(fairness.finish_time.mean, sum / MOST_JOBS);
+  expect(fairness.finish_time.mean, sum / MAX_JOBS);
 }
 
-TEST_MAIN("report: fairness", TEST(two_that_take_turns), TEST(small_jobs_that_never_wait),
-          TEST(short_jobs_are_lengthened), TEST(presence_is_a_union_of_stays), TEST(jobs_share_where_nobody_is_named),
-          TEST(nothing_completed), TEST(sharing_is_the_mean_over_a_stay))
+TEST_MAIN("report: fairness", TEST(two_alternating_tenants), TEST(fairness_is_1_without_waits),
+          TEST(short_run_times_are_extended), TEST(tenant_with_overlapping_jobs_counts_once),
+          TEST(parties_are_jobs_without_names), TEST(no_completed_job), TEST(average_parties_match_count_per_second))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fragmentation over time: cases computed by hand, and random runs compared with a recount of every node after every
+/* Fragmentation over time: a run computed by hand, and random runs compared with a count over all nodes after every
    pass. */
 
 #include "base/arena.h"
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { JOBS = 60, POOLS = 3, CASES = 300, MOST_CLASSES = 64 };
+enum { JOBS = 60, POOLS = 3, CASES = 300, MAX_CLASSES = 64 };
 
 static struct {
   int64_t submit_us[JOBS], work_us[JOBS];
@@ -26,7 +26,7 @@ static struct {
   struct hr_trace trace;
   struct hr_pool_spec pools[POOLS];
   struct hr_cluster_spec cluster;
-} world;
+} scenario;
 
 static void expect(double got, double wanted) {
   if (fabs(got - wanted) > 1e-12 * fabs(wanted)) printf("\n  %.17g, wanted %.17g\n", got, wanted);
@@ -34,25 +34,26 @@ static void expect(double got, double wanted) {
 }
 
 static void make_trace(uint32_t n_jobs) {
-  world.trace = (struct hr_trace){.source = "test",
-                                  .format = "memory",
-                                  .n_jobs = n_jobs,
-                                  .submit_us = world.submit_us,
-                                  .work_us = world.work_us,
-                                  .gpus = world.gpus,
-                                  .tasks = world.tasks,
-                                  .gpu_milli = world.gpu_milli,
-                                  .cpu_milli = world.cpu_milli,
-                                  .mem_mib = world.mem_mib,
-                                  .gpu_mem_mib = world.gpu_mem_mib};
+  scenario.trace = (struct hr_trace){.source = "test",
+                                     .format = "memory",
+                                     .n_jobs = n_jobs,
+                                     .submit_us = scenario.submit_us,
+                                     .work_us = scenario.work_us,
+                                     .gpus = scenario.gpus,
+                                     .tasks = scenario.tasks,
+                                     .gpu_milli = scenario.gpu_milli,
+                                     .cpu_milli = scenario.cpu_milli,
+                                     .mem_mib = scenario.mem_mib,
+                                     .gpu_mem_mib = scenario.gpu_mem_mib};
 }
 
-/* Runs the scenario with the observers, the first of which is that of `usage`. Failures end the program. */
-static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const struct hr_observer *observers,
-                                    uint32_t n_observers, const struct hr_usage *usage) {
+/* Runs the scenario with the observers and returns the summary. The first observer is that of `usage`. A failure ends
+   the program. */
+static struct hr_summary *run_scenario(const char *rule, int64_t horizon_us, const struct hr_observer *observers,
+                                       uint32_t n_observers, const struct hr_usage *usage) {
   struct hr_policy_choice choice = queue_choice("skip", rule);
-  struct hr_run_config config = {.trace = &world.trace,
-                                 .cluster = &world.cluster,
+  struct hr_run_config config = {.trace = &scenario.trace,
+                                 .cluster = &scenario.cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = horizon_us,
@@ -63,7 +64,7 @@ static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const 
   struct hr_summary *summary;
   struct hr_error error = {0};
   enum hr_status status = hr_sim_run(&config, &result, &error);
-  if (status == HR_OK) status = hr_summarize(&world.trace, &world.cluster, result, usage, NULL, &summary, &error);
+  if (status == HR_OK) status = hr_summarize(&scenario.trace, &scenario.cluster, result, usage, NULL, &summary, &error);
   if (status != HR_OK) {
     fprintf(stderr, "%s\n", error.text);
     abort();
@@ -76,48 +77,52 @@ static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const 
 /* ---- By hand ---------------------------------------------------------------------------------------- */
 
 /*
- * One node of 2 GPUs, 4 CPUs and 8 GiB. The tasks, each half of the mix:
- *   A: 0.4 GPUs, 3 CPUs, 2 GiB, from 0 s to 10 s
- *   B: 1 GPU, 1 CPU, 4 GiB, from 4 s to 14 s; again from 20 s to 30 s
- *   A: again from 22 s to 28 s
- * Left:    [0, 4)   0.6 + 1.0 GPUs, 1 CPU, 6 GiB:  A lacks CPU: 1.6. B fits the second: 0.6.  F = 1.1, not stranded,
- *                                                 a gang of 1
- *          [4, 10)  0.6 GPUs, no CPU:             A lacks CPU, B a GPU.  F = 0.6, stranded 0.6 (A's GPU would do), no
- * gang [10, 14) 1.0 GPUs, 3 CPUs, 4 GiB:      both fit.  F = 0, a gang of 1 [14, 20) all:                          F =
- * 0, a gang of 2, as 8 GiB are for two B [20, 22) as [10, 14);  [22, 28) as [4, 10);  [28, 30) as [10, 14)
+ * One node of 2 GPUs, 4 CPUs and 8 GiB. There are two kinds of tasks, and each is half of the typical pods:
+ *   A: 0.4 GPUs, 3 CPUs, 2 GiB; from 0 s to 10 s, and from 22 s to 28 s
+ *   B: 1 GPU, 1 CPU, 4 GiB; from 4 s to 14 s, and from 20 s to 30 s
+ *
+ * Free resources and counts by time (s):
+ *   [0, 4)    0.6 + 1.0 GPUs, 1 CPU, 6 GiB. No CPUs for A: fragment 1.6. B fits the second GPU: fragment 0.6.
+ *             F = 1.1, stranded 0, gang of 1
+ *   [4, 10)   0.6 GPUs, no CPU. No CPU for A, no whole GPU for B. F = 0.6, stranded 0.6 (sufficient for A), no gang
+ *   [10, 14)  1.0 GPUs, 3 CPUs, 4 GiB. Both fit. F = 0, gang of 1
+ *   [14, 20)  all resources. F = 0, gang of 2 (8 GiB are sufficient for two tasks B)
+ *   [20, 22)  as [10, 14)
+ *   [22, 28)  as [4, 10)
+ *   [28, 30)  as [10, 14)
  */
-static void make_world_by_hand(void) {
+static void make_one_node_scenario(void) {
   static char name[] = "p", gpu[] = "T4";
   static const int64_t seconds[][2] = {{0, 10}, {4, 10}, {20, 10}, {22, 6}};
-  world.pools[0] = (struct hr_pool_spec){.name = name,
-                                         .gpu = gpu,
-                                         .nodes = 1,
-                                         .gpus_per_node = 2,
-                                         .cpu_milli_per_node = 4000,
-                                         .mem_mib_per_node = 8192,
-                                         .sharing = HR_SHARING_FRACTION};
-  world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = 1};
+  scenario.pools[0] = (struct hr_pool_spec){.name = name,
+                                            .gpu = gpu,
+                                            .nodes = 1,
+                                            .gpus_per_node = 2,
+                                            .cpu_milli_per_node = 4000,
+                                            .mem_mib_per_node = 8192,
+                                            .sharing = HR_SHARING_FRACTION};
+  scenario.cluster = (struct hr_cluster_spec){.pools = scenario.pools, .n_pools = 1};
   for (uint32_t i = 0; i < 4; i++) {
     bool is_a = i % 3 == 0;
-    world.submit_us[i] = seconds[i][0] * HR_SECOND_US;
-    world.work_us[i] = seconds[i][1] * HR_SECOND_US;
-    world.gpus[i] = world.tasks[i] = 1;
-    world.gpu_milli[i] = is_a ? 400 : 1000;
-    world.cpu_milli[i] = is_a ? 3000 : 1000;
-    world.mem_mib[i] = is_a ? 2048 : 4096;
-    world.gpu_mem_mib[i] = 0;
+    scenario.submit_us[i] = seconds[i][0] * HR_SECOND_US;
+    scenario.work_us[i] = seconds[i][1] * HR_SECOND_US;
+    scenario.gpus[i] = scenario.tasks[i] = 1;
+    scenario.gpu_milli[i] = is_a ? 400 : 1000;
+    scenario.cpu_milli[i] = is_a ? 3000 : 1000;
+    scenario.mem_mib[i] = is_a ? 2048 : 4096;
+    scenario.gpu_mem_mib[i] = 0;
   }
   make_trace(4);
 }
 
-static void a_run_by_hand(void) {
-  make_world_by_hand();
-  struct hr_usage *usage = hr_usage_create(&world.trace);
+static void counts_of_one_node(void) {
+  make_one_node_scenario();
+  struct hr_usage *usage = hr_usage_create(&scenario.trace);
   struct hr_timeline *timeline;
   const char *path = files_path("timeline.csv");
-  CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &world.trace, usage, &timeline, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &scenario.trace, usage, &timeline, NULL), HR_OK);
   const struct hr_observer observers[] = {hr_usage_observer(usage), hr_timeline_observer(timeline)};
-  struct hr_summary *summary = run_world("best-fit", HR_NEVER_US, observers, 2, usage);
+  struct hr_summary *summary = run_scenario("best-fit", HR_NEVER_US, observers, 2, usage);
   const struct hr_fragmentation_figures *figures = &summary->fragmentation;
   CU_ASSERT(figures->known);
   expect(summary->makespan_s, 30);
@@ -140,19 +145,19 @@ static void a_run_by_hand(void) {
 }
 
 /* Clusters with counted allocation have no fragmentation metrics. */
-static void whole_gpus_have_no_fragments(void) {
-  make_world_by_hand();
-  world.pools[0].sharing = HR_SHARING_WHOLE;
-  struct hr_usage *usage = hr_usage_create(&world.trace);
+static void no_metrics_with_counted_allocation(void) {
+  make_one_node_scenario();
+  scenario.pools[0].sharing = HR_SHARING_WHOLE;
+  struct hr_usage *usage = hr_usage_create(&scenario.trace);
   const struct hr_observer observer = hr_usage_observer(usage);
-  struct hr_summary *summary = run_world("best-fit", HR_NEVER_US, &observer, 1, usage);
+  struct hr_summary *summary = run_scenario("best-fit", HR_NEVER_US, &observer, 1, usage);
   CU_ASSERT(!summary->fragmentation.known);
   CU_ASSERT_PTR_NULL(usage->fragments);
   hr_summary_destroy(summary);
   hr_usage_destroy(usage);
 }
 
-/* ---- Random worlds ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static struct hr__stream draws;
 
@@ -160,72 +165,72 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* Nodes of the second and third pool are elastic, some with reclaim notice. */
+/* Pools 1 and 2 are elastic. Some reclaims have a notice. */
 static void draw_markets(void) {
   static struct hr_level_step levels[2];
   levels[1] = (struct hr_level_step){.at_us = (20 + draw(60)) * HR_SECOND_US, .level = draw(2)};
-  levels[0].level = world.pools[1].nodes;
+  levels[0].level = scenario.pools[1].nodes;
   if (draw(2))
-    world.pools[1].market = (struct hr_market_spec){.market = HR_MARKET_SPOT,
-                                                    .spot = {.model = HR_SPOT_TRACE,
-                                                             .notice_us = draw(20) * HR_SECOND_US,
-                                                             .levels = levels,
-                                                             .n_levels = 2,
-                                                             .period_us = 120 * HR_SECOND_US},
-                                                    .boot = {.a = draw(5)}};
+    scenario.pools[1].market = (struct hr_market_spec){.market = HR_MARKET_SPOT,
+                                                       .spot = {.model = HR_SPOT_TRACE,
+                                                                .notice_us = draw(20) * HR_SECOND_US,
+                                                                .levels = levels,
+                                                                .n_levels = 2,
+                                                                .period_us = 120 * HR_SECOND_US},
+                                                       .boot = {.a = draw(5)}};
   if (draw(2))
-    world.pools[2].market = (struct hr_market_spec){
+    scenario.pools[2].market = (struct hr_market_spec){
         .market = HR_MARKET_RESERVED, .from_us = draw(80) * HR_SECOND_US, .to_us = 90 * HR_SECOND_US};
 }
 
 static void draw_pools(void) {
   static char name[] = "p", t4[] = "T4", a100[] = "A100-80";
   for (uint32_t i = 0; i < POOLS; i++)
-    world.pools[i] = (struct hr_pool_spec){.name = name,
-                                           .gpu = draw(2) ? t4 : a100,
-                                           .nodes = 1 + draw(4),
-                                           .gpus_per_node = 1 + draw(4),
-                                           .gpu_mem_mib = draw(2) ? 16384 : 0,
-                                           .cpu_milli_per_node = draw(4) ? 8000 : 0,
-                                           .mem_mib_per_node = draw(4) ? 8000 : 0,
-                                           .sharing = i == 0 || draw(2) ? HR_SHARING_FRACTION : HR_SHARING_WHOLE};
-  world.pools[0].gpus_per_node = 4;
-  world.pools[0].cpu_milli_per_node = 8000;
-  world.pools[0].mem_mib_per_node = 8000;
+    scenario.pools[i] = (struct hr_pool_spec){.name = name,
+                                              .gpu = draw(2) ? t4 : a100,
+                                              .nodes = 1 + draw(4),
+                                              .gpus_per_node = 1 + draw(4),
+                                              .gpu_mem_mib = draw(2) ? 16384 : 0,
+                                              .cpu_milli_per_node = draw(4) ? 8000 : 0,
+                                              .mem_mib_per_node = draw(4) ? 8000 : 0,
+                                              .sharing = i == 0 || draw(2) ? HR_SHARING_FRACTION : HR_SHARING_WHOLE};
+  scenario.pools[0].gpus_per_node = 4;
+  scenario.pools[0].cpu_milli_per_node = 8000;
+  scenario.pools[0].mem_mib_per_node = 8000;
   draw_markets();
-  world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = 1 + draw(POOLS)};
+  scenario.cluster = (struct hr_cluster_spec){.pools = scenario.pools, .n_pools = 1 + draw(POOLS)};
 }
 
 static void draw_jobs(void) {
   static const char *const lists[] = {"T4", "A100-80"};
   uint32_t steps = 1 + draw(4);
   for (uint32_t i = 0; i < JOBS; i++) {
-    world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + draw(6) * HR_SECOND_US;
-    world.work_us[i] = draw(40) * HR_SECOND_US;
-    world.tasks[i] = 1 + draw(4) / 3;
-    world.gpus[i] = world.tasks[i] * (draw(8) ? 1 + draw(2) : 0);
-    world.gpu_milli[i] = (uint16_t)(draw(2) ? 1000 : 250 * (1 + draw(3)));
-    world.cpu_milli[i] = draw(1 + steps) * (8000 / steps);
-    world.mem_mib[i] = draw(1 + steps) * (8000 / steps);
-    world.gpu_mem_mib[i] = draw(2) * draw(16384);
-    world.gpu_types[i] = draw(4) ? HR_NONE : draw(2);
+    scenario.submit_us[i] = (i ? scenario.submit_us[i - 1] : 0) + draw(6) * HR_SECOND_US;
+    scenario.work_us[i] = draw(40) * HR_SECOND_US;
+    scenario.tasks[i] = 1 + draw(4) / 3;
+    scenario.gpus[i] = scenario.tasks[i] * (draw(8) ? 1 + draw(2) : 0);
+    scenario.gpu_milli[i] = (uint16_t)(draw(2) ? 1000 : 250 * (1 + draw(3)));
+    scenario.cpu_milli[i] = draw(1 + steps) * (8000 / steps);
+    scenario.mem_mib[i] = draw(1 + steps) * (8000 / steps);
+    scenario.gpu_mem_mib[i] = draw(2) * draw(16384);
+    scenario.gpu_types[i] = draw(4) ? HR_NONE : draw(2);
   }
   make_trace(JOBS);
-  world.trace.gpu_types = world.gpu_types;
-  world.trace.gpu_type_lists = (struct hr_names){2, lists};
+  scenario.trace.gpu_types = scenario.gpu_types;
+  scenario.trace.gpu_type_lists = (struct hr_names){2, lists};
 }
 
 /* ---- The recount ------------------------------------------------------------------------------------ */
 
-/* Computes what the observer computes, from the free capacity of each node. */
+/* Computes the counts of the observer from the free capacity of each node. */
 static struct {
   const struct hr_usage *usage;
   struct hr_arena arena;
   struct naive naive;
-  uint8_t row[MOST_CLASSES * POOLS];
+  uint8_t row[MAX_CLASSES * POOLS];
   int64_t until_us;
-  double fragment, stranded, gang, total;             /* values since then: milli-GPUs; pods */
-  double fragment_us, stranded_us, gang_us, total_us; /* their integrals */
+  double fragment, stranded, gang, total;             /* values since `until_us`: milli-GPUs; gang: tasks */
+  double fragment_us, stranded_us, gang_us, total_us; /* integrals of the values */
   double most, min_gang;
   uint64_t n_passes, n_fragments, n_stranded, n_closed;
 } recount;
@@ -242,10 +247,10 @@ static bool is_typical(const struct hr_request *request) {
 
 static void begin_recount(const struct hr_cluster *cluster) {
   const struct hr_requests *requests = hr_cluster_requests(cluster);
-  uint32_t n_pools = world.cluster.n_pools, n_classes = 0;
+  uint32_t n_pools = scenario.cluster.n_pools, n_classes = 0;
   for (uint32_t i = 0; i < requests->count; i++)
     if (requests->request[i].accept_class >= n_classes) n_classes = requests->request[i].accept_class + 1;
-  CU_ASSERT_FATAL(n_classes <= MOST_CLASSES);
+  CU_ASSERT_FATAL(n_classes <= MAX_CLASSES);
   for (uint32_t class_ = 0; class_ < n_classes; class_++)
     for (uint32_t pool = 0; pool < n_pools; pool++)
       recount.row[class_ * n_pools + pool] = hr_cluster_accepts(cluster, class_, (hr_pool){pool});
@@ -256,7 +261,7 @@ static void begin_recount(const struct hr_cluster *cluster) {
 static struct naive_node node_now(const struct hr_gpu_inventory *inventory, uint32_t id) {
   struct naive_node node = {.pool = inventory->pool[id],
                             .id = id,
-                            .whole_only = world.pools[inventory->pool[id]].sharing == HR_SHARING_WHOLE,
+                            .whole_only = scenario.pools[inventory->pool[id]].sharing == HR_SHARING_WHOLE,
                             .n_gpus = inventory->n_gpus[id],
                             .cpu = inventory->cpu_milli[id] == HR_NONE ? -1 : (long)inventory->cpu_milli[id],
                             .mem = inventory->mem_mib[id] == UINT64_MAX ? -1 : (long)inventory->mem_mib[id]};
@@ -278,7 +283,7 @@ static bool is_stranded(const struct naive_node *node, const struct hr_requests 
   bool some_would_fit = false, some_fit = false;
   for (uint32_t i = 0; i < requests->count; i++) {
     const struct hr_request *task = &requests->request[i];
-    bool accepts = recount.row[task->accept_class * world.cluster.n_pools + node->pool];
+    bool accepts = recount.row[task->accept_class * scenario.cluster.n_pools + node->pool];
     if (task->gpus == 0 || !accepts || !is_typical(task) || !has_gpus(node, task)) continue;
     some_would_fit = true;
     some_fit |= has_rest(node, task);
@@ -286,7 +291,7 @@ static bool is_stranded(const struct naive_node *node, const struct hr_requests 
   return some_would_fit && !some_fit;
 }
 
-/* The most frequent typical request for one whole GPU. */
+/* Returns the most frequent typical request for one whole GPU. */
 static struct hr_request gang_task(const struct hr_requests *requests) {
   struct hr_request task = {0};
   uint64_t most = 0;
@@ -300,7 +305,7 @@ static struct hr_request gang_task(const struct hr_requests *requests) {
   return task;
 }
 
-/* One task after the other. */
+/* Returns how many tasks fit on a node, by placing one task after another. */
 static uint32_t gang_of(struct naive_node node, const struct hr_request *task) {
   for (uint32_t placed = 0;; placed++) {
     int gpu = 0;
@@ -359,21 +364,21 @@ static void near(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-9);
 }
 
-/* Ended by a horizon, so that the makespan of the observer is the observed time. */
-static void every_instant_agrees_with_a_recount(void) {
+/* Runs end at a horizon, so that the makespan covers all observed time. */
+static void random_runs_match_recount(void) {
   static const char *const rules[] = {"best-fit", "worst-fit", "first-fit", "spread", "gpu-packing", "fgd"};
   uint64_t n_passes = 0, n_fragments = 0, n_stranded = 0, n_closed = 0, gangs = 0;
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 11, HR__PURPOSE_ARRIVAL, seed, 0);
     draw_pools();
     draw_jobs();
-    struct hr_usage *usage = hr_usage_create(&world.trace);
+    struct hr_usage *usage = hr_usage_create(&scenario.trace);
     memset(&recount, 0, sizeof recount);
     recount.usage = usage;
     const struct hr_observer observers[] = {hr_usage_observer(usage), {.on_instant = watch}};
     const char *rule = rules[seed % (sizeof rules / sizeof *rules)];
-    int64_t horizon_us = world.submit_us[JOBS - 1] + 5 * HR_SECOND_US;
-    struct hr_summary *summary = run_world(rule, horizon_us, observers, 2, usage);
+    int64_t horizon_us = scenario.submit_us[JOBS - 1] + 5 * HR_SECOND_US;
+    struct hr_summary *summary = run_scenario(rule, horizon_us, observers, 2, usage);
     const struct hr_fragmentation_figures *figures = &summary->fragmentation;
     near(figures->makespan, recount.fragment_us / recount.total_us);
     near(figures->stranded, recount.stranded_us / recount.total_us);
@@ -396,5 +401,5 @@ static void every_instant_agrees_with_a_recount(void) {
   CU_ASSERT(gangs > CASES / 2);
 }
 
-TEST_MAIN("report: fragments", TEST(a_run_by_hand), TEST(whole_gpus_have_no_fragments),
-          TEST(every_instant_agrees_with_a_recount))
+TEST_MAIN("report: fragments", TEST(counts_of_one_node), TEST(no_metrics_with_counted_allocation),
+          TEST(random_runs_match_recount))

@@ -22,12 +22,12 @@ static const struct hr_slice on_node_1[] = {{{1}, 3000, 0}};
 static const struct hr_slice on_three_nodes[] = {{{3}, 4000, 0}, {{4}, 3500, 0}, {{12}, 500, 0}};
 static const struct hr_placement placements[] = {{{0}, 1, on_node_1}, {{1}, 3, on_three_nodes}, {{0}, 0, NULL}};
 
-/* Runs and writes; returns the text of the file, to be freed by the caller. */
+/* Notifies the observer of the run and writes the file. Returns the text of the file, which the caller frees. */
 static char *written(struct replayed *run, const struct hr_placement *placed) {
   struct hr_placements *kept = hr_placements_create(&run->trace);
   CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
   struct hr_observer observer = hr_placements_observer(kept);
-  replayed_tell(run, &observer, 1, placed);
+  replayed_notify(run, &observer, 1, placed);
   run->cluster.n_pools = 2;
   CU_ASSERT_EQUAL_FATAL(
       hr_jobs_write(files_path("jobs.csv"), &run->trace, &run->cluster, &run->result, kept, NULL, NULL), HR_OK);
@@ -42,7 +42,7 @@ static void expect_file(struct replayed *run, const struct hr_placement *placed,
   free(text);
 }
 
-static void a_row_says_all_of_a_job(void) {
+static void row_of_a_job(void) {
   struct replayed run;
   replayed_make(&run, jobs, 3, NEVER);
   expect_file(&run, placements,
@@ -51,13 +51,13 @@ static void a_row_says_all_of_a_job(void) {
                      "3,5.25,,,,99,,rejected,too-large,,,,,,,,1\n");
 }
 
-static void pools_that_only_count_have_no_nodes(void) {
+static void no_nodes_without_slices(void) {
   struct replayed run;
   replayed_make(&run, jobs, 1, NEVER);
   expect_file(&run, NULL, HEADER "1,0,0,20.5,0,3,0,completed,in-order,,,,,main,,,20.5\n");
 }
 
-static void rows_come_in_the_order_of_the_input(void) {
+static void rows_have_the_order_of_the_input(void) {
   static const uint32_t row[] = {2, 0, 1};
   struct replayed run;
   replayed_make(&run, jobs, 3, NEVER);
@@ -69,7 +69,7 @@ static void rows_come_in_the_order_of_the_input(void) {
                      "3,-2.5,-2.5,18,0,3,0,completed,in-order,,,,,main,,,20.5\n");
 }
 
-static void dates_count_from_the_first_submit(void) {
+static void times_of_dated_traces_start_at_zero(void) {
   struct replayed run;
   replayed_make(&run, jobs, 1, NEVER);
   run.trace.origin_us = INT64_C(1500000000) * HR_SECOND_US;
@@ -78,7 +78,7 @@ static void dates_count_from_the_first_submit(void) {
   expect_file(&run, NULL, HEADER "1,0,0,20.5,0,3,0,completed,in-order,,,,,main,,,20.5\n");
 }
 
-static void names_are_quoted_where_they_must_be(void) {
+static void special_characters_are_quoted(void) {
   static const char *const ids[] = {"a,b", "line\nbreak", "plain"};
   static const char *const tenants[] = {"say \"hi\"", "M\xc3\xbcller; Sons"}, *const users[] = {"\r"};
   static const uint32_t tenant[] = {0, 1, HR_NONE}, user[] = {HR_NONE, HR_NONE, 0};
@@ -103,7 +103,7 @@ static void names_are_quoted_where_they_must_be(void) {
                      "plain,5.25,,,,99,,rejected,too-large,,\"\r\",,cancelled,,,0,1\n");
 }
 
-static void a_horizon_leaves_ends_and_starts_empty(void) {
+static void unknown_times_are_empty_at_horizon(void) {
   static const int64_t ids[] = {-7, 0, INT64_MAX};
   struct replayed run;
   replayed_make(&run, jobs, 3, 40);
@@ -119,8 +119,8 @@ static void a_horizon_leaves_ends_and_starts_empty(void) {
                      "3,5.25,,,,99,,unsubmitted,,,,,,,,,1\n");
 }
 
-/* More slices than the first allocation and the buffer can hold, and names longer than the buffer. */
-static void long_fields_come_out_whole(void) {
+/* The slices do not fit into the initial allocation and the output buffer, and the names are longer than the buffer. */
+static void long_fields_are_complete(void) {
   enum { SLICES = 60000, NAME = 600000 };
   struct hr_slice *slices = calloc(SLICES, sizeof *slices);
   char *name = malloc(NAME + 1);
@@ -147,7 +147,7 @@ static void long_fields_come_out_whole(void) {
   free(name);
 }
 
-static void what_cannot_be_written_leaves_nothing(void) {
+static void failed_write_leaves_no_file(void) {
   struct replayed run;
   replayed_make(&run, jobs, 3, NEVER);
   struct hr_placements *kept = hr_placements_create(&run.trace);
@@ -163,7 +163,6 @@ static void what_cannot_be_written_leaves_nothing(void) {
   hr_placements_destroy(kept);
 }
 
-TEST_MAIN("report: jobs", TEST(a_row_says_all_of_a_job), TEST(pools_that_only_count_have_no_nodes),
-          TEST(rows_come_in_the_order_of_the_input), TEST(dates_count_from_the_first_submit),
-          TEST(names_are_quoted_where_they_must_be), TEST(a_horizon_leaves_ends_and_starts_empty),
-          TEST(long_fields_come_out_whole), TEST(what_cannot_be_written_leaves_nothing))
+TEST_MAIN("report: jobs", TEST(row_of_a_job), TEST(no_nodes_without_slices), TEST(rows_have_the_order_of_the_input),
+          TEST(times_of_dated_traces_start_at_zero), TEST(special_characters_are_quoted),
+          TEST(unknown_times_are_empty_at_horizon), TEST(long_fields_are_complete), TEST(failed_write_leaves_no_file))

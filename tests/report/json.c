@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary as JSON: its bytes, and every key against docs/reference/schemas/summary.schema.json. */
+/* The summary as JSON: its text, and the presence of every key in docs/reference/schemas/summary.schema.json. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -39,7 +39,7 @@ static void prepare(uint32_t n_jobs, double horizon_s) {
   replayed_policy_init(&policy);
 }
 
-/* Returns the JSON of the run, to be freed by the caller. */
+/* Returns the JSON of the run, which the caller frees. */
 static char *written(const struct hr_run_label *label, const struct hr_perf *took) {
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
@@ -53,7 +53,7 @@ static void expect_within(const char *text, const char *part) {
   CU_ASSERT_PTR_NOT_NULL(strstr(text, part));
 }
 
-static void a_key_stands_on_each_line(void) {
+static void one_key_per_line(void) {
   prepare(3, NEVER);
   struct hr_run_label label = make_label();
   char *text = written(&label, &perf);
@@ -82,7 +82,7 @@ static void a_key_stands_on_each_line(void) {
   free(text);
 }
 
-static void the_same_run_gives_the_same_bytes(void) {
+static void equal_runs_have_equal_json(void) {
   static const struct hr_perf another = {.load_s = 1, .sim_s = 2, .peak_rss_mib = 3};
   prepare(3, NEVER);
   struct hr_run_label label = make_label();
@@ -94,7 +94,7 @@ static void the_same_run_gives_the_same_bytes(void) {
   free(two);
 }
 
-static void statistics_of_nothing_are_null(void) {
+static void empty_distributions_are_null(void) {
   prepare(3, NEVER);
   run.trace.tenant = NULL;
   for (int i = 0; i < 2; i++) {
@@ -116,7 +116,7 @@ static void statistics_of_nothing_are_null(void) {
   free(text);
 }
 
-static void remarks_and_large_seeds_are_kept(void) {
+static void notes_and_large_seeds(void) {
   struct hr_notes notes = {0};
   struct hr_skipped_rows skipped[] = {{(char *)"no gpus", 3, 17}};
   CU_ASSERT_EQUAL_FATAL(hr_notes_add(&notes, "column 'x' is not known"), HR_OK);
@@ -148,8 +148,8 @@ static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
   return false;
 }
 
-/* Every key that the schema lists must be required, since a summary always has all of them, except the sections of runs
-   with markets, with GPU memory on a first-come basis, or with replications. */
+/* Whether all keys of a schema object are required. A summary always contains all keys. The exceptions are the sections
+   for markets, for out-of-memory kills and for replications. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {
@@ -179,7 +179,7 @@ static void expect_fit(double horizon_s, uint32_t n_jobs) {
   free(text);
 }
 
-/* Returns the summary of the run in which everything has a price, to be freed by the caller. */
+/* Returns the JSON of the run of priced.h, which the caller frees. */
 static char *written_with_costs(void) {
   struct hr_budget budget = {(char *)"b", 15000000};
   struct hr_cost_spec spec = {.operations = {.uusd_per_month = 730000000}, .budgets = &budget, .n_budgets = 1};
@@ -295,7 +295,7 @@ static void expect_pools_fit(void) {
   free(text);
 }
 
-static void every_key_is_in_the_schema(void) {
+static void all_keys_are_in_the_schema(void) {
   char *text = files_read(PROJECT_DIR "/docs/reference/schemas/summary.schema.json");
   cJSON *tree = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
@@ -312,7 +312,7 @@ static void every_key_is_in_the_schema(void) {
   free(text);
 }
 
-static void what_cannot_be_written_leaves_nothing(void) {
+static void failed_write_leaves_no_file(void) {
   prepare(3, NEVER);
   struct hr_run_label label = make_label();
   struct hr_summary *summary = replayed_summary(&run);
@@ -325,7 +325,6 @@ static void what_cannot_be_written_leaves_nothing(void) {
   hr_summary_destroy(summary);
 }
 
-TEST_MAIN("report: JSON", TEST(a_key_stands_on_each_line), TEST(the_same_run_gives_the_same_bytes),
-          TEST(statistics_of_nothing_are_null), TEST(remarks_and_large_seeds_are_kept),
-          TEST(dollars_are_exact_decimals), TEST(every_key_is_in_the_schema),
-          TEST(what_cannot_be_written_leaves_nothing))
+TEST_MAIN("report: JSON", TEST(one_key_per_line), TEST(equal_runs_have_equal_json), TEST(empty_distributions_are_null),
+          TEST(notes_and_large_seeds), TEST(dollars_are_exact_decimals), TEST(all_keys_are_in_the_schema),
+          TEST(failed_write_leaves_no_file))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Strings in JSON, read back by cJSON. */
+/* Strings that are written as JSON and read again with cJSON. */
 
 #include "base/writers.h"
 
@@ -23,7 +23,7 @@ static void expect_back(const char *text, const char *wanted) {
   free(content);
 }
 
-static void texts(void) {
+static void strings_are_read_back(void) {
   expect_back("", "");
   expect_back("job-1", "job-1");
   expect_back("a \"quoted\" \\ text", "a \"quoted\" \\ text");
@@ -32,7 +32,7 @@ static void texts(void) {
   expect_back("M\xfcller", "M\xc3\xbcller");
 }
 
-static void longer_than_the_buffer(void) {
+static void string_longer_than_the_buffer(void) {
   size_t length = 3 * (size_t)HR__OUT_BYTES;
   char *text = malloc(length + 1);
   CU_ASSERT_PTR_NOT_NULL_FATAL(text);
@@ -42,4 +42,4 @@ static void longer_than_the_buffer(void) {
   free(text);
 }
 
-TEST_MAIN("report: JSON as it comes", TEST(texts), TEST(longer_than_the_buffer))
+TEST_MAIN("report: JSON as it comes", TEST(strings_are_read_back), TEST(string_longer_than_the_buffer))

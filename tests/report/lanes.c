@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The first free lane, compared with a search through every lane. */
+/* The first free lane, compared with a linear search over all lanes. */
 
 #include "report/exports/lanes.h"
 
 #include "harness.h"
 
-enum { MOST = 400 };
+enum { N_INTERVALS = 400 };
 
-static uint32_t drawn(uint64_t *state, uint32_t below) {
+static uint32_t draw(uint64_t *state, uint32_t below) {
   *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (uint32_t)((*state >> 33) % below);
 }
 
-static void the_first_free_one(void) {
+static void first_free_lane(void) {
   uint64_t state = 7;
   for (int round = 0; round < 300; round++) {
     struct hr__lanes lanes = {0};
-    int64_t free_us[MOST] = {0}, at_us = 0;
-    uint32_t n = 0, longest = 1 + drawn(&state, 300);
-    for (int i = 0; i < MOST; i++) {
+    int64_t free_us[N_INTERVALS] = {0}, at_us = 0;
+    uint32_t n = 0, longest = 1 + draw(&state, 300);
+    for (int i = 0; i < N_INTERVALS; i++) {
       uint32_t first = 0;
-      at_us += drawn(&state, 3);
+      at_us += draw(&state, 3);
       while (first < n && free_us[first] > at_us) first++;
       if (first == n) n++;
-      free_us[first] = at_us + drawn(&state, longest);
+      free_us[first] = at_us + draw(&state, longest);
       CU_ASSERT_EQUAL_FATAL(hr__lanes_take(&lanes, at_us, free_us[first]), first);
       CU_ASSERT_EQUAL(lanes.n, n);
     }
@@ -31,4 +31,4 @@ static void the_first_free_one(void) {
   }
 }
 
-TEST_MAIN("report: lanes", TEST(the_first_free_one))
+TEST_MAIN("report: lanes", TEST(first_free_lane))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the observers, the summary and the writers fails once: each time an error is returned, and
-   nothing crashes, leaks or is left behind. cJSON's allocations are made through its hooks. */
+/* Each allocation of the observers, the summary and the writers fails once. In each case an error is returned, no
+   memory leaks, and no file remains. The allocations of cJSON are made to fail through its hooks. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -34,8 +34,8 @@ static void prepare(void) {
   CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
 }
 
-/* Returns the status; asserts that a failure leaves no file. */
-static enum hr_status left_clean(enum hr_status status) {
+/* Returns `status`. Asserts that no file remains if it is a failure. */
+static enum hr_status expect_no_file(enum hr_status status) {
   CU_ASSERT(status == HR_OK || files_only(NULL));
   return status;
 }
@@ -46,21 +46,21 @@ static enum hr_status summarize(void) {
   struct hr_observer observer = hr_usage_observer(usage);
   struct hr_error error;
   struct hr_summary *fresh = NULL;
-  replayed_tell(&run, &observer, 1, NULL);
+  replayed_notify(&run, &observer, 1, NULL);
   enum hr_status status = hr_summarize(&run.trace, &run.cluster, &run.result, usage, NULL, &fresh, &error);
   hr_usage_destroy(usage);
   hr_summary_destroy(fresh);
   return status;
 }
 
-static void summarizing(void) {
+static void summary_without_memory(void) {
   prepare();
   CU_ASSERT(starve(summarize) > 10);
 }
 
 static struct hr_policy_choice choice;
 
-/* A run with several pools and per-GPU allocation, whose observer allocates during the run. */
+/* A run with several pools and per-GPU allocation, in which the usage observer allocates memory during the run. */
 static enum hr_status follow_fragments(void) {
   struct hr_pool_spec pools[] = {run.pool[0], run.pool[1]};
   pools[0].sharing = HR_SHARING_FRACTION;
@@ -89,7 +89,7 @@ static enum hr_status follow_fragments(void) {
   return status;
 }
 
-static void following_fragments(void) {
+static void fragments_without_memory(void) {
   prepare();
   choice = queue_choice("skip", "best-fit");
   CU_ASSERT(starve(follow_fragments) > 30);
@@ -122,7 +122,7 @@ static enum hr_status write_costs_cleanly(void) {
   const char *path = files_path("costs.csv");
   enum hr_status status = hr_costs_write(path, with_costs->costs, &error);
   if (status == HR_OK) remove(path);
-  return left_clean(status);
+  return expect_no_file(status);
 }
 
 static enum hr_status write_jobs(void) {
@@ -131,7 +131,7 @@ static enum hr_status write_jobs(void) {
   struct hr_placements *placements = hr_placements_create(&run.trace);
   if (!placements) return HR_NO_MEMORY;
   struct hr_observer observer = hr_placements_observer(placements);
-  replayed_tell(&run, &observer, 1, spread);
+  replayed_notify(&run, &observer, 1, spread);
   struct hr_error error;
   const char *path = files_path("jobs.csv");
   enum hr_status status = hr_jobs_write(path, &run.trace, &run.cluster, &run.result, placements, NULL, &error);
@@ -141,10 +141,10 @@ static enum hr_status write_jobs(void) {
 }
 
 static enum hr_status write_jobs_cleanly(void) {
-  return left_clean(write_jobs());
+  return expect_no_file(write_jobs());
 }
 
-static void writing_jobs(void) {
+static void jobs_csv_without_memory(void) {
   prepare();
   CU_ASSERT(starve(write_jobs_cleanly) > 4);
 }
@@ -156,7 +156,7 @@ static enum hr_status write_timeline(void) {
   enum hr_status status = hr_timeline_create(path, &run.trace, NULL, &timeline, &error);
   if (status != HR_OK) return status;
   struct hr_observer observer = hr_timeline_observer(timeline);
-  replayed_tell(&run, &observer, 1, NULL);
+  replayed_notify(&run, &observer, 1, NULL);
   status = hr_timeline_finish(timeline, &error);
   hr_timeline_destroy(timeline);
   if (status == HR_OK) remove(path);
@@ -164,10 +164,10 @@ static enum hr_status write_timeline(void) {
 }
 
 static enum hr_status write_timeline_cleanly(void) {
-  return left_clean(write_timeline());
+  return expect_no_file(write_timeline());
 }
 
-static void writing_a_timeline(void) {
+static void timeline_without_memory(void) {
   prepare();
   CU_ASSERT(starve(write_timeline_cleanly) > 3);
 }
@@ -181,10 +181,10 @@ static enum hr_status write_json(void) {
 }
 
 static enum hr_status write_json_cleanly(void) {
-  return left_clean(write_json());
+  return expect_no_file(write_json());
 }
 
-static void writing_json(void) {
+static void json_without_memory(void) {
   prepare();
   summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
@@ -202,7 +202,7 @@ static enum hr_status print_table(void) {
   return status;
 }
 
-static void summing_costs(void) {
+static void costs_without_memory(void) {
   prepare();
   priced = priced_create();
   CU_ASSERT(starve(sum_costs) > 40);
@@ -218,7 +218,7 @@ static void summing_costs(void) {
   priced_destroy(priced);
 }
 
-static void printing(void) {
+static void table_without_memory(void) {
   prepare();
   summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
@@ -226,5 +226,6 @@ static void printing(void) {
   hr_summary_destroy(summary);
 }
 
-TEST_MAIN("report: no memory", TEST(summarizing), TEST(following_fragments), TEST(writing_jobs),
-          TEST(writing_a_timeline), TEST(writing_json), TEST(printing), TEST(summing_costs))
+TEST_MAIN("report: no memory", TEST(summary_without_memory), TEST(fragments_without_memory),
+          TEST(jobs_csv_without_memory), TEST(timeline_without_memory), TEST(json_without_memory),
+          TEST(table_without_memory), TEST(costs_without_memory))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the exports fails once: each time an error is returned, nothing leaks, and no file is left. */
+/* Each allocation of the exports fails once. In each case an error is returned, no memory leaks, and no file remains.
+ */
 
 #include "exported.h"
 #include "harness.h"
@@ -11,8 +12,8 @@
 
 static struct exported exported;
 
-/* Returns the status; asserts that a failure leaves no file and sets the error. */
-static enum hr_status left_clean(enum hr_status status, const struct hr_error *error) {
+/* Returns `status`. If it is a failure, asserts that no file remains and that the error is set. */
+static enum hr_status expect_no_file(enum hr_status status, const struct hr_error *error) {
   CU_ASSERT(status == HR_OK || (files_only(NULL) && strstr(error->text, "out of memory")));
   return status;
 }
@@ -20,24 +21,24 @@ static enum hr_status left_clean(enum hr_status status, const struct hr_error *e
 static enum hr_status write_perfetto(void) {
   struct hr_error error = {0};
   remove(files_path("file"));
-  return left_clean(hr_perfetto_write(files_path("file"), &exported.run, &error), &error);
+  return expect_no_file(hr_perfetto_write(files_path("file"), &exported.run, &error), &error);
 }
 
 static enum hr_status write_metrics(void) {
   const struct hr_openmetrics_config config = {.step_us = 24 * 3600 * HR_SECOND_US, .place = HR_METRICS_BY_GPU};
   struct hr_error error = {0};
   remove(files_path("file"));
-  return left_clean(hr_openmetrics_write(files_path("file"), &exported.run, &config, NULL, &error), &error);
+  return expect_no_file(hr_openmetrics_write(files_path("file"), &exported.run, &config, NULL, &error), &error);
 }
 
 static enum hr_status write_markdown(void) {
   struct hr_error error = {0};
   remove(files_path("file"));
-  return left_clean(hr_summary_write_markdown(files_path("file"), exported.replay.summary, &exported.label, &error),
-                    &error);
+  return expect_no_file(hr_summary_write_markdown(files_path("file"), exported.replay.summary, &exported.label, &error),
+                        &error);
 }
 
-static void writing(void) {
+static void export_files_without_memory(void) {
   const char *const few[] = {"cluster.pools.0.nodes=3"};
   CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
   exported_make(&exported, "demo", few, 1);
@@ -48,7 +49,7 @@ static void writing(void) {
   exported_finish(&exported);
 }
 
-/* Data lost during the run is reported at its end. */
+/* If an observer loses data during the run, the error is returned at the end of the run. */
 static enum hr_status follow(void) {
   struct hr_counts *counts = hr_counts_create();
   struct hr_timeline_summary *timeline = hr_timeline_summary_create();
@@ -67,8 +68,8 @@ static enum hr_status follow(void) {
   return status;
 }
 
-static void following(void) {
+static void export_observers_without_memory(void) {
   CU_ASSERT(starve(follow) >= 8);
 }
 
-TEST_MAIN("report: exports without memory", TEST(writing), TEST(following))
+TEST_MAIN("report: exports without memory", TEST(export_files_without_memory), TEST(export_observers_without_memory))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metrics read back: the text is valid OpenMetrics, and its values for jobs, GPUs and nodes, which come from their
-   histories, agree with the counts and the summary of the run. */
+/* Reads the written metrics. The text must be valid OpenMetrics. Its values for jobs, GPUs and nodes are computed from
+   the history, and must agree with the counts and the summary of the run, which are computed by other observers. */
 
 #include "exported.h"
 #include "harness.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct sample {
-  const char *name, *labels; /* within the text */
+  const char *name, *labels; /* point into the text */
   double value, at_s;
 };
 
@@ -25,7 +25,7 @@ static bool ends_with(const char *name, const char *end) {
   return strlen(name) >= strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
 }
 
-/* The name of a sample is that of its family plus the suffix of its type. */
+/* The name of a sample must be the name of its family plus a suffix of the type of the family. */
 static void check_name(const char *name, const char *family, const char *type) {
   size_t length = strlen(family);
   CU_ASSERT_FATAL(strncmp(name, family, length) == 0);
@@ -54,7 +54,7 @@ static void read_sample(char *line, const char *family, const char *type) {
   check_name(sample->name, family, type);
 }
 
-/* Every family occurs once, with type and help before its samples. */
+/* Reads all samples. Each family must occur once, with its type and help before its samples. */
 static void read_lines(void) {
   static char seen[64][100];
   size_t n_seen = 0;
@@ -100,7 +100,7 @@ static void write_and_read(int64_t step_us, enum hr_metrics_place place) {
   CU_ASSERT_EQUAL(n_samples, size.samples);
 }
 
-static void forget(void) {
+static void free_run(void) {
   free(samples);
   free(text);
 }
@@ -111,7 +111,8 @@ static bool is_series(const struct sample *sample, const struct sample *other) {
   return strcmp(sample->name, other->name) == 0 && strcmp(sample->labels, other->labels) == 0;
 }
 
-/* Samples are sorted by time, and counters never decrease. The buckets of a histogram are contiguous. */
+/* The samples of a series are sorted by time, and counters never decrease. The buckets of a histogram are contiguous.
+ */
 static void series_are_in_order(void) {
   for (size_t i = 1; i < n_samples; i++) {
     const struct sample *before = &samples[i - 1], *now = &samples[i];
@@ -124,8 +125,8 @@ static void series_are_in_order(void) {
   }
 }
 
-/* Returns the sum over all series of a name at a time; only of series whose labels contain `part`, unless it is
-   NULL. */
+/* Returns the sum over all series of a name at a time. If `part` is not NULL, only series whose labels contain `part`
+   are included. */
 static double sum_at(const char *name, const char *part, double at_s) {
   double sum = 0;
   for (size_t i = 0; i < n_samples; i++)
@@ -146,8 +147,8 @@ static void near(double a, double b) {
   CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-4 * (1 + fabs(b)));
 }
 
-/* Events by tenant sum to the counts of the cluster. */
-static void tenants_sum_to_the_counts(void) {
+/* The events of all tenants sum to the counts of the cluster. */
+static void tenants_sum_to_counts(void) {
   for (size_t i = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "slurm_queue_pending") != 0) continue;
     double at_s = samples[i].at_s;
@@ -161,7 +162,7 @@ static void tenants_sum_to_the_counts(void) {
   }
 }
 
-static void the_last_samples_are_the_result(void) {
+static void last_samples_match_result(void) {
   const struct hr_result *result = exported.replay.result;
   const struct hr_summary *summary = exported.replay.summary;
   double at_s = last_time();
@@ -181,7 +182,7 @@ static void the_last_samples_are_the_result(void) {
 
 /* ---- GPUs ------------------------------------------------------------------------------------------- */
 
-static void shares_are_shares(void) {
+static void shares_are_at_most_1(void) {
   for (size_t i = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "DCGM_FI_DEV_GPU_UTIL") == 0) CU_ASSERT(samples[i].value <= 100);
     if (strcmp(samples[i].name, "headroom_gpu_allocated_ratio") == 0) CU_ASSERT(samples[i].value <= 1);
@@ -189,7 +190,8 @@ static void shares_are_shares(void) {
   }
 }
 
-/* With permanent nodes, the shares of all steps sum to the GPU time of the run; `gpus`: GPUs per series. */
+/* If all nodes are up for the whole run, the shares of all steps sum to the GPU time of the run. `gpus` is the number
+   of GPUs per series. */
 static void shares_sum_to_gpu_hours(const char *name, double whole, double gpus, double step_s, double wanted_hours) {
   double hours = 0, end_s = (double)(hr_history_end_us(exported.history) + exported.trace->origin_us) / 1e6;
   for (size_t i = 0; i < n_samples; i++) {
@@ -200,7 +202,7 @@ static void shares_sum_to_gpu_hours(const char *name, double whole, double gpus,
   near(hours, wanted_hours);
 }
 
-static void gpus_tell_the_run(double step_s, double gpus_of_series) {
+static void gpu_time_matches_summary(double step_s, double gpus_of_series) {
   double held_hours = exported.replay.summary->gpu_hours;
   const struct hr_goodput *goodput = &exported.replay.summary->goodput;
   double busy_hours = held_hours;
@@ -209,7 +211,7 @@ static void gpus_tell_the_run(double step_s, double gpus_of_series) {
   shares_sum_to_gpu_hours("DCGM_FI_DEV_GPU_UTIL", 100, gpus_of_series, step_s, busy_hours);
 }
 
-/* 50 W idle, 400 W at their limit. */
+/* The power draw is 50 W if idle and 400 W at the limit. */
 static void power_follows_use(double gpus) {
   for (size_t i = 0, k = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "DCGM_FI_DEV_POWER_USAGE") != 0) continue;
@@ -225,9 +227,9 @@ static void power_follows_use(double gpus) {
 static void check_all(int64_t step_us, enum hr_metrics_place place) {
   write_and_read(step_us, place);
   series_are_in_order();
-  tenants_sum_to_the_counts();
-  the_last_samples_are_the_result();
-  shares_are_shares();
+  tenants_sum_to_counts();
+  last_samples_match_result();
+  shares_are_at_most_1();
 }
 
 static void whole_gpus(void) {
@@ -235,48 +237,48 @@ static void whole_gpus(void) {
   exported_make(&exported, "demo", NULL, 0);
   for (int place = HR_METRICS_BY_NODE; place <= HR_METRICS_BY_POOL; place++) {
     check_all(7 * 3600 * HR_SECOND_US + 1234567, (enum hr_metrics_place)place);
-    gpus_tell_the_run(7 * 3600 + 1.234567, gpus[place]);
+    gpu_time_matches_summary(7 * 3600 + 1.234567, gpus[place]);
     power_follows_use(gpus[place]);
-    forget();
+    free_run();
   }
   exported_finish(&exported);
 }
 
-static void preemption_and_rejections(void) {
+static void preemptions_and_rejections(void) {
   const char *const overrides[] = {"policy={\"name\":\"las\"}", "cluster.pools.0.nodes=3"};
   exported_make(&exported, "demo", overrides, 2);
   CU_ASSERT(exported.replay.preemptions > 0 && exported.replay.summary->jobs_rejected > 0);
   check_all(12 * 3600 * HR_SECOND_US, HR_METRICS_BY_NODE);
-  gpus_tell_the_run(12 * 3600, 8);
-  forget();
+  gpu_time_matches_summary(12 * 3600, 8);
+  free_run();
   exported_finish(&exported);
 }
 
-/* Jobs without a class restart for ten minutes, during which their GPUs are not busy. */
+/* In this scenario, jobs without a class need ten minutes to restart. Their GPUs are not busy in this time. */
 static void restarts_are_not_busy(void) {
   const char *const overrides[] = {"policy={\"name\":\"las\"}", "classes={\"default\":{\"restart_s\":600}}"};
   exported_make(&exported, "demo", overrides, 2);
   const struct hr_goodput *goodput = &exported.replay.summary->goodput;
   CU_ASSERT(goodput->restart_gpu_hours > 50);
   check_all(12 * 3600 * HR_SECOND_US, HR_METRICS_BY_GPU);
-  gpus_tell_the_run(12 * 3600, 1);
-  forget();
+  gpu_time_matches_summary(12 * 3600, 1);
+  free_run();
   exported_finish(&exported);
 }
 
-static void a_horizon_cuts(void) {
+static void run_with_horizon(void) {
   const char *const horizon[] = {"horizon_s=200000"};
   exported_make(&exported, "demo", horizon, 1);
   check_all(3600 * HR_SECOND_US, HR_METRICS_BY_POOL);
-  gpus_tell_the_run(3600, 64);
-  forget();
+  gpu_time_matches_summary(3600, 64);
+  free_run();
   exported_finish(&exported);
 }
 
 static void spot_nodes(void) {
   exported_make(&exported, "reserved-spot-mix", NULL, 0);
   check_all(24 * 3600 * HR_SECOND_US, HR_METRICS_BY_NODE);
-  forget();
+  free_run();
   exported_finish(&exported);
 }
 
@@ -284,12 +286,12 @@ static void shared_gpus(void) {
   exported_make(&exported, "shared-inference", NULL, 0);
   for (int place = HR_METRICS_BY_NODE; place <= HR_METRICS_BY_POOL; place++) {
     check_all(3600 * HR_SECOND_US, (enum hr_metrics_place)place);
-    forget();
+    free_run();
   }
   exported_finish(&exported);
 }
 
-/* ---- Walks over the history ------------------------------------------------------------------------- */
+/* ---- Comparison with the history -------------------------------------------------------------------- */
 
 static int64_t overlap_us(int64_t begin_us, int64_t end_us, int64_t from_us, int64_t to_us) {
   if (begin_us < from_us) begin_us = from_us;
@@ -297,7 +299,7 @@ static int64_t overlap_us(int64_t begin_us, int64_t end_us, int64_t from_us, int
   return end_us > begin_us ? end_us - begin_us : 0;
 }
 
-/* Returns how long a node was up between two times. */
+/* Returns the time for which a node was up between two times. */
 static int64_t up_us(const struct hr_pool_spec *pool, uint32_t node, int64_t from_us, int64_t to_us) {
   const struct hr_node_change *changes;
   size_t n_changes = hr_history_changes(exported.history, &changes);
@@ -330,7 +332,7 @@ static double held_milli_us(uint32_t pool, uint32_t node, int64_t from_us, int64
   return sum;
 }
 
-/* Checks a share of a pool, or of its node `node`, in the step that ends at the sample. */
+/* Checks the share of a pool, or of one of its nodes, in the step that ends at the sample. */
 static void check_share(const struct sample *sample, uint32_t pool, uint32_t first, uint32_t node, int64_t step_us) {
   const struct hr_pool_spec *spec = &exported.run.cluster->pools[pool];
   int64_t to_us = llround(sample->at_s * 1e6) - exported.trace->origin_us;
@@ -341,8 +343,8 @@ static void check_share(const struct sample *sample, uint32_t pool, uint32_t fir
   near(sample->value, held_milli_us(pool, node, to_us - step_us, to_us) / (up * 1000 * spec->gpus_per_node));
 }
 
-/* Every share is that of a walk over the history, and no step in which nodes were up lacks one. */
-static void shares_are_those_of_a_walk(int64_t step_us, enum hr_metrics_place place) {
+/* Every share equals the share that is computed from the history, and each step in which nodes were up has a sample. */
+static void shares_match_history(int64_t step_us, enum hr_metrics_place place) {
   const struct hr_cluster_spec *cluster = exported.run.cluster;
   int64_t end_us = hr_history_end_us(exported.history);
   size_t n_shares = 0, n_up = 0;
@@ -366,11 +368,11 @@ static void shares_are_those_of_a_walk(int64_t step_us, enum hr_metrics_place pl
     }
   }
   CU_ASSERT_EQUAL(n_shares, n_up);
-  forget();
+  free_run();
 }
 
-/* The walk itself agrees with the GPU count of the run. */
-static void a_walk_finds_the_counts(void) {
+/* The GPU time that is computed from the history agrees with the number of GPUs of the run. */
+static void history_matches_gpu_count(void) {
   const struct hr_cluster_spec *cluster = exported.run.cluster;
   const struct hr_count_change *changes;
   size_t n_changes = hr_counts_changes(exported.counts, &changes);
@@ -386,23 +388,24 @@ static void a_walk_finds_the_counts(void) {
   near(up, counted);
 }
 
-static void nodes_are_up(void) {
+static void scenarios_match_history(void) {
   static const char *const scenarios[] = {"demo", "reserved-spot-mix", "spot-v100", "agency"};
   for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
-    bool recorded = strcmp(scenarios[s], "spot-v100") == 0; /* it refers to recorded spot capacity */
+    bool recorded =
+        strcmp(scenarios[s], "spot-v100") == 0; /* the scenario refers to a file of recorded spot capacity */
     if (recorded &&
         real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
       continue;
     exported_make(&exported, scenarios[s], NULL, 0);
-    a_walk_finds_the_counts();
-    shares_are_those_of_a_walk(23 * 3600 * HR_SECOND_US + 1234567, HR_METRICS_BY_POOL);
-    shares_are_those_of_a_walk(59 * 3600 * HR_SECOND_US + 7654321, HR_METRICS_BY_NODE);
+    history_matches_gpu_count();
+    shares_match_history(23 * 3600 * HR_SECOND_US + 1234567, HR_METRICS_BY_POOL);
+    shares_match_history(59 * 3600 * HR_SECOND_US + 7654321, HR_METRICS_BY_NODE);
     exported_finish(&exported);
   }
 }
 
-/* Five minutes if there are few samples, longer if there are many. */
-static void the_step_is_chosen(void) {
+/* The default step is five minutes if there are few samples, and longer if there are many. */
+static void default_step(void) {
   const struct hr_openmetrics_config by_node = {.place = HR_METRICS_BY_NODE}, by_gpu = {.place = HR_METRICS_BY_GPU};
   struct hr_openmetrics_size size;
   exported_make(&exported, "demo", NULL, 0);
@@ -415,19 +418,19 @@ static void the_step_is_chosen(void) {
   exported_finish(&exported);
 }
 
-/* Slices of several GPUs with per-GPU allocation, each GPU by its index. */
-static void gangs(void) {
+/* Per-GPU allocation and slices of several GPUs; each GPU has its own series. */
+static void gangs_with_per_gpu_allocation(void) {
   char trace[600];
   snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));
   const char *const overrides[] = {trace, "cluster.pools.0.sharing=\"fraction\""};
   exported_make(&exported, "demo", overrides, 2);
   check_all(60 * HR_SECOND_US, HR_METRICS_BY_GPU);
-  gpus_tell_the_run(60, 1);
-  forget();
+  gpu_time_matches_summary(60, 1);
+  free_run();
   exported_finish(&exported);
 }
 
-static void what_cannot_be_written_is_said(void) {
+static void write_error_is_returned(void) {
   const struct hr_openmetrics_config config = {0}, tiny = {.step_us = 1};
   struct hr_error error = {0};
   exported_make(&exported, "demo", NULL, 0);
@@ -438,6 +441,6 @@ static void what_cannot_be_written_is_said(void) {
   exported_finish(&exported);
 }
 
-TEST_MAIN("report: openmetrics", TEST(whole_gpus), TEST(preemption_and_rejections), TEST(restarts_are_not_busy),
-          TEST(a_horizon_cuts), TEST(spot_nodes), TEST(shared_gpus), TEST(nodes_are_up), TEST(the_step_is_chosen),
-          TEST(gangs), TEST(what_cannot_be_written_is_said))
+TEST_MAIN("report: openmetrics", TEST(whole_gpus), TEST(preemptions_and_rejections), TEST(restarts_are_not_busy),
+          TEST(run_with_horizon), TEST(spot_nodes), TEST(shared_gpus), TEST(scenarios_match_history),
+          TEST(default_step), TEST(gangs_with_per_gpu_allocation), TEST(write_error_is_returned))

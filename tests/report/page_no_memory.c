@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the HTML report fails once: each time an error is returned, nothing leaks, and no file is
-   left. */
+/* Each allocation of the HTML report fails once. In each case an error is returned, no memory leaks, and no file
+   remains. */
 
 #include "harness.h"
 #include "output_files.h"
 #include "page_read.h"
-#include "page_world.h"
+#include "page_scenarios.h"
 #include "scarce_memory.h"
 
 #include <stdio.h>
 
-static struct world *world;
+static struct page_scenario *scenario;
 
 static enum hr_status make_watch(void) {
-  struct hr_page_watch *watch = hr_page_watch_create(&world->trace, &world->cluster, world->usage);
+  struct hr_page_watch *watch = hr_page_watch_create(&scenario->trace, &scenario->cluster, scenario->usage);
   hr_page_watch_destroy(watch);
   return watch ? HR_OK : HR_NO_MEMORY;
 }
@@ -21,9 +21,9 @@ static enum hr_status make_watch(void) {
 static enum hr_status write_page(void) {
   struct hr_error error = {0};
   const struct hr_page page = {.kind = "run",
-                               .title = "a world",
+                               .title = "a scenario",
                                .command = "headroom report",
-                               .run = &world->run,
+                               .run = &scenario->run,
                                .notes = (const struct hr_notes *const[]){&(struct hr_notes){0}},
                                .n_notes = 1,
                                .template_html = page_template};
@@ -34,15 +34,15 @@ static enum hr_status write_page(void) {
   return status;
 }
 
-static void writing_a_page(void) {
+static void page_without_memory(void) {
   CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
   for (uint64_t seed = 3; seed <= 4; seed++) {
-    world = world_draw(seed);
-    world_run(world);
+    scenario = page_scenario_draw(seed);
+    page_scenario_run(scenario);
     CU_ASSERT(starve(make_watch) > 7);
     CU_ASSERT(starve(write_page) > 100);
-    world_destroy(world);
+    page_scenario_destroy(scenario);
   }
 }
 
-TEST_MAIN("report: page without memory", TEST(writing_a_page))
+TEST_MAIN("report: page without memory", TEST(page_without_memory))

@@ -18,8 +18,8 @@ static void fail(const char *why) {
 
 /* ---- Elements --------------------------------------------------------------------------------------- */
 
-/* Returns the content of the element with an id, as a browser finds it: up to the first end tag of a script. NULL:
-   none. */
+/* Returns the content of the script element with an id; NULL if there is none. As in a browser, the content ends at the
+   first end tag of a script. */
 static char *element(const char *page, const char *id, size_t *length) {
   char mark[160];
   snprintf(mark, sizeof mark, "id=\"%s\">", id);
@@ -45,12 +45,12 @@ struct read_page page_read(const char *path) {
 struct read_page page_of(const struct hr_page_run *run) {
   struct hr_error error = {0};
   const struct hr_page page = {
-      .kind = "run", .title = "a world", .command = "headroom report", .run = run, .template_html = page_template};
+      .kind = "run", .title = "a scenario", .command = "headroom report", .run = run, .template_html = page_template};
   if (hr_page_write(files_path("page.html"), &page, &error) != HR_OK) fail(error.text);
   return page_read(files_path("page.html"));
 }
 
-void page_forget(struct read_page *page) {
+void page_free(struct read_page *page) {
   cJSON_Delete(page->document);
   free(page->text);
 }

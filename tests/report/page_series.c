@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time series of the HTML report, on random runs: compared with a direct evaluation of every pass, and with the sums of
+/* Time series of the HTML report for random runs, compared with a direct evaluation of every pass and with the sums of
    the summary. */
 
 #include "harness.h"
 
 #include "page_read.h"
-#include "page_world.h"
+#include "page_scenarios.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { RUNS = 40 };
 
-/* Numbers of the report have six significant digits. */
+/* Whether two numbers are equal up to the six significant digits of the report. */
 static bool near(double a, double b) {
   return fabs(a - b) <= 1e-5 * (1 + fabs(a) + fabs(b));
 }
@@ -38,7 +38,7 @@ static double *list_at(const struct read_page *page, const char *path) {
   return values;
 }
 
-/* Returns the sum of the means over all time. */
+/* Returns the integral over the run of a series of means. */
 static double integral(const double *means) {
   double sum = 0;
   for (size_t i = 0; i < n_buckets; i++) sum += means[i] * span_of(i);
@@ -51,23 +51,23 @@ static double sum(const double *values) {
   return all;
 }
 
-/* ---- Counts, against every pass --------------------------------------------------------------------- */
+/* ---- Counts, compared with every pass --------------------------------------------------------------- */
 
-typedef double count_of(const struct world_instant *instant);
+typedef double count_of(const struct page_instant *instant);
 
-static double waiting_of(const struct world_instant *instant) {
+static double waiting_of(const struct page_instant *instant) {
   return (double)instant->waiting;
 }
-static double running_of(const struct world_instant *instant) {
+static double running_of(const struct page_instant *instant) {
   return (double)instant->running;
 }
-static double allocated_of(const struct world_instant *instant) {
+static double allocated_of(const struct page_instant *instant) {
   return (double)instant->allocated_milli / 1000;
 }
-static double total_of(const struct world_instant *instant) {
+static double total_of(const struct page_instant *instant) {
   return (double)instant->total_milli / 1000;
 }
-static double waiting_gpus_of(const struct world_instant *instant) {
+static double waiting_gpus_of(const struct page_instant *instant) {
   return (double)instant->waiting_milli / 1000;
 }
 
@@ -75,7 +75,7 @@ struct bucket {
   double sum, least, most;
 };
 
-/* Adds the state between two passes to the buckets that it overlaps. */
+/* Adds a value that was constant between two passes to the buckets in this interval. */
 static void fill(struct bucket *buckets, double value, double from, double to) {
   for (size_t i = 0; i < n_buckets; i++) {
     double begin = (double)i * step_s, end = i + 1 == n_buckets ? end_s : begin + step_s;
@@ -87,15 +87,16 @@ static void fill(struct bucket *buckets, double value, double from, double to) {
   }
 }
 
-static void expect_count(const struct world *world, const struct read_page *page, const char *name, count_of *value) {
+static void expect_count(const struct page_scenario *scenario, const struct read_page *page, const char *name,
+                         count_of *value) {
   char path[80];
   struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
   CU_ASSERT_PTR_NOT_NULL_FATAL(buckets);
   for (size_t i = 0; i < n_buckets; i++) buckets[i] = (struct bucket){0, (double)INFINITY, -(double)INFINITY};
-  for (size_t i = 0; i < world->n_instants; i++) {
-    double from = (double)world->instants[i].at_us / 1e6;
-    double to = i + 1 < world->n_instants ? (double)world->instants[i + 1].at_us / 1e6 : end_s;
-    fill(buckets, value(&world->instants[i]), from, to);
+  for (size_t i = 0; i < scenario->n_instants; i++) {
+    double from = (double)scenario->instants[i].at_us / 1e6;
+    double to = i + 1 < scenario->n_instants ? (double)scenario->instants[i + 1].at_us / 1e6 : end_s;
+    fill(buckets, value(&scenario->instants[i]), from, to);
   }
   static const char *const extremes[] = {"mean", "max", "min"};
   for (size_t e = 0; e < 3; e++) {
@@ -113,39 +114,39 @@ static void expect_count(const struct world *world, const struct read_page *page
   free(buckets);
 }
 
-static void counts_are_those_of_every_pass(void) {
+static void counts_match_every_pass(void) {
   for (uint64_t seed = 1; seed <= RUNS; seed++) {
-    struct world *world = world_draw(seed);
-    world_run(world);
-    struct read_page page = page_of(&world->run);
+    struct page_scenario *scenario = page_scenario_draw(seed);
+    page_scenario_run(scenario);
+    struct read_page page = page_of(&scenario->run);
     read_grid(&page);
     CU_ASSERT_TRUE(n_buckets > 500 && n_buckets <= 1200);
-    CU_ASSERT_TRUE(begin_s == 0 && near(end_s, (double)world->result->end_us / 1e6));
-    expect_count(world, &page, "waiting", waiting_of);
-    expect_count(world, &page, "running", running_of);
-    expect_count(world, &page, "allocated", allocated_of);
-    expect_count(world, &page, "capacity", total_of);
-    expect_count(world, &page, "waiting_gpus", waiting_gpus_of);
-    page_forget(&page);
-    world_destroy(world);
+    CU_ASSERT_TRUE(begin_s == 0 && near(end_s, (double)scenario->result->end_us / 1e6));
+    expect_count(scenario, &page, "waiting", waiting_of);
+    expect_count(scenario, &page, "running", running_of);
+    expect_count(scenario, &page, "allocated", allocated_of);
+    expect_count(scenario, &page, "capacity", total_of);
+    expect_count(scenario, &page, "waiting_gpus", waiting_gpus_of);
+    page_free(&page);
+    page_scenario_destroy(scenario);
   }
 }
 
-/* ---- What GPUs were held for ------------------------------------------------------------------------ */
+/* ---- Use of allocated GPU time ---------------------------------------------------------------------- */
 
-static void expect_use(const struct world *world, const struct read_page *page) {
-  const struct hr_goodput *goodput = &world->summary->goodput;
+static void expect_use(const struct page_scenario *scenario, const struct read_page *page) {
+  const struct hr_goodput *goodput = &scenario->summary->goodput;
   double *allocated = list_at(page, "series.allocated.mean"), *busy = list_at(page, "series.busy.mean");
   double *useful = list_at(page, "series.useful.mean");
-  CU_ASSERT_TRUE(near(integral(allocated) / 3600, world->summary->gpu_hours));
+  CU_ASSERT_TRUE(near(integral(allocated) / 3600, scenario->summary->gpu_hours));
   CU_ASSERT_TRUE(near(integral(busy) / 3600, goodput->useful_gpu_hours + goodput->lost_gpu_hours));
   CU_ASSERT_TRUE(near(integral(useful) / 3600, goodput->useful_gpu_hours));
   for (size_t i = 0; i < n_buckets; i++) {
     CU_ASSERT_TRUE(useful[i] <= busy[i] + 1e-4 && busy[i] <= allocated[i] + 1e-4);
     CU_ASSERT_TRUE(useful[i] >= 0);
   }
-  CU_ASSERT_EQUAL(page_at(page, "series.lost_gpu_hours") != NULL, world->summary->stoppable);
-  if (world->summary->stoppable) {
+  CU_ASSERT_EQUAL(page_at(page, "series.lost_gpu_hours") != NULL, scenario->summary->stoppable);
+  if (scenario->summary->stoppable) {
     double *lost = list_at(page, "series.lost_gpu_hours");
     CU_ASSERT_TRUE(near(sum(lost), goodput->lost_gpu_hours));
     free(lost);
@@ -155,23 +156,23 @@ static void expect_use(const struct world *world, const struct read_page *page) 
   free(useful);
 }
 
-static void expect_parts(const struct world *world, const struct read_page *page) {
+static void expect_parts(const struct page_scenario *scenario, const struct read_page *page) {
   static const char *const names[] = {"tenant", "class", "gpu", "market", "pool"};
-  const bool there[] = {world->trace.tenant != NULL, world->trace.class_ != NULL, true, true, true};
+  const bool there[] = {scenario->trace.tenant != NULL, scenario->trace.class_ != NULL, true, true, true};
   double *allocated = list_at(page, "series.allocated.mean");
   for (size_t d = 0; d < 5; d++) {
     char path[80];
     size_t n;
     snprintf(path, sizeof path, "series.by.%s", names[d]);
     const cJSON *rows = page_at(page, path), *row;
-    CU_ASSERT_EQUAL(cJSON_GetArraySize(rows) > 0, there[d] && world->summary->gpu_hours > 0);
+    CU_ASSERT_EQUAL(cJSON_GetArraySize(rows) > 0, there[d] && scenario->summary->gpu_hours > 0);
     double *left = malloc(n_buckets * sizeof *left), before = (double)INFINITY;
     memcpy(left, allocated, n_buckets * sizeof *left);
     cJSON_ArrayForEach(row, rows) {
       double *values = page_list(cJSON_GetObjectItemCaseSensitive(row, "allocated"), &n);
       CU_ASSERT_EQUAL_FATAL(n, n_buckets);
       for (size_t i = 0; i < n_buckets; i++) left[i] -= values[i];
-      CU_ASSERT_TRUE(integral(values) <= before * (1 + 1e-5) + 1e-3); /* largest first */
+      CU_ASSERT_TRUE(integral(values) <= before * (1 + 1e-5) + 1e-3); /* rows are in descending order */
       before = integral(values);
       free(values);
     }
@@ -182,52 +183,52 @@ static void expect_parts(const struct world *world, const struct read_page *page
 }
 
 /* Returns the GPU hours of a tenant from the summary. */
-static void expect_tenants(const struct world *world, const struct read_page *page) {
+static void expect_tenants(const struct page_scenario *scenario, const struct read_page *page) {
   const cJSON *row;
   cJSON_ArrayForEach(row, page_at(page, "series.by.tenant")) {
     size_t n, i = 0;
     double *values = page_list(cJSON_GetObjectItemCaseSensitive(row, "allocated"), &n);
     const char *name = cJSON_GetObjectItemCaseSensitive(row, "name")->valuestring;
-    while (i < world->summary->n_tenants && strcmp(world->summary->by_tenant[i].name, name) != 0) i++;
-    CU_ASSERT_TRUE_FATAL(i < world->summary->n_tenants);
-    CU_ASSERT_TRUE(near(integral(values) / 3600, world->summary->by_tenant[i].gpu_hours));
+    while (i < scenario->summary->n_tenants && strcmp(scenario->summary->by_tenant[i].name, name) != 0) i++;
+    CU_ASSERT_TRUE_FATAL(i < scenario->summary->n_tenants);
+    CU_ASSERT_TRUE(near(integral(values) / 3600, scenario->summary->by_tenant[i].gpu_hours));
     free(values);
   }
 }
 
-static void gpu_time_is_the_summarys(void) {
+static void gpu_time_matches_summary(void) {
   double lost = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {
-    struct world *world = world_draw(seed);
-    world_run(world);
-    struct read_page page = page_of(&world->run);
+    struct page_scenario *scenario = page_scenario_draw(seed);
+    page_scenario_run(scenario);
+    struct read_page page = page_of(&scenario->run);
     read_grid(&page);
-    expect_use(world, &page);
-    expect_parts(world, &page);
-    expect_tenants(world, &page);
-    lost += world->summary->goodput.lost_gpu_hours;
-    page_forget(&page);
-    world_destroy(world);
+    expect_use(scenario, &page);
+    expect_parts(scenario, &page);
+    expect_tenants(scenario, &page);
+    lost += scenario->summary->goodput.lost_gpu_hours;
+    page_free(&page);
+    page_scenario_destroy(scenario);
   }
-  CU_ASSERT_TRUE(lost > RUNS); /* there was something to see */
+  CU_ASSERT_TRUE(lost > RUNS); /* the runs contained lost work */
 }
 
 /* ---- Waits ------------------------------------------------------------------------------------------ */
 
-static void waits_are_of_the_jobs_that_start(void) {
+static void waits_of_started_jobs(void) {
   for (uint64_t seed = 1; seed <= RUNS; seed += 7) {
-    struct world *world = world_draw(seed);
-    world_run(world);
-    struct read_page page = page_of(&world->run);
+    struct page_scenario *scenario = page_scenario_draw(seed);
+    page_scenario_run(scenario);
+    struct read_page page = page_of(&scenario->run);
     read_grid(&page);
     double *mean = list_at(&page, "series.wait_s.mean"), *most = list_at(&page, "series.wait_s.max");
     for (size_t i = 0; i < n_buckets; i++) {
       double all = 0, longest = 0, count = 0;
-      for (uint32_t job = 0; job < WORLD_JOBS; job++) {
-        double start_s = (double)world->result->start_us[job] / 1e6;
+      for (uint32_t job = 0; job < SCENARIO_JOBS; job++) {
+        double start_s = (double)scenario->result->start_us[job] / 1e6;
         bool within = start_s >= (double)i * step_s && (start_s < (double)(i + 1) * step_s || i + 1 == n_buckets);
-        if (world->result->start_us[job] == HR_NEVER_US || !within) continue;
-        double wait_s = (double)(world->result->start_us[job] - world->submit_us[job]) / 1e6;
+        if (scenario->result->start_us[job] == HR_NEVER_US || !within) continue;
+        double wait_s = (double)(scenario->result->start_us[job] - scenario->submit_us[job]) / 1e6;
         all += wait_s;
         longest = fmax(longest, wait_s);
         count++;
@@ -237,12 +238,12 @@ static void waits_are_of_the_jobs_that_start(void) {
     }
     free(mean);
     free(most);
-    page_forget(&page);
-    world_destroy(world);
+    page_free(&page);
+    page_scenario_destroy(scenario);
   }
 }
 
-/* ---- Dollars ---------------------------------------------------------------------------------------- */
+/* ---- Costs ------------------------------------------------------------------------------------------ */
 
 static double total_of_rows(const cJSON *rows, double *by_bucket) {
   const cJSON *row;
@@ -262,8 +263,8 @@ static void expect_zero(const double *left) {
   for (size_t i = 0; i < n_buckets; i++) CU_ASSERT_TRUE(fabs(left[i]) < 1e-4);
 }
 
-static void expect_spending(const struct world *world, const struct read_page *page) {
-  double total = (double)world->summary->costs->total_uusd / 1e6, used_of_ledger = 0;
+static void expect_spending(const struct page_scenario *scenario, const struct read_page *page) {
+  double total = (double)scenario->summary->costs->total_uusd / 1e6, used_of_ledger = 0;
   double *used = list_at(page, "series.cost.used"), *idle = list_at(page, "series.cost.idle");
   bool other = page_at(page, "series.cost.other") != NULL;
   double *rest = other ? list_at(page, "series.cost.other") : calloc(n_buckets, sizeof *rest);
@@ -272,9 +273,9 @@ static void expect_spending(const struct world *world, const struct read_page *p
   double whole = sum(used) + sum(idle) + sum(rest) + after;
   if (!near(whole, total)) printf("\n  %g, not %g\n", whole, total);
   CU_ASSERT_TRUE(near(whole, total));
-  for (uint32_t i = 0; i < WORLD_POOLS; i++)
+  for (uint32_t i = 0; i < SCENARIO_POOLS; i++)
     used_of_ledger +=
-        (double)hr_ledger_pool(world->ledger, (hr_pool){i})->used / (double)HR_LEDGER_UNITS_PER_UUSD / 1e6;
+        (double)hr_ledger_pool(scenario->ledger, (hr_pool){i})->used / (double)HR_LEDGER_UNITS_PER_UUSD / 1e6;
   CU_ASSERT_TRUE(near(sum(used), used_of_ledger));
   for (size_t i = 0; i < n_buckets; i++) CU_ASSERT_TRUE(used[i] >= 0 && idle[i] >= -1e-6);
   for (size_t i = 0; i < n_buckets; i++) left[i] = used[i] + idle[i] + rest[i];
@@ -298,22 +299,23 @@ static double sum_of_cells(const cJSON *cells) {
   return all;
 }
 
-static void dollars_sum_to_the_total(void) {
+static void cost_series_sum_to_total(void) {
   uint64_t waived = 0, after = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {
-    struct world *world = world_draw(seed);
-    world_run(world);
-    struct read_page page = page_of(&world->run);
+    struct page_scenario *scenario = page_scenario_draw(seed);
+    page_scenario_run(scenario);
+    struct read_page page = page_of(&scenario->run);
     read_grid(&page);
-    expect_spending(world, &page);
+    expect_spending(scenario, &page);
     double cells = sum_of_cells(page_at(&page, "costs.cells")), idle = sum_of_cells(page_at(&page, "costs.idle"));
-    double total = (double)world->summary->costs->total_uusd / 1e6;
+    double total = (double)scenario->summary->costs->total_uusd / 1e6;
     CU_ASSERT_TRUE(fabs(cells + idle + page_number(&page, "costs.shared_usd") - total) < 1e-6);
-    CU_ASSERT_TRUE(fabs(idle - (double)world->summary->costs->idle_uusd / 1e6) < 1e-6);
-    for (uint32_t i = 0; i < WORLD_POOLS; i++) waived += hr_ledger_pool(world->ledger, (hr_pool){i})->waived_time > 0;
+    CU_ASSERT_TRUE(fabs(idle - (double)scenario->summary->costs->idle_uusd / 1e6) < 1e-6);
+    for (uint32_t i = 0; i < SCENARIO_POOLS; i++)
+      waived += hr_ledger_pool(scenario->ledger, (hr_pool){i})->waived_time > 0;
     after += page_at(&page, "series.cost.after_usd") != NULL;
-    page_forget(&page);
-    world_destroy(world);
+    page_free(&page);
+    page_scenario_destroy(scenario);
   }
   CU_ASSERT_TRUE(waived > 3 && after > 3);
 }
@@ -327,14 +329,14 @@ static double *list_of(const cJSON *object, const char *key) {
   return values;
 }
 
-/* The maximum of a node count in each bucket. */
-static void expect_peaks(const struct world *world, const cJSON *row, uint32_t pool, bool is_up) {
+/* Checks the maximum of the number of offered or acquired nodes in each bucket. */
+static void expect_peaks(const struct page_scenario *scenario, const cJSON *row, uint32_t pool, bool is_up) {
   double *peaks = list_of(row, is_up ? "up_max" : "offered_max");
   struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
   CU_ASSERT_PTR_NOT_NULL_FATAL(buckets);
-  for (size_t i = 0; i < world->n_instants; i++) {
-    const struct world_instant *instant = &world->instants[i];
-    double to = i + 1 < world->n_instants ? (double)instant[1].at_us / 1e6 : end_s;
+  for (size_t i = 0; i < scenario->n_instants; i++) {
+    const struct page_instant *instant = &scenario->instants[i];
+    double to = i + 1 < scenario->n_instants ? (double)instant[1].at_us / 1e6 : end_s;
     fill(buckets, is_up ? instant->up[pool] : instant->offered[pool], (double)instant->at_us / 1e6, to);
   }
   for (size_t i = 0; i < n_buckets; i++) CU_ASSERT_TRUE(peaks[i] == buckets[i].most);
@@ -342,75 +344,76 @@ static void expect_peaks(const struct world *world, const cJSON *row, uint32_t p
   free(peaks);
 }
 
-static void expect_spot(const struct world *world, const cJSON *row, uint32_t pool) {
-  const struct hr_pool_accounting *accounting = &world->result->pools[pool];
+static void expect_spot(const struct page_scenario *scenario, const cJSON *row, uint32_t pool) {
+  const struct hr_pool_accounting *accounting = &scenario->result->pools[pool];
   double *offered = list_of(row, "offered"), *up = list_of(row, "up");
   double *reclaims = list_of(row, "reclaims"), *interrupted = list_of(row, "interrupted");
-  CU_ASSERT_STRING_EQUAL(cJSON_GetObjectItemCaseSensitive(row, "pool")->valuestring, world->pool[pool].name);
+  CU_ASSERT_STRING_EQUAL(cJSON_GetObjectItemCaseSensitive(row, "pool")->valuestring, scenario->pool[pool].name);
   if (!near(integral(offered), (double)accounting->offered_us / 1e6))
     printf("\n  offered %g, not %g\n", integral(offered), (double)accounting->offered_us / 1e6);
   CU_ASSERT_TRUE(near(integral(offered), (double)accounting->offered_us / 1e6));
   CU_ASSERT_TRUE(near(integral(up), (double)accounting->up_us / 1e6));
   CU_ASSERT_TRUE(sum(reclaims) == (double)accounting->reclaims);
   CU_ASSERT_TRUE(sum(interrupted) == (double)accounting->interruptions);
-  expect_peaks(world, row, pool, true);
-  expect_peaks(world, row, pool, false);
+  expect_peaks(scenario, row, pool, true);
+  expect_peaks(scenario, row, pool, false);
   free(offered);
   free(up);
   free(reclaims);
   free(interrupted);
 }
 
-static void spot_is_as_the_pools_fared(void) {
+static void spot_series_match_accounting(void) {
   uint64_t reclaims = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {
-    struct world *world = world_draw(seed);
-    world_run(world);
-    struct read_page page = page_of(&world->run);
+    struct page_scenario *scenario = page_scenario_draw(seed);
+    page_scenario_run(scenario);
+    struct read_page page = page_of(&scenario->run);
     read_grid(&page);
     const cJSON *row = page_at(&page, "series.spot");
     row = row ? row->child : NULL;
-    for (uint32_t i = 0; i < WORLD_POOLS; i++) {
-      if (world->pool[i].market.market != HR_MARKET_SPOT || world->pool[i].nodes == 0) continue;
+    for (uint32_t i = 0; i < SCENARIO_POOLS; i++) {
+      if (scenario->pool[i].market.market != HR_MARKET_SPOT || scenario->pool[i].nodes == 0) continue;
       CU_ASSERT_PTR_NOT_NULL_FATAL(row);
-      expect_spot(world, row, i);
+      expect_spot(scenario, row, i);
       row = row->next;
-      reclaims += world->result->pools[i].reclaims;
+      reclaims += scenario->result->pools[i].reclaims;
     }
     CU_ASSERT_PTR_NULL(row);
-    page_forget(&page);
-    world_destroy(world);
+    page_free(&page);
+    page_scenario_destroy(scenario);
   }
   CU_ASSERT_TRUE(reclaims > RUNS);
 }
 
 /* ---- Fragments -------------------------------------------------------------------------------------- */
 
-/* The shares of the summary are up to the last end of a job, which is the end of these runs. */
-static void fragments_are_the_summarys(void) {
+/* The series of fragmentation sum to the shares of the summary. The summary covers the time up to the last end of a
+   job, which is the end of these runs. */
+static void fragments_match_summary(void) {
   uint32_t known = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {
-    struct world *world = world_draw(seed);
-    world->cluster.by_gpu = seed % 4 > 0;
-    world_run(world);
-    const struct hr_fragmentation_figures *figures = &world->summary->fragmentation;
-    struct read_page page = page_of(&world->run);
+    struct page_scenario *scenario = page_scenario_draw(seed);
+    scenario->cluster.by_gpu = seed % 4 > 0;
+    page_scenario_run(scenario);
+    const struct hr_fragmentation_figures *figures = &scenario->summary->fragmentation;
+    struct read_page page = page_of(&scenario->run);
     read_grid(&page);
     CU_ASSERT_EQUAL(page_at(&page, "series.fragmented") != NULL, figures->known);
     CU_ASSERT_EQUAL(page_at(&page, "series.stranded") != NULL, figures->known);
-    if (figures->known && near(world->summary->makespan_s, end_s)) {
+    if (figures->known && near(scenario->summary->makespan_s, end_s)) {
       double *fragmented = list_at(&page, "series.fragmented.mean"), *capacity = list_at(&page, "series.capacity.mean");
       CU_ASSERT_DOUBLE_EQUAL(integral(fragmented) / integral(capacity), figures->makespan, 1e-4);
       free(fragmented);
       free(capacity);
       known++;
     }
-    page_forget(&page);
-    world_destroy(world);
+    page_free(&page);
+    page_scenario_destroy(scenario);
   }
   CU_ASSERT_TRUE(known > RUNS / 4);
 }
 
-TEST_MAIN("report: page series", TEST(counts_are_those_of_every_pass), TEST(gpu_time_is_the_summarys),
-          TEST(waits_are_of_the_jobs_that_start), TEST(dollars_sum_to_the_total), TEST(spot_is_as_the_pools_fared),
-          TEST(fragments_are_the_summarys))
+TEST_MAIN("report: page series", TEST(counts_match_every_pass), TEST(gpu_time_matches_summary),
+          TEST(waits_of_started_jobs), TEST(cost_series_sum_to_total), TEST(spot_series_match_accounting),
+          TEST(fragments_match_summary))

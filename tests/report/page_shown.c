@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The jobs that the HTML report shows if there are too many. */
+/* The selection of jobs for the HTML report if the run has too many. */
 
 #include "report/page/page.h"
 
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { JOBS = 1000, MOST = 300 };
+enum { JOBS = 1000, MAX_SHOWN = 300 };
 
 static struct {
   int64_t submit_us[JOBS], work_us[JOBS], start_us[JOBS];
@@ -15,28 +15,27 @@ static struct {
   uint8_t state[JOBS];
   struct hr_trace trace;
   struct hr_result result;
-} world;
+} run;
 
-static void make_world(uint32_t n_jobs) {
-  memset(&world, 0, sizeof world);
+static void make_run(uint32_t n_jobs) {
+  memset(&run, 0, sizeof run);
   for (uint32_t i = 0; i < JOBS; i++) {
-    world.submit_us[i] = i * HR_SECOND_US;
-    world.start_us[i] = world.submit_us[i] + (i * 7919 % 1009) * HR_SECOND_US;
-    world.work_us[i] = (i * 104729 % 1013) * HR_SECOND_US;
-    world.gpus[i] = 1 + i % 3;
-    world.state[i] = HR_JOB_COMPLETED;
+    run.submit_us[i] = i * HR_SECOND_US;
+    run.start_us[i] = run.submit_us[i] + (i * 7919 % 1009) * HR_SECOND_US;
+    run.work_us[i] = (i * 104729 % 1013) * HR_SECOND_US;
+    run.gpus[i] = 1 + i % 3;
+    run.state[i] = HR_JOB_COMPLETED;
   }
-  world.trace =
-      (struct hr_trace){.n_jobs = n_jobs, .submit_us = world.submit_us, .work_us = world.work_us, .gpus = world.gpus};
-  world.result = (struct hr_result){.trace = &world.trace,
-                                    .n_jobs = n_jobs,
-                                    .state = world.state,
-                                    .start_us = world.start_us,
-                                    .end_us = 5000 * HR_SECOND_US};
+  run.trace = (struct hr_trace){.n_jobs = n_jobs, .submit_us = run.submit_us, .work_us = run.work_us, .gpus = run.gpus};
+  run.result = (struct hr_result){.trace = &run.trace,
+                                  .n_jobs = n_jobs,
+                                  .state = run.state,
+                                  .start_us = run.start_us,
+                                  .end_us = 5000 * HR_SECOND_US};
 }
 
-static bool *shown_of(uint32_t most, uint32_t *n) {
-  uint32_t *jobs = hr__page_shown(&world.result, most, n);
+static bool *shown_of(uint32_t max, uint32_t *n) {
+  uint32_t *jobs = hr__page_shown(&run.result, max, n);
   bool *shown = calloc(JOBS, sizeof *shown);
   CU_ASSERT_TRUE_FATAL(jobs && shown);
   for (uint32_t i = 0; i < *n; i++) {
@@ -47,51 +46,50 @@ static bool *shown_of(uint32_t most, uint32_t *n) {
   return shown;
 }
 
-static void all_are_shown_where_they_may_be(void) {
+static void all_jobs_are_selected_up_to_maximum(void) {
   uint32_t n;
-  make_world(MOST);
-  bool *shown = shown_of(MOST, &n);
-  CU_ASSERT_EQUAL(n, MOST);
+  make_run(MAX_SHOWN);
+  bool *shown = shown_of(MAX_SHOWN, &n);
+  CU_ASSERT_EQUAL(n, MAX_SHOWN);
   free(shown);
 }
 
-/* The jobs with the longest waits are shown, verified by counting. */
-static void the_longest_waits_and_the_largest_are_shown(void) {
+/* A third of the selected jobs are those with the longest waits, and a third are the largest of the others. */
+static void longest_waits_and_largest_jobs_are_selected(void) {
   uint32_t n;
-  make_world(JOBS);
-  world.start_us[5] = HR_NEVER_US; /* it waits to this day */
-  world.state[5] = HR_JOB_WAITING;
-  bool *shown = shown_of(MOST, &n);
-  CU_ASSERT_EQUAL(n, MOST);
+  make_run(JOBS);
+  run.start_us[5] = HR_NEVER_US; /* the job waits until the end of the run */
+  run.state[5] = HR_JOB_WAITING;
+  bool *shown = shown_of(MAX_SHOWN, &n);
+  CU_ASSERT_EQUAL(n, MAX_SHOWN);
   CU_ASSERT_TRUE(shown[5]);
   for (uint32_t i = 0; i < JOBS; i++) {
     uint32_t longer = 0, larger = 0;
-    int64_t wait_us = i == 5 ? HR_NEVER_US : world.start_us[i] - world.submit_us[i];
+    int64_t wait_us = i == 5 ? HR_NEVER_US : run.start_us[i] - run.submit_us[i];
     for (uint32_t k = 0; k < JOBS; k++) {
-      longer += k == 5 || world.start_us[k] - world.submit_us[k] > wait_us;
-      larger +=
-          world.gpus[k] * (world.work_us[k] / HR_SECOND_US + 1) > world.gpus[i] * (world.work_us[i] / HR_SECOND_US + 1);
+      longer += k == 5 || run.start_us[k] - run.submit_us[k] > wait_us;
+      larger += run.gpus[k] * (run.work_us[k] / HR_SECOND_US + 1) > run.gpus[i] * (run.work_us[i] / HR_SECOND_US + 1);
     }
-    if (longer < MOST / 3 || larger < MOST / 3) CU_ASSERT_TRUE(shown[i]);
+    if (longer < MAX_SHOWN / 3 || larger < MAX_SHOWN / 3) CU_ASSERT_TRUE(shown[i]);
   }
   free(shown);
 }
 
-/* The sample is spread over the whole trace, even if all jobs are equal. */
-static void the_sample_is_spread(void) {
+/* The sample is spread evenly over the trace, even if all jobs have equal waits and sizes. */
+static void sample_is_spread_evenly(void) {
   uint32_t n, late = 0;
-  make_world(JOBS);
+  make_run(JOBS);
   for (uint32_t i = 0; i < JOBS; i++) {
-    world.start_us[i] = world.submit_us[i];
-    world.work_us[i] = 0;
-    world.gpus[i] = 1;
+    run.start_us[i] = run.submit_us[i];
+    run.work_us[i] = 0;
+    run.gpus[i] = 1;
   }
-  bool *shown = shown_of(MOST, &n);
-  CU_ASSERT_EQUAL(n, MOST);
+  bool *shown = shown_of(MAX_SHOWN, &n);
+  CU_ASSERT_EQUAL(n, MAX_SHOWN);
   for (uint32_t i = JOBS / 2; i < JOBS; i++) late += shown[i];
-  CU_ASSERT_TRUE(late > MOST / 5 && late < MOST / 3);
+  CU_ASSERT_TRUE(late > MAX_SHOWN / 5 && late < MAX_SHOWN / 3);
   free(shown);
 }
 
-TEST_MAIN("report: page shown", TEST(all_are_shown_where_they_may_be),
-          TEST(the_longest_waits_and_the_largest_are_shown), TEST(the_sample_is_spread))
+TEST_MAIN("report: page shown", TEST(all_jobs_are_selected_up_to_maximum),
+          TEST(longest_waits_and_largest_jobs_are_selected), TEST(sample_is_spread_evenly))

@@ -5,7 +5,7 @@
 
 #include "output_files.h"
 #include "page_read.h"
-#include "page_world.h"
+#include "page_scenarios.h"
 #include "report/page/page_writer.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 /* ---- Numbers ---------------------------------------------------------------------------------------- */
 
-static void numbers_have_six_digits(void) {
+static void numbers_have_six_significant_digits(void) {
   static const struct {
     double value;
     const char *text;
@@ -63,24 +63,24 @@ static void numbers_have_six_digits(void) {
 
 static const char hostile[] = "</script><script>alert(1)</script><!-- \"quoted\" \\ \n\t\x01 \xc3\xa9\xe2\x82\xac";
 
-/* The report has no elements other than the writer's. */
+/* Returns how often `part` occurs in a text. */
 static size_t count_of(const char *text, const char *part) {
   size_t count = 0;
   for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) count++;
   return count;
 }
 
-static void names_cannot_break_out(void) {
+static void names_cannot_end_the_element(void) {
   static const char *const names[] = {hostile, "M\xfcller"}, *const ids[] = {hostile, "plain"};
   static const uint32_t tenant[] = {0, 1};
-  struct world *world = world_plain(2);
+  struct page_scenario *scenario = page_scenario_plain(2);
   size_t size;
-  world->trace.id_text = ids;
-  world->trace.tenant = tenant;
-  world->trace.tenants = (struct hr_names){2, names};
-  world->pool[0].name = (char *)hostile;
-  world_run(world);
-  world->label.scenario = hostile;
+  scenario->trace.id_text = ids;
+  scenario->trace.tenant = tenant;
+  scenario->trace.tenants = (struct hr_names){2, names};
+  scenario->pool[0].name = (char *)hostile;
+  page_scenario_run(scenario);
+  scenario->label.scenario = hostile;
   struct hr_notes notes = {0};
   hr_notes_add(&notes, "%s", hostile);
   const struct hr_notes *const lists[] = {&notes, &notes};
@@ -88,7 +88,7 @@ static void names_cannot_break_out(void) {
   struct hr_page document = {.kind = "run",
                              .title = hostile,
                              .command = hostile,
-                             .run = &world->run,
+                             .run = &scenario->run,
                              .baseline = "{\"a\":\"</script>\"}",
                              .baseline_name = hostile,
                              .notes = lists,
@@ -97,7 +97,7 @@ static void names_cannot_break_out(void) {
                              .template_html = page_template};
   CU_ASSERT_EQUAL_FATAL(hr_page_write(files_path("page.html"), &document, &error), HR_OK);
   struct read_page page = page_read(files_path("page.html"));
-  CU_ASSERT_EQUAL(count_of(page.text, "<script"), 4); /* the document, the heat map, jobs and their ids */
+  CU_ASSERT_EQUAL(count_of(page.text, "<script"), 4); /* the document, and the blocks of the heat map, jobs and ids */
   CU_ASSERT_EQUAL(count_of(page.text, "</script"), 4);
   CU_ASSERT_EQUAL(count_of(page.text, "<!--"), 0);
   CU_ASSERT_STRING_EQUAL(page_at(&page, "title")->valuestring, hostile);
@@ -105,7 +105,7 @@ static void names_cannot_break_out(void) {
   CU_ASSERT_STRING_EQUAL(page_at(&page, "baseline.run.a")->valuestring, "</script>");
   CU_ASSERT_STRING_EQUAL(cJSON_GetArrayItem(page_at(&page, "jobs.text.tenant"), 0)->valuestring, hostile);
   CU_ASSERT_STRING_EQUAL(cJSON_GetArrayItem(page_at(&page, "jobs.text.tenant"), 1)->valuestring, "M\xc3\xbcller");
-  CU_ASSERT_EQUAL(cJSON_GetArraySize(page_at(&page, "notes")), 1); /* told once */
+  CU_ASSERT_EQUAL(cJSON_GetArraySize(page_at(&page, "notes")), 1); /* a repeated note is written once */
   CU_ASSERT_EQUAL(cJSON_GetArraySize(page_at(&page, "assumptions")), 1);
   char *lines = (char *)page_block(&page, "job_ids", &size), wanted[sizeof hostile];
   strcpy(wanted, hostile);
@@ -115,8 +115,8 @@ static void names_cannot_break_out(void) {
   CU_ASSERT_NSTRING_EQUAL(lines + strlen(wanted), "\nplain", 6);
   free(lines);
   hr_notes_finish(&notes);
-  page_forget(&page);
-  world_destroy(world);
+  page_free(&page);
+  page_scenario_destroy(scenario);
 }
 
 /* ---- Templates -------------------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static enum hr_status write_template(const char *template_html, const char *path
   return hr_page_write(path, &page, error);
 }
 
-static void the_templates_places_are_filled(void) {
+static void placeholders_are_replaced(void) {
   CU_ASSERT_EQUAL_FATAL(write_template(page_template, files_path("page.html"), NULL), HR_OK);
   char *text = files_read(files_path("page.html"));
   CU_ASSERT_PTR_NOT_NULL(strstr(text, "<html><head><title>a &lt; b &amp; c</title></head>\n<script"));
@@ -140,12 +140,12 @@ static void the_templates_places_are_filled(void) {
   CU_ASSERT_TRUE(cJSON_IsNull(page_at(&page, "run")));
   CU_ASSERT_TRUE(cJSON_IsArray(page_at(&page, "sweep.axes")));
   CU_ASSERT_TRUE(cJSON_IsArray(page_at(&page, "alerts")));
-  page_forget(&page);
+  page_free(&page);
   free(text);
   CU_ASSERT_EQUAL(write_template("no title <!--headroom:data--> end", files_path("page.html"), NULL), HR_OK);
 }
 
-static void a_template_without_a_place_is_an_error(void) {
+static void template_without_placeholder_is_an_error(void) {
   struct hr_error error = {0};
   (void)remove(files_path("page.html"));
   CU_ASSERT_EQUAL(write_template("<title>Headroom</title>", files_path("page.html"), &error), HR_BAD_INPUT);
@@ -156,7 +156,7 @@ static void a_template_without_a_place_is_an_error(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "node and npm"));
 }
 
-static void what_cannot_be_written_is_said(void) {
+static void write_error_is_returned(void) {
   struct hr_error error = {0};
   CU_ASSERT_NOT_EQUAL(write_template(page_template, files_path("nowhere/page.html"), &error), HR_OK);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "nowhere/page.html"));
@@ -164,13 +164,13 @@ static void what_cannot_be_written_is_said(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/dev/full"));
 }
 
-/* ---- Runs of which there is little to say ------------------------------------------------------------ */
+/* ---- Extreme runs ----------------------------------------------------------------------------------- */
 
-static void a_run_of_no_time_has_a_page(void) {
-  struct world *world = world_plain(1);
-  world->work_us[0] = 0;
-  world_run(world);
-  struct read_page page = page_of(&world->run);
+static void run_of_duration_zero(void) {
+  struct page_scenario *scenario = page_scenario_plain(1);
+  scenario->work_us[0] = 0;
+  page_scenario_run(scenario);
+  struct read_page page = page_of(&scenario->run);
   CU_ASSERT_TRUE(page_number(&page, "spans.end_s") == 0);
   CU_ASSERT_TRUE(page_number(&page, "series.n") == 1);
   CU_ASSERT_PTR_NULL(page_at(&page, "series.cost"));
@@ -179,43 +179,43 @@ static void a_run_of_no_time_has_a_page(void) {
   CU_ASSERT_PTR_NULL(page_at(&page, "attempts"));
   CU_ASSERT_TRUE(isnan(cJSON_GetArrayItem(page_at(&page, "series.busy.mean"), 0)->valuedouble) ||
                  cJSON_IsNull(cJSON_GetArrayItem(page_at(&page, "series.busy.mean"), 0)));
-  page_forget(&page);
-  world_destroy(world);
+  page_free(&page);
+  page_scenario_destroy(scenario);
 }
 
-static void a_horizon_before_all_leaves_a_page(void) {
-  struct world *world = world_plain(2);
-  world->submit_us[1] = 5000000;
-  world->work_us[0] = HR_MAX_INPUT_US;
-  world->horizon_us = 1000000;
-  world_run(world);
-  struct read_page page = page_of(&world->run);
+static void horizon_before_first_submit(void) {
+  struct page_scenario *scenario = page_scenario_plain(2);
+  scenario->submit_us[1] = 5000000;
+  scenario->work_us[0] = HR_MAX_INPUT_US;
+  scenario->horizon_us = 1000000;
+  page_scenario_run(scenario);
+  struct read_page page = page_of(&scenario->run);
   size_t n;
   double *end = page_column(&page, "jobs", "end_s", &n), *start = page_column(&page, "jobs", "start_s", &n);
   CU_ASSERT_TRUE(page_number(&page, "spans.end_s") == 1);
   CU_ASSERT_TRUE(end[0] < 0 && end[1] < 0 && start[0] == 0 && start[1] < 0);
   free(end);
   free(start);
-  page_forget(&page);
-  world_destroy(world);
+  page_free(&page);
+  page_scenario_destroy(scenario);
 }
 
-/* The longest possible run: nothing overflows. */
-static void a_run_of_ages_has_a_page(void) {
-  struct world *world = world_plain(2);
-  world->work_us[0] = world->work_us[1] = HR_MAX_INPUT_US;
-  world_run(world);
-  struct read_page page = page_of(&world->run);
+/* The longest possible run causes no overflow. */
+static void longest_possible_run(void) {
+  struct page_scenario *scenario = page_scenario_plain(2);
+  scenario->work_us[0] = scenario->work_us[1] = HR_MAX_INPUT_US;
+  page_scenario_run(scenario);
+  struct read_page page = page_of(&scenario->run);
   size_t n;
   double *end = page_column(&page, "jobs", "end_s", &n);
   CU_ASSERT_TRUE(end[1] == 2e11);
   CU_ASSERT_TRUE(cJSON_GetArrayItem(page_at(&page, "series.allocated.mean"), 700)->valuedouble == 8);
   free(end);
-  page_forget(&page);
-  world_destroy(world);
+  page_free(&page);
+  page_scenario_destroy(scenario);
 }
 
-TEST_MAIN("report: page text", TEST(numbers_have_six_digits), TEST(names_cannot_break_out),
-          TEST(the_templates_places_are_filled), TEST(a_template_without_a_place_is_an_error),
-          TEST(what_cannot_be_written_is_said), TEST(a_run_of_no_time_has_a_page),
-          TEST(a_horizon_before_all_leaves_a_page), TEST(a_run_of_ages_has_a_page))
+TEST_MAIN("report: page text", TEST(numbers_have_six_significant_digits), TEST(names_cannot_end_the_element),
+          TEST(placeholders_are_replaced), TEST(template_without_placeholder_is_an_error),
+          TEST(write_error_is_returned), TEST(run_of_duration_zero), TEST(horizon_before_first_submit),
+          TEST(longest_possible_run))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The Perfetto file, read back: it is JSON with the required fields, slices of a thread do not overlap, and slices,
-   counters and instants agree with the summary. */
+/* Reads the written Perfetto file. It must be JSON with the required fields, slices of a thread must not overlap, and
+   slices, counters and instants must agree with the summary. */
 
 #include "exported.h"
 #include "harness.h"
@@ -55,7 +55,7 @@ static void finish(void) {
 
 /* ---- The format ------------------------------------------------------------------------------------- */
 
-static void every_event_has_its_fields(void) {
+static void events_have_required_fields(void) {
   const cJSON *event;
   cJSON_ArrayForEach(event, events()) {
     CU_ASSERT(strlen(text(event, "name")) > 0);
@@ -100,7 +100,7 @@ static void slices_do_not_overlap(void) {
   free(slices);
 }
 
-/* Every used track has a name that is unique in its process. */
+/* Each track with events has a name that is unique in its process. */
 static void tracks_are_named(void) {
   const cJSON *event, *other;
   size_t n_tracks = 0;
@@ -133,7 +133,7 @@ static void near(double a, double b) {
   CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-6 * (1 + fabs(b)));
 }
 
-static void slices_tell_the_run(void) {
+static void slices_match_summary(void) {
   const cJSON *event;
   double gpu_hours = 0, lost_hours = 0;
   uint64_t completed = 0;
@@ -146,7 +146,7 @@ static void slices_tell_the_run(void) {
     CU_ASSERT_EQUAL(lost_s > 0, strcmp(text(event, "cat"), "job,lost") == 0);
     gpu_hours += gpus * number(event, "dur") / 3.6e9;
     lost_hours += gpus * lost_s / 3600;
-    /* A gang on several nodes is counted once. */
+    /* Counts jobs on one node only, so that a gang on several nodes is not counted more than once. */
     completed += gpus == number(args, "job_gpus") && strcmp(text(args, "ended"), "completed") == 0;
     CU_ASSERT(number(args, "wait_s") >= 0 && number(args, "attempt") >= 1);
   }
@@ -156,7 +156,7 @@ static void slices_tell_the_run(void) {
 }
 
 /* Integrals of the counters equal those of the summary. */
-static void counters_tell_the_run(void) {
+static void counters_match_summary(void) {
   const cJSON *event;
   double jobs_us = 0, gpus_us = 0, jobs_at_us = 0, gpus_at_us = 0, jobs = 0, gpus = 0, max_jobs = 0;
   cJSON_ArrayForEach(event, events()) {
@@ -179,79 +179,79 @@ static void counters_tell_the_run(void) {
   CU_ASSERT_EQUAL(max_jobs, (double)exported.replay.summary->queue_max);
 }
 
-static void instants_tell_the_run(void) {
+static void instants_match_result(void) {
   const cJSON *event;
-  uint64_t rejections = 0, reclaims = 0, told_reclaims = 0;
+  uint64_t rejections = 0, reclaims = 0, n_reclaims = 0;
   cJSON_ArrayForEach(event, events()) {
     if (!is_phase(event, "i")) continue;
     rejections += strncmp(text(event, "name"), "rejected: ", 10) == 0;
     reclaims += strcmp(text(event, "name"), "node-down: reclaimed") == 0;
   }
   for (uint32_t i = 0; i < exported.replay.result->n_pools; i++)
-    told_reclaims += exported.replay.result->pools[i].reclaims;
+    n_reclaims += exported.replay.result->pools[i].reclaims;
   CU_ASSERT_EQUAL(rejections, exported.replay.summary->jobs_rejected);
-  CU_ASSERT_EQUAL(reclaims, told_reclaims);
+  CU_ASSERT_EQUAL(reclaims, n_reclaims);
 }
 
 static void alerts_are_slices(void) {
   const struct hr_alert *list;
-  size_t count = hr_alerts_list(exported.replay.alerts, &list), told = 0;
-  double sum_us = 0, told_us = 0;
+  size_t count = hr_alerts_list(exported.replay.alerts, &list), n_instants = 0;
+  double sum_us = 0, alerts_us = 0;
   const cJSON *event;
   for (size_t i = 0; i < count; i++) sum_us += (double)(list[i].end_us - list[i].begin_us);
   cJSON_ArrayForEach(event, events()) {
     if (!is_phase(event, "X") || strcmp(text(event, "cat"), "alert") != 0) continue;
     CU_ASSERT(strlen(text(arguments(event), "text")) > 20);
-    told++;
-    told_us += number(event, "dur");
+    n_instants++;
+    alerts_us += number(event, "dur");
   }
-  CU_ASSERT_EQUAL(told, count);
-  near(told_us, sum_us);
+  CU_ASSERT_EQUAL(n_instants, count);
+  near(alerts_us, sum_us);
 }
 
-static void tells(const char *scenario, const char *const *overrides, size_t n_overrides) {
+static void check_scenario(const char *scenario, const char *const *overrides, size_t n_overrides) {
   write_and_read(scenario, overrides, n_overrides);
-  every_event_has_its_fields();
+  events_have_required_fields();
   slices_do_not_overlap();
   tracks_are_named();
-  slices_tell_the_run();
-  counters_tell_the_run();
-  instants_tell_the_run();
+  slices_match_summary();
+  counters_match_summary();
+  instants_match_result();
   alerts_are_slices();
   finish();
 }
 
 static void whole_gpus(void) {
-  tells("demo", NULL, 0);
+  check_scenario("demo", NULL, 0);
 }
 
-static void jobs_that_are_too_large(void) {
+static void too_large_jobs(void) {
   const char *const small[] = {"cluster.pools.0.nodes=2"};
-  tells("demo", small, 1);
+  check_scenario("demo", small, 1);
 }
 
 static void spot_nodes(void) {
-  tells("reserved-spot-mix", NULL, 0);
+  check_scenario("reserved-spot-mix", NULL, 0);
 }
 
 static void shared_gpus(void) {
-  tells("shared-inference", NULL, 0);
+  check_scenario("shared-inference", NULL, 0);
 }
 
 static void preemption(void) {
   const char *const las[] = {"policy={\"name\":\"las\"}"};
-  tells("demo", las, 1);
+  check_scenario("demo", las, 1);
 }
 
-/* Tasks on one node are one slice. */
-static void gangs(void) {
+/* Several tasks of a gang on one node are drawn as one slice. */
+static void gang_tasks_on_one_node_are_one_slice(void) {
   char trace[600];
   snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));
   const char *const overrides[] = {trace, "cluster.pools.0.sharing=\"fraction\""};
-  tells("demo", overrides, 2);
+  check_scenario("demo", overrides, 2);
 }
 
-static void what_cannot_be_written_is_said(void) {
+static void write_error_is_returned(void) {
   struct hr_error error = {0};
   exported_make(&exported, "demo", NULL, 0);
   CU_ASSERT_EQUAL(hr_perfetto_write("/dev/full", &exported.run, &error), HR_IO_ERROR);
@@ -260,5 +260,5 @@ static void what_cannot_be_written_is_said(void) {
   exported_finish(&exported);
 }
 
-TEST_MAIN("report: perfetto", TEST(whole_gpus), TEST(jobs_that_are_too_large), TEST(spot_nodes), TEST(shared_gpus),
-          TEST(preemption), TEST(gangs), TEST(what_cannot_be_written_is_said))
+TEST_MAIN("report: perfetto", TEST(whole_gpus), TEST(too_large_jobs), TEST(spot_nodes), TEST(shared_gpus),
+          TEST(preemption), TEST(gang_tasks_on_one_node_are_one_slice), TEST(write_error_is_returned))

@@ -97,16 +97,16 @@ void priced_destroy(struct priced *run) {
   free(run);
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
-/* The events in order; a node event refers to the first node of its pool. */
-static const struct happening {
+/* The events of the run in time order. A node event refers to the first node of its pool. */
+static const struct script_event {
   int half_hours;
   enum hr_event_kind kind;
   enum hr_reason reason;
   uint32_t job, pool;
-  uint32_t total_gpus, allocated_gpus; /* from then on */
-} happenings[] = {
+  uint32_t total_gpus, allocated_gpus; /* totals after the event */
+} script[] = {
     {0, HR_EVENT_ACQUIRE, HR_REASON_NONE, HR_NONE, 1, 8, 0},
     {0, HR_EVENT_ACQUIRE, HR_REASON_NONE, HR_NONE, 2, 16, 0},
     {0, HR_EVENT_START, HR_REASON_IN_ORDER, 0, 0, 16, 4},
@@ -127,32 +127,32 @@ static uint32_t first_node(uint32_t pool) {
   return first[pool];
 }
 
-static void tell_one(struct priced *run, const struct happening *happening, struct hr_view *view,
-                     const struct hr_observer *observers, uint32_t n_observers) {
-  bool of_job = happening->job != HR_NONE;
-  struct hr_slice slice = {{first_node(happening->pool)}, of_job ? run->gpus[happening->job] * 1000 : 0, 0};
-  struct hr_placement placement = {{happening->pool}, 1, &slice};
-  struct hr_event event = {.at_us = happening->half_hours * HOUR / 2,
-                           .kind = happening->kind,
-                           .reason = happening->reason,
-                           .job = {happening->job},
+static void notify_one(struct priced *run, const struct script_event *script_event, struct hr_view *view,
+                       const struct hr_observer *observers, uint32_t n_observers) {
+  bool of_job = script_event->job != HR_NONE;
+  struct hr_slice slice = {{first_node(script_event->pool)}, of_job ? run->gpus[script_event->job] * 1000 : 0, 0};
+  struct hr_placement placement = {{script_event->pool}, 1, &slice};
+  struct hr_event event = {.at_us = script_event->half_hours * HOUR / 2,
+                           .kind = script_event->kind,
+                           .reason = script_event->reason,
+                           .job = {script_event->job},
                            .placement = of_job ? &placement : NULL,
-                           .pool = {of_job ? HR_NONE : happening->pool},
-                           .node = {of_job ? HR_NONE : first_node(happening->pool)}};
+                           .pool = {of_job ? HR_NONE : script_event->pool},
+                           .node = {of_job ? HR_NONE : first_node(script_event->pool)}};
   view->now_us = event.at_us;
-  view->total_milli = happening->total_gpus * 1000;
-  view->allocated_milli = happening->allocated_gpus * 1000;
-  if (happening->kind == HR_EVENT_START) run->attempt_us[happening->job] = event.at_us;
+  view->total_milli = script_event->total_gpus * 1000;
+  view->allocated_milli = script_event->allocated_gpus * 1000;
+  if (script_event->kind == HR_EVENT_START) run->attempt_us[script_event->job] = event.at_us;
   for (uint32_t i = 0; i < n_observers; i++)
     if (observers[i].on_event) observers[i].on_event(observers[i].self, view, &event);
 }
 
-static void tell(struct priced *run, const struct hr_observer *observers, uint32_t n_observers) {
-  enum { COUNT = sizeof happenings / sizeof *happenings };
+static void notify(struct priced *run, const struct hr_observer *observers, uint32_t n_observers) {
+  enum { COUNT = sizeof script / sizeof *script };
   struct hr_view view = {.size = sizeof view, .jobs = &run->trace, .attempt_us = run->attempt_us};
   for (size_t i = 0; i < COUNT; i++) {
-    tell_one(run, &happenings[i], &view, observers, n_observers);
-    if (i + 1 < COUNT && happenings[i + 1].half_hours == happenings[i].half_hours) continue;
+    notify_one(run, &script[i], &view, observers, n_observers);
+    if (i + 1 < COUNT && script[i + 1].half_hours == script[i].half_hours) continue;
     for (uint32_t k = 0; k < n_observers; k++)
       if (observers[k].on_instant) observers[k].on_instant(observers[k].self, &view);
   }
@@ -163,7 +163,7 @@ static enum hr_status summarize(struct priced *run, struct hr_usage *usage, cons
   struct hr_error error;
   const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(run->ledger),
                                           hr_meter_observer(basis->meter)};
-  tell(run, observers, 3);
+  notify(run, observers, 3);
   enum hr_status status = hr_ledger_close(run->ledger, &run->result);
   if (status != HR_OK) return status;
   return hr_summarize(&run->trace, &run->cluster, &run->result, usage, basis, summary, &error);

@@ -3,18 +3,18 @@
 #define HR_TESTS_REPORT_PRICED_H
 
 /*
- * A run of two hours made by hand, in which everything has a price.
+ * A run of two hours with fixed starts and ends, in which all pools have prices.
  *
  *   pool    nodes x GPUs  market     $ per GPU hour (on demand)
  *   base    1 x 4 A100    reserved   2 (4)
  *   burst   2 x 4 A100    on-demand  4 (4)
  *   spot    1 x 8 H100    spot       1 (3)
  *
- *   job  tenant  class      GPUs  where and when
+ *   job  tenant  class      GPUs  pool and time
  *   0    a       training   4     base, 0:00-1:00
- *   1    b       inference  4     burst, 0:30-1:30, its deadline at 1:00; the node is there 0:00-1:30
- *   2    -       -          8     spot, 0:00-1:00, when the node is reclaimed, and 1:00-2:00: of its two hours 1:00
- *                                 was of use, 0:30 lost, 0:15 to save and 0:15 to restart
+ *   1    b       inference  4     burst, 0:30-1:30; its deadline is 1:00; the node is acquired from 0:00 to 1:30
+ *   2    -       -          8     spot, 0:00-1:00, when the node is reclaimed, and 1:00-2:00. Of its two hours, 1:00
+ * was useful work, 0:30 lost work, 0:15 saving checkpoints and 0:15 restarting
  */
 
 #include "headroom/report.h"
@@ -34,17 +34,17 @@ struct priced {
   struct hr_pool_accounting pool_accounting[PRICED_POOLS];
   struct hr_cluster_spec cluster;
   struct hr_result result;
-  struct hr_ledger *ledger; /* of the last summary */
+  struct hr_ledger *ledger; /* of the latest call of priced_summary() */
 };
 
-/* Allocated on the heap, since members point to each other. Free it with priced_destroy(). */
+/* Returns the run. Members point to each other, so it must not be copied. Free it with priced_destroy(). */
 struct priced *priced_create(void);
 void priced_destroy(struct priced *run);
 
-/* Notifies the observers and computes the summary; `spec` and `classes` may be NULL. Returns NULL on failure. */
+/* Notifies the observers of the events and returns the summary; NULL on failure. `spec` and `classes` may be NULL. */
 struct hr_summary *priced_summary(struct priced *run, const struct hr_cost_spec *spec,
                                   const struct hr_class_spec *classes);
-/* Likewise, for failures. */
+/* Notifies the observers of the events and computes the summary; returns the error of hr_summarize() on failure. */
 enum hr_status priced_summarize(struct priced *run, const struct hr_cost_spec *spec,
                                 const struct hr_class_spec *classes, struct hr_summary **summary);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Selection compared with sorting, and quantiles compared with GSL's. */
+/* Selection of order statistics compared with sorting, and quantiles compared with those of GSL. */
 
 #include "report/metrics/quantiles.h"
 #include "base/random.h"
@@ -59,7 +59,7 @@ static int64_t *sorted_copy(const int64_t *keys, size_t count) {
   return copy;
 }
 
-/* Quantiles between the same keys as in the sorted array, to the last bit. */
+/* Each quantile is exactly the value that is interpolated between keys of the sorted array. */
 static void expect_quantiles(const struct hr_distribution *got, const int64_t *sorted, size_t count) {
   const double fractions[] = {0.50, 0.90, 0.95, 0.99}, values[] = {got->p50, got->p90, got->p95, got->p99};
   for (size_t i = 0; i < 4; i++) {
@@ -76,12 +76,12 @@ static void expect_selection(enum shape shape, size_t count) {
   struct hr_distribution got = hr__distribution_of_us(keys, count, 0);
   expect_quantiles(&got, sorted, count);
   qsort(keys, count, sizeof *keys, by_value);
-  CU_ASSERT_EQUAL(memcmp(keys, sorted, count * sizeof *keys), 0); /* reordered, not changed */
+  CU_ASSERT_EQUAL(memcmp(keys, sorted, count * sizeof *keys), 0); /* the keys were only reordered */
   free(keys);
   free(sorted);
 }
 
-static void selection_is_what_sorting_gives(void) {
+static void selection_matches_sorting(void) {
   static const size_t counts[] = {1, 2, 3, 23, 24, 25, 100, 1001, 20000};
   for (int shape = 0; shape < N_SHAPES; shape++)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) expect_selection((enum shape)shape, counts[i]);
@@ -91,7 +91,8 @@ static int64_t median_of_3(int64_t a, int64_t b, int64_t c) {
   return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
 }
 
-/* Sets the keys at the nine positions of the pivot to the smallest values not used yet. */
+/* Sets the keys at the nine positions from which the pivot is computed to the smallest unused values. Returns the
+   pivot. */
 static int64_t spoil_pivot(int64_t *keys, const size_t *place, size_t count, int64_t *next) {
   int64_t median[3], probe[9];
   for (size_t i = 0; i < 9; i++) {
@@ -103,10 +104,12 @@ static int64_t spoil_pivot(int64_t *keys, const size_t *place, size_t count, int
   return median_of_3(median[0], median[1], median[2]);
 }
 
-/* An adversarial input on which every pivot splits off only a few keys: the selection is simulated step by step, and
-   the keys that it inspects are made small (after McIlroy, "A Killer Adversary for Quicksort", 1999). */
+/* Makes an input on which each pivot separates only a few keys. The selection is simulated step by step, and the keys
+   that it reads to compute a pivot are set to small values (after McIlroy, "A Killer Adversary for Quicksort", 1999).
+   */
 static void make_worst_keys(int64_t *keys, size_t count) {
-  size_t *place = malloc(count * sizeof *place), first = 0; /* which key now stands where */
+  size_t *place = malloc(count * sizeof *place),
+         first = 0; /* place[i]: original index of the key that is at position i */
   if (!place) abort();
   int64_t next = 0;
   for (size_t i = 0; i < count; i++) {
@@ -129,7 +132,7 @@ static void make_worst_keys(int64_t *keys, size_t count) {
   free(place);
 }
 
-static void bad_pivots_are_given_up(void) {
+static void heap_sort_after_bad_pivots(void) {
   enum { COUNT = 4096 };
   int64_t *keys = malloc(COUNT * sizeof *keys);
   if (!keys) abort();
@@ -157,7 +160,7 @@ static void expect_gsl(const struct hr_distribution *got, double *values, size_t
   CU_ASSERT_EQUAL(got->max, values[count - 1]);
 }
 
-static void durations_have_the_quantiles_of_gsl(void) {
+static void quantiles_of_durations_match_gsl(void) {
   for (size_t count = 1; count < 3000; count = count < 130 ? count + 1 : count * 3) {
     int64_t *us = make_keys(LOG_NORMAL, count);
     double *seconds = malloc(count * sizeof *seconds);
@@ -174,7 +177,7 @@ static void durations_have_the_quantiles_of_gsl(void) {
   }
 }
 
-static void slowdowns_have_the_quantiles_of_gsl(void) {
+static void quantiles_of_slowdowns_match_gsl(void) {
   enum { COUNT = 5000 };
   int64_t *keys = make_keys(UNIFORM, COUNT);
   double *values = malloc(COUNT * sizeof *values), sum = 0;
@@ -190,20 +193,20 @@ static void slowdowns_have_the_quantiles_of_gsl(void) {
   free(values);
 }
 
-static void of_nothing_there_is_nothing(void) {
+static void empty_distribution(void) {
   struct hr_distribution waits = hr__distribution_of_us(NULL, 0, 0);
   CU_ASSERT_EQUAL(waits.count, 0);
   CU_ASSERT_EQUAL(waits.max, 0);
   CU_ASSERT_EQUAL(hr__distribution_of_slowdowns(NULL, 0, 0).count, 0);
 }
 
-static void sums_may_pass_64_bits(void) {
+static void sums_exceed_64_bits(void) {
   int64_t us[] = {INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2};
   struct hr_distribution got = hr__distribution_of_us(us, 5, (hr__wide)(INT64_MAX / 2) * 5);
   expect_near(got.mean, (double)(INT64_MAX / 2) / 1e6);
   expect_near(got.p99, got.mean);
 }
 
-TEST_MAIN("report: quantiles", TEST(selection_is_what_sorting_gives), TEST(bad_pivots_are_given_up),
-          TEST(durations_have_the_quantiles_of_gsl), TEST(slowdowns_have_the_quantiles_of_gsl),
-          TEST(of_nothing_there_is_nothing), TEST(sums_may_pass_64_bits))
+TEST_MAIN("report: quantiles", TEST(selection_matches_sorting), TEST(heap_sort_after_bad_pivots),
+          TEST(quantiles_of_durations_match_gsl), TEST(quantiles_of_slowdowns_match_gsl), TEST(empty_distribution),
+          TEST(sums_exceed_64_bits))

@@ -69,9 +69,9 @@ void replayed_make(struct replayed *run, const struct replayed_job *jobs, uint32
     run->result.end_us = at_us;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
-struct teller {
+struct notifier {
   struct replayed *run;
   const struct hr_observer *observers;
   uint32_t n_observers;
@@ -79,76 +79,79 @@ struct teller {
   struct hr_view view;
 };
 
-static void tell(struct teller *teller, enum hr_event_kind kind, uint32_t job) {
+static void notify(struct notifier *notifier, enum hr_event_kind kind, uint32_t job) {
   static const struct hr_placement by_count = {.n_slices = 0};
   bool placed = kind == HR_EVENT_START || kind == HR_EVENT_END;
-  const struct hr_placement *placement = teller->placements ? &teller->placements[job] : &by_count;
-  struct hr_event event = {teller->view.now_us,       kind,      HR_REASON_NONE, {job},
+  const struct hr_placement *placement = notifier->placements ? &notifier->placements[job] : &by_count;
+  struct hr_event event = {notifier->view.now_us,     kind,      HR_REASON_NONE, {job},
                            placed ? placement : NULL, {HR_NONE}, {HR_NONE}};
-  for (uint32_t i = 0; i < teller->n_observers; i++)
-    if (teller->observers[i].on_event) teller->observers[i].on_event(teller->observers[i].self, &teller->view, &event);
+  for (uint32_t i = 0; i < notifier->n_observers; i++)
+    if (notifier->observers[i].on_event)
+      notifier->observers[i].on_event(notifier->observers[i].self, &notifier->view, &event);
 }
 
-static void end_jobs(struct teller *teller) {
-  for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
-    if (end_of(teller->run, i) != teller->view.now_us || teller->run->work_us[i] == 0) continue;
-    teller->view.n_running--;
-    teller->view.allocated_milli -= (uint64_t)teller->run->gpus[i] * 1000;
-    tell(teller, HR_EVENT_END, i);
+static void end_jobs(struct notifier *notifier) {
+  for (uint32_t i = 0; i < notifier->run->trace.n_jobs; i++) {
+    if (end_of(notifier->run, i) != notifier->view.now_us || notifier->run->work_us[i] == 0) continue;
+    notifier->view.n_running--;
+    notifier->view.allocated_milli -= (uint64_t)notifier->run->gpus[i] * 1000;
+    notify(notifier, HR_EVENT_END, i);
   }
 }
 
-static void submit_jobs(struct teller *teller) {
-  for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
-    if (teller->run->submit_us[i] != teller->view.now_us) continue;
-    tell(teller, HR_EVENT_SUBMIT, i);
-    if (teller->run->state[i] == HR_JOB_REJECTED)
-      tell(teller, HR_EVENT_REJECT, i);
+static void submit_jobs(struct notifier *notifier) {
+  for (uint32_t i = 0; i < notifier->run->trace.n_jobs; i++) {
+    if (notifier->run->submit_us[i] != notifier->view.now_us) continue;
+    notify(notifier, HR_EVENT_SUBMIT, i);
+    if (notifier->run->state[i] == HR_JOB_REJECTED)
+      notify(notifier, HR_EVENT_REJECT, i);
     else
-      teller->view.n_waiting++;
+      notifier->view.n_waiting++;
   }
 }
 
-static void start_jobs(struct teller *teller) {
-  for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
-    if (teller->run->start_us[i] != teller->view.now_us) continue;
-    teller->view.n_waiting--;
-    teller->view.n_running++;
-    teller->view.allocated_milli += (uint64_t)teller->run->gpus[i] * 1000;
-    tell(teller, HR_EVENT_START, i);
+static void start_jobs(struct notifier *notifier) {
+  for (uint32_t i = 0; i < notifier->run->trace.n_jobs; i++) {
+    if (notifier->run->start_us[i] != notifier->view.now_us) continue;
+    notifier->view.n_waiting--;
+    notifier->view.n_running++;
+    notifier->view.allocated_milli += (uint64_t)notifier->run->gpus[i] * 1000;
+    notify(notifier, HR_EVENT_START, i);
   }
 }
 
-static void pass_is_over(struct teller *teller) {
-  for (uint32_t i = 0; i < teller->n_observers; i++)
-    if (teller->observers[i].on_instant) teller->observers[i].on_instant(teller->observers[i].self, &teller->view);
+static void notify_pass(struct notifier *notifier) {
+  for (uint32_t i = 0; i < notifier->n_observers; i++)
+    if (notifier->observers[i].on_instant)
+      notifier->observers[i].on_instant(notifier->observers[i].self, &notifier->view);
 }
 
-/* Jobs without work end at the instant at which they start, which is then visited again. */
-static void end_empty_jobs(struct teller *teller) {
+/* Jobs with a run time of 0 end at the instant at which they start, after its first pass. Their ends cause a second
+   pass. */
+static void end_jobs_of_duration_zero(struct notifier *notifier) {
   bool any = false;
-  for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
-    if (teller->run->start_us[i] != teller->view.now_us || teller->run->work_us[i] > 0) continue;
-    teller->view.n_running--;
-    teller->view.allocated_milli -= (uint64_t)teller->run->gpus[i] * 1000;
-    tell(teller, HR_EVENT_END, i);
+  for (uint32_t i = 0; i < notifier->run->trace.n_jobs; i++) {
+    if (notifier->run->start_us[i] != notifier->view.now_us || notifier->run->work_us[i] > 0) continue;
+    notifier->view.n_running--;
+    notifier->view.allocated_milli -= (uint64_t)notifier->run->gpus[i] * 1000;
+    notify(notifier, HR_EVENT_END, i);
     any = true;
   }
-  if (any) pass_is_over(teller);
+  if (any) notify_pass(notifier);
 }
 
-void replayed_tell(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
-                   const struct hr_placement *placements) {
+void replayed_notify(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
+                     const struct hr_placement *placements) {
   uint64_t total_milli = hr_cluster_spec_gpus(&run->cluster) * 1000;
-  struct teller teller = {
-      run, observers, n_observers, placements, {.size = sizeof teller.view, .total_milli = total_milli}};
+  struct notifier notifier = {
+      run, observers, n_observers, placements, {.size = sizeof notifier.view, .total_milli = total_milli}};
   for (int64_t at_us = next_instant(run, -1); at_us <= run->result.end_us; at_us = next_instant(run, at_us)) {
-    teller.view.now_us = at_us;
-    end_jobs(&teller);
-    submit_jobs(&teller);
-    start_jobs(&teller);
-    pass_is_over(&teller);
-    end_empty_jobs(&teller);
+    notifier.view.now_us = at_us;
+    end_jobs(&notifier);
+    submit_jobs(&notifier);
+    start_jobs(&notifier);
+    notify_pass(&notifier);
+    end_jobs_of_duration_zero(&notifier);
   }
 }
 
@@ -157,7 +160,7 @@ struct hr_summary *replayed_summary(struct replayed *run) {
   if (!usage) return NULL;
   struct hr_observer observer = hr_usage_observer(usage);
   struct hr_summary *summary = NULL;
-  replayed_tell(run, &observer, 1, NULL);
+  replayed_notify(run, &observer, 1, NULL);
   if (hr_summarize(&run->trace, &run->cluster, &run->result, usage, NULL, &summary, NULL) != HR_OK) summary = NULL;
   hr_usage_destroy(usage);
   return summary;

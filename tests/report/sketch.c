@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sketches compared with the sorted durations. */
+/* Sketches compared with exact quantiles of sorted durations. */
 #include "harness.h"
 
 #include "report/metrics/quantiles.h"
@@ -23,7 +23,7 @@ static int compare(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
-/* A quantile of the sorted values, in microseconds. */
+/* Returns a quantile of the sorted values, in microseconds. */
 static double exact(size_t count, double share) {
   double place = (double)(count - 1) * share;
   size_t rank = (size_t)place;
@@ -49,8 +49,8 @@ static void assert_like(const struct hr__sketch *sketch, size_t count) {
   assert_near(found.p99, exact(count, 0.99));
 }
 
-/* Durations of all magnitudes, including zeros. */
-static void quantiles_are_near(void) {
+/* The durations are of all magnitudes and include zeros. */
+static void quantiles_have_bounded_error(void) {
   uint64_t state = 88172645463325252u;
   for (int bits = 1; bits < 60; bits += 3) {
     memset(sketches, 0, sizeof sketches);
@@ -62,7 +62,7 @@ static void quantiles_are_near(void) {
   }
 }
 
-static void few(void) {
+static void few_durations(void) {
   for (size_t count = 1; count < 5; count++) {
     memset(sketches, 0, sizeof sketches);
     for (size_t i = 0; i < count; i++) hr__sketch_add(&sketches[0], values[i] = (int64_t)(1000003 * (i + 1)));
@@ -72,23 +72,23 @@ static void few(void) {
   CU_ASSERT_EQUAL(hr__sketch_distribution(&sketches[0]).count, 0);
 }
 
-/* Every duration is counted close to itself, in particular powers of two and their neighbours. */
-static void buckets_are_narrow(void) {
+/* Each duration is counted in a bucket whose middle is near, in particular powers of two and their neighbours. */
+static void relative_width_of_buckets(void) {
   for (int bit = 0; bit < 62; bit++)
     for (int64_t off = -2; off <= 2; off++) {
       int64_t value = (INT64_C(1) << bit) + off;
       if (value < 0) continue;
       memset(&sketches[0], 0, sizeof sketches[0]);
       hr__sketch_add(&sketches[0], value);
-      hr__sketch_add(&sketches[0], INT64_C(1) << 62); /* so that the maximum does not help */
-      if (value) hr__sketch_add(&sketches[0], 0);     /* and the minimum */
+      hr__sketch_add(&sketches[0], INT64_C(1) << 62); /* so that quantiles are not limited by the maximum */
+      if (value) hr__sketch_add(&sketches[0], 0);     /* nor by the minimum */
       hr__sketch_add(&sketches[0], value);
       assert_near(hr__sketch_distribution(&sketches[0]).p50, (double)value);
     }
 }
 
-/* Middles of buckets are up to 1/256 above or below the values in them. */
-static void no_quantile_is_beyond_all_values(void) {
+/* The middle of a bucket may be below the minimum or above the maximum of the values; quantiles must not be. */
+static void quantiles_are_within_range(void) {
   static const int64_t ones[] = {1000000, 1000001, 1003000, 999999999, 255, 257, 3600000000};
   for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
     memset(sketches, 0, sizeof sketches);
@@ -102,5 +102,5 @@ static void no_quantile_is_beyond_all_values(void) {
   }
 }
 
-TEST_MAIN("sketch", TEST(quantiles_are_near), TEST(few), TEST(buckets_are_narrow),
-          TEST(no_quantile_is_beyond_all_values))
+TEST_MAIN("sketch", TEST(quantiles_have_bounded_error), TEST(few_durations), TEST(relative_width_of_buckets),
+          TEST(quantiles_are_within_range))

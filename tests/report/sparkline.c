@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sparklines: heights computed by hand, peaks of no duration, and lines of the table. */
+/* Sparklines: heights_of_cells computed by hand, peaks that last for no time, and lines_of_the_table of the table. */
 
 #include "report/tables/sparkline.h"
 
@@ -16,9 +16,9 @@ static struct hr__buckets made(uint32_t room, uint32_t n_values, const uint64_t 
   return buckets;
 }
 
-static void heights(void) {
+static void heights_of_cells(void) {
   static const uint64_t values[] = {0, 1, 70, 71, 500, 928, 929, 1000};
-  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* rounded to sevenths, at least one unless zero */
+  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* rounded to sevenths; at least 1 unless the value is 0 */
   struct hr__buckets buckets = made(16, 8, values, 1);
   struct hr__sparkline means, peaks;
   hr__sparkline_of_buckets(&means, HR__SPARK_MEANS, &buckets, 1000);
@@ -31,14 +31,14 @@ static void heights(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* One job waits for a microsecond of two years. */
-static void no_peak_is_hidden(void) {
+/* In two years, one job waits for a microsecond. */
+static void short_peak_is_visible(void) {
   struct hr__buckets buckets;
   const int64_t year_us = INT64_C(365) * 86400 * HR_SECOND_US;
   CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 1920), HR_OK);
   hr__buckets_set(&buckets, 0, 0);
   hr__buckets_set(&buckets, year_us, 9);
-  hr__buckets_set(&buckets, year_us, 0); /* for no time */
+  hr__buckets_set(&buckets, year_us, 0); /* replaced at the same instant */
   hr__buckets_close(&buckets, 2 * year_us);
   struct hr__sparkline means, peaks;
   hr__sparkline_of_buckets(&means, HR__SPARK_MEANS, &buckets, 9);
@@ -54,8 +54,8 @@ static void no_peak_is_hidden(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* If a value rises evenly, so do the cells. */
-static void cells_are_of_equal_width(void) {
+/* If a value rises linearly, the heights_of_cells of the cells rise linearly. */
+static void linear_value_has_linear_heights(void) {
   uint64_t values[600];
   for (uint64_t i = 0; i < 600; i++) values[i] = i;
   struct hr__buckets buckets = made(1920, 600, values, 12345678);
@@ -80,14 +80,14 @@ static void expect_written(const struct hr__sparkline *line, bool unicode, uint6
   free(text);
 }
 
-static void lines(void) {
+static void lines_of_the_table(void) {
   static const struct hr__sparkline line = {.n = 3, .height = {0, 4, 7}};
   expect_written(&line, true, 64, "             ▁▅█ 64\n");
   expect_written(&line, false, 1064, "             _=# 1,064\n");
 }
 
-/* Small counts differ from none: a count of 0 is blank, and any other has a height. */
-static void counts_of_zero_are_blank(void) {
+/* A count of 0 is a space, and every other count is visible. */
+static void zero_counts_are_spaces(void) {
   static const uint64_t counts[] = {0, 1, 499, 0, 500, 1000};
   static const uint8_t wanted[] = {0, 1, 4, 0, 4, 8};
   struct hr__sparkline line;
@@ -97,7 +97,7 @@ static void counts_of_zero_are_blank(void) {
   expect_written(&line, false, 1000, "              _- -# 1,000\n");
 }
 
-static void a_full_line_has_80_columns(void) {
+static void line_has_at_most_80_columns(void) {
   static const struct hr__sparkline line = {.n = HR__SPARK_CELLS};
   for (uint64_t top = 1; top < UINT64_C(100000000); top *= 10) {
     FILE *out = fopen(files_path("line.txt"), "w");
@@ -111,5 +111,6 @@ static void a_full_line_has_80_columns(void) {
   }
 }
 
-TEST_MAIN("report: sparklines", TEST(heights), TEST(no_peak_is_hidden), TEST(cells_are_of_equal_width), TEST(lines),
-          TEST(counts_of_zero_are_blank), TEST(a_full_line_has_80_columns))
+TEST_MAIN("report: sparklines", TEST(heights_of_cells), TEST(short_peak_is_visible),
+          TEST(linear_value_has_linear_heights), TEST(lines_of_the_table), TEST(zero_counts_are_spaces),
+          TEST(line_has_at_most_80_columns))

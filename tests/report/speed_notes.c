@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void jobs_with_the_default_speed_are_noted(void) {
+static void notes_on_jobs_with_default_speed(void) {
   static const char *const models[] = {"known", "a", "b", "c", "d", "e", "f"};
   static const uint32_t model[] = {0, 1, 1, 2, 3, 4, 5, 6, HR_NONE};
   char known[] = "known";
@@ -22,7 +22,7 @@ static void jobs_with_the_default_speed_are_noted(void) {
   hr_notes_finish(&notes);
 }
 
-static void no_notes_without_such_jobs(void) {
+static void no_notes_if_all_speeds_are_known(void) {
   static const char *const models[] = {"known"};
   static const uint32_t model[] = {0, 0};
   char known[] = "known";
@@ -37,4 +37,4 @@ static void no_notes_without_such_jobs(void) {
   hr_notes_finish(&notes);
 }
 
-TEST_MAIN("report_speed_notes", TEST(jobs_with_the_default_speed_are_noted), TEST(no_notes_without_such_jobs))
+TEST_MAIN("report_speed_notes", TEST(notes_on_jobs_with_default_speed), TEST(no_notes_if_all_speeds_are_known))

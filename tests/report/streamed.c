@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A streamed run equals the run in memory: the same jobs start at the same times and places, under each policy that can
-   be streamed, over random traces of several blocks of jobs. Metrics are equal, except quantiles, which are close. */
+/* A streamed run equals the run in memory: all jobs start at the same times and on the same nodes. This is checked for
+   each policy that can be streamed, for random traces of several blocks of jobs. Metrics must be equal, except
+   quantiles, which must be near. */
 
 #include "headroom/unstable/streamed.h"
 #include "base/random.h"
@@ -14,7 +15,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-enum { JOBS = 9500 }; /* more than two blocks, the last one not full */
+enum { JOBS = 9500 }; /* more than two blocks; the last block is not full */
 
 static const char *const orders[] = {"fifo", "sjf",  "smallest",   "largest", "priority", "edf",     "f1",
                                      "qssf", "srtf", "fair-share", "drf",     "las",      "gittins", "multifactor"};
@@ -23,8 +24,9 @@ static const char *const placements[] = {"first-fit", "best-fit", "worst-fit", "
 
 /* ---- Traces ----------------------------------------------------------------------------------------- */
 
-/* Near the capacity of the cluster, with bursts at one instant, jobs that fit nowhere, jobs without run time, and one
-   that runs until the end, so that its block is kept long after the previous one is released. */
+/* Draws a job. The load is near the capacity of the cluster. Some jobs have the same submit time, some fit nowhere, and
+   some have a run time of 0. One job runs until the end of the run, so that its block remains in memory long after the
+   previous block was released. */
 static struct hr_job_record random_job(struct hr__stream *draws, uint32_t job, int64_t submit_us) {
   static const char *const users[] = {"ann", "bob", "eve"};
   struct hr_job_record record;
@@ -43,7 +45,7 @@ static struct hr_job_record random_job(struct hr__stream *draws, uint32_t job, i
   return record;
 }
 
-/* `slowness`: 1: jobs arrive about as fast as they can be served; 2: half as fast. */
+/* With `slowness` 1, the load is about the capacity of the cluster; with 2, it is half of that. */
 static struct hr_trace *random_trace_at(uint64_t seed, int64_t slowness) {
   struct hr_trace_builder *builder = hr_trace_builder_create("random", "memory");
   struct hr__stream draws;
@@ -92,14 +94,14 @@ static void assert_same(const struct hr_trace *trace, const struct hr_trace *map
   (void)assert_same_run(&config, mapped, NULL);
 }
 
-static void each_policy(void) {
+static void policies(void) {
   struct hr_trace *trace = random_trace(11), *mapped = streamed_trace(trace);
   for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
     for (size_t b = 0; b < sizeof backfills / sizeof *backfills; b++) {
       const size_t n_placements = sizeof placements / sizeof *placements;
       struct hr_policy_choice policy = queue_choice(backfills[b], placements[(2 * o + b) % n_placements]);
       queue_set(&policy, "order", orders[o]);
-      queue_set_number(&policy, "aging_s", 7.0 * (double)b); /* of priorities */
+      queue_set_number(&policy, "aging_s", 7.0 * (double)b); /* aging of priorities */
       assert_same(trace, mapped, &policy, HR_NEVER_US);
       hr_policy_choice_finish(&policy);
     }
@@ -107,8 +109,8 @@ static void each_policy(void) {
   hr_trace_destroy(mapped);
 }
 
-/* Long queues take long to simulate. */
-static void conservative(void) {
+/* Conservative backfill, with fewer jobs in the queue, because long queues take long to simulate. */
+static void conservative_backfill(void) {
   static const char *const some[] = {"fifo", "sjf", "fair-share", "multifactor"};
   struct hr_trace *trace = random_trace_at(15, 2), *mapped = streamed_trace(trace);
   for (size_t o = 0; o < sizeof some / sizeof *some; o++) {
@@ -121,7 +123,7 @@ static void conservative(void) {
   hr_trace_destroy(mapped);
 }
 
-static void each_placement(void) {
+static void placement_rules(void) {
   struct hr_trace *trace = random_trace(12), *mapped = streamed_trace(trace);
   for (size_t p = 0; p < sizeof placements / sizeof *placements; p++) {
     struct hr_policy_choice policy = queue_choice("strict", placements[p]);
@@ -132,7 +134,7 @@ static void each_placement(void) {
   hr_trace_destroy(mapped);
 }
 
-static void horizons(void) {
+static void runs_with_horizon(void) {
   struct hr_trace *trace = random_trace(13), *mapped = streamed_trace(trace);
   const int64_t horizons_us[] = {trace->submit_us[JOBS / 2], trace->submit_us[JOBS - 1] + 1, INT64_C(300000000)};
   for (size_t i = 0; i < sizeof horizons_us / sizeof *horizons_us; i++) {
@@ -144,7 +146,7 @@ static void horizons(void) {
   hr_trace_destroy(mapped);
 }
 
-/* ---- As JSON ---------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------------- */
 
 static cJSON *json_at(const char *path) {
   FILE *file = fopen(path, "rb");
@@ -157,7 +159,7 @@ static cJSON *json_at(const char *path) {
   return tree;
 }
 
-/* Keys of runs with prices or with interruptible jobs. */
+/* Whether a key exists only in runs with prices or in runs with interruptible jobs. */
 static bool is_of_some_runs(const char *key) {
   static const char *const keys[] = {"cost", "budgets", "goodput", "spot", "oom_kills"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -195,8 +197,8 @@ static void fits_its_schema(const struct hr_trace *trace, const struct hr_stream
   hr_policy_choice_finish(&policy);
 }
 
-/* Also for runs without events. */
-static void json(void) {
+/* The JSON of a streamed run has the keys of the run in memory, also if the run has no events. */
+static void json_has_equal_keys(void) {
   struct hr_trace *trace = random_trace(14), *mapped = streamed_trace(trace);
   struct hr_cluster_spec cluster = two_pools();
   struct hr_policy_choice policy = queue_choice("strict", "pool");
@@ -215,4 +217,5 @@ static void json(void) {
   hr_trace_destroy(mapped);
 }
 
-TEST_MAIN("streamed", TEST(each_policy), TEST(conservative), TEST(each_placement), TEST(horizons), TEST(json))
+TEST_MAIN("streamed", TEST(policies), TEST(conservative_backfill), TEST(placement_rules), TEST(runs_with_horizon),
+          TEST(json_has_equal_keys))

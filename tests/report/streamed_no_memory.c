@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a streamed run fails once, from reading its trace, packed or text, to writing its metrics. */
+/* Each allocation of a streamed run fails once, from reading the trace (as packed_trace file or as text_trace) to
+   writing the metrics. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -19,10 +20,11 @@ static struct {
 } files;
 
 static void make_trace(void) {
-  char text[JOBS * 40], *at = text + sprintf(text, "job_id,submit_s,duration_s,gpus,user,priority,colour\n");
+  char text_trace[JOBS * 40],
+      *at = text_trace + sprintf(text_trace, "job_id,submit_s,duration_s,gpus,user,priority,colour\n");
   for (int job = 0; job < JOBS; job++)
     at += sprintf(at, "j%d,%d,%d,%d,user-%d,%d,\n", job, job, 7 + job * 37 % 100, 1 + job % 11, job % 40, job % 3);
-  strcpy(files.trace, file_write_text("jobs.csv", text));
+  strcpy(files.trace, file_write_text("jobs.csv", text_trace));
 }
 
 static void pack_trace(void) {
@@ -108,7 +110,7 @@ static void survives(const char *order, const char *backfill) {
   cJSON_InitHooks(NULL);
 }
 
-static void packed(void) {
+static void packed_trace(void) {
   make_trace();
   pack_trace();
   survives("fifo", "strict");
@@ -118,10 +120,10 @@ static void packed(void) {
   survives("fair-share", "conservative");
 }
 
-static void text(void) {
+static void text_trace(void) {
   make_trace();
-  if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1); /* many small files */
+  if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1); /* the test writes many small files */
   survives("largest", "skip");
 }
 
-TEST_MAIN("streamed_no_memory", TEST(packed), TEST(text))
+TEST_MAIN("streamed_no_memory", TEST(packed_trace), TEST(text_trace))

@@ -22,10 +22,10 @@ struct hr_trace *streamed_trace(const struct hr_trace *trace) {
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-/* When and where each job last started, in arrays of the test. */
+/* Records the time and place of the last start of each job. Unlike a streamed result, these arrays contain all jobs. */
 struct starts {
-  int64_t at_us[STREAMED_MOST_JOBS];
-  uint64_t place[STREAMED_MOST_JOBS]; /* first slice: node and GPUs; the pool if it has none */
+  int64_t at_us[STREAMED_MAX_JOBS];
+  uint64_t place[STREAMED_MAX_JOBS]; /* first slice (node and GPUs), or the pool of a placement without slices */
   uint32_t count;
 };
 
@@ -43,7 +43,7 @@ static void note_start(void *self, const struct hr_view *view, const struct hr_e
   starts->count++;
 }
 
-/* Additional observers of a run; all NULL if nothing has a price. */
+/* Observers of runs with prices; all NULL in runs without prices. */
 struct accounts {
   struct hr_ledger *ledger;
   struct hr_cost_basis basis;
@@ -118,14 +118,14 @@ struct hr_streamed_figures streamed_figures(const struct hr_run_config *base, co
   return found;
 }
 
-/* ---- What must be the same -------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static bool is_near(double found, double exact) {
   return fabs(found - exact) <= exact / 256 * 1.000001 + 1e-6;
 }
 
-/* Means and maxima are exact, those of slowdowns to a millionth. */
-static void assert_like(const struct hr_distribution *found, const struct hr_distribution *exact, double off) {
+/* Means and maxima must be equal up to `off`; quantiles must be near. */
+static void assert_distribution(const struct hr_distribution *found, const struct hr_distribution *exact, double off) {
   CU_ASSERT_EQUAL(found->count, exact->count);
   CU_ASSERT_DOUBLE_EQUAL(found->mean, exact->mean, off + 1e-12 * exact->mean);
   CU_ASSERT_DOUBLE_EQUAL(found->max, exact->max, off);
@@ -144,9 +144,9 @@ static void assert_figures(const struct hr_streamed_figures *found, const struct
   CU_ASSERT_EQUAL(found->outcome_cancelled, exact->outcome_cancelled);
   CU_ASSERT_EQUAL(found->deadlines, exact->deadlines);
   CU_ASSERT_EQUAL(found->missed_deadlines, exact->missed_deadlines);
-  assert_like(&found->wait_s, &exact->wait_s, 0);
-  assert_like(&found->jct_s, &exact->jct_s, 0);
-  assert_like(&found->slowdown, &exact->slowdown, 1e-6);
+  assert_distribution(&found->wait_s, &exact->wait_s, 0);
+  assert_distribution(&found->jct_s, &exact->jct_s, 0);
+  assert_distribution(&found->slowdown, &exact->slowdown, 1e-6);
   CU_ASSERT_EQUAL(found->makespan_s, exact->makespan_s);
   CU_ASSERT_EQUAL(found->submit_window_s, exact->submit_window_s);
   CU_ASSERT_EQUAL(found->utilization_makespan, exact->utilization_makespan);
@@ -174,7 +174,7 @@ static void assert_spot(const struct hr_spot_figures *found, const struct hr_spo
   CU_ASSERT_EQUAL(found->availability, exact->availability);
 }
 
-static void assert_fates(const struct hr_streamed_figures *found, const struct hr_summary *exact) {
+static void assert_leftovers(const struct hr_streamed_figures *found, const struct hr_summary *exact) {
   CU_ASSERT_EQUAL(found->stoppable, exact->stoppable);
   assert_goodput(&found->goodput, &exact->goodput);
   assert_spot(&found->spot, &exact->spot);
@@ -200,7 +200,7 @@ static void assert_costs(const struct hr_cost_summary *found, const struct hr_co
   }
 }
 
-/* The run in memory has notes on rejections only, unless it stalls. */
+/* Both runs have equal notes on rejections. The run in memory has no other notes unless it stalls. */
 static void assert_notes(const struct hr_notes *found, const struct hr_notes *exact) {
   CU_ASSERT_EQUAL_FATAL(found->count, exact->count);
   for (size_t i = 0; i < exact->count; i++) CU_ASSERT_STRING_EQUAL(found->text[i], exact->text[i]);
@@ -214,7 +214,7 @@ uint32_t assert_same_run(const struct hr_run_config *base, const struct hr_trace
   config.trace = mapped;
   struct hr_streamed_figures figures = streamed_figures(&config, costs, &notes[1]);
   assert_figures(&figures, summary);
-  assert_fates(&figures, summary);
+  assert_leftovers(&figures, summary);
   assert_costs(figures.costs, summary->costs);
   assert_notes(&notes[1], &notes[0]);
   CU_ASSERT_TRUE(in_memory.count > base->trace->n_jobs / 20);

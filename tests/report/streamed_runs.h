@@ -2,22 +2,25 @@
 #ifndef HR_TESTS_REPORT_STREAMED_RUNS_H
 #define HR_TESTS_REPORT_STREAMED_RUNS_H
 
-/* A run in memory and the same run streamed: equal starts, and equal metrics except quantiles. */
+/* Runs a trace in memory and streamed, and compares the runs. Starts must be equal, and metrics except quantiles must
+   be equal. */
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/streamed.h"
 
-enum { STREAMED_MOST_JOBS = 20000 };
+enum { STREAMED_MAX_JOBS = 20000 };
 
-/* The same trace as a streamed file. */
+/* Writes a trace into a packed file and returns it as a streamed trace. */
 struct hr_trace *streamed_trace(const struct hr_trace *trace);
 
-/* Runs `mapped` without the test's own observers; `costs` as below. The caller finishes the figures. */
+/* Runs a streamed trace without the observers of the comparison. `costs` is NULL for a run without prices. The caller
+   calls hr_streamed_figures_finish(). */
 struct hr_streamed_figures streamed_figures(const struct hr_run_config *base, const struct hr_cost_spec *costs,
                                             struct hr_notes *notes);
 
-/* `base` has no observers; `mapped` is its trace, streamed. `costs` NULL: nothing has a price. Asserts that both runs
-   are equal; returns the number of starts, including restarts. */
+/* Runs `base`, which must not have observers, in memory, and runs `mapped`, which is the same trace as a streamed
+   trace. `costs` is NULL for runs without prices. Asserts that both runs are equal. Returns the number of starts,
+   including restarts. */
 uint32_t assert_same_run(const struct hr_run_config *base, const struct hr_trace *mapped,
                          const struct hr_cost_spec *costs);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Streamed runs equal those in memory with shared or MIG GPUs, preemption, models with speeds, quotas, and elastic and
-   priced nodes. Traces are random, with several blocks of jobs, one of which is finished long before the run is. */
+/* Streamed runs equal runs in memory, with shared or MIG GPUs, preemption, models with speeds, quotas, and elastic
+   nodes with prices. Traces are random and have several blocks of jobs. All jobs of one block end long before the end
+   of the run. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -19,8 +20,9 @@ static struct hr_text text_of(const char *text) {
   return (struct hr_text){text, (uint32_t)strlen(text)};
 }
 
-/* A mixture of all features. Times are thousands of seconds, so that markets change during the run. */
-static void ask(struct hr_job_record *record, uint64_t draw) {
+/* Draws the requests of a job, with a mixture of all features. Times are thousands of seconds, so that markets change
+   during the run. */
+static void draw_request(struct hr_job_record *record, uint64_t draw) {
   static const uint32_t gpus[] = {0, 1, 1, 1, 1, 2, 2, 3}, milli[] = {100, 250, 500, HR_WHOLE_GPU_MILLI};
   static const char *const models[] = {"BERT", "ResNet", "GPT", ""}, *const profiles[] = {"1g.10gb", "2g.20gb", ""};
   record->gpus = draw % 499 == 7 ? 99 : gpus[draw / 5 % 8];
@@ -40,7 +42,7 @@ static struct hr_job_record random_job(struct hr__stream *draws, uint32_t job, i
   uint64_t draw = hr__stream_next(draws);
   record.submit_us = submit_us;
   record.work_us = draw % 40 ? (int64_t)(draw % 991) * 1000003 : 0;
-  ask(&record, hr__stream_next(draws));
+  draw_request(&record, hr__stream_next(draws));
   if (job == LONG_JOB) {
     record.work_us = INT64_C(3000000000000);
     record.gpus = record.tasks = 1;
@@ -72,14 +74,15 @@ static struct hr_trace *random_trace(uint64_t seed) {
   return trace;
 }
 
-/* ---- Worlds ----------------------------------------------------------------------------------------- */
+/* ---- Scenarios -------------------------------------------------------------------------------------- */
 
-/* `policies` ends with NULL; returns the maximum number of starts under one of them. */
-static uint32_t assert_same_world(uint64_t seed, const char *scenario, const char *const *policies) {
+/* Compares both runs of a scenario under each of `policies`, which ends with NULL. Returns the maximum number of starts
+   under one policy. */
+static uint32_t assert_same_scenario(uint64_t seed, const char *scenario, const char *const *policies) {
   char path[200];
   struct hr_trace *trace = random_trace(seed), *mapped = streamed_trace(trace);
   uint32_t most = 0;
-  snprintf(path, sizeof path, "%s", file_write("world.json", scenario, strlen(scenario)));
+  snprintf(path, sizeof path, "%s", file_write("scenario.json", scenario, strlen(scenario)));
   for (; *policies; policies++) {
     uint32_t n_starts = assert_same_under(path, *policies, trace, mapped);
     if (n_starts > most) most = n_starts;
@@ -90,41 +93,43 @@ static uint32_t assert_same_world(uint64_t seed, const char *scenario, const cha
 }
 
 #define POLICIES(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define WORLD(pools, rest) "{ \"cluster\": { \"pools\": [ " pools " ] }" rest ", \"policy\": { \"name\": \"queue\" } }"
+#define SCENARIO(pools, rest)                                                                                          \
+  "{ \"cluster\": { \"pools\": [ " pools " ] }" rest ", \"policy\": { \"name\": \"queue\" } }"
 #define WHOLE "{ \"name\": \"w\", \"gpu\": \"A100-80\", \"nodes\": 3, \"gpus_per_node\": 4 }"
 #define SPLIT                                                                                                          \
   "{ \"name\": \"m\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, \"sharing\": \"mig\", "                \
   "\"mig\": { \"layout\": \"all-1g.10gb\" } }"
 
 static void shared_gpus(void) {
-  (void)assert_same_world(21,
-                          WORLD(WHOLE ", { \"name\": \"f\", \"gpu\": \"T4\", \"nodes\": 4, \"gpus_per_node\": 2, "
-                                      "\"cpu_per_node\": 16, \"sharing\": \"fraction\" }, " SPLIT,
-                                ""),
-                          POLICIES("queue:backfill=easy,placement=best-fit", "queue:backfill=skip,placement=fgd",
-                                   "queue:order=fair-share,backfill=easy,placement=first-fit",
-                                   "queue:order=drf,placement=spread"));
+  (void)assert_same_scenario(21,
+                             SCENARIO(WHOLE ", { \"name\": \"f\", \"gpu\": \"T4\", \"nodes\": 4, \"gpus_per_node\": 2, "
+                                            "\"cpu_per_node\": 16, \"sharing\": \"fraction\" }, " SPLIT,
+                                      ""),
+                             POLICIES("queue:backfill=easy,placement=best-fit", "queue:backfill=skip,placement=fgd",
+                                      "queue:order=fair-share,backfill=easy,placement=first-fit",
+                                      "queue:order=drf,placement=spread"));
 }
 
-/* With interference jobs have attempts; with first-come memory some are killed. */
+/* With interference the speed of jobs changes while they run. If GPU memory is not reserved, some jobs are killed. */
 static void shared_speeds(void) {
-  (void)assert_same_world(
+  (void)assert_same_scenario(
       22,
-      WORLD("{ \"name\": \"s\", \"gpu\": \"A100-80\", \"nodes\": 3, \"gpus_per_node\": 4, \"sharing\": \"mps\", "
-            "\"replicas\": 4, \"interference\": [ { \"up_to\": 0.5, \"speed\": 0.9 }, { \"up_to\": 1, \"speed\": 0.7 "
-            "} ] }, { \"name\": \"t\", \"gpu\": \"T4\", \"nodes\": 4, \"gpus_per_node\": 2, \"sharing\": "
-            "\"time-slice\", \"replicas\": 4 }",
-            ""),
+      SCENARIO(
+          "{ \"name\": \"s\", \"gpu\": \"A100-80\", \"nodes\": 3, \"gpus_per_node\": 4, \"sharing\": \"mps\", "
+          "\"replicas\": 4, \"interference\": [ { \"up_to\": 0.5, \"speed\": 0.9 }, { \"up_to\": 1, \"speed\": 0.7 "
+          "} ] }, { \"name\": \"t\", \"gpu\": \"T4\", \"nodes\": 4, \"gpus_per_node\": 2, \"sharing\": "
+          "\"time-slice\", \"replicas\": 4 }",
+          ""),
       POLICIES("queue:backfill=skip,placement=best-fit", "queue:order=sjf,backfill=easy,placement=best-fit"));
 }
 
 static void quotas(void) {
-  uint32_t n_starts = assert_same_world(
+  uint32_t n_starts = assert_same_scenario(
       23,
-      WORLD(WHOLE,
-            ", \"quotas\": { \"tenants\": [ { \"tenant\": \"red\", \"guaranteed_gpus\": 5, \"max_gpus\": 9 }, { "
-            "\"tenant\": \"blue\", \"guaranteed_gpus\": 2 } ] }, \"classes\": { \"training\": { \"checkpoint\": { "
-            "\"policy\": \"interval\", \"interval_s\": 100, \"write_s\": 5 }, \"restart_s\": 10 } }"),
+      SCENARIO(WHOLE,
+               ", \"quotas\": { \"tenants\": [ { \"tenant\": \"red\", \"guaranteed_gpus\": 5, \"max_gpus\": 9 }, { "
+               "\"tenant\": \"blue\", \"guaranteed_gpus\": 2 } ] }, \"classes\": { \"training\": { \"checkpoint\": { "
+               "\"policy\": \"interval\", \"interval_s\": 100, \"write_s\": 5 }, \"restart_s\": 10 } }"),
       POLICIES("queue:backfill=easy", "queue:order=multifactor,backfill=conservative",
                "queue:order=fair-share,backfill=skip,preemption=reclaim,grace_s=30",
                "queue:order=priority,backfill=skip,preemption=priority,min_run_s=100,preempted=requeue"));
@@ -133,37 +138,39 @@ static void quotas(void) {
 
 static void preemption(void) {
   uint32_t n_starts =
-      assert_same_world(24, WORLD(WHOLE, ", \"horizon_s\": 450000"),
-                        POLICIES("queue:order=las,las_promote=2,backfill=skip", "queue:order=gittins,backfill=easy",
-                                 "queue:backfill=skip,preemption=priority,preempted=kill,grace_s=20"));
+      assert_same_scenario(24, SCENARIO(WHOLE, ", \"horizon_s\": 450000"),
+                           POLICIES("queue:order=las,las_promote=2,backfill=skip", "queue:order=gittins,backfill=easy",
+                                    "queue:backfill=skip,preemption=priority,preempted=kill,grace_s=20"));
   CU_ASSERT_TRUE(n_starts > JOBS);
 }
 
 static void speeds_and_tiers(void) {
-  (void)assert_same_world(
+  (void)assert_same_scenario(
       25,
-      WORLD("{ \"name\": \"v\", \"gpu\": \"V100\", \"nodes\": 6, \"gpus_per_node\": 2, \"topology\": { "
-            "\"nodes_per_rack\": 2 } }, { \"name\": \"t\", \"gpu\": \"T4\", \"nodes\": 3, \"gpus_per_node\": 2 }",
-            ", \"models\": { \"reference\": \"V100\", \"speeds\": { \"BERT\": { \"V100\": 1, \"T4\": 0.4 }, \"GPT\": { "
-            "\"V100\": 1, \"T4\": 0 } } }, \"classes\": { \"training\": { \"within\": \"node\", \"within_wait_s\": 300 "
-            "} }"),
+      SCENARIO(
+          "{ \"name\": \"v\", \"gpu\": \"V100\", \"nodes\": 6, \"gpus_per_node\": 2, \"topology\": { "
+          "\"nodes_per_rack\": 2 } }, { \"name\": \"t\", \"gpu\": \"T4\", \"nodes\": 3, \"gpus_per_node\": 2 }",
+          ", \"models\": { \"reference\": \"V100\", \"speeds\": { \"BERT\": { \"V100\": 1, \"T4\": 0.4 }, \"GPT\": { "
+          "\"V100\": 1, \"T4\": 0 } } }, \"classes\": { \"training\": { \"within\": \"node\", \"within_wait_s\": 300 "
+          "} }"),
       POLICIES("queue:backfill=easy", "queue:order=sjf,backfill=skip,placement=best-fit", "queue:backfill=strict"));
 }
 
-/* With free early reclaims and services beside capacity. */
+/* Early reclaims are not billed, and the scenario has costs for services. */
 static void markets(void) {
-  uint32_t n_starts = assert_same_world(
+  uint32_t n_starts = assert_same_scenario(
       26,
-      WORLD("{ \"name\": \"o\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, \"market\": \"owned\", "
-            "\"usd_per_gpu_hour\": 1 }, { \"name\": \"d\", \"gpu\": \"A100-80\", \"nodes\": 3, \"gpus_per_node\": 4, "
-            "\"market\": \"on-demand\", \"usd_per_gpu_hour\": 4, \"boot_s\": 60 }, { \"name\": \"s\", \"gpu\": "
-            "\"A100-80\", \"nodes\": 4, \"gpus_per_node\": 2, \"market\": \"spot\", \"usd_per_gpu_hour\": 1.5, "
-            "\"on_demand_usd_per_gpu_hour\": 4, \"billing\": { \"free_if_reclaimed_s\": 3600 }, \"spot\": { \"model\": "
-            "\"exponential\", \"rate_per_h\": 1, \"notice_s\": 30, \"price\": { \"model\": \"ou\", \"volatility\": "
-            "0.2, \"reversion_h\": 5 } } }",
-            ", \"classes\": { \"training\": { \"checkpoint\": { \"policy\": \"on-notice\", \"write_s\": 10 }, "
-            "\"restart_s\": 30 }, \"inference\": { \"spot\": false } }, \"costs\": { \"operations\": { "
-            "\"usd_per_month\": 100, \"usd_per_node_month\": 7 } }, \"horizon_s\": 600000"),
+      SCENARIO(
+          "{ \"name\": \"o\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, \"market\": \"owned\", "
+          "\"usd_per_gpu_hour\": 1 }, { \"name\": \"d\", \"gpu\": \"A100-80\", \"nodes\": 3, \"gpus_per_node\": 4, "
+          "\"market\": \"on-demand\", \"usd_per_gpu_hour\": 4, \"boot_s\": 60 }, { \"name\": \"s\", \"gpu\": "
+          "\"A100-80\", \"nodes\": 4, \"gpus_per_node\": 2, \"market\": \"spot\", \"usd_per_gpu_hour\": 1.5, "
+          "\"on_demand_usd_per_gpu_hour\": 4, \"billing\": { \"free_if_reclaimed_s\": 3600 }, \"spot\": { \"model\": "
+          "\"exponential\", \"rate_per_h\": 1, \"notice_s\": 30, \"price\": { \"model\": \"ou\", \"volatility\": "
+          "0.2, \"reversion_h\": 5 } } }",
+          ", \"classes\": { \"training\": { \"checkpoint\": { \"policy\": \"on-notice\", \"write_s\": 10 }, "
+          "\"restart_s\": 30 }, \"inference\": { \"spot\": false } }, \"costs\": { \"operations\": { "
+          "\"usd_per_month\": 100, \"usd_per_node_month\": 7 } }, \"horizon_s\": 600000"),
       POLICIES("queue:backfill=skip,market=spot-first,spot_wait_s=300", "queue:backfill=easy,market=static",
                "queue:order=fair-share,backfill=skip,market=price-capacity",
                "queue:order=sjf,backfill=conservative,market=on-demand-only"));

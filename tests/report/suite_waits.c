@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reference traces under all named policies: waits are the times between the attempts of a job, as its history has
-   them, and the parts of each wait sum to it. */
+/* Runs the reference traces under all named policies. The recorded waits must be the times between the attempts of the
+   history, and the parts of a wait must sum to the wait. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -28,9 +28,9 @@ struct run {
 
 static unsigned n_runs, n_waits;
 
-/* ---- What waits must be ----------------------------------------------------------------------------- */
+/* ---- Checks of waits -------------------------------------------------------------------------------- */
 
-static bool sums(const struct run *run, const struct hr_wait *wait) {
+static bool parts_sum_to_wait(const struct run *run, const struct hr_wait *wait) {
   const struct hr_wait_part *parts = hr_waits_parts(run->waits, wait);
   int64_t sum_us = 0;
   for (uint32_t i = 0; i < wait->n_parts; i++) {
@@ -40,15 +40,15 @@ static bool sums(const struct run *run, const struct hr_wait *wait) {
   return sum_us == wait->end_us - wait->begin_us;
 }
 
-/* From the last attempt backwards: before each attempt the job waited from the end of the previous one, or from its
-   submit. `left`: waits not yet accounted for. */
+/* Whether the first `left` waits of a job are the times before its attempts. Attempts are visited from the last to the
+   first. Before each attempt, the job waited from the end of the previous attempt, or from its submit. */
 static bool are_between(const struct run *run, hr_job job, const struct hr_wait *waits, size_t left) {
   const struct hr_attempt *attempts;
   const struct hr_result *result = run->replay.result;
   hr_history_attempts(run->history, &attempts);
   uint32_t at = hr_history_last(run->history, job);
   bool is_open = result->state[job.id] == HR_JOB_WAITING, is_rejected = result->state[job.id] == HR_JOB_REJECTED;
-  if (is_open || (is_rejected && left > 0)) { /* a wait that was ended by the end of the run or by a rejection */
+  if (is_open || (is_rejected && left > 0)) { /* the last wait was ended by the end of the run or by a rejection */
     int64_t from_us = at == HR_NONE ? run->trace->submit_us[job.id] : attempts[at].end_us;
     bool found = left > 0 && waits[left - 1].begin_us == from_us && waits[left - 1].is_open == is_open;
     if (found && is_open) found = waits[left - 1].end_us == result->end_us;
@@ -58,7 +58,7 @@ static bool are_between(const struct run *run, hr_job job, const struct hr_wait 
   for (; at != HR_NONE; at = attempts[at].previous) {
     uint32_t previous = attempts[at].previous;
     int64_t from_us = previous == HR_NONE ? run->trace->submit_us[job.id] : attempts[previous].end_us;
-    if (from_us == attempts[at].begin_us) continue; /* no wait is told */
+    if (from_us == attempts[at].begin_us) continue; /* waits of duration 0 are not recorded */
     if (left == 0 || waits[left - 1].begin_us != from_us || waits[left - 1].end_us != attempts[at].begin_us)
       return false;
     if (waits[left - 1].is_first != (previous == HR_NONE)) return false;
@@ -73,7 +73,7 @@ static void check_waits(const struct run *run, const char *name, const char *pol
     const struct hr_wait *waits;
     size_t count = hr_waits_of(run->waits, (hr_job){job}, &waits);
     bool good = are_between(run, (hr_job){job}, waits, count);
-    for (size_t i = 0; i < count; i++) good = good && sums(run, &waits[i]);
+    for (size_t i = 0; i < count; i++) good = good && parts_sum_to_wait(run, &waits[i]);
     n_waits += (unsigned)count;
     n_bad += !good;
     if (!good && n_bad == 1) printf("\n  %s, %s: job %" PRIu32 "\n", name, policy, job);
@@ -127,10 +127,10 @@ static void check_scenario(const char *name) {
   hr_scenario_destroy(run.scenario);
 }
 
-static void parts_sum_to_waits_between_stays(void) {
+static void waits_are_between_attempts(void) {
   for (size_t i = 0; i < N_SCENARIOS; i++) check_scenario(scenarios[i]);
   printf("%u runs, %u waits ", n_runs, n_waits);
   CU_ASSERT(n_runs >= 40 && n_waits > 1000);
 }
 
-TEST_MAIN("report: waits of the reference suite", TEST(parts_sum_to_waits_between_stays))
+TEST_MAIN("report: waits of the reference suite", TEST(waits_are_between_attempts))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The definition of every metric, with values computed by hand. */
+/* Every metric of the summary, compared with values computed by hand. */
 
 #include "harness.h"
 #include "replayed.h"
@@ -12,15 +12,15 @@ static void expect(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-12 * fabs(wanted));
 }
 
-/* 8 GPUs. Allocated: 4 in [0, 10), 8 in [10, 20), 6 in [20, 70), 4 in [70, 100). Waiting: 1 in [10, 20) (job 2 waits
-   from 5 to 20, job 1 from 5 to 10), 2 in [5, 10). */
+/* The cluster has 8 GPUs. Allocated GPUs: 4 in [0, 10), 8 in [10, 20), 6 in [20, 70), 4 in [70, 100). Waiting jobs: 2
+   in [5, 10), 1 in [10, 20). Job 1 waits from 5 to 10, job 2 from 5 to 20. */
 static const struct replayed_job three_jobs[] = {
     {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
     {.submit_s = 5, .work_s = 90, .start_s = 10, .gpus = 4},
     {.submit_s = 5, .work_s = 50, .start_s = 20, .gpus = 2},
 };
 
-static void a_run_by_hand(void) {
+static void metrics_of_a_run(void) {
   struct replayed run;
   replayed_make(&run, three_jobs, 3, NEVER);
   struct hr_summary *summary = replayed_summary(&run);
@@ -65,9 +65,9 @@ static void waits_completion_times_and_slowdowns(void) {
   hr_summary_destroy(summary);
 }
 
-static void slowdown_is_bounded(void) {
+static void slowdown_is_at_least_1(void) {
   static const struct replayed_job jobs[] = {
-      {.submit_s = 0, .work_s = 1, .start_s = 3, .gpus = 1},  /* 4 / 10: at least 1 */
+      {.submit_s = 0, .work_s = 1, .start_s = 3, .gpus = 1},  /* 4 / 10, but a slowdown is at least 1 */
       {.submit_s = 0, .work_s = 1, .start_s = 39, .gpus = 1}, /* 40 / 10, not 40 / 1 */
       {.submit_s = 0, .work_s = 0, .start_s = 25, .gpus = 1}, /* 25 / 10, not infinite */
       {.submit_s = 0, .work_s = 20, .start_s = 30, .gpus = 1},
@@ -87,7 +87,7 @@ static const struct hr_group *group_called(const struct hr_group *groups, size_t
   return NULL;
 }
 
-static void sizes_have_their_bounds(void) {
+static void bounds_of_size_groups(void) {
   static const struct {
     uint32_t gpus;
     const char *size;
@@ -107,30 +107,31 @@ static void sizes_have_their_bounds(void) {
   }
 }
 
-static void sizes_have_figures_of_their_own(void) {
+static void metrics_by_size(void) {
   struct replayed run;
   replayed_make(&run, three_jobs, 3, NEVER);
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
   CU_ASSERT_EQUAL(summary->n_tenants, 0);
-  CU_ASSERT_EQUAL_FATAL(summary->n_sizes, 1); /* 2 and 4 GPUs are one class */
+  CU_ASSERT_EQUAL_FATAL(summary->n_sizes, 1); /* 2 and 4 GPUs are in the same size group */
   CU_ASSERT_EQUAL(summary->by_size[0].jobs, 3);
   run.gpus[2] = 1;
-  struct hr_summary *apart = replayed_summary(&run);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(apart);
-  CU_ASSERT_EQUAL_FATAL(apart->n_sizes, 2);
-  CU_ASSERT_STRING_EQUAL(apart->by_size[0].name, "1");
-  expect(apart->by_size[0].wait_s.mean, 15);
-  expect(apart->by_size[0].jct_s.p99, 65);
-  expect(apart->by_size[1].wait_s.mean, 2.5);
-  expect(apart->by_size[1].jct_s.p50, (20 + 95) / 2.0);
-  expect(apart->by_size[1].slowdown.max, 95 / 90.0);
-  expect(apart->wait_s.p50, 5); /* of all jobs, although the groups by size were selected from first */
+  struct hr_summary *grouped = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(grouped);
+  CU_ASSERT_EQUAL_FATAL(grouped->n_sizes, 2);
+  CU_ASSERT_STRING_EQUAL(grouped->by_size[0].name, "1");
+  expect(grouped->by_size[0].wait_s.mean, 15);
+  expect(grouped->by_size[0].jct_s.p99, 65);
+  expect(grouped->by_size[1].wait_s.mean, 2.5);
+  expect(grouped->by_size[1].jct_s.p50, (20 + 95) / 2.0);
+  expect(grouped->by_size[1].slowdown.max, 95 / 90.0);
+  expect(grouped->wait_s.p50,
+         5); /* the median of all jobs, although quantiles of the groups by size were selected before */
   hr_summary_destroy(summary);
-  hr_summary_destroy(apart);
+  hr_summary_destroy(grouped);
 }
 
-static void tenants_come_by_gpu_hours(void) {
+static void tenants_are_sorted_by_gpu_hours(void) {
   static const char *const names[] = {"small", "large", "idle"};
   static const uint32_t tenant[] = {0, 1, HR_NONE};
   struct replayed run;
@@ -144,14 +145,14 @@ static void tenants_come_by_gpu_hours(void) {
   CU_ASSERT_STRING_EQUAL(summary->by_tenant[1].name, "");
   CU_ASSERT_STRING_EQUAL(summary->by_tenant[2].name, "small");
   expect(summary->by_tenant[0].gpu_hours, 90 * 4 / 3600.0);
-  const struct hr_group *nobody = group_called(summary->by_tenant, summary->n_tenants, "");
-  CU_ASSERT_EQUAL(nobody->jobs, 1);
-  CU_ASSERT_EQUAL(nobody->completed, 1);
-  expect(nobody->wait_s.max, 15);
+  const struct hr_group *no_tenant = group_called(summary->by_tenant, summary->n_tenants, "");
+  CU_ASSERT_EQUAL(no_tenant->jobs, 1);
+  CU_ASSERT_EQUAL(no_tenant->completed, 1);
+  expect(no_tenant->wait_s.max, 15);
   hr_summary_destroy(summary);
 }
 
-static void classes_make_groups(void) {
+static void metrics_by_class(void) {
   static const uint8_t class_of_job[] = {HR_CLASS_INFERENCE, HR_CLASS_UNKNOWN, HR_CLASS_TRAINING};
   struct replayed run;
   replayed_make(&run, three_jobs, 3, NEVER);
@@ -172,7 +173,7 @@ static void classes_make_groups(void) {
   hr_summary_destroy(summary);
 }
 
-static void outcomes_are_counted(void) {
+static void counts_of_outcomes(void) {
   static const uint8_t outcome[] = {HR_OUTCOME_FAILED, HR_OUTCOME_CANCELLED, HR_OUTCOME_FAILED};
   struct replayed run;
   replayed_make(&run, three_jobs, 3, 80); /* the second job still runs */
@@ -184,9 +185,9 @@ static void outcomes_are_counted(void) {
   hr_summary_destroy(summary);
 }
 
-static void a_horizon_cuts_the_run(void) {
+static void run_with_horizon(void) {
   struct replayed run;
-  replayed_make(&run, three_jobs, 3, 15); /* two run, one waits; the last instant is at 10 */
+  replayed_make(&run, three_jobs, 3, 15); /* two jobs run and one waits; the last instant is at 10 */
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
   CU_ASSERT_EQUAL(summary->jobs_submitted, 3);
@@ -200,7 +201,7 @@ static void a_horizon_cuts_the_run(void) {
   hr_summary_destroy(summary);
 }
 
-static void jobs_beyond_the_horizon_are_in_no_figure(void) {
+static void jobs_after_the_horizon_are_ignored(void) {
   struct replayed run;
   replayed_make(&run, three_jobs, 3, 2);
   struct hr_summary *summary = replayed_summary(&run);
@@ -213,7 +214,7 @@ static void jobs_beyond_the_horizon_are_in_no_figure(void) {
   hr_summary_destroy(summary);
 }
 
-static void all_rejected(void) {
+static void all_jobs_rejected(void) {
   static const struct replayed_job jobs[] = {
       {.submit_s = 0, .work_s = 5, .start_s = NEVER, .gpus = 99, .rejected = true},
       {.submit_s = 3, .work_s = 5, .start_s = NEVER, .gpus = 99, .rejected = true}};
@@ -232,7 +233,7 @@ static void all_rejected(void) {
 }
 
 /* A job that is rejected after the last end does not extend the makespan. */
-static void the_makespan_ends_with_the_last_end(void) {
+static void makespan_ends_with_the_last_end(void) {
   static const struct replayed_job jobs[] = {
       {.submit_s = 0, .work_s = 50, .start_s = 0, .gpus = 8},
       {.submit_s = 80, .work_s = 5, .start_s = NEVER, .gpus = 99, .rejected = true}};
@@ -247,7 +248,7 @@ static void the_makespan_ends_with_the_last_end(void) {
   hr_summary_destroy(summary);
 }
 
-static void one_job(void) {
+static void single_job(void) {
   static const struct replayed_job job = {.submit_s = 0, .work_s = 0, .start_s = 0, .gpus = 1};
   struct replayed run;
   replayed_make(&run, &job, 1, NEVER);
@@ -262,8 +263,8 @@ static void one_job(void) {
   hr_summary_destroy(summary);
 }
 
-TEST_MAIN("report: summary", TEST(a_run_by_hand), TEST(waits_completion_times_and_slowdowns), TEST(slowdown_is_bounded),
-          TEST(sizes_have_their_bounds), TEST(sizes_have_figures_of_their_own), TEST(tenants_come_by_gpu_hours),
-          TEST(classes_make_groups), TEST(outcomes_are_counted), TEST(a_horizon_cuts_the_run),
-          TEST(jobs_beyond_the_horizon_are_in_no_figure), TEST(all_rejected), TEST(the_makespan_ends_with_the_last_end),
-          TEST(one_job))
+TEST_MAIN("report: summary", TEST(metrics_of_a_run), TEST(waits_completion_times_and_slowdowns),
+          TEST(slowdown_is_at_least_1), TEST(bounds_of_size_groups), TEST(metrics_by_size),
+          TEST(tenants_are_sorted_by_gpu_hours), TEST(metrics_by_class), TEST(counts_of_outcomes),
+          TEST(run_with_horizon), TEST(jobs_after_the_horizon_are_ignored), TEST(all_jobs_rejected),
+          TEST(makespan_ends_with_the_last_end), TEST(single_job))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary table: its content, and a width of at most 80 columns for any input. */
+/* The summary table: its content, and its width, which is at most 80 columns for any input. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -65,7 +65,7 @@ static size_t widest(const char *text) {
   return widest_line;
 }
 
-static void the_table_says_it_all(void) {
+static void content_of_the_table(void) {
   prepare();
   char *text = printed_run(false);
   expect_within(text, ": demo\n\n  trace      traces/made.csv (csv)\n  cluster    8 GPUs on 2 nodes: 2 x 4 A100-80\n"
@@ -88,7 +88,7 @@ static void the_table_says_it_all(void) {
   free(text);
 }
 
-static void colour_is_only_added(void) {
+static void colour_adds_only_escapes(void) {
   prepare();
   char *plain = printed_run(false), *coloured = printed_run(true), *kept = coloured;
   CU_ASSERT_PTR_NOT_NULL(strchr(coloured, '\033'));
@@ -104,8 +104,8 @@ static void colour_is_only_added(void) {
   free(coloured);
 }
 
-/* Names as long and as unusual as an input may have. */
-static void nothing_is_wider_than_80_columns(void) {
+/* Names are as long as an input allows and contain unusual characters. */
+static void lines_have_at_most_80_columns(void) {
   enum { LONG = 300 };
   char name[LONG + 1];
   memset(name, 'w', LONG);
@@ -163,7 +163,7 @@ static struct hr_summary large_summary(void) {
                              .nodes = 4000000};
 }
 
-static void fragments_have_lines_where_gpus_are_told_apart(void) {
+static void fragmentation_with_per_gpu_allocation(void) {
   struct hr_summary summary = {.makespan_s = 60,
                                .submit_window_s = 30,
                                .fragmentation = {.known = true,
@@ -189,7 +189,7 @@ static void fragments_have_lines_where_gpus_are_told_apart(void) {
   free(text);
 }
 
-static void pools_have_a_table_where_gpus_are_told_apart(void) {
+static void pools_with_per_gpu_allocation(void) {
   struct hr_pool_figures pools[18] = {{.name = (char *)"small",
                                        .completed = 1200,
                                        .utilization = 0.6617,
@@ -231,7 +231,7 @@ static void pools_have_a_table_where_gpus_are_told_apart(void) {
   free(text);
 }
 
-static void large_figures_keep_their_columns(void) {
+static void large_numbers_fit_their_columns(void) {
   enum { TENANTS = 1200 };
   static struct hr_group tenants[TENANTS];
   struct hr_skipped_rows skipped[] = {{(char *)"bad", 1000, 1}, {(char *)"worse", 234, 2}};
@@ -256,7 +256,7 @@ static void large_figures_keep_their_columns(void) {
   free(text);
 }
 
-static void costs_have_a_block(void) {
+static void costs_section(void) {
   struct hr_budget budget = {(char *)"b", 15000000};
   struct hr_cost_spec spec = {.operations = {.uusd_per_month = 730000000}, .budgets = &budget, .n_budgets = 1};
   struct priced *priced = priced_create();
@@ -290,7 +290,7 @@ static void costs_have_a_block(void) {
   priced_destroy(priced);
 }
 
-static void kills_have_a_line(void) {
+static void out_of_memory_kills(void) {
   prepare();
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
@@ -306,7 +306,7 @@ static void kills_have_a_line(void) {
   hr_summary_destroy(summary);
 }
 
-static void of_nothing_there_are_dashes(void) {
+static void empty_distributions_are_dashes(void) {
   static const struct replayed_job job = {.submit_s = 0, .work_s = 1, .start_s = NEVER, .gpus = 99, .rejected = true};
   prepare();
   replayed_make(&run, &job, 1, NEVER);
@@ -318,7 +318,7 @@ static void of_nothing_there_are_dashes(void) {
   free(text);
 }
 
-static void a_stream_that_fails_is_said(void) {
+static void write_error_is_returned(void) {
   prepare();
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
@@ -330,8 +330,7 @@ static void a_stream_that_fails_is_said(void) {
   hr_summary_destroy(summary);
 }
 
-TEST_MAIN("report: table", TEST(the_table_says_it_all), TEST(colour_is_only_added),
-          TEST(nothing_is_wider_than_80_columns), TEST(fragments_have_lines_where_gpus_are_told_apart),
-          TEST(pools_have_a_table_where_gpus_are_told_apart), TEST(large_figures_keep_their_columns),
-          TEST(costs_have_a_block), TEST(kills_have_a_line), TEST(of_nothing_there_are_dashes),
-          TEST(a_stream_that_fails_is_said))
+TEST_MAIN("report: table", TEST(content_of_the_table), TEST(colour_adds_only_escapes),
+          TEST(lines_have_at_most_80_columns), TEST(fragmentation_with_per_gpu_allocation),
+          TEST(pools_with_per_gpu_allocation), TEST(large_numbers_fit_their_columns), TEST(costs_section),
+          TEST(out_of_memory_kills), TEST(empty_distributions_are_dashes), TEST(write_error_is_returned))

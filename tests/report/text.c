@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers as text. */
+/* Numbers and strings as text. */
 
 #include "base/text.h"
 #include "harness.h"
@@ -18,7 +18,7 @@ static void expect_millionths(int64_t value, const char *wanted) {
   expect_text(buffer, wanted);
 }
 
-static void millionths_lose_the_zeros_at_their_end(void) {
+static void millionths_without_trailing_zeros(void) {
   expect_millionths(0, "0");
   expect_millionths(1, "0.000001");
   expect_millionths(1500000, "1.5");
@@ -28,7 +28,7 @@ static void millionths_lose_the_zeros_at_their_end(void) {
   expect_millionths(INT64_MIN, "-9223372036854.775808");
 }
 
-static void thousandths_are_gpus(void) {
+static void thousandths_without_trailing_zeros(void) {
   char buffer[HR__NUMBER_BYTES];
   *hr__put_thousandths(buffer, 8000) = '\0';
   expect_text(buffer, "8");
@@ -36,7 +36,7 @@ static void thousandths_are_gpus(void) {
   expect_text(buffer, "0.25");
 }
 
-static void whole_numbers_are_those_of_printf(void) {
+static void integers_match_printf(void) {
   static const int64_t values[] = {0, 1, -1, 9, 10, 99, 100, -12345, INT64_MAX, INT64_MIN};
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     char buffer[HR__NUMBER_BYTES], wanted[HR__NUMBER_BYTES];
@@ -49,7 +49,7 @@ static void whole_numbers_are_those_of_printf(void) {
   expect_text(buffer, "18446744073709551615");
 }
 
-static void decimals_show_no_noise_of_binary(void) {
+static void decimals_are_shortest(void) {
   char buffer[HR__NUMBER_BYTES];
   expect_text(hr__decimal_text(0.1 + 0.2, buffer), "0.3");
   expect_text(hr__decimal_text(1.4999999999, buffer), "1.5");
@@ -64,7 +64,7 @@ static void decimals_show_no_noise_of_binary(void) {
   expect_text(hr__decimal_text(5e15, buffer), "5000000000000000");
 }
 
-static void counts_have_commas(void) {
+static void counts_with_thousands_separators(void) {
   char buffer[HR__NUMBER_BYTES];
   expect_text(hr__count_text(0, buffer), "0");
   expect_text(hr__count_text(999, buffer), "999");
@@ -77,7 +77,7 @@ static void counts_have_commas(void) {
   expect_text(hr__fixed_text(-0.001, 2, buffer), "0.00");
 }
 
-static void durations_have_two_parts(void) {
+static void durations_have_two_units(void) {
   static const struct {
     double seconds;
     const char *text;
@@ -111,20 +111,20 @@ static void expect_utf8(const char *text, const char *wanted) {
   free(copy);
 }
 
-static void what_is_not_utf8_is_read_as_latin_1(void) {
+static void invalid_utf8_is_read_as_latin_1(void) {
   expect_utf8("", "");
   expect_utf8("plain", "plain");
   expect_utf8("M\xc3\xbcller \xe2\x82\xac \xf0\x9f\x9a\x80", "M\xc3\xbcller \xe2\x82\xac \xf0\x9f\x9a\x80");
   expect_utf8("M\xfcller", "M\xc3\xbcller");
-  expect_utf8("\xc3", "\xc3\x83");             /* cut off */
-  expect_utf8("\xc0\xaf", "\xc3\x80\xc2\xaf"); /* overlong */
+  expect_utf8("\xc3", "\xc3\x83");             /* incomplete sequence */
+  expect_utf8("\xc0\xaf", "\xc3\x80\xc2\xaf"); /* overlong encoding */
   expect_utf8("\xe0\x80\xaf", "\xc3\xa0\xc2\x80\xc2\xaf");
   expect_utf8("\xed\xa0\x80", "\xc3\xad\xc2\xa0\xc2\x80");             /* half of a surrogate pair */
   expect_utf8("\xf4\x90\x80\x80", "\xc3\xb4\xc2\x90\xc2\x80\xc2\x80"); /* beyond Unicode */
 }
 
-/* Nine columns hold any of them. */
-static void factors_stay_short(void) {
+/* Every factor has at most nine characters. */
+static void factors_have_at_most_nine_characters(void) {
   char buffer[HR__NUMBER_BYTES];
   expect_text(hr__factor_text(1.256, buffer), "1.26");
   expect_text(hr__factor_text(9999.994, buffer), "9,999.99");
@@ -136,6 +136,7 @@ static void factors_stay_short(void) {
   expect_text(hr__factor_text(-2.5e17, buffer), "-2.50e17");
 }
 
-TEST_MAIN("report: text", TEST(millionths_lose_the_zeros_at_their_end), TEST(thousandths_are_gpus),
-          TEST(whole_numbers_are_those_of_printf), TEST(decimals_show_no_noise_of_binary), TEST(counts_have_commas),
-          TEST(factors_stay_short), TEST(durations_have_two_parts), TEST(what_is_not_utf8_is_read_as_latin_1))
+TEST_MAIN("report: text", TEST(millionths_without_trailing_zeros), TEST(thousandths_without_trailing_zeros),
+          TEST(integers_match_printf), TEST(decimals_are_shortest), TEST(counts_with_thousands_separators),
+          TEST(factors_have_at_most_nine_characters), TEST(durations_have_two_units),
+          TEST(invalid_utf8_is_read_as_latin_1))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The counts over time. */
+/* The CSV file of counts over time. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -13,7 +13,7 @@ static struct hr_timeline *told(struct replayed *run, const char *path) {
   struct hr_timeline *timeline = NULL;
   CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &run->trace, NULL, &timeline, NULL), HR_OK);
   struct hr_observer observer = hr_timeline_observer(timeline);
-  replayed_tell(run, &observer, 1, NULL);
+  replayed_notify(run, &observer, 1, NULL);
   return timeline;
 }
 
@@ -27,7 +27,7 @@ static void expect_file(struct replayed *run, const char *wanted) {
   free(text);
 }
 
-static void a_row_for_each_change(void) {
+static void one_row_per_change(void) {
   static const struct replayed_job jobs[] = {
       {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
       {.submit_s = 5, .work_s = 90, .start_s = 10.5, .gpus = 4},
@@ -42,8 +42,8 @@ static void a_row_for_each_change(void) {
   expect_file(&run, HEADER "0,0,1,4,8,,,\n5,1,1,4,8,,,\n10.5,0,2,8,8,,,\n20,0,1,4,8,,,\n100.5,0,0,0,8,,,\n");
 }
 
-/* A job without work starts and ends at 3: two passes, one row. */
-static void an_instant_has_one_row(void) {
+/* A job with a run time of 0 starts and ends at 3. This instant has two passes, but one row. */
+static void one_row_per_instant(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
                                              {.submit_s = 3, .work_s = 0, .start_s = 3, .gpus = 1},
                                              {.submit_s = 6, .work_s = 0, .start_s = 8, .gpus = 1}};
@@ -52,7 +52,7 @@ static void an_instant_has_one_row(void) {
   expect_file(&run, HEADER "0,0,1,4,8,,,\n6,1,1,4,8,,,\n8,0,1,4,8,,,\n20,0,0,0,8,,,\n");
 }
 
-static void only_a_finished_timeline_appears(void) {
+static void file_exists_after_finish_only(void) {
   static const struct replayed_job job = {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4};
   struct replayed run;
   replayed_make(&run, &job, 1, NEVER);
@@ -66,7 +66,7 @@ static void only_a_finished_timeline_appears(void) {
   hr_timeline_destroy(NULL);
 }
 
-static void what_cannot_be_written_is_said(void) {
+static void write_error_is_returned(void) {
   static const struct replayed_job job = {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4};
   struct replayed run;
   struct hr_error error = {0};
@@ -80,5 +80,5 @@ static void what_cannot_be_written_is_said(void) {
   hr_timeline_destroy(timeline);
 }
 
-TEST_MAIN("report: timeline", TEST(a_row_for_each_change), TEST(an_instant_has_one_row),
-          TEST(only_a_finished_timeline_appears), TEST(what_cannot_be_written_is_said))
+TEST_MAIN("report: timeline", TEST(one_row_per_change), TEST(one_row_per_instant), TEST(file_exists_after_finish_only),
+          TEST(write_error_is_returned))

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SEGMENTS = 10, NOBODY = -1, MINUTE = 60 };
+enum { MAX_SEGMENTS = 10, NOBODY = -1, MINUTE = 60 };
 
-/* In minutes. Jobs are numbered from 0. */
+/* An expected segment of a wait; times are in minutes. Jobs are numbered from 0. */
 struct expected {
   uint32_t job;
   double begin, end;
@@ -21,10 +21,10 @@ struct expected {
   int64_t behind;
 };
 
-struct world {
-  const char *scenario;                    /* all keys but its trace */
-  const char *trace;                       /* as CSV */
-  struct expected expected[MOST_SEGMENTS]; /* sorted by job and time; ends with a wait of no duration */
+struct waits_case {
+  const char *scenario;                   /* all keys except the trace */
+  const char *trace;                      /* as CSV */
+  struct expected expected[MAX_SEGMENTS]; /* sorted by job and time; the last element has duration 0 */
 };
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
@@ -43,11 +43,11 @@ struct run {
   struct hr_waits *waits;
 };
 
-static void run_world(struct run *run, const struct world *world) {
+static void run_case(struct run *run, const struct waits_case *waits_case) {
   hr_job all[16];
   struct hr_error error = {0};
-  write_file("trace.csv", "", world->trace, "");
-  write_file("scenario.json", "{ \"trace\": { \"file\": \"trace.csv\" }, ", world->scenario, " }");
+  write_file("trace.csv", "", waits_case->trace, "");
+  write_file("scenario.json", "{ \"trace\": { \"file\": \"trace.csv\" }, ", waits_case->scenario, " }");
   enum hr_status status = hr_scenario_load(files_path("scenario.json"), NULL, 0, &run->scenario, &error);
   if (status == HR_OK) status = hr_trace_read(run->scenario->trace_file, NULL, &run->trace, &error);
   if (status != HR_OK) printf("\n  %s\n", error.text);
@@ -64,7 +64,7 @@ static void run_world(struct run *run, const struct world *world) {
   CU_ASSERT_EQUAL_FATAL(hr_waits_close(run->waits, run->replay.result), HR_OK);
 }
 
-static void finish_world(struct run *run) {
+static void finish_case(struct run *run) {
   hr_waits_destroy(run->waits);
   hr_replay_finish(&run->replay);
   hr_trace_destroy(run->trace);
@@ -73,13 +73,13 @@ static void finish_world(struct run *run) {
 
 /* ---- Comparing -------------------------------------------------------------------------------------- */
 
-static int64_t us_of(double minutes) {
+static int64_t microseconds(double minutes) {
   return (int64_t)(minutes * MINUTE * (double)HR_SECOND_US + 0.5);
 }
 
 static bool is_expected(const struct hr_wait_segment *segment, const struct expected *expected) {
   int64_t behind = segment->hold.behind.id == HR_NONE ? NOBODY : (int64_t)segment->hold.behind.id;
-  return segment->begin_us == us_of(expected->begin) && segment->end_us == us_of(expected->end) &&
+  return segment->begin_us == microseconds(expected->begin) && segment->end_us == microseconds(expected->end) &&
          segment->hold.reason == expected->reason && behind == expected->behind;
 }
 
@@ -103,11 +103,11 @@ static void compare(const struct run *run, const struct expected *expected) {
   CU_ASSERT_TRUE(expected->end <= 0);
 }
 
-static void check(const struct world *world) {
+static void check(const struct waits_case *waits_case) {
   struct run run = {0};
-  run_world(&run, world);
-  compare(&run, world->expected);
-  finish_world(&run);
+  run_case(&run, waits_case);
+  compare(&run, waits_case->expected);
+  finish_case(&run);
 }
 
 #define POOL(nodes, gpus)                                                                                              \
@@ -120,52 +120,53 @@ static void check(const struct world *world) {
 /* ---- By hand ---------------------------------------------------------------------------------------- */
 
 /*
- * Four GPUs. Job 0 has three of them from 0 to 60. Job 1, at 10, requests all four: one is free, so it waits for
- * capacity until 60, 50 min, with a reservation at 60. Job 2, at 20, requests one GPU for 50 min, and one is free; but
- * it would run until 70: from 20 to 60, 40 min, it waits behind the reservation of job 1. Then job 1 has all four until
- * 90, and job 2 waits for capacity, 30 min: 40 + 30 = 70 min in all.
+ * The cluster has four GPUs. Job 0 uses three of them from 0 to 60. Job 1 is submitted at 10 and requests four GPUs.
+ * Only one is free, so job 1 waits for capacity for 50 min, with a reservation at 60. Job 2 is submitted at 20 and
+ * requests one GPU for 50 min. One GPU is free, but job 2 would run until 70, so it waits behind the reservation of job
+ * 1 for 40 min, until 60. From 60 to 90 job 1 uses all four GPUs, and job 2 waits for capacity for 30 min. Job 2 waits
+ * for 40 + 30 = 70 min in total.
  */
 static void reservation(void) {
-  static const struct world world = {POOL(1, 4) QUEUE("fifo", "easy"),
-                                     "submit_s,duration_s,gpus\n0,3600,3\n600,1800,4\n1200,3000,1\n",
-                                     {{1, 10, 60, HR_WAIT_REASON_CAPACITY, NOBODY},
-                                      {2, 20, 60, HR_WAIT_REASON_RESERVATION, 1},
-                                      {2, 60, 90, HR_WAIT_REASON_CAPACITY, NOBODY}}};
+  static const struct waits_case waits_case = {POOL(1, 4) QUEUE("fifo", "easy"),
+                                               "submit_s,duration_s,gpus\n0,3600,3\n600,1800,4\n1200,3000,1\n",
+                                               {{1, 10, 60, HR_WAIT_REASON_CAPACITY, NOBODY},
+                                                {2, 20, 60, HR_WAIT_REASON_RESERVATION, 1},
+                                                {2, 60, 90, HR_WAIT_REASON_CAPACITY, NOBODY}}};
   struct run run = {0};
-  run_world(&run, &world);
-  compare(&run, world.expected);
+  run_case(&run, &waits_case);
+  compare(&run, waits_case.expected);
   const struct hr_wait_segment *segments;
   CU_ASSERT_EQUAL(hr_waits_segments(run.waits, (hr_job){2}, &segments), 2);
-  CU_ASSERT_EQUAL(segments[0].hold.until_us, us_of(60));
+  CU_ASSERT_EQUAL(segments[0].hold.until_us, microseconds(60));
   CU_ASSERT_EQUAL(segments[0].hold.free_milli, 1000);
   CU_ASSERT_EQUAL(segments[1].max_free_milli, 0);
   const struct hr_wait *waits;
   CU_ASSERT_EQUAL_FATAL(hr_waits_of(run.waits, (hr_job){2}, &waits), 1);
   const struct hr_wait_part *parts = hr_waits_parts(run.waits, waits);
-  CU_ASSERT_EQUAL(waits[0].end_us - waits[0].begin_us, us_of(70));
+  CU_ASSERT_EQUAL(waits[0].end_us - waits[0].begin_us, microseconds(70));
   CU_ASSERT_EQUAL_FATAL(waits[0].n_parts, 2);
-  CU_ASSERT(parts[0].reason == HR_WAIT_REASON_RESERVATION && parts[0].us == us_of(40));
-  CU_ASSERT(parts[1].reason == HR_WAIT_REASON_CAPACITY && parts[1].us == us_of(30));
-  finish_world(&run);
+  CU_ASSERT(parts[0].reason == HR_WAIT_REASON_RESERVATION && parts[0].us == microseconds(40));
+  CU_ASSERT(parts[1].reason == HR_WAIT_REASON_CAPACITY && parts[1].us == microseconds(30));
+  finish_case(&run);
 }
 
 static void conservative(void) {
-  static const struct world world = {POOL(1, 4) QUEUE("fifo", "conservative"),
-                                     "submit_s,duration_s,gpus\n0,3600,3\n600,1800,4\n1200,3000,1\n",
-                                     {{1, 10, 60, HR_WAIT_REASON_CAPACITY, NOBODY},
-                                      {2, 20, 60, HR_WAIT_REASON_RESERVATION, 1},
-                                      {2, 60, 90, HR_WAIT_REASON_CAPACITY, NOBODY}}};
-  check(&world);
+  static const struct waits_case waits_case = {POOL(1, 4) QUEUE("fifo", "conservative"),
+                                               "submit_s,duration_s,gpus\n0,3600,3\n600,1800,4\n1200,3000,1\n",
+                                               {{1, 10, 60, HR_WAIT_REASON_CAPACITY, NOBODY},
+                                                {2, 20, 60, HR_WAIT_REASON_RESERVATION, 1},
+                                                {2, 60, 90, HR_WAIT_REASON_CAPACITY, NOBODY}}};
+  check(&waits_case);
 }
 
 /*
- * Tenant a has a quota of two of four GPUs. Its job 0 uses them from 0 to 60, so its job 1, at 10, is over the quota
- * until 60, 50 min, whatever is free. Job 2, of b, uses the other two from 20 to 90. Job 3, of b and of a higher
- * priority, is submitted at 55 and starts first at 60, when two are released, until 80: job 1 waits for capacity, 20
- * min, and 70 min in all.
+ * The cluster has four GPUs, and tenant a has a quota of two. Job 0 of tenant a uses two GPUs from 0 to 60. Job 1 of
+ * tenant a is submitted at 10 and waits for the quota for 50 min, until 60. Job 2 of tenant b uses the other two GPUs
+ * from 20 to 90. Job 3 of tenant b is submitted at 55 and has a higher priority. At 60, two GPUs are released, and job
+ * 3 uses them until 80. Job 1 therefore waits for capacity for 20 min, and for 70 min in total.
  */
 static void quota(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       POOL(1, 4) "\"quotas\": { \"tenants\": [{ \"tenant\": \"b\" }, { \"tenant\": \"a\", \"max_gpus\": 2 }] }, " QUEUE(
           "priority", "skip"),
       "submit_s,duration_s,gpus,tenant,priority\n0,3600,2,a,0\n600,600,2,a,0\n1200,4200,2,b,0\n3300,1200,2,b,1\n",
@@ -173,82 +174,84 @@ static void quota(void) {
        {1, 60, 80, HR_WAIT_REASON_CAPACITY, NOBODY},
        {3, 55, 60, HR_WAIT_REASON_CAPACITY, NOBODY}}};
   struct run run = {0};
-  run_world(&run, &world);
-  compare(&run, world.expected);
+  run_case(&run, &waits_case);
+  compare(&run, waits_case.expected);
   const struct hr_wait_segment *segments;
   CU_ASSERT_EQUAL_FATAL(hr_waits_segments(run.waits, (hr_job){1}, &segments), 2);
   CU_ASSERT_STRING_EQUAL(run.scenario->quotas->nodes[segments[0].hold.quota].name, "a");
   CU_ASSERT_EQUAL(segments[1].hold.quota, HR_NONE);
-  finish_world(&run);
+  finish_case(&run);
 }
 
 /*
- * Two nodes of four GPUs, strictly in order. Jobs 0 and 1 use three of one each, until 60 and 100. Job 2, at 10,
- * requests two GPUs: two are free, one on each node, until 60, 50 min. Job 3, at 20, requests one, and would fit, but
- * job 2 may not be overtaken: 40 min.
+ * The cluster has two nodes of four GPUs, and jobs start strictly in order. Job 0 uses three GPUs of one node until 60,
+ * job 1 three GPUs of the other node until 100. Job 2 is submitted at 10 and requests two GPUs on one node. Two GPUs
+ * are free, but one on each node, so job 2 waits for fragments for 50 min, until 60. Job 3 is submitted at 20 and
+ * requests one GPU. It would fit, but it may not overtake job 2, so it waits for 40 min.
  */
 static void fragments(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       POOL(2, 4) QUEUE("fifo", "strict"),
       "submit_s,duration_s,gpus\n0,3600,3\n0,6000,3\n600,600,2\n1200,600,1\n",
       {{2, 10, 60, HR_WAIT_REASON_FRAGMENTS, NOBODY}, {3, 20, 60, HR_WAIT_REASON_ORDER, 2}}};
-  check(&world);
+  check(&waits_case);
 }
 
 /* ---- Other reasons ---------------------------------------------------------------------------------- */
 
-/* Four nodes of two GPUs in racks of two. At 20 nodes 1 and 3 are free, one in each rack: a job of four GPUs that must
-   be within one rack waits until node 0 is free, at 60. */
+/* The cluster has two racks with two nodes of two GPUs each. At 20, nodes 1 and 3 are free, one in each rack. A job of
+   four GPUs that must run within one rack waits until node 0 is free at 60. */
 static void topology(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 4, \"gpus_per_node\": 2, "
       "\"topology\": { "
       "\"nodes_per_rack\": 2 } }] }, " QUEUE("fifo", "skip"),
       "submit_s,duration_s,gpus,within\n0,3600,2,\n0,600,2,\n0,4200,2,\n1200,600,4,rack\n",
       {{3, 20, 60, HR_WAIT_REASON_TOPOLOGY, NOBODY}}};
-  check(&world);
+  check(&waits_case);
 }
 
-/* Job 0 uses six of eight CPUs and one of four GPUs; job 1 requests four CPUs. Job 2 requests more GPUs than are free,
-   and CPUs too, until 60 and then until job 1 has ended. */
+/* Job 0 uses six of eight CPUs and one of four GPUs. Job 1 requests four CPUs, so it waits for node resources. Job 2
+   requests more GPUs and CPUs than are free until job 0 has ended at 60, and then until job 1 has ended. */
 static void node_resources(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       "\"cluster\": { \"by_gpu\": true, \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, "
       "\"gpus_per_node\": 4, "
       "\"cpu_per_node\": 8 }] }, " QUEUE("fifo", "skip"),
       "submit_s,duration_s,gpus,cpu\n0,3600,1,6\n600,1800,1,4\n660,600,4,4\n",
       {{1, 10, 60, HR_WAIT_REASON_NODE_RESOURCES, NOBODY}, {2, 11, 90, HR_WAIT_REASON_CAPACITY, NOBODY}}};
-  check(&world);
+  check(&waits_case);
 }
 
-/* Shares: two GPUs have half of each free, and a job requests more than half of one. */
+/* GPUs are shared. Half of each of two GPUs is free, and a job requests more than half of a GPU. */
 static void shares(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 2, "
       "\"sharing\": "
       "\"fraction\" }] }, " POLICY("\"name\": \"queue\", \"backfill\": \"easy\", \"placement\": \"spread\""),
       "submit_s,duration_s,gpus,gpu_milli\n0,3600,1,600\n0,3600,1,600\n600,600,1,700\n",
       {{2, 10, 60, HR_WAIT_REASON_FRAGMENTS, NOBODY}}};
-  check(&world);
+  check(&waits_case);
 }
 
 /*
- * Six GPUs. Job 0 uses four of them; job 1, of a higher priority, is submitted at 10 and requests four: job 0 is
- * preempted and must vacate by 15. Job 2 is submitted at 12 and would fit next to job 0, but the free GPUs are reserved
- * for job 1. At 15 job 1 has four, job 2 has one, and job 0 waits for capacity until job 1 has ended, at 25.
+ * The cluster has six GPUs. Job 0 uses four of them. Job 1 is submitted at 10, has a higher priority and requests four
+ * GPUs, so job 0 is preempted and must vacate its GPUs by 15. Job 2 is submitted at 12. It would fit on the free GPUs,
+ * but they are reserved for job 1. At 15, job 1 starts on four GPUs and job 2 on one. Job 0 waits for capacity until
+ * job 1 has ended at 25.
  */
 static void preemption(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       POOL(1, 6) POLICY("\"name\": \"queue\", \"order\": \"priority\", \"backfill\": \"skip\", \"preemption\": "
                         "\"priority\", \"grace_s\": 300"),
       "submit_s,duration_s,gpus,priority\n0,6000,4,0\n600,600,4,1\n720,6000,1,0\n",
       {{0, 15, 25, HR_WAIT_REASON_CAPACITY, NOBODY},
        {1, 10, 15, HR_WAIT_REASON_PREEMPTION, NOBODY},
        {2, 12, 15, HR_WAIT_REASON_PREEMPTION, 1}}};
-  check(&world);
+  check(&waits_case);
 }
 
-/* No spot capacity, except for a second at the beginning, and one on-demand node that boots in 2 min. */
+/* A cluster with one on-demand node that boots in 2 min, and a spot pool that is available only in the first second. */
 #define ELASTIC                                                                                                        \
   "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, "           \
   "\"market\": \"spot\", "                                                                                             \
@@ -261,54 +264,55 @@ static void preemption(void) {
 /* Job 1 is submitted at 1, and its node boots until 3. Job 2 is submitted at 20 and waits for that node until job 1 has
    ended, at 63. */
 static void booting(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       ELASTIC POLICY("\"name\": \"queue\", \"backfill\": \"skip\", \"market\": \"on-demand-only\""),
       "submit_s,duration_s,gpus\n0,60,0\n60,3600,4\n1200,600,4\n",
       {{1, 1, 3, HR_WAIT_REASON_BOOTING, NOBODY}, {2, 20, 63, HR_WAIT_REASON_CAPACITY, NOBODY}}};
-  check(&world);
+  check(&waits_case);
 }
 
 /* Job 1 waits ten minutes for spot capacity before it acquires the available on-demand node. */
 static void market(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       ELASTIC POLICY("\"name\": \"queue\", \"backfill\": \"skip\", \"market\": \"spot-first\", \"spot_wait_s\": 600"),
       "submit_s,duration_s,gpus\n0,60,0\n60,3600,4\n",
       {{1, 1, 11, HR_WAIT_REASON_MARKET, NOBODY}, {1, 11, 13, HR_WAIT_REASON_BOOTING, NOBODY}}};
   struct run run = {0};
-  run_world(&run, &world);
-  compare(&run, world.expected);
+  run_case(&run, &waits_case);
+  compare(&run, waits_case.expected);
   const struct hr_wait_segment *segments;
   CU_ASSERT_EQUAL_FATAL(hr_waits_segments(run.waits, (hr_job){1}, &segments), 2);
-  CU_ASSERT_EQUAL(segments[0].hold.until_us, us_of(11));
-  finish_world(&run);
+  CU_ASSERT_EQUAL(segments[0].hold.until_us, microseconds(11));
+  finish_case(&run);
 }
 
-/* The greedy deadline rule: spot capacity only until the last moment, which is the deadline minus the work: 100 - 60 =
-   40. Then the node boots. */
+/* The greedy deadline rule waits for spot capacity until the latest possible start, which is the deadline minus the run
+   time: 100 - 60 = 40. Then it acquires the on-demand node, which must boot. */
 static void deadlines(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       ELASTIC POLICY("\"name\": \"queue\", \"market\": \"deadline-greedy\", \"changeover_s\": 0"),
       "submit_s,duration_s,gpus,deadline_s\n0,60,0,\n60,3600,4,6000\n",
       {{1, 1, 40, HR_WAIT_REASON_MARKET, NOBODY}, {1, 40, 42, HR_WAIT_REASON_BOOTING, NOBODY}}};
-  check(&world);
+  check(&waits_case);
 }
 
-/* One GPU in rounds of six minutes: jobs 0 and 1 take turns. */
+/* One GPU and rounds of six minutes: jobs 0 and 1 run in alternate rounds. */
 static void rounds(void) {
-  static const struct world world = {POOL(1, 1)
-                                         POLICY("\"name\": \"rounds\", \"round_s\": 360, \"objective\": \"fair\""),
-                                     "submit_s,duration_s,gpus\n0,720,1\n0,360,1\n",
-                                     {{0, 6, 12, HR_WAIT_REASON_TURN, NOBODY}, {1, 0, 6, HR_WAIT_REASON_TURN, NOBODY}}};
-  check(&world);
+  static const struct waits_case waits_case = {
+      POOL(1, 1) POLICY("\"name\": \"rounds\", \"round_s\": 360, \"objective\": \"fair\""),
+      "submit_s,duration_s,gpus\n0,720,1\n0,360,1\n",
+      {{0, 6, 12, HR_WAIT_REASON_TURN, NOBODY}, {1, 0, 6, HR_WAIT_REASON_TURN, NOBODY}}};
+  check(&waits_case);
 }
 
 /*
- * Two GPUs, two rows, slices of half a minute. Job 0 has row 0 and job 1 a half of row 1, in turn. Job 2, at 1 s, fits
- * into neither row; job 3, at 2 s, would fit next to job 1, but is behind job 2. At 1 min job 1 has ended and job 2
- * gets its row, so that job 3 is the first without a row, until job 0 has ended at 1.5 min. Then 2 and 3 take turns.
+ * Gang slicing with two GPUs, two rows and time slices of half a minute. Job 0 is in row 0 and job 1 uses half of row
+ * 1; the rows run alternately. Job 2 is submitted at 1 s and fits into neither row. Job 3 is submitted at 2 s and would
+ * fit next to job 1, but it is behind job 2. At 1 min job 1 has ended and job 2 is assigned its row. Job 3 is now the
+ * first job without a row, until job 0 has ended at 1.5 min. Then jobs 2 and 3 run alternately.
  */
 static void slices(void) {
-  static const struct world world = {
+  static const struct waits_case waits_case = {
       POOL(1, 2) POLICY("\"name\": \"gang-slice\", \"slice_s\": 30, \"rows\": 2, \"placement\": \"pool\""),
       "submit_s,duration_s,gpus\n0,60,2\n0,30,1\n1,60,2\n2,60,1\n",
       {{0, 0.5, 1, HR_WAIT_REASON_TURN, NOBODY},
@@ -320,7 +324,7 @@ static void slices(void) {
        {3, 1, 1.5, HR_WAIT_REASON_CAPACITY, NOBODY},
        {3, 1.5, 2, HR_WAIT_REASON_TURN, NOBODY},
        {3, 2.5, 3, HR_WAIT_REASON_TURN, NOBODY}}};
-  check(&world);
+  check(&waits_case);
 }
 
 static void names(void) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The answers of `why`: JSON against its schema, tables of 80 columns, failed allocations, and write errors. */
+/* The output of `headroom why`: JSON that conforms to its schema, tables of 80 columns, failed allocations, and write
+   errors. */
 
 #include "headroom/unstable/why.h"
 #include "harness.h"
@@ -12,7 +13,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-/* The waits of the first jobs of scenarios/demo.json. */
+/* The tests use the first jobs of scenarios/demo.json. */
 enum { JOBS = 300, WATCHED = 250 };
 
 static struct hr_scenario *scenario;
@@ -42,7 +43,7 @@ static enum hr_status follow(void) {
   return status == HR_OK ? hr_history_close(history, result) : status;
 }
 
-static void forget(void) {
+static void free_run(void) {
   hr_waits_destroy(waits);
   hr_history_destroy(history);
   hr_result_destroy(result);
@@ -68,7 +69,7 @@ static void prepare(void) {
 }
 
 static void finish(void) {
-  forget();
+  free_run();
   trace->n_jobs = 2000;
   hr_trace_destroy(trace);
   hr_scenario_destroy(scenario);
@@ -90,7 +91,7 @@ static cJSON *read_json(const char *path) {
   return json;
 }
 
-static void json_is_what_the_schema_says(void) {
+static void json_conforms_to_schema(void) {
   struct hr_error error;
   prepare();
   cJSON *schema = read_json(PROJECT_DIR "/docs/reference/schemas/why.schema.json");
@@ -113,7 +114,7 @@ static double sum_of(const cJSON *list, const char *key) {
   return sum;
 }
 
-static void rows_sum_to_all(void) {
+static void rows_sum_to_total(void) {
   struct hr_error error;
   const struct hr_wait *all;
   prepare();
@@ -137,7 +138,7 @@ static void rows_sum_to_all(void) {
   finish();
 }
 
-static void what_cannot_be_written_is_said(void) {
+static void write_error_is_returned(void) {
   struct hr_error error;
   prepare();
   CU_ASSERT_EQUAL(hr_why_write_json("/dev/full", &why, &of_all, &error), HR_IO_ERROR);
@@ -151,15 +152,15 @@ static void what_cannot_be_written_is_said(void) {
   finish();
 }
 
-/* ---- Moves ------------------------------------------------------------------------------------------ */
+/* ---- Migrations ------------------------------------------------------------------------------------- */
 
-/* Whether the answer for a job contains these words. */
-static bool tells(const struct hr_why *told, hr_job job, const char *words) {
+/* Whether the output for a job contains these words. */
+static bool contains(const struct hr_why *answers, hr_job job, const char *words) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
   CU_ASSERT_PTR_NOT_NULL_FATAL(out);
-  CU_ASSERT_EQUAL(hr_why_print(out, told, &(struct hr_why_question){.job = job}, false), HR_OK);
+  CU_ASSERT_EQUAL(hr_why_print(out, answers, &(struct hr_why_question){.job = job}, false), HR_OK);
   fclose(out);
   bool found = strstr(text, words);
   free(text);
@@ -167,7 +168,7 @@ static bool tells(const struct hr_why *told, hr_job job, const char *words) {
 }
 
 /* Returns the first job of scenarios/agency.json that migrates back to spot nodes. */
-static hr_job first_moved(void) {
+static hr_job first_migrated(void) {
   const struct hr_attempt *attempts;
   size_t count = hr_history_attempts(history, &attempts);
   for (size_t i = 0; i < count; i++)
@@ -175,7 +176,7 @@ static hr_job first_moved(void) {
   return (hr_job){HR_NONE};
 }
 
-static void moves_tell_of_prices_that_are_lower(void) {
+static void migrations_to_cheaper_nodes_are_described(void) {
   struct hr_error error;
   struct hr_replay replay;
   CU_ASSERT_EQUAL_FATAL(hr_scenario_load(PROJECT_DIR "/scenarios/agency.json", NULL, 0, &scenario, &error), HR_OK);
@@ -189,27 +190,27 @@ static void moves_tell_of_prices_that_are_lower(void) {
   CU_ASSERT_EQUAL_FATAL(hr_replay_run(&replay, &error), HR_OK);
   CU_ASSERT_EQUAL(hr_waits_close(waits, replay.result), HR_OK);
   CU_ASSERT_EQUAL(hr_history_close(history, replay.result), HR_OK);
-  const struct hr_why told = {.trace = trace,
-                              .cluster = &scenario->cluster,
-                              .policy = &scenario->policy,
-                              .result = replay.result,
-                              .waits = waits,
-                              .history = history};
-  hr_job job = first_moved();
-  CU_ASSERT_TRUE(tells(&told, job, "migrated by the policy") && tells(&told, job, "cheaper spot"));
+  const struct hr_why answers = {.trace = trace,
+                                 .cluster = &scenario->cluster,
+                                 .policy = &scenario->policy,
+                                 .result = replay.result,
+                                 .waits = waits,
+                                 .history = history};
+  hr_job job = first_migrated();
+  CU_ASSERT_TRUE(contains(&answers, job, "migrated by the policy") && contains(&answers, job, "cheaper spot"));
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) scenario->cluster.pools[i].market.price_uusd_h = 1;
-  CU_ASSERT_TRUE(tells(&told, job, "migrated by the policy") && !tells(&told, job, "cheaper spot"));
+  CU_ASSERT_TRUE(contains(&answers, job, "migrated by the policy") && !contains(&answers, job, "cheaper spot"));
   hr_replay_finish(&replay);
-  forget();
+  free_run();
   hr_trace_destroy(trace);
   hr_scenario_destroy(scenario);
 }
 
-/* ---- Without memory --------------------------------------------------------------------------------- */
+/* ---- Failed allocations ----------------------------------------------------------------------------- */
 
-static enum hr_status follow_and_forget(void) {
+static enum hr_status follow_and_free(void) {
   enum hr_status status = follow();
-  forget();
+  free_run();
   return status;
 }
 
@@ -231,7 +232,7 @@ static enum hr_status write_json(void) {
   return status;
 }
 
-static void memory_ends(void) {
+static void output_without_memory(void) {
   prepare();
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
   for (size_t i = 0; i < N_QUESTIONS; i++) {
@@ -240,11 +241,11 @@ static void memory_ends(void) {
     CU_ASSERT(starve(write_json) > 10);
   }
   cJSON_InitHooks(NULL);
-  forget();
-  CU_ASSERT(starve(follow_and_forget) > 10);
+  free_run();
+  CU_ASSERT(starve(follow_and_free) > 10);
   CU_ASSERT_EQUAL(follow(), HR_OK);
   finish();
 }
 
-TEST_MAIN("report: why", TEST(json_is_what_the_schema_says), TEST(rows_sum_to_all),
-          TEST(what_cannot_be_written_is_said), TEST(moves_tell_of_prices_that_are_lower), TEST(memory_ends))
+TEST_MAIN("report: why", TEST(json_conforms_to_schema), TEST(rows_sum_to_total), TEST(write_error_is_returned),
+          TEST(migrations_to_cheaper_nodes_are_described), TEST(output_without_memory))

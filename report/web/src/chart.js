@@ -11,7 +11,7 @@ const PRINT_HEIGHT = 0.72;
 
 const NARROW = 520;
 
-// On a narrow chart, a time axis has space for few labels.
+// A narrow chart has few labels on its time axis.
 const fewerTicks = (axes) => {
   for (const axis of [axes].flat()) if (axis?.type === 'time') axis.splitNumber = 3;
 };
@@ -50,7 +50,7 @@ export const legend = (colours, extra = {}) => ({
   ...extra,
 });
 
-// For line charts the legend shows the line with its dashes, for area charts a coloured patch.
+// The legend shows the dashed line of a series in line charts, and a coloured rectangle in area charts.
 export const lineLegend = (colours) => legend(colours, { itemStyle: { opacity: 0 } });
 export const areaLegend = (colours) => legend(colours, { icon: 'roundRect', itemWidth: 14, itemHeight: 10 });
 
@@ -193,7 +193,7 @@ class Figure {
     this.drawForPrint();
   }
 
-  // Ticks that dayTicks() chose, instead of the axis, are recomputed for the visible time range.
+  // Recomputes the ticks for the visible time range, if dayTicks() rather than the chart library places them.
   placeTicks() {
     if (!this.placed || this.placing) return;
     this.placing = true;
@@ -209,7 +209,7 @@ class Figure {
     });
   }
 
-  // Renders all layers into one canvas, since printing would lose some of them.
+  // Renders all layers of the chart into one canvas for printing, because browsers do not print all canvas layers.
   drawForPrint() {
     this.place.querySelector(':scope > .printed')?.remove();
     if (!isPrinting()) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The document and its binary blocks, as the program wrote them into the page. Blocks are decoded on first use, once.
+// The document and its binary blocks, as the program wrote them into the page. A block is decoded when it is used
+// first, and the result is kept.
 
 export const readDocument = () => JSON.parse(document.getElementById('headroom-data').textContent);
 
@@ -28,7 +29,7 @@ export const block = (name) => {
   return decoded.get(name);
 };
 
-// Deltas are summed and values scaled as doubles, because sums may exceed the type of the deltas.
+// Differences are summed, and values are scaled, as doubles, because sums may exceed the range of the stored type.
 const column = (buffer, { type, coding, offset, length, scale = 1 }) => {
   const packed = new ARRAYS[type](buffer, offset, length);
   if (coding !== 'delta' && scale === 1) return packed;
@@ -48,7 +49,7 @@ const readTable = async (described) => {
   return Object.fromEntries(described.columns.map((c) => [c.name, column(buffer, c)]));
 };
 
-// Returns the columns of a table by name.
+// Returns an object of the columns of a table, by name.
 export const tableOf = (described) => {
   if (!tables.has(described.block)) tables.set(described.block, readTable(described));
   return tables.get(described.block);

@@ -26,8 +26,8 @@ export const select = (label, options, value, change) =>
     ),
   );
 
-// A table that scrolls in its own box. columns: [{ title, number }]; rows: arrays of texts or elements. With kind 'stacked',
-// each row is a card on a phone, with the titles next to the values.
+// A table that scrolls in its own box. columns: [{ title, number }]; rows: arrays of texts or elements. If kind is
+// 'stacked', a narrow screen shows each row as a card with the titles next to the values.
 export const table = (caption, columns, rows, kind = '') =>
   el(
     'div',

@@ -7,7 +7,7 @@ const at =
   (run) =>
     path.reduce((part, key) => (part === null || part === undefined ? null : part[key]), run) ?? null;
 
-// better: 1 if higher is better, -1 if lower is better, 0 if neither. In display order.
+// better: 1 if higher is better, -1 if lower is better, 0 if neither. The order is that of the page.
 export const FIGURES = [
   {
     key: 'cost.usd_per_month',
@@ -115,7 +115,7 @@ function windowNote(run) {
   return window === null ? null : `${share(window)} during the submit window`;
 }
 
-// Idle GPU hours, shown for runs without prices.
+// Idle GPU hours; null for runs with prices, which show the cost of idle capacity instead.
 function idleHours(run) {
   const used = run.utilization?.makespan;
   return run.cost || !used ? null : (run.gpu_hours / used) * (1 - used);

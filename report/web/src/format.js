@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Number formats, equal to those of the terminal output (base/text.c).
 
-// No-break space between a number and its unit.
+// The no-break space that separates a number from its unit.
 const GAP = '\u00a0';
 
 const grouped = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
@@ -14,10 +14,11 @@ export const fixed = (value, decimals) => {
 
 export const count = (value) => fixed(value, 0);
 
-// "1 node", "2 nodes".
+// A count with its noun, such as "1 node" or "2 nodes".
 export const things = (value, one) => `${count(value)} ${one}${value === 1 ? '' : 's'}`;
 
-// Significant decimals only: 8,123; 812.3; 8.12.
+// A number without decimals if it is an integer or at least 1,000, with one decimal from 100, otherwise with two:
+// 8,123; 812.3; 8.12.
 export const amount = (value) => {
   const size = Math.abs(value);
   return Number.isInteger(value) || size >= 1000 ? count(value) : fixed(value, size >= 100 ? 1 : 2);
@@ -31,7 +32,7 @@ export const usd = (value) => {
   return `${value < 0 && cents ? '-' : ''}$${text}`;
 };
 
-// For axes: $1.2k, $3M.
+// Short format for axes, such as $1.2k or $3M.
 export const usdShort = (value) => {
   const size = Math.abs(value);
   const [unit, sign] = size >= 1e6 ? [1e6, 'M'] : size >= 1e3 ? [1e3, 'k'] : [1, ''];
@@ -41,7 +42,7 @@ export const usdShort = (value) => {
 const twoParts = (large, unit, small, smallUnit) =>
   `${grouped(String(large))}${GAP}${unit}${small ? ` ${small}${GAP}${smallUnit}` : ''}`;
 
-// "2 h 52 min": the two largest units.
+// A duration in its two largest units, such as "2 h 52 min".
 export const duration = (seconds) => {
   if (seconds < 0) return `-${duration(-seconds)}`;
   if (seconds === 0) return `0${GAP}s`;
@@ -55,7 +56,7 @@ export const duration = (seconds) => {
   return twoParts(Math.floor(hours / 24), 'd', hours < 24000 ? hours % 24 : 0, 'h');
 };
 
-// For axes: the largest unit, rounded to three digits.
+// Short format of durations for axes: the largest unit, rounded to three digits.
 export const durationShort = (seconds) => {
   if (seconds === 0) return '0';
   const [unit, sign] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The life of one job: its waits and attempts, as a bar and as a list.
+// The waits and attempts of one job, as a bar and as a list.
 import { durationSteps, grid, legend, makeFigure } from './chart.js';
 import { tableOf } from './data.js';
 import { el, facts } from './dom.js';
@@ -11,7 +11,7 @@ import { tip } from './tip.js';
 const placeWords = (pool, node, nodes) =>
   [pool, node >= 0 ? `node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : null].filter(Boolean).join(', ');
 
-// The row of a job with a single attempt contains everything.
+// Returns the attempt of a job that has only one. The row of the job contains all its data.
 const onlyStay = (doc, rows, row) => {
   const [begin, end] = [rows.number('start_s', row), rows.number('end_s', row)];
   if (begin === null || begin < 0) return [];
@@ -48,7 +48,7 @@ export const staysOf = async (doc, rows, row) => {
   return stays.length ? stays.sort((a, b) => a.begin - b.begin) : onlyStay(doc, rows, row);
 };
 
-// Returns the waits and the attempts as consecutive parts.
+// Returns the waits and attempts of a job as consecutive parts: [{ kind, begin, end, words }].
 const partsOf = (submit, stays) => {
   const parts = [];
   let at = submit;
@@ -70,7 +70,8 @@ const styleOf = (look) => ({
 
 const NAMES = { waits: 'waits', runs: 'runs', lost: 'lost work' };
 
-// A stacked bar: each part is a series with one value, named by its kind so that the legend lists each kind once.
+// A stacked bar. Each part is a series with one value. Series of the same kind have the same name, so the legend lists
+// each kind once.
 const option = (doc, submit, parts) => (look) => {
   const clock = clockOf(doc);
   const styles = styleOf(look);
@@ -148,7 +149,7 @@ const factsOf = (rows, row) =>
     ['Cost', rows.has('cost_usd') ? usd(rows.number('cost_usd', row)) : null],
   ]);
 
-// { element, close() }
+// Returns { element, close() }; call close() when the element is removed.
 export const jobLife = async (doc, rows, row) => {
   const submit = rows.number('submit_s', row);
   const stays = await staysOf(doc, rows, row);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The rows of the job table as typed arrays: filtering and sorting.
+// Filters and sorts the rows of the job table, which are stored as typed arrays.
 
-// columns: typed arrays by name; text: lists that text columns refer to; ids: a list, or null if ids are a column of numbers.
+// columns: object of typed arrays, by column name. text: object of lists of texts; the values of a text column are
+// indices into the list with its name. ids: list of job ids, or null if the ids are a column of numbers.
 export const makeRows = (columns, text, ids, count) => {
   const id = (row) => (ids ? ids[row] : String(columns.id ? columns.id[row] : row));
   const textOf = (name, row) => (columns[name] && text[name] ? (text[name][columns[name][row]] ?? '') : '');
@@ -51,7 +52,7 @@ export const makeRows = (columns, text, ids, count) => {
   };
 
   const ranks = new Map();
-  // Equal rows keep the order of the trace.
+  // Rows with equal values remain in the order of the trace.
   const sort = (rows, name, down) => {
     if (!ranks.has(name)) ranks.set(name, rankOf(name));
     const rank = ranks.get(name);

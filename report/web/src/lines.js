@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Shared by time charts: a line, or a filled line, of the buckets of a series.
+// Functions for time charts: a line or an area of the buckets of a series.
 import { points } from './time.js';
 
 // extra: { area: opacity, stack: name, width, type, z }

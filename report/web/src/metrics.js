@@ -57,7 +57,7 @@ export const metricWriter = (key) => {
   return (x) => amount(Number(x.toPrecision(4)));
 };
 
-// For axes.
+// Short format for axes.
 export const metricShort = (key) => {
   const write = metricWriter(key);
   return write === usd ? usdShort : write === duration ? durationShort : write;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Settings of the page: dark mode and patterns. They last while the page is open; local storage is not used, since a file
-// opened from disk has none of its own.
+// Settings of the page: dark mode and patterns. They are lost when the page is closed. Local storage is not used,
+// because all pages that are opened from a disk would share it.
 import { el } from './dom.js';
 import { looks } from './palette.js';
 

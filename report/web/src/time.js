@@ -34,7 +34,8 @@ export const clockOf = (doc) => {
 const LONG_DAYS = 45;
 const DAY_MS = 86400000;
 
-// Without dates, months do not exist: over many days, ticks are at round day numbers. The time axis would choose others.
+// If the trace has no dates, a range of many days has ticks at round numbers of days. The time axis of the library
+// would place ticks at the first days of months.
 export const dayTicks = (doc, from, to) => {
   const days = (to - from) / DAY_MS;
   if (clockOf(doc).dated || days < LONG_DAYS) return undefined;
@@ -43,7 +44,7 @@ export const dayTicks = (doc, from, to) => {
   return Array.from({ length: Math.floor(to / DAY_MS / step) - first + 1 }, (_, i) => (first + i) * step * DAY_MS);
 };
 
-// Options of all time charts: the full range `doc.spans`, so that all of them zoom together.
+// Options that all time charts share. All have the range `doc.spans`, so that they can be zoomed together.
 export const timeAxis = (doc, look) => {
   const clock = clockOf(doc);
   const [min, max] = [clock.ms(doc.spans.begin_s), clock.ms(doc.spans.end_s)];
@@ -60,20 +61,20 @@ export const timeAxis = (doc, look) => {
   };
 };
 
-// Returns the duration of a bucket in seconds; the last one ends with the run.
+// Returns the duration of a bucket in seconds. The last bucket ends with the run and may be shorter.
 export const widthOf = (doc, i) => {
   const { begin_s: begin, step_s: step } = doc.series;
   return Math.max(0, Math.min(step, doc.spans.end_s - begin - i * step));
 };
 
-// Returns the midpoint and value of each bucket, for charts.
+// Returns the points of a chart: the midpoint and the value of each bucket.
 export const points = (doc, list) => {
   const { begin_s: begin, step_s: step } = doc.series;
   const clock = clockOf(doc);
   return list.map((value, i) => [clock.ms(begin + i * step + widthOf(doc, i) / 2), value]);
 };
 
-// Returns the beginning of a bucket as text, to the minute if buckets are longer.
+// Returns the begin of a bucket as text. If buckets are at least a minute long, the begin is rounded down to minutes.
 export const bucketText = (doc, i) => {
   const { begin_s: begin, step_s: step } = doc.series;
   const at = begin + i * step;

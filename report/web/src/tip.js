@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tooltips: a title and rows of mark, name and value, built from elements, so names are never parsed as markup.
+// Tooltips: a title, and rows with a mark, a name and a value. They are built from elements, so that names are never
+// parsed as markup.
 import { el } from './dom.js';
 
 const MAX_ROWS = 14;
@@ -21,7 +22,8 @@ export const tip = (title, rows) =>
     ),
   );
 
-// For charts with an axis of time or groups: all series at the pointer, formatted by `write`.
+// The tooltip of charts with an axis of time or of groups. It lists the values of all series at the pointer, formatted
+// by `write`.
 export const axisTip = (title, write) => (found) => {
   const rows = found
     .map((f) => [f.color, f.seriesName, Array.isArray(f.value) ? f.value[1] : f.value])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One time range for all time charts: zooming one chart by brush, wheel or buttons zooms all.
+// The visible time range that all time charts share. If the user zooms one chart by brush, wheel or buttons, all charts
+// are zoomed.
 import { el } from './dom.js';
 
 const range = { start: 0, end: 100 };
@@ -59,7 +60,7 @@ export const leaveZoom = (chart) => charts.delete(chart);
 
 const button = (words, action) => el('button', { type: 'button', onclick: action }, words);
 
-// Buttons, for use without dragging.
+// Buttons that zoom and move the range, for users who cannot drag.
 export const zoomButtons = () => {
   const width = () => range.end - range.start;
   const middle = () => (range.end + range.start) / 2;

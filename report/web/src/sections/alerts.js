@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Alerts by rule and subject, longest first, each alert on demand; and the notes of the run.
+// Alerts grouped by rule and subject, longest first, with a list of all alerts that can be opened; and the notes of the
+// run.
 import { el, table } from '../dom.js';
 import { count, duration } from '../format.js';
 import { total } from '../lines.js';
@@ -47,7 +48,8 @@ const eachRow = (clock) => (alert) => [
   alert.words ?? '',
 ];
 
-// Rows are created when the list is opened. all: the number of alerts, of which the file may contain only the first.
+// The rows are created when the list is opened. all: the number of all alerts; the report may contain only the first of
+// them.
 const eachOf = (alerts, all, clock) => {
   const details = el(
     'details',
@@ -69,7 +71,7 @@ const eachOf = (alerts, all, clock) => {
   return details;
 };
 
-// Many notes are folded, so that the charts stay near the top.
+// If there are many notes, they are collapsed, so that the charts remain near the top of the page.
 const notesOf = (notes) => {
   const list = el(
     'ul',

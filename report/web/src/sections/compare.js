@@ -13,11 +13,11 @@ const metricsOf = ({ policies }) =>
 
 const signed = (write, x) => (x > 0 ? '+' : x < 0 ? '−' : '') + write(Math.abs(x));
 
-// Differences of shares are in percentage points.
+// Returns the formatter for differences of a metric. Differences of shares are formatted in percentage points.
 const differenceWriter = (key) =>
   metricWriter(key) === share ? (x) => `${fixed(x * 100, 1)}\u00a0points` : metricWriter(key);
 
-// A difference that is printed as zero counts as no change.
+// Whether a difference would be printed as zero; such a difference counts as no change.
 const isNothing = (key, x) => differenceWriter(key)(Math.abs(x)) === differenceWriter(key)(0);
 
 const judged = (key, difference) => {
@@ -48,7 +48,7 @@ const cell = (key, policy, i) => {
   );
 };
 
-// The confidence interval of a policy's difference, drawn around the mean of the first policy.
+// Draws the confidence interval of the difference of a policy. The interval is shifted by the mean of the first policy.
 const whisker = (spans, colour) => ({
   type: 'custom',
   name: 'interval',
@@ -84,7 +84,7 @@ const spansOf = (policies, key) =>
 
 const WISHED = ['wait_p95_s', 'cost_total_usd', 'wait_mean_s', 'jct_mean_s'];
 
-// The first metric in which the policies differ, if any.
+// The metric that is shown first: preferably a metric in which the policies differ.
 const firstToShow = (policies, metrics) => {
   const differs = (key) => metrics.includes(key) && new Set(policies.map((p) => p.mean[key])).size > 1;
   return WISHED.find(differs) ?? metrics.find(differs) ?? metrics[0];

@@ -20,7 +20,7 @@ const listsOf = (cost, by) => {
   return (cost[by] ?? []).map((group) => ({ name: group.name || '(none)', usd: group.usd }));
 };
 
-// Dollars per hour within each bucket, or cumulative dollars at its end.
+// For view 'rate', the dollars per hour in each bucket. Otherwise the cumulative dollars at the end of each bucket.
 const shaped = (doc, list, view) => {
   if (view === 'rate') return list.map((x, i) => (widthOf(doc, i) ? (x * 3600) / widthOf(doc, i) : 0));
   let sum = 0;

@@ -11,7 +11,7 @@ import { zoomButtons } from '../zoom.js';
 
 const WORDS = { tenant: 'by tenant', class: 'by class', gpu: 'by GPU type', market: 'by market', pool: 'by pool' };
 
-// Whether the capacity varied, so that its peaks differ from its means.
+// Whether the capacity varied. Then the maxima of its buckets differ from the means.
 const varies = ({ mean: means, max }) => max.some((most, i) => means[i] !== null && most - means[i] > 1e-4 * most);
 
 const whole = (doc, look) => {

@@ -71,7 +71,7 @@ export const depth = {
   fill: fillNumbers,
 };
 
-// Differences of the configuration, other than the policy, that may explain a change from the baseline.
+// Differences of the configuration from the baseline that may explain a change of the metrics. The policy is excluded.
 const clusterOf = ({ cluster }) => cluster && clusterWords(cluster);
 const CONFIGURATION = [
   ['scenario', (run) => run.scenario, (words) => words],

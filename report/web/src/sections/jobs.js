@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The job table: search, filters, sorting and pages. A row opens to show the life of the job. Columns are decoded when the
-// browser is idle or the table comes into view.
+// The job table: search, filters, sorting and pages. A click on a row shows the waits and attempts of the job. The
+// columns are decoded when the browser is idle, or earlier if the table becomes visible.
 import { jobIds, tableOf } from '../data.js';
 import { el, select } from '../dom.js';
 import { amount, count, duration, usd } from '../format.js';
@@ -19,7 +19,7 @@ const WAITS = [
   ['86400', '> 1 d'],
 ];
 
-// Columns hidden on a phone; the details of the job show them.
+// Columns that are hidden on narrow screens; the details of a job show their values.
 const SPARE = new Set(['tenant', 'user', 'class', 'submit_s', 'start_s', 'end_s', 'pool', 'attempts', 'lost_s', 'cost_usd']);
 const classOf = (name, number) => [number && 'number', SPARE.has(name) && 'spare'].filter(Boolean).join(' ') || null;
 
@@ -55,7 +55,7 @@ const columnsOf = (doc, rows) => {
   );
 };
 
-// The sentence of the document, with thousands separators.
+// The sentence on the selection of jobs from the document, with thousands separators.
 const counted = (words) => words.replace(/\d{4,}/g, (digits) => count(Number(digits)));
 
 class JobTable {

@@ -9,7 +9,8 @@ import { tip } from '../tip.js';
 
 const ROOMY = 36;
 
-// Height of the map, or of a row; with many rows, rows are thin and not all are labelled.
+// Height in pixels of the map, or of one row if `each`. If there are many rows, each row is thin and only some rows are
+// labelled.
 const heightOf = (rows, each) => {
   const row = rows > ROOMY ? Math.max(2.5, Math.min(8, 560 / rows)) : 16;
   return each ? row : rows * row;
@@ -27,7 +28,7 @@ const option = (doc, cells) => (look) => {
   const when = (column) => clock.text(begin + column * step);
   const bare = { axisTick: { show: false }, splitLine: { show: false }, axisLine: { lineStyle: { color: look.line } } };
   return {
-    // Patterns are off, since cells are distinguished by brightness only.
+    // Patterns are disabled, because cells differ in brightness only.
     aria: { enabled: false },
     grid: grid({ top: 40, right: 8 }),
     // Cells use a category axis of columns; a second axis below shows the time.

@@ -7,7 +7,8 @@ import { highest, line, total } from '../lines.js';
 import { bucketText, clockOf, points, timeAxis } from '../time.js';
 import { axisTip } from '../tip.js';
 
-// Peaks of pools may be at different times, so their sum is an upper bound.
+// Adds lists element by element. The maxima of pools may occur at different times, so a sum of maxima is an upper
+// bound.
 const added = (lists) => (lists[0] ?? []).map((_, i) => lists.reduce((sum, list) => sum + (list?.[i] ?? 0), 0));
 
 const poolOf = (pools, name) =>
@@ -51,7 +52,7 @@ const marks = (doc, name, list, colour) => ({
   data: points(doc, list).filter(([, n]) => n > 0),
 });
 
-// Whether the market has a record of offered nodes.
+// Whether offered nodes were recorded for the pool.
 const isKnown = ({ offered }) => Boolean(offered && highest(offered));
 
 const upWords = (pool) =>

@@ -34,7 +34,8 @@ const bins = ({ edges_s: edges, all }) =>
       : `${durationShort(edges[i])} – ${edges[i + 1] === undefined ? 'more' : durationShort(edges[i + 1])}`,
   );
 
-// The share of jobs that waited at least as long as the lower bound of each bin; it shows the tail.
+// For each bin, the share of jobs whose wait is at least the lower bound of the bin. This curve shows the tail of the
+// distribution.
 const atLeast = (counts) => {
   const total = sum(counts) || 1;
   let left = total;
@@ -45,7 +46,7 @@ const atLeast = (counts) => {
   });
 };
 
-// All started jobs, or those that waited, which are not in the first bin.
+// The number of started jobs, or only of those that waited. Jobs that did not wait are in the first bin.
 const inView = (list, view) => (view === 'waited' ? list.slice(1) : list);
 const shares = (counts, view) => {
   const of = inView(counts, view);
@@ -84,13 +85,13 @@ const wordsOf = (dist) => {
   return `${share(none)} of the jobs that started did not wait${hour ? `; ${partWords(partAbove(dist, 3600))} waited longer than ${duration(hour)}` : ''}.`;
 };
 
-// The number of groups of the summary that the file has no counts for.
+// A note with the number of groups of the summary that are not in the report.
 const leftOut = (doc, key, shown) => {
   const all = Object.keys(doc.run?.[key] ?? {}).length;
   return all > shown ? el('p', { class: 'note muted' }, `and ${count(all - shown)} more`) : null;
 };
 
-// Labels of bins are long: of these a narrow chart has space for so many.
+// Maximum number of labels of bins in a narrow chart; these labels are long.
 const NARROW_LABELS = 8;
 
 const quantileTable = (dist, by) =>

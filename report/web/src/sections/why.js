@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Waiting time by reason. `doc.why` is the output of `why --json` for all jobs; `doc.wait_reasons` has the words of each
-// reason: "a job waits ...".
+// Waiting time by reason. `doc.why` is the output of `why --json` for all jobs; `doc.wait_reasons` has the words of
+// each reason, which complete the sentence "a job waits ...".
 import { figure, grid, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { amount, count, share } from '../format.js';

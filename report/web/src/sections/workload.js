@@ -11,7 +11,7 @@ const FAMILIES = { exponential: 'exponential', 'log-normal': 'log-normal', weibu
 
 const sizeName = ({ name }) => `${name} GPU${name === '1' ? '' : 's'}`;
 
-// Abramowitz and Stegun, 7.1.26: to 1.5e-7.
+// Abramowitz and Stegun, formula 7.1.26; the error is at most 1.5e-7.
 const erf = (x) => {
   const t = 1 / (1 + 0.3275911 * Math.abs(x));
   const y =
@@ -28,10 +28,10 @@ const cdf = {
 
 const best = (fits) => fits.find((fit) => fit.best) ?? null;
 
-// Points of the cumulative share of jobs over the logarithm of the run time; zeros are skipped.
+// Points of the cumulative distribution: [log10 of the run time, percent of jobs]. Run times of zero are omitted.
 const curve = (quantiles) => quantiles.map((x, i) => [Math.log10(x), i]).filter(([, i]) => quantiles[i] > 0);
 
-// Fits exclude run times of zero.
+// Points of a fitted distribution. Distributions are fitted to run times above zero only.
 const fitted = (fit, quantiles, jobs) => {
   const [low, high] = [Math.max(quantiles.find((x) => x > 0) ?? 1, 1e-3), quantiles.at(-1)];
   const [of, zeros] = [cdf[fit.family](fit), 1 - fit.count / jobs];
@@ -77,10 +77,10 @@ const runWords = (stats) => {
   return `Half of the jobs run at most ${duration(stats.run_s.p50)}, one in twenty longer than ${duration(stats.run_s.p95)}${fit ? `; ${fitWords(fit)}` : ''}.`;
 };
 
-// Round durations for axis marks.
+// Durations of the axis marks, in seconds.
 const MARKS = [0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 864000, 8640000, 86400000, 864000000];
 
-// Marks within the range, and one beyond each end.
+// Returns the marks within the range of the run times, and one mark beyond each end of the range.
 const marksOf = (quantiles) => {
   const [low, high] = [quantiles.find((x) => x > 0), quantiles.at(-1)];
   const first = Math.max(MARKS.findLastIndex((x) => x <= low), 0);
