@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Market rules by deadline: each job has nodes of its own, spot if possible, on-demand if necessary (Wu et al., "Can't
- * Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). With C work left, R time left and d the time of
- * a change of nodes, all rules use on-demand until the end once R < C + 2 d. Before that they differ:
+ * Market rules by deadline: each job acquires its own nodes, spot if possible and on-demand if necessary (Wu et al.,
+ * "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). C is the remaining work, R the time to
+ * the deadline, and d the change-over time, in which a job moves to other nodes. Under all rules a job uses on-demand
+ * until its end once R < C + 2 d. Before that time the rules differ:
  *
- *   deadline-greedy   uses spot capacity while available, else no nodes;
- *   uniform-progress  spreads the work evenly, cp(t) >= ep(t) = work x elapsed / (time to the deadline): a job without
- *                     nodes that is behind uses on-demand until cp(t) >= ep(t + 2 d);
- *   omniscient        follows the cheapest itinerary, computed at the job's arrival (omniscient.c).
+ *   deadline-greedy   uses spot capacity while it is available, else no nodes;
+ *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
+ *                     ep(t) = work x elapsed / (deadline - submit). A job without nodes and with cp(t) < ep(t) uses
+ *                     on-demand until cp(t) >= ep(t + 2 d);
+ *   omniscient        follows the cheapest itinerary, computed when the job is submitted (omniscient.c).
  *
- * A job on spot capacity stays there until it is reclaimed. Capacity that is paid for anyway comes first: a job without
- * nodes goes to an owned or reserved pool in which it fits, and stays there. A job that may not use spot capacity uses
- * on-demand from the beginning.
+ * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for in any
+ * case, so it is used first: a job without nodes starts in an owned or reserved pool if it fits there, and stays there.
+ * A job that may not use spot capacity uses on-demand from the beginning.
  */
 
 #include "policies/deadline/deadlines.h"
 
 #include "policies/queue/dispatch.h"
 
-/* A job that has not ended. On an owned or reserved pool it has no nodes of its own. */
+/* A job that has not ended. A job in an owned or reserved pool has no nodes in `nodes`. */
 struct hr__deadline_job {
   hr_job job;
-  int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US if it has none */
-  uint32_t pool;                /* the pool of the nodes that it holds; HR_NONE: none */
+  int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US for a job without a deadline */
+  uint32_t pool;                /* the pool that the job uses; HR_NONE: none */
   uint32_t n_nodes;
-  hr_node *nodes;          /* room for the maximum that it may hold */
-  struct hr_slice *slices; /* room for the maximum that it may hold */
-  bool committed;          /* to on-demand until its end */
-  bool has_on_demand;      /* some on-demand pool could hold it */
+  hr_node *nodes;          /* [maximum number of nodes of the job in any pool] */
+  struct hr_slice *slices; /* [maximum number of nodes of the job in any pool] */
+  bool committed;          /* uses on-demand until its end */
+  bool has_on_demand;      /* an empty on-demand pool would be large enough */
   struct hr__itinerary itinerary;
   uint32_t next_step;
 };
@@ -35,14 +37,14 @@ struct hr__deadline_job {
 struct hr__deadlines {
   enum hr__market_rule rule;
   int64_t changeover_us;
-  struct hr__deadline_job *jobs; /* by id */
+  struct hr__deadline_job *jobs; /* sorted by job id */
   uint32_t count, capacity;
-  bool *owned; /* by node */
+  bool *owned; /* by node: the node belongs to a job */
   struct hr_error *error;
   int64_t wake_us;
 };
 
-/* Returns the cheapest pool of the market that offers the job its nodes now; HR_NONE: none. */
+/* Returns the cheapest pool of the market in which all nodes for the job are available now; HR_NONE: none. */
 static uint32_t deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
                                 enum hr_market market, int64_t now_us);
 
@@ -63,7 +65,7 @@ static bool may_use(const struct hr__queue *queue, const struct hr__deadline_job
   return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
 }
 
-/* Returns whether some pool of the market could hold the job if all of the pool's nodes were available. */
+/* Returns whether the job would fit in some pool of the market if all nodes of the pool were available. */
 static bool has_room_in(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
     if (may_use(queue, dated, i, market) && nodes_for(queue, dated->job, i) <= spec_of(queue, i)->nodes) return true;
@@ -122,14 +124,14 @@ static struct hr__deadline_job *find(struct hr__deadlines *self, hr_job job) {
   return NULL;
 }
 
-/* The nodes of a job are released in the next pass, if they still exist. */
+/* Ends the job's ownership of its nodes. Nodes that still exist are released in the next pass. */
 static void drop_nodes(struct hr__deadlines *self, struct hr__deadline_job *dated) {
   for (uint32_t i = 0; i < dated->n_nodes; i++) self->owned[dated->nodes[i].id] = false;
   dated->n_nodes = 0;
   dated->pool = HR_NONE;
 }
 
-/* A node that goes down interrupts its job, even if the node was still booting. */
+/* Handles the loss of a node. It interrupts the owner, even if the node was still booting. */
 static void lose_node(struct hr__deadlines *self, hr_node node) {
   if (!self->owned[node.id]) return;
   for (uint32_t i = 0; i < self->count; i++)
@@ -186,26 +188,28 @@ static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job
   return view->jobs->work_us[dated->job.id] - hr_view_done_us(view, dated->job);
 }
 
-/* Returns 2 d; at least one microsecond, as R < C would be too late by that if a change takes no time. */
+/* Returns 2 d, with a minimum of one microsecond. With d = 0, a job must change to on-demand at R = C: at R < C the
+   deadline can no longer be met. */
 static int64_t reserve_us(const struct hr__deadlines *self) {
   return self->changeover_us > 0 ? 2 * self->changeover_us : 1;
 }
 
-/* Returns how far a job must be ahead of even progress to leave on-demand again: 2 d, and at least a minute, as it
-   would be behind again a microsecond later. */
+/* Returns the lead over even progress at which a job leaves on-demand. The lead is 2 d, with a minimum of one minute;
+   without the minimum and with d = 0, the job would be behind again after a microsecond. */
 static int64_t lead_us(const struct hr__deadlines *self) {
   const int64_t min_us = 60 * HR_SECOND_US;
   return 2 * self->changeover_us > min_us ? 2 * self->changeover_us : min_us;
 }
 
-/* R < C + 2 d */
+/* Returns whether R < C + 2 d. */
 static bool must_use_on_demand(const struct hr__deadlines *self, const struct hr_view *view,
                                const struct hr__deadline_job *dated) {
   if (dated->deadline_us == HR_NEVER_US || !dated->has_on_demand) return false;
   return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
 }
 
-/* Returns whether the work done is behind at a time when it should be `done_us`: done x span < work x elapsed. */
+/* Returns whether less work is done than even progress requires at `at_us`: done / work < elapsed / (deadline -
+   submit). */
 static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us,
                       int64_t at_us) {
   if (dated->deadline_us == HR_NEVER_US) return false;
@@ -219,7 +223,7 @@ static bool is_fixed(const struct hr__queue *queue, uint32_t pool) {
   return pool != HR_NONE && !hr_market_is_elastic(spec_of(queue, pool)->market.market);
 }
 
-/* Starts a job without nodes on the first owned or reserved pool in which it fits. */
+/* Starts a job without nodes in the first owned or reserved pool in which it fits. */
 static enum hr_status start_on_fixed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                      struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
@@ -237,7 +241,7 @@ static enum hr_status start_on_fixed(struct hr__queue *queue, const struct hr_vi
 
 /* ---- Rules ---------------------------------------------------------------------------------------- */
 
-/* Returns the pool that the job should use; HR_NONE: none. */
+/* Returns the pool that the job should use by the rule deadline-greedy; HR_NONE: none. */
 static uint32_t greedy_pool(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE) return dated->pool;
   dated->committed = dated->committed || must_use_on_demand(queue->deadlines, view, dated);
@@ -260,14 +264,15 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
   return HR_NONE;
 }
 
-/* Returns whether the itinerary cannot be followed: its nodes are not available, as other jobs took them, or its last
-   step is over and the job is not, as work was lost. */
+/* Returns whether the job can no longer follow its itinerary. Either the nodes are not available because other jobs
+   acquired them, or work was lost, so the last step has ended before the job. */
 static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_job *dated, uint32_t pool) {
   if (pool == HR_NONE) return dated->next_step == dated->itinerary.n_steps;
   return pool != dated->pool && hr_cluster_offer(queue->cluster, (hr_pool){pool}) < nodes_for(queue, dated->job, pool);
 }
 
-/* A job without an itinerary (it has no deadline, or its deadline cannot be met or followed) uses the greedy rule. */
+/* Returns the pool of the current itinerary step. Jobs without a deadline, and jobs that cannot follow an itinerary,
+   use the rule deadline-greedy. */
 static uint32_t itinerary_pool(const struct hr__queue *queue, const struct hr_view *view,
                                struct hr__deadline_job *dated) {
   struct hr__itinerary *itinerary = &dated->itinerary;
@@ -288,8 +293,8 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
 
 /* ---- Wake-ups ------------------------------------------------------------------------------------- */
 
-/* Returns the first time after now at which the rule would decide otherwise because time has passed. Conditions
-   that hold by now have been decided on. */
+/* Returns the first time after now at which the passage of time alone changes the decision of the rule; HR_NEVER_US:
+   never. Conditions that are already true now are not considered, because this pass has acted on them. */
 static int64_t next_change_us(const struct hr__queue *queue, const struct hr_view *view,
                               const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
@@ -322,7 +327,7 @@ static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view,
   return status;
 }
 
-/* The nodes just acquired are those that boot since now and have no owner. */
+/* Acquires nodes for the job. The acquired nodes are those that began to boot now and have no owner yet. */
 static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               struct hr__deadline_job *dated, uint32_t pool) {
   uint32_t wanted = nodes_for(queue, dated->job, pool),
@@ -357,7 +362,7 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   return hr_moves_start(moves, dated->job, &placement, HR_REASON_IN_ORDER);
 }
 
-/* Releases nodes without a job. */
+/* Releases nodes that belong to no job. */
 static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t pool = 0; pool < hr_cluster_pools(queue->cluster); pool++) {
@@ -388,7 +393,7 @@ static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, 
 
 enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadlines *self = queue->deadlines;
-  enum hr_status status = release_unowned(queue, moves); /* for other jobs to use at once */
+  enum hr_status status = release_unowned(queue, moves); /* first, so that other jobs can acquire them in this pass */
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct hr__deadline_job *dated = &self->jobs[i];
     status = start_on_fixed(queue, view, moves, dated);
@@ -402,8 +407,8 @@ enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view 
   return status == HR_OK ? wake(queue, view, moves) : status;
 }
 
-/* Wait reasons: the job's own nodes are booting; the rule waits for spot capacity while on-demand nodes are available;
-   or the cluster has no nodes. Jobs are sorted by id. */
+/* Wait reasons: the job's own nodes are booting; the rule waits for spot capacity although on-demand nodes are
+   available; or the cluster has no nodes for the job. */
 
 static const struct hr__deadline_job *explain_find(const struct hr__deadlines *self, hr_job job) {
   uint32_t from = 0, to = self->count;
