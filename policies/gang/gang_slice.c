@@ -265,7 +265,7 @@ struct slicer {
   bool changed;         /* an event since the last choice can change the choice */
   bool pins;            /* a job may be pinned */
   hr_job *gpuless;      /* waiting jobs without GPUs */
-  uint32_t n_gpuless, room_plain;
+  uint32_t n_gpuless, gpuless_capacity;
   struct taken *taken; /* by node; by pool if GPUs are only counted */
   uint64_t walk, taken_gpus;
 };
@@ -293,8 +293,8 @@ static uint32_t abilities(void *self) {
 /* ---- Events --------------------------------------------------------------------------------------- */
 
 static bool add_gpuless(struct slicer *slicer, hr_job job) {
-  if (slicer->n_gpuless == slicer->room_plain) {
-    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->gpuless, &slicer->room_plain, sizeof *grown);
+  if (slicer->n_gpuless == slicer->gpuless_capacity) {
+    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->gpuless, &slicer->gpuless_capacity, sizeof *grown);
     if (!grown) return false;
     slicer->gpuless = grown;
   }
@@ -466,9 +466,9 @@ static enum hr_status start_gpuless(struct slicer *slicer, struct hr_moves *move
 
 /* Requests a wake-up for the end of the slice. If all jobs were running before, a new slice begins now. */
 static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *moves,
-                                  bool was_calm) {
+                                  bool all_ran) {
   if (slicer->n_idle == 0) return HR_OK;
-  if (was_calm || slicer->slice_end_us <= view->now_us) begin_slice(slicer, view);
+  if (all_ran || slicer->slice_end_us <= view->now_us) begin_slice(slicer, view);
   if (slicer->wake_us == slicer->slice_end_us) return HR_OK;
   slicer->wake_us = slicer->slice_end_us;
   return hr_moves_wake_at(moves, slicer->wake_us);
@@ -476,7 +476,7 @@ static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *v
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct slicer *slicer = self;
-  bool was_calm = slicer->n_idle == 0, is_turn = turn(slicer, view);
+  bool all_ran = slicer->n_idle == 0, is_turn = turn(slicer, view);
   enum hr_status status = start_gpuless(slicer, moves);
   if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
   if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view);
@@ -486,7 +486,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   choose_all(slicer, view, is_turn);
   status = stop_others(slicer, moves);
   if (status == HR_OK) status = start_chosen(slicer, moves);
-  return status == HR_OK ? wake_at_end(slicer, view, moves, was_calm) : status;
+  return status == HR_OK ? wake_at_end(slicer, view, moves, all_ran) : status;
 }
 
 /* A job in the matrix waits for its turn. A job outside of the matrix waits until the first job outside fits in a row.

@@ -12,7 +12,7 @@ enum { FIRST_CAPACITY = 4 };
 #define CLOSE 0x1p-48
 #define CLOSER 0x1p-49
 
-/* ---- Games ---------------------------------------------------------------------------------------- */
+/* ---- Comparisons ------------------------------------------------------------------------------------- */
 
 /* Returns (now - since) of one contestant x slowness of the other: one side of the comparison of their values. */
 static double side(const struct hr__kinetic *kinetic, const struct hr__contestant *a, const struct hr__contestant *b) {
@@ -55,7 +55,7 @@ static struct hr__kinetic_node node_at(const struct hr__kinetic *kinetic, uint32
   return (struct hr__kinetic_node){place, HR_NEVER_US, contestant->value};
 }
 
-static void play(struct hr__kinetic *kinetic, uint32_t at) {
+static void update_node(struct hr__kinetic *kinetic, uint32_t at) {
   struct hr__kinetic_node left = node_at(kinetic, 2 * at), right = node_at(kinetic, 2 * at + 1), *node;
   node = &kinetic->nodes[at];
   *node = right;
@@ -68,12 +68,12 @@ static void play(struct hr__kinetic *kinetic, uint32_t at) {
   if (until_us < node->until_us) node->until_us = until_us;
 }
 
-static void play_up(struct hr__kinetic *kinetic, uint32_t place) {
-  for (uint32_t at = (kinetic->capacity + place) / 2; at > 0; at /= 2) play(kinetic, at);
+static void update_path(struct hr__kinetic *kinetic, uint32_t place) {
+  for (uint32_t at = (kinetic->capacity + place) / 2; at > 0; at /= 2) update_node(kinetic, at);
 }
 
 void hr__kinetic_rebuild(struct hr__kinetic *kinetic) {
-  for (uint32_t at = kinetic->capacity; at-- > 1;) play(kinetic, at);
+  for (uint32_t at = kinetic->capacity; at-- > 1;) update_node(kinetic, at);
 }
 
 /* Doubles the number of leaves. False: out of memory. */
@@ -104,29 +104,29 @@ uint32_t hr__kinetic_add(struct hr__kinetic *kinetic) {
 
 void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__contestant contestant) {
   kinetic->places[place] = contestant;
-  play_up(kinetic, place);
+  update_path(kinetic, place);
 }
 
 void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place) {
   kinetic->places[place].name = HR_NONE;
   kinetic->free_places[kinetic->n_free++] = place;
   kinetic->count--;
-  play_up(kinetic, place);
+  update_path(kinetic, place);
 }
 
 /* ---- Time ----------------------------------------------------------------------------------------- */
 
 /* Repeats the comparisons of all expired nodes below `at`, from the leaves up. */
-static void play_again(struct hr__kinetic *kinetic, uint32_t at) {
+static void update_expired(struct hr__kinetic *kinetic, uint32_t at) {
   if (at >= kinetic->capacity || kinetic->nodes[at].until_us > kinetic->now_us) return;
-  play_again(kinetic, 2 * at);
-  play_again(kinetic, 2 * at + 1);
-  play(kinetic, at);
+  update_expired(kinetic, 2 * at);
+  update_expired(kinetic, 2 * at + 1);
+  update_node(kinetic, at);
 }
 
 void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us) {
   kinetic->now_us = now_us;
-  if (kinetic->capacity) play_again(kinetic, 1);
+  if (kinetic->capacity) update_expired(kinetic, 1);
 }
 
 /* ---- Queries -------------------------------------------------------------------------------------- */

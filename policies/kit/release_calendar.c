@@ -24,7 +24,7 @@
 
 struct hr__release_bin {
   uint32_t size, free; /* number of GPUs */
-  bool away;           /* no job may start on the node, so its GPUs never become available */
+  bool unusable;       /* no job may start on the node, so its GPUs never become available */
   struct hr_job_tree ends;
 };
 
@@ -38,7 +38,7 @@ struct hr__release_group { /* the bins of one pool */
   uint32_t first_bin, n_bins, bin_size;
   uint32_t leaves; /* a power of two */
   struct hr__release_tournament *tournaments;
-  struct hr__release_race *races;
+  struct hr__release_group_tournament *group_tournaments;
 };
 
 /* A subtree of a tournament that may contain the next smallest time. */
@@ -91,7 +91,7 @@ static inline void times_replay(int64_t *times, uint32_t leaf, int64_t time) {
 static const struct hr__release_tournament *
 hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus);
 
-static void races_mark(struct hr__release_race *races, uint32_t number);
+static void group_tournaments_mark(struct hr__release_group_tournament *group_tournaments, uint32_t number);
 
 enum { MILLI = 1000 };
 
@@ -113,7 +113,7 @@ static void init_group(struct hr_release_calendar *calendar, struct hr_tree_stor
     struct hr__release_bin *bin = &calendar->bins[calendar->n_bins++];
     bin->size = bin->free = group->bin_size;
     bin->ends.store = store;
-    bin->away = calendar->by_node && !is_up(calendar->cluster, pool, i);
+    bin->unusable = calendar->by_node && !is_up(calendar->cluster, pool, i);
   }
 }
 
@@ -143,7 +143,7 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
 
 static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   struct hr_job_entry last;
-  if (bin->away) return HR_NEVER_US;
+  if (bin->unusable) return HR_NEVER_US;
   if (bin->free >= gpus) return HR__NOW;
   return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &last) ? last.key : HR_NEVER_US;
 }
@@ -151,7 +151,7 @@ static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
 static void replay_all(struct hr_release_calendar *calendar, const struct hr__release_group *group, uint32_t bin) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
     times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&calendar->bins[bin], each->gpus));
-  if (group->races) races_mark(group->races, bin - group->first_bin);
+  if (group->group_tournaments) group_tournaments_mark(group->group_tournaments, bin - group->first_bin);
 }
 
 static struct hr__release_tournament *make_tournament(struct hr_release_calendar *calendar,
@@ -375,66 +375,70 @@ bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job
 
 void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node, bool usable) {
   if (!calendar->by_node) return;
-  if (calendar->bins[node.id].away == !usable) return;
-  calendar->bins[node.id].away = !usable;
+  if (calendar->bins[node.id].unusable == !usable) return;
+  calendar->bins[node.id].unusable = !usable;
   replay_all(calendar, &calendar->groups[pool.id], node.id);
 }
 
 uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar, uint32_t bin) {
-  return calendar->bins[bin].away ? 0 : calendar->bins[bin].free;
+  return calendar->bins[bin].unusable ? 0 : calendar->bins[bin].free;
 }
 
 const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calendar *calendar, uint32_t bin) {
   static const struct hr_job_tree none = {0};
   if (calendar->n_notes) release_calendar_settle(calendar);
-  return calendar->bins[bin].away ? &none : &calendar->bins[bin].ends;
+  return calendar->bins[bin].unusable ? &none : &calendar->bins[bin].ends;
 }
 
 /* ---- Gangs within groups of a tier ---------------------------------------------------------------- */
 
-struct hr__release_race {
+struct hr__release_group_tournament {
   uint32_t gpus, nodes_per_group, n_groups, leaves;
   int64_t *time;      /* [2 * leaves]; the root is 1, the leaf of group i is leaves + i */
   uint32_t *marked;   /* [n_groups], the first n_marked are used: groups to update */
   uint8_t *is_marked; /* [n_groups] */
   uint32_t n_marked;
-  struct hr__release_race *next;
+  struct hr__release_group_tournament *next;
 };
 
-static void mark(struct hr__release_race *race, uint32_t group) {
-  if (race->is_marked[group]) return;
-  race->is_marked[group] = true;
-  race->marked[race->n_marked++] = group;
+static void mark(struct hr__release_group_tournament *group_tournament, uint32_t group) {
+  if (group_tournament->is_marked[group]) return;
+  group_tournament->is_marked[group] = true;
+  group_tournament->marked[group_tournament->n_marked++] = group;
 }
 
 /* Marks the group of a changed bin for an update in each tournament. */
-static void races_mark(struct hr__release_race *races, uint32_t number) {
-  for (; races; races = races->next) mark(races, number / races->nodes_per_group);
+static void group_tournaments_mark(struct hr__release_group_tournament *group_tournaments, uint32_t number) {
+  for (; group_tournaments; group_tournaments = group_tournaments->next)
+    mark(group_tournaments, number / group_tournaments->nodes_per_group);
 }
 
-static struct hr__release_race *make_race(struct hr_release_calendar *calendar, struct hr__release_group *pool,
-                                          uint32_t nodes_per_group, uint32_t gpus) {
+static struct hr__release_group_tournament *make_race(struct hr_release_calendar *calendar,
+                                                      struct hr__release_group *pool, uint32_t nodes_per_group,
+                                                      uint32_t gpus) {
   struct hr_arena *arena = calendar->arena;
-  struct hr__release_race *race = hr_arena_alloc(arena, sizeof *race);
-  if (!race) return NULL;
-  *race = (struct hr__release_race){.gpus = gpus, .nodes_per_group = nodes_per_group, .leaves = 1, .next = pool->races};
-  race->n_groups = (pool->n_bins + nodes_per_group - 1) / nodes_per_group;
-  while (race->leaves < race->n_groups) race->leaves *= 2;
-  race->time = hr_arena_alloc(arena, 2 * (size_t)race->leaves * sizeof *race->time);
-  race->marked = hr_arena_alloc(arena, race->n_groups * sizeof *race->marked);
-  race->is_marked = hr_arena_alloc(arena, race->n_groups);
-  if (!race->time || !race->marked || !race->is_marked) return NULL;
-  for (uint32_t i = 0; i < 2 * race->leaves; i++) race->time[i] = HR_NEVER_US;
-  for (uint32_t group = 0; group < race->n_groups; group++) mark(race, group);
-  pool->races = race;
-  return race;
+  struct hr__release_group_tournament *group_tournament = hr_arena_alloc(arena, sizeof *group_tournament);
+  if (!group_tournament) return NULL;
+  *group_tournament = (struct hr__release_group_tournament){
+      .gpus = gpus, .nodes_per_group = nodes_per_group, .leaves = 1, .next = pool->group_tournaments};
+  group_tournament->n_groups = (pool->n_bins + nodes_per_group - 1) / nodes_per_group;
+  while (group_tournament->leaves < group_tournament->n_groups) group_tournament->leaves *= 2;
+  group_tournament->time = hr_arena_alloc(arena, 2 * (size_t)group_tournament->leaves * sizeof *group_tournament->time);
+  group_tournament->marked = hr_arena_alloc(arena, group_tournament->n_groups * sizeof *group_tournament->marked);
+  group_tournament->is_marked = hr_arena_alloc(arena, group_tournament->n_groups);
+  if (!group_tournament->time || !group_tournament->marked || !group_tournament->is_marked) return NULL;
+  for (uint32_t i = 0; i < 2 * group_tournament->leaves; i++) group_tournament->time[i] = HR_NEVER_US;
+  for (uint32_t group = 0; group < group_tournament->n_groups; group++) mark(group_tournament, group);
+  pool->group_tournaments = group_tournament;
+  return group_tournament;
 }
 
-static struct hr__release_race *race_for(struct hr_release_calendar *calendar, struct hr__release_group *pool,
-                                         uint32_t nodes_per_group, uint32_t gpus) {
-  for (struct hr__release_race *each = pool->races; each; each = each->next)
+static struct hr__release_group_tournament *race_for(struct hr_release_calendar *calendar,
+                                                     struct hr__release_group *pool, uint32_t nodes_per_group,
+                                                     uint32_t gpus) {
+  for (struct hr__release_group_tournament *each = pool->group_tournaments; each; each = each->next)
     if (each->gpus == gpus && each->nodes_per_group == nodes_per_group) return each;
-  struct hr__release_race *made = make_race(calendar, pool, nodes_per_group, gpus);
+  struct hr__release_group_tournament *made = make_race(calendar, pool, nodes_per_group, gpus);
   if (!made) calendar->out_of_memory = true;
   return made;
 }
@@ -454,15 +458,16 @@ static int64_t range_time(struct hr_release_calendar *calendar, struct hr__relea
 
 static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__release_group *pool, uint32_t nodes_per_group,
                          uint32_t gpus) {
-  struct hr__release_race *race = race_for(calendar, pool, nodes_per_group, gpus);
-  if (!race) return HR_NEVER_US;
-  while (race->n_marked > 0) {
-    uint32_t group = race->marked[--race->n_marked], from = group * nodes_per_group, end = from + nodes_per_group;
+  struct hr__release_group_tournament *group_tournament = race_for(calendar, pool, nodes_per_group, gpus);
+  if (!group_tournament) return HR_NEVER_US;
+  while (group_tournament->n_marked > 0) {
+    uint32_t group = group_tournament->marked[--group_tournament->n_marked], from = group * nodes_per_group,
+             end = from + nodes_per_group;
     struct hr__bin_range range = {from, end < pool->n_bins ? end : pool->n_bins};
-    race->is_marked[group] = false;
-    times_replay(race->time, race->leaves + group, range_time(calendar, pool, range, gpus));
+    group_tournament->is_marked[group] = false;
+    times_replay(group_tournament->time, group_tournament->leaves + group, range_time(calendar, pool, range, gpus));
   }
-  return race->time[1];
+  return group_tournament->time[1];
 }
 
 /* ---- Earliest times ------------------------------------------------------------------------------- */

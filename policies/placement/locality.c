@@ -94,8 +94,8 @@ struct end_heap {
   bool last_first;
 };
 
-enum side { NOWHERE, GONE, HERE };
-_Static_assert(NOWHERE == 0, "what is forgotten of a job that is over reads as zero");
+enum side { NOWHERE, ENDED, REMAINING };
+_Static_assert(NOWHERE == 0, "the discarded state of an ended job reads as 0");
 
 struct hr__gpu_release_calendar {
   struct hr_arena *arena;
@@ -103,7 +103,7 @@ struct hr__gpu_release_calendar {
   bool has_kinds;             /* some job has a topology constraint */
   const uint32_t *request_of; /* by job */
   struct hr__cluster_snapshot *later;
-  struct end_heap gone, here;
+  struct end_heap ended, remaining;
   int64_t until_us; /* jobs with an expected end up to this time are removed from the snapshot, all others are in it */
   int64_t *end_us;  /* by job: expected end while the job runs */
   uint8_t *side;    /* by job: enum side, the heap on which the job is */
@@ -129,7 +129,7 @@ HR__HEAP(ends, struct job_end, end_is_above)
    that has been discarded, is 0, which is NOWHERE. */
 static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct end_heap *heap,
                      struct job_end end) {
-  enum side side = heap == &gpu_calendar->gone ? GONE : HERE;
+  enum side side = heap == &gpu_calendar->ended ? ENDED : REMAINING;
   return gpu_calendar->side[end.job.id] == side && gpu_calendar->end_us[end.job.id] == end.at_us;
 }
 
@@ -177,9 +177,9 @@ static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const stru
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
   hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
                               &placement, HR__GPUS_GIVE);
-  gpu_calendar->side[end.job.id] = GONE;
-  pop_end(&gpu_calendar->here);
-  push_end(gpu_calendar, &gpu_calendar->gone, end);
+  gpu_calendar->side[end.job.id] = ENDED;
+  pop_end(&gpu_calendar->remaining);
+  push_end(gpu_calendar, &gpu_calendar->ended, end);
 }
 
 static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
@@ -187,15 +187,15 @@ static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct 
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
   hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
                               &placement, HR__GPUS_TAKE);
-  gpu_calendar->side[end.job.id] = HERE;
-  pop_end(&gpu_calendar->gone);
-  push_end(gpu_calendar, &gpu_calendar->here, end);
+  gpu_calendar->side[end.job.id] = REMAINING;
+  pop_end(&gpu_calendar->ended);
+  push_end(gpu_calendar, &gpu_calendar->remaining, end);
 }
 
 static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                  int64_t at_us) {
   struct job_end end;
-  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > at_us)
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->ended, &end) && end.at_us > at_us)
     add_job(gpu_calendar, view, end);
   if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
 }
@@ -203,7 +203,7 @@ static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, 
 static void gpu_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                  int64_t at_us) {
   struct job_end end;
-  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->here, &end) && end.at_us <= at_us)
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->remaining, &end) && end.at_us <= at_us)
     remove_job(gpu_calendar, view, end);
   if (gpu_calendar->until_us < at_us) gpu_calendar->until_us = at_us;
 }
@@ -223,14 +223,14 @@ static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_cal
   int64_t soon_us = view->now_us + 1;
   gpu_calendar_advance(gpu_calendar, view, soon_us);
   while (!gpu_calendar->out_of_memory && fits_later(gpu_calendar, kind) &&
-         next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us)
+         next_end(gpu_calendar, &gpu_calendar->ended, &end) && end.at_us > soon_us)
     gpu_calendar_retreat(gpu_calendar, view, end.at_us - 1);
   while (!gpu_calendar->out_of_memory && !fits_later(gpu_calendar, kind)) {
-    if (!next_end(gpu_calendar, &gpu_calendar->here, &end) || end.at_us > by_us) return HR_NEVER_US;
+    if (!next_end(gpu_calendar, &gpu_calendar->remaining, &end) || end.at_us > by_us) return HR_NEVER_US;
     gpu_calendar_advance(gpu_calendar, view, end.at_us);
   }
   gpu_calendar->until_us =
-      next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us ? end.at_us : soon_us;
+      next_end(gpu_calendar, &gpu_calendar->ended, &end) && end.at_us > soon_us ? end.at_us : soon_us;
   return gpu_calendar->until_us;
 }
 
@@ -279,8 +279,8 @@ static enum hr_status gpu_calendar_job_starts(struct hr__queue *queue, const str
   struct job_end end = {expected_end_us(queue, view, job), job};
   bool leaves = end.at_us <= gpu_calendar->until_us;
   gpu_calendar->end_us[job.id] = end.at_us;
-  gpu_calendar->side[job.id] = leaves ? GONE : HERE;
-  push_end(gpu_calendar, leaves ? &gpu_calendar->gone : &gpu_calendar->here, end);
+  gpu_calendar->side[job.id] = leaves ? ENDED : REMAINING;
+  push_end(gpu_calendar, leaves ? &gpu_calendar->ended : &gpu_calendar->remaining, end);
   if (!leaves)
     hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
                                 placement, HR__GPUS_TAKE);
@@ -292,7 +292,7 @@ static enum hr_status gpu_calendar_job_stops(struct hr__queue *queue, const stru
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   uint32_t job = event->job.id;
   (void)view;
-  if (gpu_calendar->side[job] == HERE)
+  if (gpu_calendar->side[job] == REMAINING)
     hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
                                 event->placement, HR__GPUS_GIVE);
   gpu_calendar->side[job] = NOWHERE;
@@ -321,7 +321,7 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
       .has_kinds = queue->locality != NULL,
       .request_of = hr_cluster_requests(env->cluster)->of_job,
       .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
-      .gone = {.last_first = true},
+      .ended = {.last_first = true},
       .until_us = INT64_MIN,
       .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
       .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};

@@ -23,15 +23,15 @@ struct hr__node_equivalence {
 };
 
 /* Initializes the table in the arena. False: out of memory. */
-static bool node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
-  for (alike->size = 2; alike->size / 2 < n_nodes;) alike->size *= 2;
-  alike->slot = hr_arena_alloc(arena, alike->size * sizeof *alike->slot);
-  return alike->slot != NULL;
+static bool node_equivalence_init(struct hr__node_equivalence *equivalence, struct hr_arena *arena, uint32_t n_nodes) {
+  for (equivalence->size = 2; equivalence->size / 2 < n_nodes;) equivalence->size *= 2;
+  equivalence->slot = hr_arena_alloc(arena, equivalence->size * sizeof *equivalence->slot);
+  return equivalence->slot != NULL;
 }
 
 /* Clears the table. Call this before a series of visits, during which no node may change. */
-static void node_equivalence_begin(struct hr__node_equivalence *alike) {
-  memset(alike->slot, 0, alike->size * sizeof *alike->slot);
+static void node_equivalence_begin(struct hr__node_equivalence *equivalence) {
+  memset(equivalence->slot, 0, equivalence->size * sizeof *equivalence->slot);
 }
 
 static uint64_t hash_of(const struct hr_gpu_inventory *inventory, hr_node node) {
@@ -65,12 +65,13 @@ static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b)
 
 /* Adds a node to the visited ones. Returns the first visited node that is equivalent to it, that is, equal in
    everything that a score can depend on; the node itself if there is none. */
-static hr_node node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
+static hr_node node_equivalence_first(struct hr__node_equivalence *equivalence, const struct hr_packing *packing,
                                       hr_node node) {
-  uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (alike->size - 1);
-  while (alike->slot[at] && !same_state(packing, alike->slot[at] - 1, node.id)) at = (at + 1) & (alike->size - 1);
-  if (!alike->slot[at]) alike->slot[at] = node.id + 1;
-  return (hr_node){alike->slot[at] - 1};
+  uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (equivalence->size - 1);
+  while (equivalence->slot[at] && !same_state(packing, equivalence->slot[at] - 1, node.id))
+    at = (at + 1) & (equivalence->size - 1);
+  if (!equivalence->slot[at]) equivalence->slot[at] = node.id + 1;
+  return (hr_node){equivalence->slot[at] - 1};
 }
 
 /* Requests that are updated together, one lane each. */
@@ -112,7 +113,7 @@ struct hr_packer {
   uint32_t n_asked; /* number of requests with a lane */
   uint64_t finds;   /* number of searches, unless the configuration provides a counter */
   struct answer last;
-  struct hr__node_equivalence alike; /* only for rules that score fragmentation */
+  struct hr__node_equivalence equivalence; /* only for rules that score fragmentation */
 };
 
 /* ---- Construction --------------------------------------------------------------------------------- */
@@ -158,8 +159,8 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
          packer->after && packer->changed && packer->subqueue_of;
 }
 
-/* Allocates the blocks and their trees. The arena allocates the trees of large clusters separately, so that the pages of
-   a tree are not used before one of its requests is searched. */
+/* Allocates the blocks and their trees. The arena allocates the trees of large clusters separately, so that the pages
+   of a tree are not used before one of its requests is searched. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
   packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
@@ -200,7 +201,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   packer->packing.tasks = packer->tasks;
   packer->packing.tasks_of_kind = packer->tasks_of_kind;
   if (config->rule->wants_fragmentation) {
-    if (!node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
+    if (!node_equivalence_init(&packer->equivalence, arena, packer->n_nodes)) return NULL;
     packer->packing.fragmentation =
         hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->inventory);
     if (!packer->packing.fragmentation) return NULL;
@@ -251,10 +252,10 @@ static void score_changed(struct hr_packer *packer, struct packer_block *block) 
 /* Scores all nodes for a new lane of a block whose other lanes are up to date. */
 static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t lane) {
   const struct hr_request *request = block->request[lane];
-  bool shares = packer->alike.size > 0;
-  if (shares) node_equivalence_begin(&packer->alike);
+  bool shares = packer->equivalence.size > 0;
+  if (shares) node_equivalence_begin(&packer->equivalence);
   for (uint32_t i = 0; i < packer->n_nodes; i++) {
-    hr_node node = {i}, first = shares ? node_equivalence_first(&packer->alike, &packer->packing, node) : node;
+    hr_node node = {i}, first = shares ? node_equivalence_first(&packer->equivalence, &packer->packing, node) : node;
     uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_lanes + lane];
     bool accepted = block->accepted[lane][packer->inventory->pool[i]];
     if (first.id != i)

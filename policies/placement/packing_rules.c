@@ -180,8 +180,8 @@ const struct hr_packing_rule hr__pack_weighted_best_fit = {
 static int32_t gpu_clustering_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   if (request->gpus == 0) return 0;
   const uint32_t *tasks = packing->tasks_of_kind + (size_t)node.id * packing->n_kinds;
-  uint32_t alike = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
-  int32_t base = all == 0 ? 25 : alike == all ? 75 : alike ? 50 : 0;
+  uint32_t same_kind = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
+  int32_t base = all == 0 ? 25 : same_kind == all ? 75 : same_kind ? 50 : 0;
   double max_gpu = (double)packing->max_gpu_milli;
   return (int32_t)(base + 25 * (max_gpu - (double)free_milli(packing, node)) / max_gpu);
 }

@@ -157,8 +157,8 @@ enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *vi
 
 /* Marks a waiting job for rejection in the next pass. False: out of memory. */
 static inline bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
-  struct hr__queue_rejection *rejections =
-      hr__roomy(queue->arena, queue->rejections, queue->n_rejections, &queue->rejections_capacity, sizeof *rejections);
+  struct hr__queue_rejection *rejections = hr__ensure_room(queue->arena, queue->rejections, queue->n_rejections,
+                                                           &queue->rejections_capacity, sizeof *rejections);
   if (!rejections) return false;
   queue->rejections = rejections;
   rejections[queue->n_rejections++] = (struct hr__queue_rejection){job, reason};

@@ -57,8 +57,8 @@ static uint32_t limit_index(const struct hr__waiting *waiting, uint32_t place, e
 }
 
 static struct hr__subqueue_group *make_group(struct hr__waiting *waiting, struct hr__pair name) {
-  waiting->groups = hr__roomy(waiting->arena, waiting->groups, waiting->n_groups, &waiting->groups_capacity,
-                              sizeof(*waiting->groups));
+  waiting->groups = hr__ensure_room(waiting->arena, waiting->groups, waiting->n_groups, &waiting->groups_capacity,
+                                    sizeof(*waiting->groups));
   struct hr__subqueue_group *group = hr_arena_alloc(waiting->arena, sizeof *group);
   if (!waiting->groups || !group || !hr__pair_map_add(&waiting->group_numbers, waiting->arena, name, waiting->n_groups))
     return NULL;
@@ -163,8 +163,8 @@ static enum hr_status find_representative(struct hr__waiting *waiting, struct hr
 
 static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                            struct hr__subqueue_group *group) {
-  waiting->parked = hr__roomy(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,
-                              sizeof(*waiting->parked));
+  waiting->parked = hr__ensure_room(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,
+                                    sizeof(*waiting->parked));
   if (!waiting->parked || !hr_job_tree_insert(&group->subqueues, subqueue->listed)) return HR_NO_MEMORY;
   waiting->parked[waiting->n_parked++] = subqueue;
   subqueue->parked_at = waiting->n_parked;

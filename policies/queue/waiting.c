@@ -56,11 +56,11 @@ static struct hr__subqueue *make_subqueue(struct hr__waiting *waiting, struct hr
 static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
   struct hr_arena *arena = waiting->arena;
   waiting->shapes =
-      hr__roomy(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
+      hr__ensure_room(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
   waiting->active =
-      hr__roomy(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
+      hr__ensure_room(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
   waiting->other =
-      hr__roomy(arena, waiting->other, waiting->n_shapes, &waiting->other_capacity, sizeof *waiting->other);
+      hr__ensure_room(arena, waiting->other, waiting->n_shapes, &waiting->other_capacity, sizeof *waiting->other);
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
   if (!waiting->shapes || !waiting->active || !waiting->other || !shape) return NULL;
   *shape = (struct hr__shape){.gpus = gpus,
@@ -108,10 +108,10 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
   if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->subqueue_numbers, pair);
   if (number != HR_NONE) return number;
-  waiting->subqueues = hr__roomy(waiting->arena, waiting->subqueues, waiting->n_subqueues, &waiting->subqueues_capacity,
-                                 sizeof(*waiting->subqueues));
-  waiting->active_subqueues = hr__roomy(waiting->arena, waiting->active_subqueues, waiting->n_subqueues,
-                                        &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
+  waiting->subqueues = hr__ensure_room(waiting->arena, waiting->subqueues, waiting->n_subqueues,
+                                       &waiting->subqueues_capacity, sizeof(*waiting->subqueues));
+  waiting->active_subqueues = hr__ensure_room(waiting->arena, waiting->active_subqueues, waiting->n_subqueues,
+                                              &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
   struct hr__subqueue *subqueue = make_subqueue(waiting, shape, queued->subqueue);
   if (!waiting->subqueues || !waiting->active_subqueues || !subqueue ||
       !hr__pair_map_add(&waiting->subqueue_numbers, waiting->arena, pair, waiting->n_subqueues))
@@ -148,8 +148,9 @@ static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue
 
 /* Returns the entry with which the subqueue should be listed now. */
 static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
-  int64_t least = hr_job_tree_min(&subqueue->jobs);
-  return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job, least};
+  int64_t min_value = hr_job_tree_min(&subqueue->jobs);
+  return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job,
+                               min_value};
 }
 
 static bool has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
@@ -183,7 +184,7 @@ static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__
 }
 
 /* Changes the entry of a subqueue after its first job has changed. */
-static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
+static enum hr_status set_listing(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
   subqueue->listed = now;
   subqueue->is_preferred = waiting->admission.is_preferred && waiting->admission.is_preferred(waiting->self, subqueue);
   return hr__subqueue_list(waiting, subqueue);
@@ -197,7 +198,7 @@ static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subq
     return hr__subqueue_relist_parked(waiting, subqueue, now);
   status = subqueue->parked_at ? hr__subqueue_leave(waiting, subqueue) : hr__subqueue_unlist(subqueue);
   if (status != HR_OK) return status;
-  if (subqueue->jobs.count) return list_anew(waiting, subqueue, now);
+  if (subqueue->jobs.count) return set_listing(waiting, subqueue, now);
   deactivate_subqueue(waiting, subqueue);
   hr__shape_settle(waiting, subqueue->shape);
   return HR_OK;
@@ -211,7 +212,7 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *s
   if (same) return HR_OK;
   if (!was) {
     activate_subqueue(waiting, subqueue);
-    return list_anew(waiting, subqueue, now);
+    return set_listing(waiting, subqueue, now);
   }
   enum hr_status status = relist_in_use(waiting, subqueue, now);
   return status == HR_OK && subqueue->represents ? hr__subqueue_check_represented(waiting, subqueue) : status;
@@ -466,9 +467,9 @@ static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr_
 /* Finds the next subqueue that the walk has not entered. Removals of jobs can move subqueues backward in the list. */
 static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__walk *walk) {
   walk->next = NULL;
-  while (hr__has_subqueues(waiting) &&
-         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) {
-    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->came);
+  while (hr__has_subqueues(waiting) && hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key,
+                                                        walk->last_entered.job, INT64_MAX, &walk->last_entered)) {
+    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->last_entered);
     struct hr__admission_limit limit;
     if (subqueue->walk == walk->number || hr__subqueue_is_held(waiting, subqueue, &limit)) continue;
     walk->next = subqueue;
@@ -479,8 +480,8 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
 
 static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = walk->shape;
-  shape->cursors =
-      hr__roomy(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity, sizeof *shape->cursors);
+  shape->cursors = hr__ensure_room(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity,
+                                   sizeof *shape->cursors);
   if (!shape->cursors) return false;
   subqueue->walk = walk->number;
   cursors_rise(shape->cursors, walk->n_cursors++,
@@ -513,7 +514,7 @@ static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
 
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk) {
-  *walk = (struct hr__walk){.shape = shape, .came = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
+  *walk = (struct hr__walk){.shape = shape, .last_entered = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
   if (!hr__has_subqueues(waiting)) {
     walk->next = shape->only;
     walk->next_entry = shape->head;
@@ -551,5 +552,5 @@ bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
   }
   if (!walk->next) return false;
   return walk->next->listed.value <= bound ||
-         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, bound, &unused);
+         hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key, walk->last_entered.job, bound, &unused);
 }

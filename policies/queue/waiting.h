@@ -18,7 +18,8 @@
 #include "policies/queue/quota/quota_tree.h"
 
 /* Returns the list if it has room for one more element, else a larger copy; NULL: out of memory. */
-static inline void *hr__roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity,
+                                    size_t bytes) {
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
@@ -183,9 +184,9 @@ struct hr__cursor {
    are entered when their first job is next. */
 struct hr__walk {
   struct hr__shape *shape;
-  struct hr_job_entry entry; /* current job, with its full key */
-  struct hr_job_entry came;  /* entry of the subqueue that was entered last */
-  struct hr__subqueue *next; /* next subqueue to enter; NULL: none */
+  struct hr_job_entry entry;        /* current job, with its full key */
+  struct hr_job_entry last_entered; /* entry of the subqueue that was entered last */
+  struct hr__subqueue *next;        /* next subqueue to enter; NULL: none */
   struct hr_job_entry next_entry;
   uint32_t n_cursors, number;
 };

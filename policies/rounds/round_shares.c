@@ -152,7 +152,7 @@ static void solve(struct program *program) {
   program->solved = true;
 }
 
-static void jump_back(void *info) {
+static void on_glpk_error(void *info) {
   struct program *program = info;
   longjmp(program->error, 1);
 }
@@ -166,7 +166,7 @@ static void solve_guarded(struct program *program) {
     glp_free_env();
     return;
   }
-  glp_error_hook(jump_back, program);
+  glp_error_hook(on_glpk_error, program);
   solve(program);
   glp_error_hook(NULL, NULL);
   glp_delete_prob(program->lp);
@@ -451,10 +451,10 @@ static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
 
 /* Divides all scales by their minimum, so that values are large compared with the tolerances of the solver. */
 static void normalise(const struct hr__round_shares *shares) {
-  double least = (double)INFINITY;
+  double min_scale = (double)INFINITY;
   for (uint32_t i = 0; i < shares->n_kinds; i++)
-    if (shares->kinds[i].scale < least) least = shares->kinds[i].scale;
-  for (uint32_t i = 0; i < shares->n_kinds; i++) shares->kinds[i].scale /= least;
+    if (shares->kinds[i].scale < min_scale) min_scale = shares->kinds[i].scale;
+  for (uint32_t i = 0; i < shares->n_kinds; i++) shares->kinds[i].scale /= min_scale;
 }
 
 static enum hr_status shares_solve(struct hr__rounds *rounds) {

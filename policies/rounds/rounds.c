@@ -182,7 +182,8 @@ static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uin
 }
 
 /* Releases idle nodes of the pool, the last ones first, until `keep` idle nodes remain. */
-static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool, uint32_t keep) {
+static enum hr_status release_idle(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool,
+                                   uint32_t keep) {
   const struct hr_free_index *index = rounds->free->index[pool.id];
   uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
   enum hr_status status = HR_OK;
@@ -202,7 +203,7 @@ static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_mov
   uint64_t wanted = (rounds->awaited_gpus[pool.id] + size - 1) / size;
   uint64_t coming = (uint64_t)idle + hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING);
   uint32_t offer = hr_cluster_offer(rounds->cluster, pool);
-  if (wanted <= coming) return give_back(rounds, moves, pool, (uint32_t)wanted);
+  if (wanted <= coming) return release_idle(rounds, moves, pool, (uint32_t)wanted);
   uint64_t more = wanted - coming;
   return offer > 0 ? hr_moves_acquire(moves, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
 }
@@ -586,13 +587,13 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
   const struct hr__rounds *rounds = self;
   const struct hr__member *member = rounds->member_of[job.id];
   uint32_t accept_class = hr_cluster_accept_class(rounds->cluster, job);
-  bool are_there = false;
+  bool gpus_exist = false;
   for (uint32_t i = 0; i < rounds->n_pools; i++)
-    are_there = are_there || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
-                              hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= wait->asked_milli);
+    gpus_exist = gpus_exist || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
+                                hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= wait->asked_milli);
   if (member && member->awaits != HR_NONE) {
     wait->reason = HR_WAIT_REASON_BOOTING;
-  } else if (are_there) {
+  } else if (gpus_exist) {
     wait->reason = HR_WAIT_REASON_TURN;
     wait->until_us = rounds->end_us;
   } else {

@@ -14,7 +14,7 @@ static const char *const placements[] = {"pool", "first-fit", "best-fit", "worst
 static const char *const victim_rules[] = {"last", "least-lost", "youngest", "lowest-priority"};
 static const char *const accountings[] = {"requeue", "checkpoint", "kill"};
 
-struct seat {
+struct placed {
   /* gpus: by node of the cluster; with placement by count, all GPUs are on the pool's first node */
   uint32_t pool, gpus[MOST_NODES];
 };
@@ -25,7 +25,7 @@ struct watch {
   int64_t min_run_us;
   uint8_t state[LAB_JOBS];
   int64_t since_us[LAB_JOBS];
-  struct seat seat[LAB_JOBS];
+  struct placed placed[LAB_JOBS];
   uint32_t victims[LAB_JOBS], n_victims; /* stopped since the last start */
   bool by_priority, started;             /* by_priority: the order; started: a job has started at this instant */
   uint32_t n_groups, n_stopped, faults;
@@ -39,7 +39,7 @@ static uint32_t first_node(const struct lab *lab, uint32_t pool) {
   return first;
 }
 
-static void free_gpus(const struct watch *w, const bool *gone, uint32_t *free) {
+static void free_gpus(const struct watch *w, const bool *excluded, uint32_t *free) {
   memset(free, 0, MOST_NODES * sizeof *free);
   for (uint32_t p = 0, node = 0; p < w->lab->n_pools; p++)
     for (uint32_t i = 0; i < w->lab->pools[p].nodes; i++) {
@@ -47,8 +47,8 @@ static void free_gpus(const struct watch *w, const bool *gone, uint32_t *free) {
       free[node++] = w->by_count ? (i ? 0 : pool->nodes * pool->gpus_per_node) : pool->gpus_per_node;
     }
   for (uint32_t job = 0; job < w->lab->n_jobs; job++)
-    for (uint32_t node = 0; node < MOST_NODES && w->state[job] == HR_JOB_RUNNING && !gone[job]; node++)
-      free[node] -= w->seat[job].gpus[node];
+    for (uint32_t node = 0; node < MOST_NODES && w->state[job] == HR_JOB_RUNNING && !excluded[job]; node++)
+      free[node] -= w->placed[job].gpus[node];
 }
 
 static bool gang_fits(const struct watch *w, const uint32_t *free, uint32_t gpus, uint32_t pool) {
@@ -84,35 +84,36 @@ static void report_fault(struct watch *w, const char *words, uint32_t job, int64
   if (w->faults++ < 3) printf("\njob %u at %lld us: %s", (unsigned)job, (long long)now_us, words);
 }
 
-/* Checks the victims of one preempting job. `gone`: jobs whose GPUs are free for it. In `state`, the victims are still
-   running. */
+/* Checks the victims of one preempting job. `excluded`: jobs whose GPUs are free for it. In `state`, the victims are
+   still running. */
 static void check_victims(struct watch *w, uint32_t job, int64_t now_us) {
-  bool gone[LAB_JOBS] = {false};
+  bool excluded[LAB_JOBS] = {false};
   uint32_t free[MOST_NODES];
-  free_gpus(w, gone, free);
-  if (fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "fits without stopping anybody", job, now_us);
-  for (uint32_t i = 0; i < w->n_victims; i++) gone[w->victims[i]] = true;
-  free_gpus(w, gone, free);
-  if (!fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "does not fit where it started", job, now_us);
+  free_gpus(w, excluded, free);
+  if (fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "fits without preemption", job, now_us);
+  for (uint32_t i = 0; i < w->n_victims; i++) excluded[w->victims[i]] = true;
+  free_gpus(w, excluded, free);
+  if (!fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "does not fit after preemption", job, now_us);
   for (uint32_t i = 0; i < w->n_victims; i++) {
-    if (!may_be_preempted_for(w, w->victims[i], job, now_us)) report_fault(w, "stops whom it may not", job, now_us);
-    gone[w->victims[i]] = false;
-    free_gpus(w, gone, free);
-    if (fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "stops more than it needs", job, now_us);
-    gone[w->victims[i]] = true;
+    if (!may_be_preempted_for(w, w->victims[i], job, now_us))
+      report_fault(w, "preempts a job that it may not preempt", job, now_us);
+    excluded[w->victims[i]] = false;
+    free_gpus(w, excluded, free);
+    if (fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "preempts more jobs than needed", job, now_us);
+    excluded[w->victims[i]] = true;
   }
 }
 
 static void record_placement(struct watch *w, uint32_t job, const struct hr_placement *placement, int64_t now_us) {
-  struct seat *seat = &w->seat[job];
+  struct placed *placed = &w->placed[job];
   uint32_t gpus = w->lab->jobs[job].gpus, found = 0;
-  *seat = (struct seat){.pool = placement->pool.id};
-  if (w->by_count) seat->gpus[first_node(w->lab, seat->pool)] = found = gpus;
+  *placed = (struct placed){.pool = placement->pool.id};
+  if (w->by_count) placed->gpus[first_node(w->lab, placed->pool)] = found = gpus;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    seat->gpus[placement->slices[i].node.id] += placement->slices[i].gpu_milli / 1000;
+    placed->gpus[placement->slices[i].node.id] += placement->slices[i].gpu_milli / 1000;
     found += placement->slices[i].gpu_milli / 1000;
   }
-  if (found != gpus) report_fault(w, "does not run as a whole", job, now_us);
+  if (found != gpus) report_fault(w, "has another number of GPUs than requested", job, now_us);
 }
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -140,21 +141,21 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
    capacity. */
 static void check_waiting_jobs(void *self, const struct hr_view *view) {
   struct watch *w = self;
-  bool too_late = w->started && !w->by_priority;
+  bool skipped = w->started && !w->by_priority;
   w->started = false;
-  if (too_late) return;
+  if (skipped) return;
   const struct lab_job *jobs = w->lab->jobs;
   uint32_t first = HR_NONE;
   for (uint32_t job = 0; job < w->lab->n_jobs; job++)
     if (view->state[job] == HR_JOB_WAITING && (first == HR_NONE || jobs[job].priority > jobs[first].priority))
       first = job;
   for (uint32_t job = 0; job < w->lab->n_jobs; job++) {
-    bool gone[LAB_JOBS];
+    bool excluded[LAB_JOBS];
     uint32_t free[MOST_NODES];
     if (view->state[job] != HR_JOB_WAITING || (w->strict && job != first)) continue;
-    for (uint32_t i = 0; i < w->lab->n_jobs; i++) gone[i] = may_be_preempted_for(w, i, job, view->now_us);
-    free_gpus(w, gone, free);
-    if (fits(w, free, jobs[job].gpus)) report_fault(w, "waits, and would fit", job, view->now_us);
+    for (uint32_t i = 0; i < w->lab->n_jobs; i++) excluded[i] = may_be_preempted_for(w, i, job, view->now_us);
+    free_gpus(w, excluded, free);
+    if (fits(w, free, jobs[job].gpus)) report_fault(w, "waits, but would fit after preemption", job, view->now_us);
   }
 }
 

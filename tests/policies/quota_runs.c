@@ -131,7 +131,7 @@ static void check_waiting_jobs(void *self, const struct hr_view *view) {
     uint64_t with = w->used_milli[job->tenant] + job->gpus * UINT64_C(1000);
     if (with > node->guaranteed_milli || with > node->max_milli) continue;
     if (free_milli + preemptible_milli(w, job->tenant, view->now_us) >= job->gpus * UINT64_C(1000))
-      report_fault(w, "waits for what it is guaranteed", i, view->now_us);
+      report_fault(w, "waits although it is within its guarantee", i, view->now_us);
   }
 }
 

@@ -81,7 +81,7 @@ static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
 }
 
 /* Returns the step that begins at `at_us`, created if needed. The buffer must have room for one more step. */
-static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
+static uint32_t split_at(struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   if (profile->at_us[step] == at_us) return step;
   uint32_t tail = profile->count - step - 1;
@@ -94,7 +94,7 @@ static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
 }
 
 /* Removes the steps before `now_us`, and sets the begin of the current step to `now_us`. */
-static void profile_come_to(struct hr__profile *profile, int64_t now_us) {
+static void profile_advance(struct hr__profile *profile, int64_t now_us) {
   uint32_t step = step_at(profile, now_us);
   profile->at_us += step;
   profile->free += step;
@@ -108,7 +108,7 @@ static void profile_come_to(struct hr__profile *profile, int64_t now_us) {
 static bool profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
                          uint32_t gpus) {
   if (!reserve(profile, arena, profile->count + 2)) return false;
-  uint32_t first = cut(profile, from_us), end = cut(profile, to_us);
+  uint32_t first = split_at(profile, from_us), end = split_at(profile, to_us);
   for (uint32_t step = first; step < end; step++) profile->free[step] -= gpus;
   return true;
 }
@@ -357,7 +357,7 @@ bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started) {
   for (uint32_t bin = 0; bin < cluster_profile->n_bins; bin++) {
     struct hr__profile *profile = &cluster_profile->profiles[bin];
-    profile_come_to(profile, now_us);
+    profile_advance(profile, now_us);
     if (profile->free[0] + started[bin] != hr_release_calendar_bin_free(cluster_profile->calendar, bin)) return false;
   }
   return true;
@@ -401,9 +401,9 @@ int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, 
 static bool grow_reservations(struct hr__reservations *all) {
   struct hr_arena *arena = all->arena;
   all->reservation =
-      hr__roomy(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
-  all->heap = hr__roomy(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
-  all->due = hr__roomy(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
+      hr__ensure_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
+  all->heap = hr__ensure_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
+  all->due = hr__ensure_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
   return all->reservation && all->heap && all->due;
 }
 
@@ -430,7 +430,7 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
   added->first_slice = all->n_slices;
   added->n_slices = placement->n_slices;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    all->slices = hr__roomy(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
+    all->slices = hr__ensure_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
     if (!all->slices) return false;
     all->slices[all->n_slices++] = placement->slices[i];
   }

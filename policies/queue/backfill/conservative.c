@@ -471,7 +471,7 @@ static void count_due(const struct planner *planner, int64_t *due_gpus) {
 }
 
 /* Returns whether the plan can be continued: free capacity is as planned, and no reservation is overdue. */
-static bool goes_as_planned(struct planner *planner, int64_t now_us) {
+static bool is_as_planned(struct planner *planner, int64_t now_us) {
   if (!planner->kept || !hr__reservations_advance(&planner->pending, now_us)) return false;
   count_due(planner, planner->cluster_profile.per_bin);
   return hr__cluster_profile_matches(&planner->cluster_profile, now_us, planner->cluster_profile.per_bin);
@@ -480,7 +480,7 @@ static bool goes_as_planned(struct planner *planner, int64_t now_us) {
 /* Returns whether the plan should be replaced because it remembers too many jobs that it started. The new plan is
    equal, but contains waiting jobs only. Without this, the plan of a run in which all goes as planned would contain all
    jobs of the trace. */
-static bool is_overgrown(const struct planner *planner, const struct hr_view *view) {
+static bool remembers_too_many(const struct planner *planner, const struct hr_view *view) {
   uint32_t n_jobs = planner->batches.n_jobs;
   return n_jobs > MAX_REMEMBERED && n_jobs / 8 > view->n_waiting;
 }
@@ -489,9 +489,9 @@ static bool is_overgrown(const struct planner *planner, const struct hr_view *vi
    reservation belong to no plan. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
-  bool goes_on = goes_as_planned(planner, view->now_us) && !is_overgrown(planner, view);
+  bool continues = is_as_planned(planner, view->now_us) && !remembers_too_many(planner, view);
   planner->kept = false;
-  return goes_on ? continue_plan(queue, view, moves) : make_plan(queue, view, moves);
+  return continues ? continue_plan(queue, view, moves) : make_plan(queue, view, moves);
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {

@@ -87,7 +87,7 @@ static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
   for (uint32_t i = 0; i < market->n_demands; i++)
     if (market->demands[i].gpus == gpus && market->demands[i].accept_class == accept_class) return i;
   struct hr__market_demand *demands =
-      hr__roomy(queue->arena, market->demands, market->n_demands, &market->demands_capacity, sizeof *demands);
+      hr__ensure_room(queue->arena, market->demands, market->n_demands, &market->demands_capacity, sizeof *demands);
   if (!demands) return HR_NONE;
   market->demands = demands;
   demands[market->n_demands] =
@@ -115,7 +115,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
    differs from the entry. patience_us is HR_NEVER_US after a start, and reads as 0 after the state of an ended job was
    discarded. A value of 0 cannot match an entry: entries with time 0 are removed in the first pass, before any job that
    waited can have ended. */
-static void lose_patience(struct hr__market *market, int64_t now_us) {
+static void end_patience(struct hr__market *market, int64_t now_us) {
   struct hr__deadline_entry entry;
   while (hr__deadline_fifo_take(&market->patience, now_us, &entry)) {
     if (market->patience_us[entry.id] != entry.at_us) continue; /* the job has started since */
@@ -131,7 +131,7 @@ static bool count_in(void *self, struct hr_job_entry entry) {
   if (hr__gpus(queue, entry.job) == 0) return true;
   if (!hr__quota_allows(queue, entry.job)) return false;
   market->counted =
-      hr__roomy(queue->arena, market->counted, market->n_counted, &market->counted_capacity, sizeof(hr_job));
+      hr__ensure_room(queue->arena, market->counted, market->n_counted, &market->counted_capacity, sizeof(hr_job));
   if (!market->counted) return false;
   market->counted[market->n_counted++] = entry.job;
   market->demands[market->demand_of[entry.job.id]].held--;
@@ -152,7 +152,7 @@ static bool count_held(struct hr__queue *queue) {
 /* Counts, for each demand, the waiting jobs whose patience is over, and the waiting jobs that quotas would block even
    if there were enough nodes. False: out of memory. */
 static bool count_demands(struct hr__queue *queue, int64_t now_us) {
-  lose_patience(queue->market, now_us);
+  end_patience(queue->market, now_us);
   return !queue->quota || count_held(queue);
 }
 
@@ -383,8 +383,8 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
    several nodes are never moved. False: out of memory. */
 static bool add_returning(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market *market = queue->market;
-  struct hr__returning_job *returning =
-      hr__roomy(queue->arena, market->returning, market->n_returning, &market->returning_capacity, sizeof *returning);
+  struct hr__returning_job *returning = hr__ensure_room(queue->arena, market->returning, market->n_returning,
+                                                        &market->returning_capacity, sizeof *returning);
   if (!returning) return false;
   market->returning = returning;
   returning[market->n_returning++] = (struct hr__returning_job){job, placement->pool.id, placement->slices[0].node.id};

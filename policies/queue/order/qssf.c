@@ -101,10 +101,10 @@ static const struct habit *most_similar(const struct hr__queue *queue, const str
   for (uint32_t i = 0; qssf->habits && at && i < MAX_COMPARED; i++, at = qssf->habits[at - 1].next) {
     const struct habit *habit = &qssf->habits[at - 1];
     if (habit->name == HR_NONE) continue;
-    double alike = similarity(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
-    if (alike < qssf->similarity || alike <= best_likeness) continue;
+    double likeness = similarity(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
+    if (likeness < qssf->similarity || likeness <= best_likeness) continue;
     best = habit;
-    best_likeness = alike;
+    best_likeness = likeness;
   }
   return best;
 }

@@ -25,9 +25,9 @@ enum { FARTHEST = 256 };
 static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) {
   if (shares->count < shares->capacity) return true;
   shares->accounts = hr_arena_grown(queue->arena, shares->accounts, &shares->capacity, sizeof *shares->accounts);
-  shares->room = hr_arena_grown(queue->arena, shares->room, &shares->room_capacity, sizeof *shares->room);
+  shares->ranking = hr_arena_grown(queue->arena, shares->ranking, &shares->ranking_capacity, sizeof *shares->ranking);
   shares->risen = hr_arena_grown(queue->arena, shares->risen, &shares->risen_capacity, sizeof *shares->risen);
-  return shares->accounts && shares->room && shares->risen;
+  return shares->accounts && shares->ranking && shares->risen;
 }
 
 /* Returns the account, created if needed. A new account has the factor of its tenant until factors are computed
@@ -174,10 +174,10 @@ static struct hr__standing_of standing_now(const struct hr__shares *shares, uint
 static uint32_t take_out_risen(struct hr__shares *shares) {
   uint32_t n_kept = 0, n_risen = 0;
   for (uint32_t i = 0; i < shares->n_ranked; i++) {
-    struct hr__standing_of now = standing_now(shares, shares->room[i].account);
-    while (n_kept > 0 && by_standing(&shares->room[n_kept - 1], &now) > 0)
-      shares->risen[n_risen++] = shares->room[--n_kept];
-    shares->room[n_kept++] = now;
+    struct hr__standing_of now = standing_now(shares, shares->ranking[i].account);
+    while (n_kept > 0 && by_standing(&shares->ranking[n_kept - 1], &now) > 0)
+      shares->risen[n_risen++] = shares->ranking[--n_kept];
+    shares->ranking[n_kept++] = now;
   }
   for (; shares->n_seen < shares->count; shares->n_seen++)
     if (is_leaf(shares, shares->n_seen)) shares->risen[n_risen++] = standing_now(shares, shares->n_seen);
@@ -190,8 +190,8 @@ static void merge_risen(struct hr__shares *shares, uint32_t n_risen) {
   uint32_t n_kept = shares->n_ranked, to = n_kept + n_risen;
   shares->n_ranked = to;
   while (n_risen > 0) {
-    bool kept_is_last = n_kept > 0 && by_standing(&shares->room[n_kept - 1], &shares->risen[n_risen - 1]) > 0;
-    shares->room[--to] = kept_is_last ? shares->room[--n_kept] : shares->risen[--n_risen];
+    bool kept_is_last = n_kept > 0 && by_standing(&shares->ranking[n_kept - 1], &shares->risen[n_risen - 1]) > 0;
+    shares->ranking[--to] = kept_is_last ? shares->ranking[--n_kept] : shares->risen[--n_risen];
   }
 }
 
@@ -201,8 +201,8 @@ static void rank_down_the_tree(struct hr__shares *shares) {
   merge_risen(shares, n_risen);
   uint32_t n_leaves = shares->n_ranked;
   for (uint32_t i = 0, place = 0; i < n_leaves; i++) {
-    const struct hr__standing_of *of = &shares->room[i];
-    if (i > 0 && of->key != shares->room[i - 1].key) place = i;
+    const struct hr__standing_of *of = &shares->ranking[i];
+    if (i > 0 && of->key != shares->ranking[i - 1].key) place = i;
     set_factor(shares, of->account, (double)(n_leaves - place) / n_leaves, 0);
   }
 }

@@ -49,12 +49,12 @@ struct hr__shares {
   struct hr__share_account *accounts;
   uint32_t count, capacity, n_tenants;
   double weights_of_tenants;
-  struct hr__pair_map numbers;  /* number of (tenant, user); (tenant, HR_NONE) for the tenant itself */
-  struct hr__standing_of *room; /* last ranking of the accounts that have jobs of their own */
-  uint32_t room_capacity;
+  struct hr__pair_map numbers;     /* number of (tenant, user); (tenant, HR_NONE) for the tenant itself */
+  struct hr__standing_of *ranking; /* last ranking of the accounts that have jobs of their own */
+  uint32_t ranking_capacity;
   struct hr__standing_of *risen; /* buffer of the ranking: accounts that may have changed their position */
   uint32_t risen_capacity;
-  uint32_t n_ranked, n_seen; /* number of accounts in `room`, and number of accounts at the last ranking */
+  uint32_t n_ranked, n_seen; /* number of accounts in `ranking`, and number of accounts at the last ranking */
 };
 
 /* Returns the index of the job's account, created if needed; HR_NONE: out of memory. */

@@ -234,8 +234,8 @@ static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view 
 
 /* Gives notice to the needed victims. The job starts when all of them have left; no other job is preempted until
    then. */
-static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                                  hr_job job) {
+static enum hr_status give_notices(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                   hr_job job) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
@@ -250,7 +250,7 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
   enum hr_status status = hr__preemption_find_victims(queue, view, moves, head, &found);
   *started = false;
   if (status != HR_OK || !found) return status;
-  if (queue->preemptor->terms.grace_us > 0) return warn_needed(queue, view, moves, head.job);
+  if (queue->preemptor->terms.grace_us > 0) return give_notices(queue, view, moves, head.job);
   struct hr_placement placement;
   status = stop_needed(queue, view, moves);
   if (status != HR_OK) return status;
@@ -322,7 +322,7 @@ static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
 
 /* Makes victims of running jobs of a pool with keys up to `bound`, while the debt exceeds the GPUs of the jobs after
    them. False: out of memory. */
-static bool pass_over(struct hr__queue *queue, uint32_t pool, int64_t bound) {
+static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
   struct hr_job_entry victim;
@@ -347,7 +347,7 @@ static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint
   *chosen = HR_NONE;
   for (uint32_t i = 0; i < n_pools; i++) {
     if (!hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
-    if (!pass_over(queue, i, bound)) return false;
+    if (!make_victims(queue, i, bound)) return false;
     const struct hr_job_tree *running = &queue->preemptor->running[i];
     bool is_free = walk->debt[i] + gpus <= 0;
     if (is_free) {
@@ -373,7 +373,7 @@ static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint3
 
 /* Walks over the waiting jobs in order. The walk of a shape ends at its last job, or at the first job that does not
    fit. False: out of memory. */
-static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
+static bool walk_order(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   enum hr_reason reason = HR_REASON_IN_ORDER;
   while (walk->n_walks > 0) {
@@ -391,7 +391,7 @@ static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
     *at = walk->walks[--walk->n_walks];
   }
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
-    if (!pass_over(queue, i, INT64_MAX)) return false;
+    if (!make_victims(queue, i, INT64_MAX)) return false;
   return true;
 }
 
@@ -403,7 +403,7 @@ static bool has_several_pools(const struct hr_cluster *cluster) {
 }
 
 static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
-  if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
+  if (!begin(queue) || !walk_order(queue, view)) return HR_NO_MEMORY;
   const struct hr__preemption_walk *walk = queue->preemptor->in_order;
   enum hr_status status = HR_OK;
   queue->preemptor->retries = walk->n_victims > 0 && has_several_pools(queue->cluster);

@@ -196,7 +196,7 @@ static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves 
   return status;
 }
 
-static enum hr_status put_back(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
+static enum hr_status restore(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
   const struct hr_slice *slices = victim->n_slices > 0 ? queue->preemptor->slices + victim->first_slice : NULL;
   struct hr_placement placement = {victim->pool, victim->n_slices, slices};
   enum hr_status status = hr_moves_start(moves, victim->job, &placement, HR_REASON_NONE);
@@ -222,14 +222,14 @@ static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *
 }
 
 /* Restores, in reverse order, each victim that is not needed for the job to fit. */
-static enum hr_status add_back(struct hr__queue *queue, struct hr_moves *moves, hr_job job) {
+static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves *moves, hr_job job) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
   for (uint32_t i = preemptor->n_victims; i-- > 0;) {
     struct hr__victim *victim = &preemptor->victims[i];
     if (!victim->needed) continue;
     uint32_t mark = hr_moves_mark(moves);
-    enum hr_status status = put_back(queue, moves, victim);
+    enum hr_status status = restore(queue, moves, victim);
     if (status != HR_OK) return status;
     if (hr__preemption_fits(queue, job, &placement)) continue;
     hr_moves_rollback(moves, mark);
@@ -255,7 +255,7 @@ static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view 
   const struct hr__preemptor *preemptor = queue->preemptor;
   uint32_t mark = hr_moves_mark(moves);
   enum hr_status status = stop_until_fits(queue, moves, job, found);
-  if (status == HR_OK && *found) status = add_back(queue, moves, job);
+  if (status == HR_OK && *found) status = restore_unneeded(queue, moves, job);
   if (status != HR_OK) return status;
   hr_moves_rollback(moves, mark);
   for (uint32_t i = 0; i < preemptor->n_victims; i++)
