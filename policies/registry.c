@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The registry of policies: built-in policies, shared objects, named settings of policies, and parameter values from
-   text. A new policy or setting is one line in its table; orders of the queue policy come from
-   policies/queue/order/order.h. */
+/* The registry of policies: built-in policies, policies in shared objects, named settings of policies, and the
+   conversion of text to parameter values. A new policy or setting is one line in its table. Orders of the queue policy
+   are listed in policies/queue/order/order.h. */
 
 #include "headroom/policies.h"
 #include "headroom/policy.h"
@@ -18,7 +18,7 @@
 
 #define ENTRY "headroom_policy"
 
-/* The minimum size of a policy: all members that are required. */
+/* The minimum size of struct hr_policy_ops in a shared object: it must contain all required members. */
 #define MIN_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
 
 static bool is_path(const char *name) {
@@ -60,7 +60,7 @@ static enum hr_status load_library(const char *path, void **library, const struc
   }
   const struct hr_policy_ops *(*entry)(void);
   void *symbol = dlsym(*library, ENTRY);
-  memcpy(&entry, &symbol, sizeof entry); /* a function, as dlsym found it */
+  memcpy(&entry, &symbol, sizeof entry); /* converts the object pointer of dlsym to a function pointer */
   *ops = symbol ? entry() : NULL;
   enum hr_status status = HR_OK;
   if (!*ops)
@@ -111,7 +111,7 @@ static void join_words(const char *const *words, char *text, size_t size) {
   }
 }
 
-/* Writes "did you mean 'x'? (known: a, b)" for a mistyped word. */
+/* Writes a suggestion for a mistyped word: "did you mean 'x'? (known: a, b)". */
 static void suggest(const char *word, const char *const *words, char *text, size_t size) {
   char known[400];
   const char *nearest = hr_nearest_word(word, words);
@@ -122,7 +122,7 @@ static void suggest(const char *word, const char *const *words, char *text, size
     snprintf(text, size, "known: %s", known);
 }
 
-/* Finds a built-in policy. NULL if none has that name; `error` then suggests the nearest name. */
+/* Returns the built-in policy with the name; NULL if none exists, and then `error` suggests the nearest name. */
 static const struct hr_policy_ops *find_policy(const char *name, struct hr_error *error) {
   const char *names[N_POLICIES + N_SETTINGS + 1] = {0};
   for (size_t i = 0; i < N_POLICIES; i++) {
@@ -249,7 +249,8 @@ const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t 
     snprintf(buffer, 32, "%" PRId64, value->integer);
     return buffer;
   case HR_PARAM_REAL:
-    for (int digits = 15; digits <= 17; digits++) { /* 0.8, not 0.80000000000000004 */
+    /* shortest text that reads back as the same number: 0.8 instead of 0.80000000000000004 */
+    for (int digits = 15; digits <= 17; digits++) {
       snprintf(buffer, 32, "%.*g", digits, value->real);
       if (strtod(buffer, NULL) == value->real) break;
     }

@@ -2,11 +2,13 @@
 #ifndef HR_POLICIES_DEADLINE_DEADLINES_H
 #define HR_POLICIES_DEADLINE_DEADLINES_H
 
-/* Market rules by deadline: each job has nodes of its own, acquired and released by its deadline. */
+/* Market rules by deadline: each job acquires its own nodes, and releases them when it ends or changes to other nodes.
+   Sources and rules: see deadlines.c. */
 
 #include "policies/queue/market/market.h"
 
-/* Creates queue->deadlines, which then replaces order and backfill. HR_BAD_INPUT if the rule cannot be used. */
+/* Creates queue->deadlines, which then replaces the order and the backfill. HR_BAD_INPUT if the scenario does not
+   support the rule. */
 enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
                                     struct hr_error *error);
 enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
@@ -14,19 +16,20 @@ void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *
                            struct hr_wait_reason *wait);
 enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
-/* The itinerary of one job under `omniscient`. */
+/* One step of the itinerary of a job under `omniscient`. */
 
 struct hr__itinerary_step {
   int64_t at_us;
-  uint32_t pool; /* to use from `at_us` on; HR_NONE: none */
+  uint32_t pool; /* the pool to use from `at_us` on; HR_NONE: none */
 };
 struct hr__itinerary {
   struct hr__itinerary_step *steps;
   uint32_t n_steps;
 };
 
-/* Computes the cheapest itinerary of a job by its deadline, in the arena; n_steps is 0 if the deadline cannot be met.
-   HR_BAD_INPUT if the future of a pool is not recorded, or its times have no common measure that is coarse enough. */
+/* Computes the cheapest itinerary that meets the job's deadline, from `from_us` on. The steps are allocated in the
+   arena; n_steps is 0 if the deadline cannot be met. HR_BAD_INPUT if the spot capacity of a pool is not recorded, or if
+   the greatest common divisor of all times is so small that the search would be too large. */
 enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t from_us, int64_t changeover_us,
                                   struct hr__itinerary *itinerary, struct hr_error *error);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The cheapest itinerary of one job by its deadline, given the recorded spot capacity: a bound for rules that do not
- * know the future. Dynamic programming over (time, work done, place), on a grid with a step equal to the greatest
- * common divisor of all relevant times (steps of the records, change-over time, work, time to the deadline), so that
- * nothing is rounded. To start on a pool takes the change-over time, which is paid for. A stretch of spot capacity must
- * last until its end, and for longer than its notice, or it cannot be acquired. Assumptions: all work is kept, and no
- * other job uses the nodes.
+ * The cheapest itinerary that meets the deadline of one job, given the recorded spot capacity. Its cost is a lower
+ * bound for rules that do not know the future.
+ *
+ * Method: dynamic programming over (time, time without work, place). The step of the time grid is the greatest common
+ * divisor of all relevant times (steps of the records, change-over time, work, time to the deadline), so no time is
+ * rounded. A job that changes to a pool pays for the pool during the change-over time and does not work in that time.
+ * Spot capacity can be acquired only if it remains available for the change-over time, and for longer than the notice
+ * of the pool. Assumptions: all work is kept, and no other job uses the nodes.
  */
 
 #include "policies/deadline/deadlines.h"
@@ -15,26 +17,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of cells (time x work x place) to search: some seconds and some hundred megabytes. */
+/* Maximum number of cells (time x time without work x place) to search. The limit corresponds to a few seconds and a
+   few hundred megabytes. */
 #define MAX_CELLS UINT64_C(600000000)
 
-enum { MAX_PLACES = 30 }; /* a place fits into five bits */
+enum { MAX_PLACES = 30 }; /* a place is stored in five bits */
 #define UNREACHED INT64_MAX
 
-/* Place 0 means no pool; then the pools that the job may use. */
+/* Place 0 is the state without nodes; places from 1 on are the pools that the job may use. */
 struct omniscient_search {
   struct hr__queue *queue;
   hr_job job;
-  int64_t from_us, deadline_us, work_us, change_us; /* as passed in */
+  int64_t from_us, deadline_us, work_us, change_us; /* as in hr__itinerary_make */
   int64_t grid_us;
-  uint32_t n_times, n_work, n_change; /* in steps of the grid */
-  uint32_t n_notice[MAX_PLACES];      /* steps for which spot capacity must last to be acquired, plus one */
-  uint32_t n_spent;                   /* steps that may be spent without work, plus one */
+  uint32_t n_times, n_work, n_change; /* in grid steps */
+  /* by place: minimum number of steps for which spot capacity must last, so that it can be acquired; 0 for on-demand */
+  uint32_t n_notice[MAX_PLACES];
+  /* number of grid steps that the job can spend without work and still meet the deadline, plus one */
+  uint32_t n_spent;
   uint32_t n_places, pool[MAX_PLACES];
-  bool *available; /* [place][time]: the pool has the job's nodes during the step */
-  int64_t *price;  /* [place][time]: of the step */
-  int64_t *cost;   /* [ring of n_change + 2 times][place][spent] */
-  uint8_t *choice; /* [time][place][spent]: how the cell was reached: the place before, and whether a step was spent */
+  bool *available; /* [place][time]: all nodes for the job are available during the step */
+  int64_t *price;  /* [place][time]: price of the step, in micro-dollars */
+  int64_t *cost;   /* [time modulo n_change + 2][place][spent]: minimum cost; UNREACHED: none */
+  uint8_t *choice; /* [time][place][spent]: the previous place, plus STEP if time passed */
 };
 
 /* ---- The grid ------------------------------------------------------------------------------------- */
@@ -56,7 +61,8 @@ static const struct hr_pool_spec *spec_at(const struct omniscient_search *search
   return hr_cluster_pool_spec(search->queue->cluster, (hr_pool){search->pool[place]});
 }
 
-/* Calls `visit` for each step of the pool's level within the search's time, and for the level at its start. */
+/* Calls `visit` for each change of the pool's capacity between the start and the deadline, and for the capacity at the
+   start. */
 static void read_steps(struct omniscient_search *search, uint32_t place,
                        void (*visit)(struct omniscient_search *, uint32_t, int64_t, uint32_t)) {
   const struct hr_pool_spec *spec = spec_at(search, place);
@@ -84,7 +90,7 @@ static uint32_t nodes_needed(const struct omniscient_search *search, uint32_t pl
   return gpus / size + (gpus % size != 0);
 }
 
-/* From its time on; later steps overwrite it. */
+/* Sets the availability from `at_us` to the deadline. Later changes of the capacity overwrite the rest. */
 static void mark_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
   bool available = level >= nodes_needed(search, place);
   bool *row = search->available + (size_t)place * search->n_times;
@@ -169,7 +175,7 @@ static uint8_t *choices_at(const struct omniscient_search *search, uint32_t time
   return search->choice + ((size_t)time * search->n_places + place) * search->n_spent;
 }
 
-enum { STEP = 32 }; /* in a choice: a step of the grid, or a change, was spent; the rest is the place before */
+enum { STEP = 32 }; /* flag in a choice: the cell was reached by a grid step or by a change of pools, not by leaving */
 
 static void clear_costs(const struct omniscient_search *search, uint32_t time) {
   int64_t *cost = costs_at(search, time, 0);
@@ -184,7 +190,7 @@ static void reach(const struct omniscient_search *search, uint32_t time, uint32_
   choices_at(search, time, place)[spent] = choice;
 }
 
-/* Works for a step, while there is work. */
+/* Extends all paths at a place by one step of work. Only paths with remaining work are extended. */
 static void work_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   if (!search->available[(size_t)place * search->n_times + time]) return;
@@ -200,14 +206,14 @@ static void wait_nowhere(const struct omniscient_search *search, uint32_t time) 
     if (cost[spent] != UNREACHED) reach(search, time + 1, 0, spent + 1, cost[spent], STEP);
 }
 
-/* At no cost, and at once. */
+/* Extends all paths at a place by the release of the nodes, which costs nothing and takes no time. */
 static void leave(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   for (uint32_t spent = 0; spent < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time, 0, spent, cost[spent], (uint8_t)place);
 }
 
-/* From no place to a place: paid for, and without work. */
+/* Extends all paths without nodes by a change to a place. The change-over time is paid for and does no work. */
 static void change_to(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, 0);
   const bool *available = search->available + (size_t)place * search->n_times;
@@ -234,28 +240,28 @@ static void search_all(const struct omniscient_search *search) {
     for (uint32_t place = 1; place < search->n_places; place++) change_to(search, time, place);
     for (uint32_t place = 1; place < search->n_places; place++) work_at(search, time, place);
     wait_nowhere(search, time);
-    clear_costs(search, time + search->n_change + 2); /* which has the same place in the ring */
+    clear_costs(search, time + search->n_change + 2); /* the ring entry of `time`, used again for this time */
   }
 }
 
 /* ---- Itinerary ------------------------------------------------------------------------------------ */
 
-/* Writes the place from each time on, in reverse order. Returns the number of steps. */
+/* Writes the steps of the itinerary in reverse order of time, unless `steps` is NULL. Returns the number of steps. */
 static uint32_t trace_back(const struct omniscient_search *search, struct hr__itinerary_step *steps) {
   uint32_t time = search->n_times, place = 0, spent = search->n_spent - 1, count = 0;
   while (time > 0 || place > 0) {
     uint8_t choice = choices_at(search, time, place)[spent];
     uint32_t before = choice & (STEP - 1u);
-    if (before == place) { /* a step at the same place */
+    if (before == place) { /* a grid step without a change of place */
       time--;
       spent -= place == 0;
-    } else if (place > 0) { /* a change from no place: the place is held from the start of the change */
+    } else if (place > 0) { /* a change to a pool: the step of the itinerary begins when the change begins */
       time -= search->n_change;
       spent -= search->n_change;
       if (steps)
         steps[count] = (struct hr__itinerary_step){search->from_us + time * search->grid_us, search->pool[place]};
       count++;
-    } else { /* to no place */
+    } else { /* a release of the nodes */
       if (steps) steps[count] = (struct hr__itinerary_step){search->from_us + time * search->grid_us, HR_NONE};
       count++;
     }

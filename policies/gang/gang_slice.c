@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The `gang-slice` policy: gangs take turns on GPUs (Ousterhout, "Scheduling techniques for concurrent systems", 1982;
- * Slurm's gang scheduling).
+ * The `gang-slice` policy: gangs run in turn on the same GPUs (Ousterhout, "Scheduling techniques for concurrent
+ * systems", 1982; Slurm's gang scheduling).
  *
- * In Ousterhout's matrix a column is a GPU and a row is a set of jobs that fit on the cluster together. Each job has
- * its place in one row, and runs there whenever it runs. Rows are present one after the other, each for a time slice.
- * GPUs that the present row leaves idle are used by jobs of the following rows, at their own places (alternate
- * selection). While all jobs run, time is not sliced.
+ * In Ousterhout's matrix a column is a GPU, and a row is a set of jobs that fit on the cluster at the same time. Each
+ * job has a placement in one row, and always runs at that placement. One row at a time is the present row. Each row is
+ * present for one time slice, then the next row follows. GPUs that are idle in the present row are used by jobs of the
+ * following rows whose placements are free (alternate selection). There are no time slices while all jobs run.
  */
 
 #include "policies/kit/planned_state.h"
@@ -15,19 +15,19 @@
 struct hr__gang {
   hr_job job;
   uint32_t row;
-  struct hr__gang *next, *previous; /* in its row, by arrival */
-  struct hr__planned_place place;   /* where it runs */
+  struct hr__gang *next, *previous; /* in its row, in order of arrival */
+  struct hr__planned_place place;   /* placement of the job in its row */
   bool runs;
-  bool pinned;           /* it runs on a node that is about to go down, and is not moved */
-  uint64_t chosen;       /* the last choice that it was part of */
-  int64_t start_work_us; /* work done when the current slice of its row began, or at its arrival */
+  bool pinned;           /* runs on a node that is about to go down; not moved */
+  uint64_t chosen;       /* number of the last walk that chose the job */
+  int64_t start_work_us; /* work done when the current slice of its row began, or when the job entered the matrix */
 };
 
 struct hr__gang_row {
   struct hr__gang *first, *last;
   uint32_t count;
-  bool freed;                           /* a job left it since this was last reset */
-  struct hr__planned_capacity capacity; /* free capacity of the row */
+  bool freed;                           /* a job has left the row since the flag was last reset */
+  struct hr__planned_capacity capacity; /* free capacity if only the jobs of the row were running */
 };
 
 struct hr__matrix {
@@ -37,13 +37,13 @@ struct hr__matrix {
   struct hr_placer *placer;
   uint32_t n_rows;
   struct hr__gang_row *rows;
-  struct hr__gang **gang_of; /* by job; NULL: not in the matrix */
+  struct hr__gang **gang_of; /* by job; NULL: the job is not in the matrix */
   struct hr__gang *unused;
-  struct hr_job_tree outside; /* jobs that are not in the matrix, by job */
+  struct hr_job_tree outside; /* waiting jobs that are not in the matrix, sorted by id */
 };
 
-/* Each row has its own free capacity, as if its jobs were the only ones. A node that cannot be used has no free GPUs in
-   any row, and gets none back when a job leaves it. */
+/* Each row has its own free capacity, computed as if only the jobs of the row were running. A node that cannot be used
+   has no free GPUs in any row, and a job that leaves the node does not add free GPUs there. */
 
 /* ---- Construction --------------------------------------------------------------------------------- */
 
@@ -108,7 +108,7 @@ static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
   return gang;
 }
 
-/* `*fits`: whether the job fits in some row. HR_NO_MEMORY if memory is out. */
+/* Adds the job to the first row in which it fits. `*fits`: whether such a row exists. */
 static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, hr_job job, bool *fits) {
   struct hr_placement placement;
   uint32_t row = 0;
@@ -123,7 +123,8 @@ static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *vie
   return HR_OK;
 }
 
-/* Moves jobs from outside into the first row where they fit, in order, until one fits in none. */
+/* Moves waiting jobs into the matrix, in order, each into the first row in which it fits. Stops at the first job that
+   fits in no row. */
 static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
@@ -135,7 +136,7 @@ static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_vi
   return status;
 }
 
-/* Returns whether a job from outside would fit in some row. */
+/* Returns whether a job that is not in the matrix would fit in some row. */
 static bool matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
   struct hr_placement unused;
   for (uint32_t row = 0; row < matrix->n_rows; row++)
@@ -163,8 +164,8 @@ static enum hr_status unify_from(struct hr__matrix *matrix, uint32_t number, con
   return status;
 }
 
-/* Fills each row in which capacity came free with jobs of later rows (except the present row, which has its turn): jobs
-   with a place that is free there, and jobs that do not run and fit elsewhere in it. */
+/* Fills each row that lost a job with jobs of later rows. A job moves if its placement is free in the row, or if it
+   does not run and has another placement there. Jobs of the present row do not move, because it is their turn. */
 static enum hr_status matrix_unify(struct hr__matrix *matrix, uint32_t present) {
   enum hr_status status = HR_OK;
   for (uint32_t number = 0; number < matrix->n_rows; number++) {
@@ -176,7 +177,7 @@ static enum hr_status matrix_unify(struct hr__matrix *matrix, uint32_t present) 
   return status;
 }
 
-/* Removes a job from the matrix; it may be put outside then. */
+/* Removes a job from the matrix. The caller adds it to `outside` if it still waits. */
 static void matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
   unlink_from(matrix, gang);
   matrix->gang_of[gang->job.id] = NULL;
@@ -199,7 +200,8 @@ static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gan
   return matrix_put_outside(matrix, job) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* A node becomes usable or unusable: jobs that run there are pinned, other jobs on it go outside. */
+/* Handles a node that became usable or unusable. On an unusable node, running jobs are pinned; other jobs leave the
+   matrix. */
 static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
@@ -214,9 +216,10 @@ static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool,
   return status;
 }
 
-/* After each event, and at the end of a slice, jobs are chosen again: those of the present row, then, within a slice,
-   those that are running, then those of the other rows in turn. A choice is a walk over the matrix with a count of
-   taken GPUs for each node; counts carry the number of the walk, so they need not be cleared. */
+/* After each event, and at the end of a slice, the jobs to run are chosen again. The order of choice is: jobs of the
+   present row; then running jobs, except at the end of a slice; then jobs of the following rows. A choice is one walk
+   over the matrix, which counts the chosen GPUs of each node. Each count carries the number of its walk, so counts need
+   not be cleared. */
 
 enum { MILLI = 1000 };
 
@@ -246,7 +249,7 @@ static const struct hr_param params[] = {
      .help = "where a job is placed in its row: pool counts GPUs only, the others choose nodes"},
     {0}};
 
-/* GPUs taken in a walk, of a node, or of a pool if GPUs are only counted. */
+/* GPUs chosen in one walk: of a node, or of a pool if GPUs are only counted. */
 struct taken {
   uint64_t walk;
   uint64_t gpus;
@@ -255,15 +258,15 @@ struct taken {
 struct slicer {
   struct hr__matrix matrix;
   int64_t slice_us;
-  uint32_t present;     /* row */
-  int64_t slice_end_us; /* of the present row */
-  int64_t wake_us;      /* the last wake-up that was requested */
-  uint32_t n_idle;      /* jobs of the matrix that do not run */
-  bool changed;         /* an event occurred on which a choice depends */
-  bool pins;            /* some job may be pinned */
+  uint32_t present;     /* index of the present row */
+  int64_t slice_end_us; /* end of the current slice */
+  int64_t wake_us;      /* time of the last requested wake-up */
+  uint32_t n_idle;      /* number of jobs in the matrix that do not run */
+  bool changed;         /* an event since the last choice can change the choice */
+  bool pins;            /* a job may be pinned */
   hr_job *gpuless;      /* waiting jobs without GPUs */
-  uint32_t n_gpuless, room_plain;
-  struct taken *taken; /* by node, or by pool */
+  uint32_t n_gpuless, gpuless_capacity;
+  struct taken *taken; /* by node; by pool if GPUs are only counted */
   uint64_t walk, taken_gpus;
 };
 
@@ -290,8 +293,8 @@ static uint32_t abilities(void *self) {
 /* ---- Events --------------------------------------------------------------------------------------- */
 
 static bool add_gpuless(struct slicer *slicer, hr_job job) {
-  if (slicer->n_gpuless == slicer->room_plain) {
-    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->gpuless, &slicer->room_plain, sizeof *grown);
+  if (slicer->n_gpuless == slicer->gpuless_capacity) {
+    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->gpuless, &slicer->gpuless_capacity, sizeof *grown);
     if (!grown) return false;
     slicer->gpuless = grown;
   }
@@ -335,8 +338,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* ---- Turns ---------------------------------------------------------------------------------------- */
 
-/* A slice ends when each job of the row has made progress: a job that takes long to restart is not stopped before
-   that. */
+/* Returns whether each running job of the present row has made progress in the slice. A slice is extended until then,
+   so that a job with a long restart overhead can work. */
 static bool has_worked(const struct slicer *slicer, const struct hr_view *view) {
   for (const struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
     if (gang->runs && hr_view_done_us(view, gang->job) == gang->start_work_us) return false;
@@ -356,7 +359,7 @@ static void next_row(struct slicer *slicer) {
   }
 }
 
-/* Returns whether another row becomes the present one. */
+/* Ends the slice if it is over or its row is empty. Returns whether a new slice began. */
 static bool turn(struct slicer *slicer, const struct hr_view *view) {
   bool is_empty = slicer->matrix.rows[slicer->present].count == 0;
   bool is_over = slicer->n_idle > 0 && view->now_us >= slicer->slice_end_us;
@@ -396,7 +399,7 @@ static void choose(struct slicer *slicer, struct hr__gang *gang) {
     add_taken(slicer, gang->place.slices[i].node.id, gang->place.slices[i].gpu_milli / MILLI);
 }
 
-/* Which jobs of a row may be chosen. */
+/* The jobs of a row that a walk may choose. */
 enum gang_slice_kind { PINNED, RUNNING, ANY };
 
 static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, enum gang_slice_kind kind) {
@@ -406,7 +409,7 @@ static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, e
   }
 }
 
-/* Chooses jobs from the present row on, until no GPU is left. */
+/* Chooses jobs of all rows, starting with the present row, until all GPUs are chosen. */
 static void choose_in_turn(struct slicer *slicer, const struct hr_view *view, enum gang_slice_kind kind) {
   const struct hr__matrix *matrix = &slicer->matrix;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
@@ -461,11 +464,11 @@ static enum hr_status start_gpuless(struct slicer *slicer, struct hr_moves *move
   return status;
 }
 
-/* A slice begins when a job has to wait for it. */
+/* Requests a wake-up for the end of the slice. If all jobs were running before, a new slice begins now. */
 static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *moves,
-                                  bool was_calm) {
+                                  bool all_ran) {
   if (slicer->n_idle == 0) return HR_OK;
-  if (was_calm || slicer->slice_end_us <= view->now_us) begin_slice(slicer, view);
+  if (all_ran || slicer->slice_end_us <= view->now_us) begin_slice(slicer, view);
   if (slicer->wake_us == slicer->slice_end_us) return HR_OK;
   slicer->wake_us = slicer->slice_end_us;
   return hr_moves_wake_at(moves, slicer->wake_us);
@@ -473,20 +476,21 @@ static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *v
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct slicer *slicer = self;
-  bool was_calm = slicer->n_idle == 0, is_turn = turn(slicer, view);
+  bool all_ran = slicer->n_idle == 0, is_turn = turn(slicer, view);
   enum hr_status status = start_gpuless(slicer, moves);
   if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
   if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view);
-  is_turn = turn(slicer, view) || is_turn; /* a job has arrived, and there were none before */
+  is_turn = turn(slicer, view) || is_turn; /* checked again, since the first job may have entered an empty matrix */
   if (status != HR_OK || (!is_turn && !slicer->changed)) return status;
   slicer->changed = false;
   choose_all(slicer, view, is_turn);
   status = stop_others(slicer, moves);
   if (status == HR_OK) status = start_chosen(slicer, moves);
-  return status == HR_OK ? wake_at_end(slicer, view, moves, was_calm) : status;
+  return status == HR_OK ? wake_at_end(slicer, view, moves, all_ran) : status;
 }
 
-/* A job in the matrix waits for its row; a job outside waits until the first of them fits in a row. */
+/* A job in the matrix waits for its turn. A job outside of the matrix waits until the first job outside fits in a row.
+ */
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct slicer *slicer = self;
   struct hr_job_entry first;

@@ -2,9 +2,9 @@
 #ifndef HR_POLICIES_KIT_DEADLINE_FIFO_H
 #define HR_POLICIES_KIT_DEADLINE_FIFO_H
 
-/* A timer queue: times at which something of a job or a node is due, first in, first out. All times of one queue are
-   equally far ahead when they are added, so they are in order. Entries are not removed when they become stale; the
-   caller that takes them checks. */
+/* A timer queue: entries of (time, id of a job or node), first in, first out. Invariant: entries are added in order of
+   time, because each queue adds entries with one constant delay. Entries that have become stale are not removed; the
+   caller checks each entry that it takes. */
 
 #include "headroom/policy.h"
 
@@ -13,10 +13,10 @@ struct hr__deadline_entry {
   uint32_t id;
 };
 
-/* All zero: empty. The ring is in the arena and doubles. */
+/* Zero-initialized: empty. The ring buffer is allocated in the arena and doubles when it is full. */
 struct hr__deadline_fifo {
   struct hr__deadline_entry *ring;
-  uint32_t first, count, capacity; /* a power of two */
+  uint32_t first, count, capacity; /* capacity: a power of two, or 0 */
 };
 
 enum { HR__DEADLINE_FIFO_CAPACITY = 64 };

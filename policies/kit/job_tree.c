@@ -2,11 +2,11 @@
 /*
  * A B+-tree of jobs with aggregates: see headroom/policy_kit.h.
  *
- * Leaves and inner nodes have room for 32 entries or children, in columns, so that a search in a node scans a few cache
- * lines. Nodes are identified by their place in the store (32 bits). A node that becomes empty is freed; nodes are not
- * merged otherwise, as queues are drained from one end or at random, and both leave few thin nodes. If a full leaf at
- * the right edge is split by an entry that is last, the right part is empty, so that a queue in arrival order fills
- * its leaves.
+ * A leaf has up to 32 entries, and an inner node up to 32 children. They are stored by column, so that a search in a
+ * node reads few cache lines. A node is identified by its 32-bit index in the store. A node that becomes empty is
+ * freed; nodes are not merged otherwise, because queues are drained from one end or at random, and both leave few
+ * sparse nodes. If a new last entry splits the rightmost leaf, the right part contains only that entry. Therefore a
+ * queue in arrival order fills its leaves.
  */
 
 #include "headroom/policy.h"
@@ -16,7 +16,7 @@
 
 enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
 
-/* Entries start at `begin`: a queue that is served from its front need not move the rest. */
+/* The first entry is at index `begin`, so a removal at the front need not move the other entries. */
 struct leaf {
   int64_t key[FANOUT];
   int64_t value[FANOUT];
@@ -24,23 +24,23 @@ struct leaf {
   uint32_t begin, count;
 };
 
-/* Child i has the entries at or after (key[i], job[i]); the key of child 0 is not used. */
+/* Child i contains the entries from (key[i], job[i]) on; the key of child 0 is not used. */
 struct inner {
   int64_t key[FANOUT];
-  int64_t min[FANOUT], sum[FANOUT]; /* of the values below each child */
+  int64_t min[FANOUT], sum[FANOUT]; /* by child: minimum and sum of the values below it */
   uint32_t job[FANOUT];
   uint32_t child[FANOUT];
   uint32_t count;
 };
 
-/* Nodes are in blocks that never move. */
+/* Nodes are allocated in blocks that never move. */
 struct hr_tree_store {
   struct hr_arena *arena;
   struct leaf **leaf_blocks;
   struct inner **inner_blocks;
-  uint32_t n_leaves, n_inners; /* ever made; places count from 1 */
+  uint32_t n_leaves, n_inners; /* number of nodes ever allocated; indices begin at 1 */
   uint32_t leaf_capacity, inner_capacity;
-  uint32_t free_leaf, free_inner; /* heads of lists linked through job[0] */
+  uint32_t free_leaf, free_inner; /* heads of the free lists, which are linked through job[0]; 0: empty */
 };
 
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
@@ -113,7 +113,8 @@ static void drop_inner(struct hr_tree_store *store, uint32_t place) {
 
 /* ---- Search in a node ----------------------------------------------------------------------------- */
 
-/* Returns how many of the node's sorted entries are before (key, job), or at it if `inclusive`. */
+/* Returns the number of sorted entries before (key, job). With `inclusive`, an entry equal to (key, job) counts, too.
+ */
 static uint32_t rank_in(const int64_t *keys, const uint32_t *jobs, uint32_t count, int64_t key, uint32_t job,
                         bool inclusive) {
   uint32_t low = 0, high = count;
@@ -138,7 +139,8 @@ static int64_t min_of(const int64_t *values, uint32_t count) {
   return min;
 }
 
-/* The same if no value is known to be less than `bound`. */
+/* Returns the minimum of the values, none of which is less than `bound`. If the first value is equal to `bound`, the
+   others need not be read. */
 static int64_t min_above(const int64_t *values, uint32_t count, int64_t bound) {
   return count > 0 && values[0] == bound ? bound : min_of(values, count);
 }
@@ -151,7 +153,7 @@ static int64_t sum_of(const int64_t *values, uint32_t count) {
 
 /* ---- Insertion ------------------------------------------------------------------------------------ */
 
-/* The path from the root to a leaf: inner nodes and the child taken in each. */
+/* The path from the root to a leaf: the inner nodes, and the index of the child on each level. */
 struct path {
   struct inner *inner[MAX_DEPTH];
   uint32_t place[MAX_DEPTH], slot[MAX_DEPTH];
@@ -176,7 +178,8 @@ static void descend(const struct hr_job_tree *tree, int64_t key, uint32_t job, s
   memmove((column) + (at), (column) + (at) + 1, ((count) - (at)-1) * sizeof *(column))
 #define MOVE_TAIL(to, from, at, count) memcpy((to), (from) + (at), ((count) - (at)) * sizeof *(to))
 
-/* Returns how many of the leaf's entries are before (key, job), or at it if `inclusive`. */
+/* Returns the number of entries of the leaf before (key, job). With `inclusive`, an entry equal to (key, job) counts,
+   too. */
 static uint32_t leaf_rank(const struct leaf *leaf, int64_t key, uint32_t job, bool inclusive) {
   return rank_in(leaf->key + leaf->begin, leaf->job + leaf->begin, leaf->count, key, job, inclusive);
 }
@@ -188,7 +191,7 @@ static void leaf_slide_down(struct leaf *leaf) {
   leaf->begin = 0;
 }
 
-/* There must be room. */
+/* Inserts an entry into a leaf that is not full. */
 static void leaf_insert(struct leaf *leaf, const struct hr_job_entry *entry) {
   if (leaf->begin + leaf->count == FANOUT) leaf_slide_down(leaf);
   uint32_t end = leaf->begin + leaf->count;
@@ -222,12 +225,12 @@ static const int64_t *leaf_values(const struct leaf *leaf) {
 
 /* The result of a split: a new child and its first entry. */
 struct job_tree_split {
-  uint32_t place; /* 0: no split */
+  uint32_t place; /* index of the new child; 0: no split */
   int64_t key, min, sum;
   uint32_t job;
 };
 
-/* Splits a full leaf, which starts at 0, and inserts the entry into the correct half. */
+/* Splits a full leaf with begin = 0, and inserts the entry into the correct part. */
 static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const struct hr_job_entry *entry,
                        struct job_tree_split *split) {
   split->place = make_leaf(store);
@@ -263,7 +266,7 @@ static void inner_put(struct inner *inner, uint32_t at, const struct job_tree_sp
   inner->count++;
 }
 
-/* Inserts the new child of a split after child `slot`; splits the inner node in turn if it is full. */
+/* Inserts the new child of a split after child `slot`. If the inner node is full, it is split, too. */
 static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot,
                         const struct job_tree_split *below, struct job_tree_split *split) {
   split->place = make_inner(store);
@@ -304,7 +307,7 @@ static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *spl
   return true;
 }
 
-/* Propagates a split up the path; `least` and `sum` are those of the node that was split, after the split. */
+/* Propagates a split up the path. `least` and `sum` are the minimum and the sum of the left part after the split. */
 static bool propagate_split(struct hr_job_tree *tree, struct path *path, struct job_tree_split split, int64_t min,
                             int64_t sum) {
   for (uint32_t level = tree->depth; level-- > 0;) {
@@ -325,7 +328,7 @@ static bool propagate_split(struct hr_job_tree *tree, struct path *path, struct 
   return grow_root(tree, &split, min, sum);
 }
 
-/* Adds a value to the aggregates of all inner nodes on the path. */
+/* Adds a value to the aggregates of all inner nodes of the path. */
 static void add_to_aggregates(const struct hr_job_tree *tree, struct path *path, int64_t value) {
   for (uint32_t level = 0; level < tree->depth; level++) {
     struct inner *inner = path->inner[level];
@@ -366,7 +369,8 @@ static void inner_remove(struct inner *inner, uint32_t at) {
   inner->count--;
 }
 
-/* Removes an empty leaf from its parents, which may become empty in turn, and flattens a root with one child. */
+/* Removes an empty leaf from its parent; a parent that becomes empty is removed, too. A root with one child is replaced
+   by that child. */
 static void prune(struct hr_job_tree *tree, struct path *path) {
   drop_leaf(tree->store, path->leaf);
   uint32_t level = tree->depth;
@@ -388,8 +392,8 @@ static void prune(struct hr_job_tree *tree, struct path *path) {
   }
 }
 
-/* Removes a value, already gone from the leaf, from the aggregates of the path. It can be the minimum of a parent only
-   if it was the minimum of the node. */
+/* Removes a value from the aggregates of the path, after the leaf was updated. The minimum of a parent can change only
+   if the minimum of the changed child was that of the parent. */
 static void remove_from_aggregates(const struct hr_job_tree *tree, struct path *path, const struct leaf *leaf,
                                    int64_t value) {
   const int64_t *values = leaf_values(leaf);
@@ -458,8 +462,8 @@ static bool leaf_next(const struct leaf *leaf, uint32_t from, int64_t bound, str
   return false;
 }
 
-/* Finds the first entry below `place` (a node `height` levels above the leaves) with a value of at most `bound`, which
-   must exist. */
+/* Finds the first entry with a value of at most `bound` below `place`, a node that is `height` levels above the leaves.
+   Such an entry must exist. */
 static void descend_to(const struct hr_tree_store *store, uint32_t place, uint32_t height, int64_t bound,
                        struct hr_job_entry *entry) {
   while (height-- > 0) {

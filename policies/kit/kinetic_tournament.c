@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A kinetic tournament: see kinetic_tournament.h. Leaves are places in an array that only grows, doubled when it is
-   full; inner nodes are laid out as in a binary heap. A change replays the games from its leaf up; time replays those
-   that have expired. */
+/* A kinetic tournament: see kinetic_tournament.h. Leaves are entries of an array that doubles when it is full; inner
+   nodes are laid out as in a binary heap. A changed contestant repeats the comparisons on the path from its leaf to the
+   root. When time advances, only comparisons that have expired are repeated. */
 
 #include "policies/kit/kinetic_tournament.h"
 
 enum { FIRST_CAPACITY = 4 };
 
-/* Values with a smaller relative difference may be equal after rounding, or be compared wrongly here. Half of that
-   still exceeds all rounding errors. */
+/* Relative difference below which two values are compared by `is_before`, because rounding errors could change the
+   result here. Half of this difference is still larger than all rounding errors. */
 #define CLOSE 0x1p-48
 #define CLOSER 0x1p-49
 
-/* ---- Games ---------------------------------------------------------------------------------------- */
+/* ---- Comparisons ------------------------------------------------------------------------------------- */
 
-/* (now - since) x slowness of the other: a side of the comparison of two values. */
+/* Returns (now - since) of one contestant x slowness of the other: one side of the comparison of their values. */
 static double side(const struct hr__kinetic *kinetic, const struct hr__contestant *a, const struct hr__contestant *b) {
   return (double)(kinetic->now_us - a->line.since_us) * b->line.slowness;
 }
@@ -31,8 +31,8 @@ static bool is_before(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b)
   return left > right;
 }
 
-/* Returns until when a is certainly before b: the lead shrinks by the difference in slowness, and must not become
-   close. A slightly earlier time is correct, too; it is never too late. */
+/* Returns a time until which a is certainly before b. The lead shrinks in proportion to the difference in slowness, and
+   must not fall below CLOSE. The result may be slightly early, which costs one more comparison, but never late. */
 static int64_t before_until(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b) {
   const struct hr__contestant *first = &kinetic->places[a], *second = &kinetic->places[b];
   double left = side(kinetic, first, second), right = side(kinetic, second, first);
@@ -46,7 +46,7 @@ static int64_t before_until(const struct hr__kinetic *kinetic, uint32_t a, uint3
 
 /* ---- The tree ------------------------------------------------------------------------------------- */
 
-/* Node `at`; leaves follow the inner nodes. */
+/* Returns node `at` of the tree. Leaves follow the inner nodes. */
 static struct hr__kinetic_node node_at(const struct hr__kinetic *kinetic, uint32_t at) {
   if (at < kinetic->capacity) return kinetic->nodes[at];
   uint32_t place = at - kinetic->capacity;
@@ -55,7 +55,7 @@ static struct hr__kinetic_node node_at(const struct hr__kinetic *kinetic, uint32
   return (struct hr__kinetic_node){place, HR_NEVER_US, contestant->value};
 }
 
-static void play(struct hr__kinetic *kinetic, uint32_t at) {
+static void update_node(struct hr__kinetic *kinetic, uint32_t at) {
   struct hr__kinetic_node left = node_at(kinetic, 2 * at), right = node_at(kinetic, 2 * at + 1), *node;
   node = &kinetic->nodes[at];
   *node = right;
@@ -68,15 +68,15 @@ static void play(struct hr__kinetic *kinetic, uint32_t at) {
   if (until_us < node->until_us) node->until_us = until_us;
 }
 
-static void play_up(struct hr__kinetic *kinetic, uint32_t place) {
-  for (uint32_t at = (kinetic->capacity + place) / 2; at > 0; at /= 2) play(kinetic, at);
+static void update_path(struct hr__kinetic *kinetic, uint32_t place) {
+  for (uint32_t at = (kinetic->capacity + place) / 2; at > 0; at /= 2) update_node(kinetic, at);
 }
 
 void hr__kinetic_rebuild(struct hr__kinetic *kinetic) {
-  for (uint32_t at = kinetic->capacity; at-- > 1;) play(kinetic, at);
+  for (uint32_t at = kinetic->capacity; at-- > 1;) update_node(kinetic, at);
 }
 
-/* Doubles the number of places. False: out of memory. */
+/* Doubles the number of leaves. False: out of memory. */
 static bool grow(struct hr__kinetic *kinetic) {
   uint32_t old = kinetic->capacity, capacity = old ? 2 * old : FIRST_CAPACITY;
   struct hr__contestant *places = hr_arena_alloc(kinetic->arena, capacity * sizeof *places);
@@ -104,29 +104,29 @@ uint32_t hr__kinetic_add(struct hr__kinetic *kinetic) {
 
 void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__contestant contestant) {
   kinetic->places[place] = contestant;
-  play_up(kinetic, place);
+  update_path(kinetic, place);
 }
 
 void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place) {
   kinetic->places[place].name = HR_NONE;
   kinetic->free_places[kinetic->n_free++] = place;
   kinetic->count--;
-  play_up(kinetic, place);
+  update_path(kinetic, place);
 }
 
 /* ---- Time ----------------------------------------------------------------------------------------- */
 
-/* Descends to each node that has expired, and replays the games from there up. */
-static void play_again(struct hr__kinetic *kinetic, uint32_t at) {
+/* Repeats the comparisons of all expired nodes below `at`, from the leaves up. */
+static void update_expired(struct hr__kinetic *kinetic, uint32_t at) {
   if (at >= kinetic->capacity || kinetic->nodes[at].until_us > kinetic->now_us) return;
-  play_again(kinetic, 2 * at);
-  play_again(kinetic, 2 * at + 1);
-  play(kinetic, at);
+  update_expired(kinetic, 2 * at);
+  update_expired(kinetic, 2 * at + 1);
+  update_node(kinetic, at);
 }
 
 void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us) {
   kinetic->now_us = now_us;
-  if (kinetic->capacity) play_again(kinetic, 1);
+  if (kinetic->capacity) update_expired(kinetic, 1);
 }
 
 /* ---- Queries -------------------------------------------------------------------------------------- */

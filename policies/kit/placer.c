@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Placement of gangs by bit scans over the free indexes: see headroom/policy_kit.h. */
+/* Placement of gangs with bit scans over the indexes of free nodes: see headroom/policy_kit.h. */
 
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
@@ -11,9 +11,9 @@ struct hr_placer {
   const struct hr_cluster *cluster;
   uint32_t n_pools;
   struct hr_capacity present;
-  const struct hr_free_index **index; /* of the current state */
-  uint64_t *free_gpus;                /* of the current state */
-  struct hr_slice *slices;            /* room for every node of the largest pool */
+  const struct hr_free_index **index; /* by pool: current state of the cluster */
+  uint64_t *free_gpus;                /* by pool: current state of the cluster */
+  struct hr_slice *slices;            /* [number of nodes of the largest pool] */
 };
 
 struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_cluster *cluster,
@@ -50,8 +50,8 @@ bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t
 
 /* ---- One node ------------------------------------------------------------------------------------- */
 
-/* The nodes that may be used: those from `from` to before `end`; wholly free nodes only from `whole_from` on, as the
-   others are in use by the gang. */
+/* Nodes that a search may use: `from` to `end` - 1. Nodes that are wholly free may be used only from `whole_from` on,
+   because the gang already uses the wholly free nodes before it. */
 struct placer_range {
   uint32_t from, whole_from, end;
 };
@@ -84,12 +84,13 @@ static uint32_t best_fit(const struct hr_free_index *index, uint32_t gpus, struc
 static uint32_t worst_fit(const struct hr_free_index *index, uint32_t gpus, struct placer_range range) {
   uint32_t level = hr_free_index_highest(index);
   uint32_t node = level >= gpus ? node_at_level(index, level, range) : HR_NONE;
-  while (node == HR_NONE && level-- > gpus) /* none of these may be used: the next level that has nodes */
+  /* no node of this level is in the range: continue with the next level that has nodes */
+  while (node == HR_NONE && level-- > gpus)
     if (hr_free_index_count(index, level)) node = node_at_level(index, level, range);
   return node;
 }
 
-/* Returns the rule's node for `gpus` > 0 GPUs in one pool; HR_NONE if no node has them. */
+/* Returns the node that the rule selects for `gpus` > 0 GPUs in one pool; HR_NONE if no node fits. */
 static uint32_t pick_node(enum hr_placement_rule rule, const struct hr_free_index *index, uint32_t gpus,
                           struct placer_range range) {
   switch (rule) {
@@ -105,12 +106,13 @@ static uint32_t pick_node(enum hr_placement_rule rule, const struct hr_free_inde
   return HR_NONE;
 }
 
-/* Returns whether a node with `free` GPUs free is better than one of an earlier pool with `best` free. */
+/* Returns whether a node with `free` free GPUs is better than the best node of earlier pools, which has `best` free
+   GPUs. */
 static bool is_better(enum hr_placement_rule rule, uint32_t free, uint32_t best) {
   return rule == HR_PLACE_BEST_FIT ? free < best : rule == HR_PLACE_WORST_FIT && free > best;
 }
 
-/* `*single`: whether the nodes of some acceptable pool are large enough for the job. */
+/* Places a job on one node. `*single`: whether some acceptable pool has nodes that are large enough for the job. */
 static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement, bool *single) {
   uint32_t best_pool = HR_NONE, best_node = HR_NONE, best_free = 0;
@@ -136,7 +138,7 @@ static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *ca
 
 /* ---- Several nodes -------------------------------------------------------------------------------- */
 
-/* For a range that has as many wholly free nodes as the gang fills. */
+/* Places a gang in a range that has enough wholly free nodes for it. */
 static bool place_in_range(struct hr_placer *placer, const struct hr_free_index *index, hr_pool pool,
                            struct placer_range range, uint32_t gpus, struct hr_placement *placement) {
   uint32_t size = hr_free_index_gpus_per_node(index), whole = gpus / size, rest = gpus % size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Planned capacity: see planned_state.h. It is a free index for each pool, or only counts. A search in one pool uses
-   empty indexes for all others. Whether a node is up is read from the cluster: a job on a node that is about to go down
-   holds nothing there. */
+/* Planned capacity: see planned_state.h. The state is a free index per pool, or only the number of free GPUs. A search
+   in one pool passes empty indexes for all other pools. Whether a node is up is read from the cluster. A job on a node
+   that is about to go down does not count there. */
 
 #include "policies/kit/planned_state.h"
 
@@ -68,7 +68,7 @@ enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct h
   return HR_OK;
 }
 
-/* Unsigned sums that wrap around subtract. */
+/* Adds or subtracts the GPUs of a place. Subtraction uses unsigned sums that wrap around. */
 void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns) {
   uint32_t pool = place->pool.id;
   if (place->n_slices == 0)

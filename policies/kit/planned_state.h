@@ -2,41 +2,41 @@
 #ifndef HR_POLICIES_KIT_PLANNED_STATE_H
 #define HR_POLICIES_KIT_PLANNED_STATE_H
 
-/* Places of jobs, and a planned state of the capacity, from which they are taken and to which they are returned. */
+/* Planned places of jobs, and a planned state of the free capacity from which places are allocated. */
 
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 
-/* The current or future placement of a job. */
+/* A current or future placement of a job. */
 struct hr__planned_place {
   hr_pool pool;
   uint32_t gpus;
   uint32_t n_slices, slices_capacity;
-  struct hr_slice *slices; /* none if GPUs are only counted */
+  struct hr_slice *slices; /* NULL if GPUs are only counted */
 };
 
 static inline struct hr_placement hr__place_placement(const struct hr__planned_place *place) {
   return (struct hr_placement){place->pool, place->n_slices, place->slices};
 }
-/* Copies a placement into memory that the place owns. False: out of memory. */
+/* Copies a placement into memory of the place. False: out of memory. */
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus);
 
 struct hr__planned_capacity {
   const struct hr_cluster *cluster;
   uint32_t n_pools;
-  bool by_count;                     /* GPUs are counted by pool */
-  struct hr_free_index **index;      /* by pool; NULL if counted */
-  uint64_t *free_gpus;               /* by pool */
-  const struct hr_free_index **only; /* by pool, for a search in one of them */
-  const struct hr_free_index *none;  /* of a pool without free GPUs */
+  bool by_count;                     /* GPUs are only counted per pool */
+  struct hr_free_index **index;      /* by pool; NULL if GPUs are only counted */
+  uint64_t *free_gpus;               /* by pool: number of free GPUs */
+  const struct hr_free_index **only; /* by pool; argument of a search in one pool */
+  const struct hr_free_index *none;  /* index of a pool without free GPUs */
   uint64_t *only_gpus;
 };
 
-/* Initializes the capacity: nodes that are up are wholly free, others have nothing free. */
+/* Initializes the capacity without jobs: nodes that are up are wholly free, other nodes have no free GPUs. */
 enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct hr_arena *arena,
                                  const struct hr_cluster *cluster, enum hr_placement_rule rule);
-/* Resets the capacity to that state. */
+/* Resets the capacity to the state without jobs. */
 void hr__capacity_reset(struct hr__planned_capacity *capacity);
 
 static inline bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
@@ -45,8 +45,7 @@ static inline bool hr__place_has(const struct hr__planned_place *place, hr_node 
   return false;
 }
 
-/* Takes the GPUs of a place, or returns them. Nodes that are not up have nothing to take, and nothing is returned
- * there. */
+/* Subtracts the GPUs of a place from the free capacity, or adds them again. Nodes that are not up are skipped. */
 void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns);
 
 static inline void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
@@ -57,7 +56,7 @@ static inline void hr__capacity_return(struct hr__planned_capacity *capacity, co
   hr__capacity_change(capacity, place, true);
 }
 
-/* Finds a placement by the placer's rule in any pool that the class accepts. */
+/* Finds a placement in any pool of the acceptance class, by the rule of the placer. False: none exists. */
 static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer,
                                      uint32_t gpus, uint32_t accept_class, struct hr_placement *placement) {
   const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
@@ -65,11 +64,11 @@ static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity
   return hr_placer_find_in(placer, &all, gpus, accept_class, placement);
 }
 
-/* Finds a placement in one pool. */
+/* Finds a placement in one pool. False: none exists. */
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement);
 
-/* Returns the number of a node within its pool. */
+/* Returns the index of a node within its pool. */
 static inline uint32_t hr__capacity_node_number(const struct hr__planned_capacity *capacity, hr_pool pool,
                                                 hr_node node) {
   return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
@@ -85,7 +84,7 @@ static inline bool hr__capacity_holds(const struct hr__planned_capacity *capacit
   return true;
 }
 
-/* A node has come up, wholly free, or cannot be used any more. */
+/* Marks a node as usable and wholly free, or as unusable. */
 static inline void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node,
                                            bool usable) {
   if (capacity->by_count) return;

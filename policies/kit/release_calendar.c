@@ -2,28 +2,29 @@
 /*
  * The release calendar: see headroom/policy_kit.h.
  *
- * Each bin keeps its running jobs in a tree by expected end, so the time T(bin, g) at which it has g GPUs free is one
- * search for a running sum. For each (pool, g) that was ever queried, a tournament over the pool's bins has T(bin, g)
- * at its leaves; its root is the first bin to have them, and the k smallest are found by descending from the root. A
- * change of one bin replays one leaf of each of the pool's tournaments.
+ * A bin is a node, or a pool if GPUs are only counted. Each bin has a tree of its running jobs, sorted by expected end.
+ * T(bin, g) is the time at which the bin has g GPUs free; it is found by one search for a running sum in the tree. For
+ * each (pool, g) that was ever queried, a tournament over the pool's bins stores T(bin, g) in its leaves. The root is
+ * the first bin with g free GPUs; the k smallest times are found by descending from the root. A change of one bin
+ * updates one leaf of each tournament of the pool.
  *
- * A start is noted on a list and enters the trees at the next query; a job that ends before that never does. If no job
- * waits, nothing is queried.
+ * A start is first noted in a list. It is inserted into the trees at the next query. A job that ends before the next
+ * query is never inserted. While no job waits there are no queries, so starts cost little.
  *
  * For gangs within one group of a tier, each (pool, nodes per group, GPUs) that was ever queried has a tournament over
- * groups, by the times at which they have room. Groups with changed bins are updated at the next query.
+ * groups, by the time at which the gang fits in the group. Groups with changed bins are updated at the next query.
  */
 
 #include "base/heap.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 
-/* The time of a bin that has the GPUs free now. */
+/* Value of T(bin, g) if the GPUs are free now. */
 #define HR__NOW INT64_MIN
 
 struct hr__release_bin {
-  uint32_t size, free; /* GPUs */
-  bool away;           /* jobs may not start on the node: nothing on it comes free */
+  uint32_t size, free; /* number of GPUs */
+  bool unusable;       /* no job may start on the node, so its GPUs never become available */
   struct hr_job_tree ends;
 };
 
@@ -33,24 +34,24 @@ struct hr__release_tournament {
   struct hr__release_tournament *next;
 };
 
-struct hr__release_group { /* the bins of a pool */
+struct hr__release_group { /* the bins of one pool */
   uint32_t first_bin, n_bins, bin_size;
   uint32_t leaves; /* a power of two */
   struct hr__release_tournament *tournaments;
-  struct hr__release_race *races;
+  struct hr__release_group_tournament *group_tournaments;
 };
 
-/* A subtree of a tournament that may have the next smallest time. */
+/* A subtree of a tournament that may contain the next smallest time. */
 struct hr__release_contender {
   int64_t time;
   uint32_t at;
 };
 
-/* A part of a start that is not in its bin's tree yet. */
+/* A noted part of a start, which is not in the tree of its bin yet. */
 struct hr__release_note {
   int64_t end_us;
   hr_job job;
-  uint32_t bin, gpus; /* no GPUs: deleted */
+  uint32_t bin, gpus; /* gpus 0: deleted */
 };
 
 struct hr_release_calendar {
@@ -58,16 +59,16 @@ struct hr_release_calendar {
   const struct hr_cluster *cluster;
   struct hr__release_note *notes;
   uint32_t n_notes, n_crossed, notes_capacity;
-  uint32_t *noted_at; /* by job: the index of its first note + 1, 0 for none; its notes are consecutive */
+  uint32_t *noted_at; /* by job: index of its first note + 1, 0: none. The notes of a job are consecutive. */
   bool by_node;
   uint32_t n_groups, n_bins;
   struct hr__release_group *groups;
   struct hr__release_bin *bins;
-  struct hr__release_contender *contenders; /* room for the bins of the largest pool */
+  struct hr__release_contender *contenders; /* [number of bins of the largest pool] */
   bool out_of_memory;
 };
 
-/* Bins of a pool: from `from` to before `end`, numbered within it. */
+/* Bins `from` to `end` - 1 of a pool, numbered within the pool. */
 struct hr__bin_range {
   uint32_t from, end;
 };
@@ -76,7 +77,7 @@ static inline int64_t earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Sets a leaf, and updates the nodes above it as far as they change. */
+/* Sets the time of a leaf, and updates its ancestors until one does not change. */
 static inline void times_replay(int64_t *times, uint32_t leaf, int64_t time) {
   times[leaf] = time;
   for (uint32_t at = leaf / 2; at > 0; at /= 2) {
@@ -86,11 +87,11 @@ static inline void times_replay(int64_t *times, uint32_t leaf, int64_t time) {
   }
 }
 
-/* Returns the times at which the group's bins have `gpus` GPUs free; NULL: out of memory. */
+/* Returns the tournament of the pool for `gpus` GPUs, created if needed; NULL: out of memory. */
 static const struct hr__release_tournament *
 hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus);
 
-static void races_mark(struct hr__release_race *races, uint32_t number);
+static void group_tournaments_mark(struct hr__release_group_tournament *group_tournaments, uint32_t number);
 
 enum { MILLI = 1000 };
 
@@ -112,7 +113,7 @@ static void init_group(struct hr_release_calendar *calendar, struct hr_tree_stor
     struct hr__release_bin *bin = &calendar->bins[calendar->n_bins++];
     bin->size = bin->free = group->bin_size;
     bin->ends.store = store;
-    bin->away = calendar->by_node && !is_up(calendar->cluster, pool, i);
+    bin->unusable = calendar->by_node && !is_up(calendar->cluster, pool, i);
   }
 }
 
@@ -142,7 +143,7 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
 
 static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   struct hr_job_entry last;
-  if (bin->away) return HR_NEVER_US;
+  if (bin->unusable) return HR_NEVER_US;
   if (bin->free >= gpus) return HR__NOW;
   return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &last) ? last.key : HR_NEVER_US;
 }
@@ -150,7 +151,7 @@ static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
 static void replay_all(struct hr_release_calendar *calendar, const struct hr__release_group *group, uint32_t bin) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
     times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&calendar->bins[bin], each->gpus));
-  if (group->races) races_mark(group->races, bin - group->first_bin);
+  if (group->group_tournaments) group_tournaments_mark(group->group_tournaments, bin - group->first_bin);
 }
 
 static struct hr__release_tournament *make_tournament(struct hr_release_calendar *calendar,
@@ -193,7 +194,7 @@ static struct hr__release_contender pop(struct hr__release_contender *heap, uint
   return top;
 }
 
-/* Returns the subtrees that make up a range of leaves. */
+/* Pushes the subtrees that cover a range of leaves onto the heap. Returns their number. */
 static uint32_t push_range(struct hr__release_contender *heap, const struct hr__release_tournament *tournament,
                            uint32_t from, uint32_t end) {
   uint32_t count = 0;
@@ -210,7 +211,8 @@ static uint32_t push_range(struct hr__release_contender *heap, const struct hr__
   return count;
 }
 
-/* Subtrees are opened in the order of their winners. */
+/* Returns the k-th smallest time of a range of bins. The heap contains subtrees; the subtree with the earliest time is
+   replaced by its parts until it is a single bin. */
 static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, const struct hr__release_group *group,
                                          const struct hr__release_tournament *tournament, struct hr__bin_range range,
                                          uint32_t k) {
@@ -219,7 +221,8 @@ static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, c
   uint32_t count = push_range(heap, tournament, group->leaves + range.from, group->leaves + range.end);
   while (count > 0) {
     struct hr__release_contender best = pop(heap, count--);
-    while (best.at < group->leaves) { /* follow the winner down; the loser of each pair remains a contender */
+    /* descend to the bin with the earliest time; the other child of each node remains on the heap */
+    while (best.at < group->leaves) {
       uint32_t left = 2 * best.at, right = left + 1;
       bool left_wins = tournament->time[left] <= tournament->time[right];
       uint32_t loser = left_wins ? right : left;
@@ -240,7 +243,8 @@ static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint3
   if (calendar->noted_at[note.job.id] == from + 1) calendar->noted_at[note.job.id] = to + 1;
 }
 
-/* Makes room for one more note: compacts the list if half of it is deleted, else doubles it. */
+/* Reserves memory for one more note: removes deleted notes if they are at least half of the list, else doubles the
+   list. */
 static bool make_room(struct hr_release_calendar *calendar) {
   if (2 * calendar->n_crossed > calendar->n_notes) {
     uint32_t kept = 0;
@@ -283,7 +287,7 @@ static struct hr__release_group *group_of_bin(struct hr_release_calendar *calend
   return &calendar->groups[low];
 }
 
-/* Applies all notes and updates the tournaments. */
+/* Inserts all notes into the trees, and updates the tournaments. */
 static void release_calendar_settle(struct hr_release_calendar *calendar) {
   for (uint32_t i = 0; i < calendar->n_notes; i++) {
     struct hr__release_note note = calendar->notes[i];
@@ -298,7 +302,7 @@ static void release_calendar_settle(struct hr_release_calendar *calendar) {
 
 /* ---- Queries -------------------------------------------------------------------------------------- */
 
-/* Returns whether a job fits on one node. */
+/* Returns whether some acceptable pool has nodes that are large enough for the job. */
 static bool release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class) {
   for (uint32_t i = 0; i < calendar->n_groups; i++)
     if (calendar->groups[i].bin_size >= gpus && hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
@@ -315,8 +319,9 @@ static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__releas
   return k == 1 ? tournament->time[1] : release_calendar_kth_time(calendar, group, tournament, all, k);
 }
 
-/* A gang of whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r. The wholly free
-   ones have r, too, so that is when whole + 1 nodes have r. */
+/* Returns when a gang of `whole` full nodes and a remainder of r GPUs fits in a pool. The gang needs `whole` wholly
+   free nodes, and whole + 1 nodes with r free GPUs. Wholly free nodes also have r free GPUs, so both conditions are
+   checked independently, and the later time is the result. */
 static int64_t group_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
                           bool is_single) {
   if (is_single) return group->bin_size >= gpus ? bins_time(calendar, group, gpus, 1) : HR_NEVER_US;
@@ -329,7 +334,7 @@ static int64_t group_time(struct hr_release_calendar *calendar, struct hr__relea
 
 /* ---- Changes -------------------------------------------------------------------------------------- */
 
-/* Bins are numbered as nodes are, or as pools. */
+/* Returns the bin of a slice. Bins have the numbers of their nodes, or of their pools if GPUs are only counted. */
 static uint32_t bin_of(const struct hr_placement *placement, uint32_t slice) {
   return placement->n_slices ? placement->slices[slice].node.id : placement->pool.id;
 }
@@ -370,71 +375,75 @@ bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job
 
 void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node, bool usable) {
   if (!calendar->by_node) return;
-  if (calendar->bins[node.id].away == !usable) return;
-  calendar->bins[node.id].away = !usable;
+  if (calendar->bins[node.id].unusable == !usable) return;
+  calendar->bins[node.id].unusable = !usable;
   replay_all(calendar, &calendar->groups[pool.id], node.id);
 }
 
 uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar, uint32_t bin) {
-  return calendar->bins[bin].away ? 0 : calendar->bins[bin].free;
+  return calendar->bins[bin].unusable ? 0 : calendar->bins[bin].free;
 }
 
 const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calendar *calendar, uint32_t bin) {
   static const struct hr_job_tree none = {0};
   if (calendar->n_notes) release_calendar_settle(calendar);
-  return calendar->bins[bin].away ? &none : &calendar->bins[bin].ends;
+  return calendar->bins[bin].unusable ? &none : &calendar->bins[bin].ends;
 }
 
 /* ---- Gangs within groups of a tier ---------------------------------------------------------------- */
 
-struct hr__release_race {
+struct hr__release_group_tournament {
   uint32_t gpus, nodes_per_group, n_groups, leaves;
   int64_t *time;      /* [2 * leaves]; the root is 1, the leaf of group i is leaves + i */
-  uint32_t *marked;   /* [n_groups], of which n_marked are set: groups to update */
+  uint32_t *marked;   /* [n_groups], the first n_marked are used: groups to update */
   uint8_t *is_marked; /* [n_groups] */
   uint32_t n_marked;
-  struct hr__release_race *next;
+  struct hr__release_group_tournament *next;
 };
 
-static void mark(struct hr__release_race *race, uint32_t group) {
-  if (race->is_marked[group]) return;
-  race->is_marked[group] = true;
-  race->marked[race->n_marked++] = group;
+static void mark(struct hr__release_group_tournament *group_tournament, uint32_t group) {
+  if (group_tournament->is_marked[group]) return;
+  group_tournament->is_marked[group] = true;
+  group_tournament->marked[group_tournament->n_marked++] = group;
 }
 
-/* A bin has changed. */
-static void races_mark(struct hr__release_race *races, uint32_t number) {
-  for (; races; races = races->next) mark(races, number / races->nodes_per_group);
+/* Marks the group of a changed bin for an update in each tournament. */
+static void group_tournaments_mark(struct hr__release_group_tournament *group_tournaments, uint32_t number) {
+  for (; group_tournaments; group_tournaments = group_tournaments->next)
+    mark(group_tournaments, number / group_tournaments->nodes_per_group);
 }
 
-static struct hr__release_race *make_race(struct hr_release_calendar *calendar, struct hr__release_group *pool,
-                                          uint32_t nodes_per_group, uint32_t gpus) {
+static struct hr__release_group_tournament *make_race(struct hr_release_calendar *calendar,
+                                                      struct hr__release_group *pool, uint32_t nodes_per_group,
+                                                      uint32_t gpus) {
   struct hr_arena *arena = calendar->arena;
-  struct hr__release_race *race = hr_arena_alloc(arena, sizeof *race);
-  if (!race) return NULL;
-  *race = (struct hr__release_race){.gpus = gpus, .nodes_per_group = nodes_per_group, .leaves = 1, .next = pool->races};
-  race->n_groups = (pool->n_bins + nodes_per_group - 1) / nodes_per_group;
-  while (race->leaves < race->n_groups) race->leaves *= 2;
-  race->time = hr_arena_alloc(arena, 2 * (size_t)race->leaves * sizeof *race->time);
-  race->marked = hr_arena_alloc(arena, race->n_groups * sizeof *race->marked);
-  race->is_marked = hr_arena_alloc(arena, race->n_groups);
-  if (!race->time || !race->marked || !race->is_marked) return NULL;
-  for (uint32_t i = 0; i < 2 * race->leaves; i++) race->time[i] = HR_NEVER_US;
-  for (uint32_t group = 0; group < race->n_groups; group++) mark(race, group);
-  pool->races = race;
-  return race;
+  struct hr__release_group_tournament *group_tournament = hr_arena_alloc(arena, sizeof *group_tournament);
+  if (!group_tournament) return NULL;
+  *group_tournament = (struct hr__release_group_tournament){
+      .gpus = gpus, .nodes_per_group = nodes_per_group, .leaves = 1, .next = pool->group_tournaments};
+  group_tournament->n_groups = (pool->n_bins + nodes_per_group - 1) / nodes_per_group;
+  while (group_tournament->leaves < group_tournament->n_groups) group_tournament->leaves *= 2;
+  group_tournament->time = hr_arena_alloc(arena, 2 * (size_t)group_tournament->leaves * sizeof *group_tournament->time);
+  group_tournament->marked = hr_arena_alloc(arena, group_tournament->n_groups * sizeof *group_tournament->marked);
+  group_tournament->is_marked = hr_arena_alloc(arena, group_tournament->n_groups);
+  if (!group_tournament->time || !group_tournament->marked || !group_tournament->is_marked) return NULL;
+  for (uint32_t i = 0; i < 2 * group_tournament->leaves; i++) group_tournament->time[i] = HR_NEVER_US;
+  for (uint32_t group = 0; group < group_tournament->n_groups; group++) mark(group_tournament, group);
+  pool->group_tournaments = group_tournament;
+  return group_tournament;
 }
 
-static struct hr__release_race *race_for(struct hr_release_calendar *calendar, struct hr__release_group *pool,
-                                         uint32_t nodes_per_group, uint32_t gpus) {
-  for (struct hr__release_race *each = pool->races; each; each = each->next)
+static struct hr__release_group_tournament *race_for(struct hr_release_calendar *calendar,
+                                                     struct hr__release_group *pool, uint32_t nodes_per_group,
+                                                     uint32_t gpus) {
+  for (struct hr__release_group_tournament *each = pool->group_tournaments; each; each = each->next)
     if (each->gpus == gpus && each->nodes_per_group == nodes_per_group) return each;
-  struct hr__release_race *made = make_race(calendar, pool, nodes_per_group, gpus);
+  struct hr__release_group_tournament *made = make_race(calendar, pool, nodes_per_group, gpus);
   if (!made) calendar->out_of_memory = true;
   return made;
 }
 
-/* The gang fits in the range under the same condition as in a whole pool. */
+/* Returns when the gang fits in a range of bins. The conditions are those of group_time. */
 static int64_t range_time(struct hr_release_calendar *calendar, struct hr__release_group *pool,
                           struct hr__bin_range range, uint32_t gpus) {
   uint32_t whole = gpus / pool->bin_size, rest = gpus % pool->bin_size;
@@ -449,20 +458,22 @@ static int64_t range_time(struct hr_release_calendar *calendar, struct hr__relea
 
 static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__release_group *pool, uint32_t nodes_per_group,
                          uint32_t gpus) {
-  struct hr__release_race *race = race_for(calendar, pool, nodes_per_group, gpus);
-  if (!race) return HR_NEVER_US;
-  while (race->n_marked > 0) {
-    uint32_t group = race->marked[--race->n_marked], from = group * nodes_per_group, end = from + nodes_per_group;
+  struct hr__release_group_tournament *group_tournament = race_for(calendar, pool, nodes_per_group, gpus);
+  if (!group_tournament) return HR_NEVER_US;
+  while (group_tournament->n_marked > 0) {
+    uint32_t group = group_tournament->marked[--group_tournament->n_marked], from = group * nodes_per_group,
+             end = from + nodes_per_group;
     struct hr__bin_range range = {from, end < pool->n_bins ? end : pool->n_bins};
-    race->is_marked[group] = false;
-    times_replay(race->time, race->leaves + group, range_time(calendar, pool, range, gpus));
+    group_tournament->is_marked[group] = false;
+    times_replay(group_tournament->time, group_tournament->leaves + group, range_time(calendar, pool, range, gpus));
   }
-  return race->time[1];
+  return group_tournament->time[1];
 }
 
 /* ---- Earliest times ------------------------------------------------------------------------------- */
 
-/* Returns when a gang over several nodes can be placed in one group of a tier of the pool; a node is too small. */
+/* Returns when a gang of several nodes fits in one group of the tier of the pool. For gangs that do not fit on one
+   node. */
 static int64_t tier_time(struct hr_release_calendar *calendar, hr_pool pool, enum hr_tier tier, uint32_t gpus) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, pool);
   if (tier <= HR_TIER_NODE) return HR_NEVER_US;
@@ -483,7 +494,8 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum 
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-/* GPUs that stay taken are subtracted from the bin's free GPUs: the same as removing their releases. */
+/* Subtracts GPUs that will not be released from the free GPUs of their bins. This has the same effect as removing their
+   releases. */
 static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                     uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {

@@ -3,11 +3,11 @@
 #define HR_POLICIES_KIT_TOURNAMENT_H
 
 /*
- * Trees of values over places, in several lanes side by side, each a tournament of its own: one walk up the tree
- * changes a place in all lanes. Entries are in groups of four; above a group is the maximum of its lanes (best) or
- * their sum (tally). Level 0 has one entry per place, the last level the root only; other levels are padded with zeros
- * to whole groups. The caller owns the memory of shape.size x lanes values; all zero is a tree of zeros. `lanes` should
- * be a compile-time constant where speed matters.
+ * Trees of values over places, in several lanes. Each lane is a separate tournament, and one walk up the tree updates a
+ * place in all lanes. Entries are in groups of four. The entry above a group contains, for each lane, the maximum of
+ * the group, or the sum in a tally. Level 0 has one entry per place, and the last level only the root; other levels are
+ * padded with zeros to whole groups. The caller owns the memory, shape.size x lanes values; zeroed memory is a valid
+ * tree of zeros. For speed, `lanes` should be a compile-time constant.
  */
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@ enum { HR__GROUP = 4, HR__MAX_LEVELS = 17, HR__MAX_LANES = 8 };
 struct hr__tournament_shape {
   uint32_t n_levels;
   uint32_t n_entries[HR__MAX_LEVELS];
-  size_t first[HR__MAX_LEVELS]; /* entry of each level */
-  size_t size;                  /* in entries */
+  size_t first[HR__MAX_LEVELS]; /* by level: index of its first entry */
+  size_t size;                  /* number of entries of all levels */
 };
 
 static inline struct hr__tournament_shape hr__tournament_shape(uint32_t places) {
@@ -42,7 +42,7 @@ static inline uint32_t hr__tournament_root(const struct hr__tournament_shape *sh
   return tree[(shape->size - 1) * lanes + lane];
 }
 
-/* Four lanes; compilers do not vectorize the loops by themselves. */
+/* Four lanes. Vectors are explicit because compilers do not vectorize these loops. */
 __extension__ typedef uint32_t hr__lane_vector __attribute__((vector_size(16), aligned(4), may_alias));
 enum { HR__VECTOR = 4 };
 
@@ -55,7 +55,7 @@ static inline uint32_t hr__one_above(uint32_t a, uint32_t b, bool tally) {
   return tally ? a + b : a > b ? a : b;
 }
 
-/* Computes the entry above a group. */
+/* Computes the entry above a group: the sum in a tally, else the maximum. */
 static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, bool tally, uint32_t *above) {
   if (lanes == 1) {
     *above = hr__one_above(hr__one_above(group[0], group[1], tally), hr__one_above(group[2], group[3], tally), tally);
@@ -70,7 +70,7 @@ static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, b
   }
 }
 
-/* To be called when all places have their values. */
+/* Computes all levels above level 0. The caller has set the values of level 0. */
 static inline void hr__tournament_build(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                         bool tally) {
   for (uint32_t level = 1; level < shape->n_levels; level++)
@@ -79,7 +79,7 @@ static inline void hr__tournament_build(const struct hr__tournament_shape *shape
                            tree + (shape->first[level] + i) * lanes);
 }
 
-/* `values`: [lanes] of the place; they are overwritten. */
+/* Sets the values of a place, and updates the path to the root. `values`: [lanes], overwritten. */
 static inline void hr__tournament_set(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                       bool tally, uint32_t place, uint32_t *values) {
   for (uint32_t level = 0;; level++, place /= HR__GROUP) {
@@ -91,7 +91,7 @@ static inline void hr__tournament_set(const struct hr__tournament_shape *shape, 
   }
 }
 
-/* Returns the first place with the maximum value in the lane. */
+/* Returns the first place that has the maximum value of the lane. */
 static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *shape, const uint32_t *tree,
                                            uint32_t lanes, uint32_t lane) {
   uint32_t best = hr__tournament_root(shape, tree, lanes, lane), at = 0;
@@ -103,7 +103,8 @@ static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *sh
   return at;
 }
 
-/* For a tally: returns the place of the n-th unit in the lane, n from 0 and less than the root. */
+/* Tally only: returns the place of the n-th unit of the lane. n starts at 0 and must be less than the value of the
+   root. */
 static inline uint32_t hr__tally_place(const struct hr__tournament_shape *shape, const uint32_t *tree, uint32_t lanes,
                                        uint32_t lane, uint32_t n) {
   uint32_t at = 0;

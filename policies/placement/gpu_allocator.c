@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Per-GPU allocation: see gpu_allocator.h. A gang may go to any pool that it accepts, but its tasks stay together. The
- * packer therefore has a variant of its request for each pool, which accepts that pool only; pools are tried in the
- * cluster's order.
+ * Per-GPU allocation: see gpu_allocator.h.
  *
- * Topology constraints need the room for gangs in the groups of a tier. For each (request, tier) that was ever queried,
- * each pool has a tournament over its groups: the value of a group with room for all tasks is larger the less room it
- * has, that of others is 0. Room is the sum over the group's nodes. Nodes are in a list by their last change; an update
- * visits those that have changed since the last one.
+ * A gang may be placed in any pool that it accepts, but all its tasks in the same pool. For each gang, the packer
+ * therefore has one variant of its request per pool, which accepts only that pool. Pools are tried in the order of the
+ * cluster.
+ *
+ * Topology constraints require the number of tasks that fit in each group of a tier, the room of the group. For each
+ * (request, tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0 if its
+ * room is less than the number of tasks; otherwise the value is larger the less room the group has, so that the
+ * tightest group is selected. The room of a group is the sum over its nodes. Nodes are in a list in order of their last
+ * change; an update visits the nodes that have changed since the previous update.
  */
 
 #include "policies/placement/gpu_allocator.h"
@@ -19,21 +22,21 @@
 
 struct pool_groups {
   struct hr__tournament_shape shape;
-  uint32_t *tree; /* one lane, by group */
-  uint64_t *room; /* by group: tasks */
+  uint32_t *tree; /* values of the groups: a tournament with one lane */
+  uint64_t *room; /* by group: number of tasks that fit */
 };
 
 struct room_query {
-  uint64_t updated_at; /* groups->changes + 1 at the last update; 0: never */
-  uint64_t *node_room; /* by node */
+  uint64_t updated_at; /* groups->changes + 1 at the last update; 0: never updated */
+  uint64_t *node_room; /* by node: number of tasks that fit */
   struct pool_groups *pools;
 };
 
-/* The part of a pool that is one group. */
+/* The part of a pool that forms one group. */
 struct group_place {
-  hr_node first;    /* its first node */
-  uint32_t n_nodes; /* 1 if it is GPUs of one node */
-  uint64_t gpus;    /* of each node */
+  hr_node first;    /* first node of the group */
+  uint32_t n_nodes; /* 1 if the group is a set of GPUs of one node */
+  uint64_t gpus;    /* bit set of the GPUs of each node */
 };
 
 struct hr__gang_groups {
@@ -43,12 +46,13 @@ struct hr__gang_groups {
   const struct hr_request *requests;
   uint32_t *first_node;        /* by pool */
   struct room_query **queries; /* [n_requests][HR_N_TIERS] */
-  uint32_t *before, *after;    /* [n_nodes + 1], neighbours in the list by change; the last entry is its head */
-  uint64_t *changed;           /* [n_nodes], when: a count of changes */
+  /* [n_nodes + 1]: neighbours in the list in order of change; the last entry is the head of the list */
+  uint32_t *before, *after;
+  uint64_t *changed; /* [n_nodes]: value of `changes` at the last change */
   uint64_t changes;
 };
 
-/* Creates the groups in the arena; `inventory` and `requests` ([n_requests]) are borrowed. NULL: out of memory. */
+/* Creates the groups in the arena. `inventory` and `requests` ([n_requests]) must outlive them. NULL: out of memory. */
 static struct hr__gang_groups *create_groups(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
                                              const struct hr_gpu_inventory *inventory,
                                              const struct hr_request *requests, uint32_t n_requests) {
@@ -77,7 +81,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Returns the number of tasks for which a GPU has room, at least one. */
+/* Returns the number of tasks that fit on a GPU on which at least one fits. */
 static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                             size_t gpu) {
   uint64_t room = inventory->gpu_milli[gpu] / hr_gpu_inventory_milli(inventory, request, node);
@@ -88,7 +92,7 @@ static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const stru
   return room;
 }
 
-/* Returns how many fractions of `tasks` tasks the GPUs have room for. A task uses distinct GPUs. */
+/* Returns the number of fractions of a GPU that fit on the GPUs, with at most `tasks` fractions on each GPU. */
 static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus, uint64_t tasks) {
   size_t first = (size_t)node.id * inventory->max_gpus;
@@ -98,8 +102,9 @@ static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const str
   return sum;
 }
 
-/* Returns the maximum number of tasks with fractions that fit, each on as many GPUs as it requests: t tasks fit if the
-   GPUs have room for t times as many fractions, at most t of them counted on each GPU. */
+/* Returns the maximum number of tasks with fractions that fit, each on request->gpus distinct GPUs. t tasks fit if
+   fractions_of(t) >= t x request->gpus, because the fractions of one task must be on distinct GPUs. Found by
+   bisection. */
 static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;
@@ -128,7 +133,7 @@ static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct h
 
 /* ---- Shapes of groups ----------------------------------------------------------------------------- */
 
-/* The groups of a tier in a pool: a group is several nodes, or a node is several groups. */
+/* The groups of a tier in a pool: either a group consists of whole nodes, or a node consists of several groups. */
 struct gang_groups_shape {
   uint32_t nodes_per_group, groups_per_node, gpus_per_group, n_groups;
 };
@@ -171,7 +176,7 @@ static void set_room(struct pool_groups *pool, const struct hr_request *request,
   hr__tournament_set(&pool->shape, pool->tree, 1, false, group, &value);
 }
 
-/* Updates the room of the node's groups, or of the group that it is in. */
+/* Updates the room of the group that contains the node, or of all groups of the node. */
 static void update_node(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
                         enum hr_tier tier, hr_node node) {
   uint32_t pool = groups->inventory->pool[node.id], number = node.id - groups->first_node[pool];
@@ -197,8 +202,8 @@ static void refresh(struct hr__gang_groups *groups, struct room_query *room_quer
   room_query->updated_at = groups->changes + 1;
 }
 
-/* Updates the groups for a request and tier: visits each node that has changed since the last update. False: out of
-   memory. */
+/* Updates the groups of the request and tier: visits each node that has changed since the previous update. False: out
+   of memory. */
 static bool update_groups(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier) {
   struct room_query **room_query = &groups->queries[(size_t)request * HR_N_TIERS + tier];
   if (!*room_query) *room_query = make_query(groups, tier);
@@ -221,8 +226,8 @@ static struct group_place place_of_group(const struct hr__gang_groups *groups, e
                               .gpus = mask_of(&shape, group % shape.groups_per_node)};
 }
 
-/* As of the last update: returns the group in a pool with the least room among those with room for all tasks of the
-   request, the lowest number among equals, and its place; HR_NONE: none. */
+/* Returns the group of a pool with the least room in which all tasks of the request fit, and its place; among equals
+   the group with the lowest number. HR_NONE: none. Uses the state at the last update. */
 static uint32_t find_tightest_group(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
                                     struct group_place *place) {
   const struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
@@ -232,7 +237,7 @@ static uint32_t find_tightest_group(struct hr__gang_groups *groups, uint32_t req
   return group;
 }
 
-/* A node's free capacity has changed, or whether it is closed. */
+/* Marks a node whose free capacity has changed, or that was closed or opened, for the next update. */
 static void group_changed(struct hr__gang_groups *groups, hr_node node) {
   uint32_t i = node.id, head = groups->inventory->n_nodes;
   groups->after[groups->before[i]] = groups->after[i];
@@ -244,7 +249,7 @@ static void group_changed(struct hr__gang_groups *groups, hr_node node) {
   groups->changed[i] = ++groups->changes;
 }
 
-/* The group has no room until the next update. */
+/* Sets the room of the group to 0 until the next update. */
 static void exclude_group(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
                           uint32_t group) {
   struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
@@ -276,8 +281,8 @@ static void change(const struct hr__gpu_allocator *allocator, const struct hr__c
   change_node(snapshot, slice->node);
 }
 
-/* Finds a place for one task; within a group unless `place` is NULL. On parts of one node (`splits_node`) it gets the
-   GPUs that hr_gpu_inventory_pick would choose of them. */
+/* Finds a node and GPUs for one task, in the group `place` unless NULL. If a group is part of a node (`splits_node`),
+   the task gets the GPUs that hr_gpu_inventory_pick would select among those of the group. */
 static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t request, const struct group_place *place, bool splits_node, struct hr_slice *slice) {
   const struct hr_request *asked = &allocator->asked[request];
@@ -297,7 +302,8 @@ static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr
   return true;
 }
 
-/* Each task is placed as if those before it were started; within one group unless `place` is NULL. */
+/* Finds a placement for all tasks, in the group `place` unless NULL. Each task is placed as if the tasks before it were
+   running. */
 static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t request, const struct group_place *place, bool splits_node) {
   uint32_t tasks = allocator->asked[request].tasks, placed = 0;
@@ -328,7 +334,7 @@ static bool find(const struct hr__gpu_allocator *allocator, const struct hr__clu
   return false;
 }
 
-/* Tasks are undone in reverse, as they were taken. */
+/* HR__GPUS_UNDO reverts the tasks in reverse order of HR__GPUS_TAKE. */
 void hr__cluster_snapshot_change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                                  uint32_t request, const struct hr_placement *placement, enum hr__gpu_change how) {
   uint32_t n = placement->n_slices;
@@ -347,7 +353,8 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
 
 /* ---- Search in groups ----------------------------------------------------------------------------- */
 
-/* Tries groups with enough room by number, the tightest first, until all tasks find a place in one. */
+/* Tries the groups that have enough room, the tightest first, until one has a placement for all tasks. A group can have
+   enough room but no placement, because room only counts tasks. */
 static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                          uint32_t request, enum hr_tier tier, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
@@ -361,7 +368,7 @@ static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct
   }
 }
 
-/* Returns whether the tier splits the nodes of some acceptable pool. */
+/* Returns whether a group of the tier is part of a node in some acceptable pool. */
 static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
   for (uint32_t i = 0; i < allocator->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, (hr_pool){i});
@@ -371,7 +378,8 @@ static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct 
   return false;
 }
 
-/* A single task is on one node; if it uses one GPU it is in one group of every tier. */
+/* Returns whether every placement of the request is within one group of the tier. This is true for single tasks, except
+   tasks with several GPUs if the tier splits nodes. */
 static bool is_within(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
   return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(allocator, asked, tier));
 }
@@ -395,12 +403,13 @@ bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* Tasks with fractions of several GPUs may block each other, so it is not enough that they fit by number. */
+/* Returns whether a gang may have no placement even if its tasks fit in number. This occurs if tasks use fractions of
+   several GPUs, which may block each other. */
 static bool may_not_fit(const struct hr_request *request) {
   return request->tasks > 1 && request->gpus > 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
 }
 
-/* A job that does not fit on the empty cluster never will. */
+/* Rejects a job that does not fit on the empty cluster. */
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr__gpu_allocator *allocator = queue->allocator;
@@ -434,7 +443,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-/* Jobs on a node that goes down have been interrupted before. */
+/* Updates the inventory after a node change. Jobs on a node that goes down were interrupted before. */
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   hr__cluster_snapshot_node_changes(&queue->allocator->now, view, event);
   return HR_OK;
@@ -463,7 +472,8 @@ static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena
   return true;
 }
 
-/* The gang's request for each pool. For a pool that it does not accept, the variant accepts none. */
+/* Adds the variants of the gang's request, one for each pool. The variant for a pool that the gang does not accept
+   accepts no pool. */
 static void add_variants(struct hr__gpu_allocator *allocator, uint32_t request) {
   struct hr_request asked = allocator->asked[request];
   const uint8_t *accepted = allocator->acceptance.row + (size_t)asked.accept_class * allocator->n_pools;
@@ -515,7 +525,7 @@ static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struc
   return snapshot->groups != NULL;
 }
 
-/* The state before any event. */
+/* Creates the snapshot that follows the events, in its state before any event. */
 static bool make_present(const struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
                          const struct hr_packing_rule *rule, struct hr__cluster_snapshot *snapshot) {
   const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(env->cluster);
@@ -554,8 +564,8 @@ struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, cons
   return allocator;
 }
 
-/* Whether a job lacks CPU or memory: the same inventory is searched by a packer that requests GPUs only. It is
-   created at the first call, as only explanations need it. */
+/* To explain whether a job lacks CPU or memory, the current inventory is searched by a packer for requests without CPU
+   and memory. Only explanations need this packer, so it is created at the first call. */
 
 static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr__gpu_allocator *allocator) {
   struct hr_request *bare = hr_arena_alloc(arena, ((size_t)allocator->n_asked + 1) * sizeof *bare);
@@ -567,7 +577,7 @@ static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr_
   return bare;
 }
 
-/* Its slices are those of the allocator: a placement is used before the next search. */
+/* Shares the buffer of slices with the allocator. This is safe because a placement is used before the next search. */
 static struct hr__gpu_allocator *make_bare(struct hr_arena *arena, struct hr__gpu_allocator *allocator) {
   struct hr__gpu_allocator *bare = hr_arena_alloc(arena, sizeof *bare);
   const struct hr_packing_rule *rule = hr_packing_rule_find("first-fit", NULL);

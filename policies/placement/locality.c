@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where and when jobs fit, with topology constraints and per-GPU allocation: see locality.h. Parts of this file: kinds
- * and placements; the GPU release calendar; expected ends for the node release calendar; earliest times; expiring
- * constraints.
+ * Placements and earliest start times for jobs with topology constraints or per-GPU allocation: see locality.h. Parts
+ * of this file: kinds of jobs and their placements; the GPU release calendar; expected ends for the node release
+ * calendar; earliest times; expiry of constraints.
  *
- * A kind is (base, tier, whether the tier is only preferred). Constraints that will expire are in a heap by (time,
- * job); entries of jobs that run by then, or that are in it twice, are dropped when they reach the top.
+ * The number of a kind encodes (base, tier, whether the tier is only preferred). Constraints that will expire are in a
+ * heap by (time, job). Entries of jobs that have started, and duplicate entries, are dropped when they reach the top.
  */
 
 #include "policies/placement/locality.h"
@@ -23,14 +23,14 @@ struct hr__locality_state {
   uint8_t *is_over; /* by job: its constraint has expired */
   struct expiry *heap;
   uint32_t n_expiries, capacity;
-  int64_t anywhere_us; /* when a head was last found to fit anywhere */
+  int64_t anywhere_us; /* last time at which the first job in order was found to fit anywhere */
 };
 
 /* ---- Kinds ---------------------------------------------------------------------------------------- */
 
 struct locality_kind {
   uint32_t base;
-  enum hr_tier tier; /* HR_TIER_ANY: none */
+  enum hr_tier tier; /* HR_TIER_ANY: no constraint */
   bool preferred;
 };
 
@@ -77,10 +77,11 @@ static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct h
 
 /* ---- The GPU release calendar
 
-A second state of the cluster, as of a future time: without the jobs that are expected to end by then. Running jobs are
-on two heaps: those that have ended by then (the last one on top) and those that have not (the first one on top). To
-move to another time transfers a few jobs between the heaps, mostly none, as the time changes little from pass to pass.
-An entry is stale if the job has ended or is on the other heap; it is dropped when it reaches the top. ---- */
+A snapshot of the cluster at a future time, without the jobs that are expected to end by that time. Running jobs are on
+two heaps: jobs that are expected to end by that time, with the latest end on top, and all others, with the earliest end
+on top. Jobs are transferred between the heaps when the time of the snapshot changes. The time changes little from pass
+to pass, so few jobs are transferred. An entry is stale if its job has ended or is on the other heap. A stale entry is
+dropped when it reaches the top. ---- */
 
 struct job_end {
   int64_t at_us;
@@ -93,19 +94,19 @@ struct end_heap {
   bool last_first;
 };
 
-enum side { NOWHERE, GONE, HERE };
-_Static_assert(NOWHERE == 0, "what is forgotten of a job that is over reads as zero");
+enum side { NOWHERE, ENDED, REMAINING };
+_Static_assert(NOWHERE == 0, "the discarded state of an ended job reads as 0");
 
 struct hr__gpu_release_calendar {
   struct hr_arena *arena;
   struct hr__gpu_allocator *allocator;
-  bool has_kinds;             /* there are topology constraints */
+  bool has_kinds;             /* some job has a topology constraint */
   const uint32_t *request_of; /* by job */
   struct hr__cluster_snapshot *later;
-  struct end_heap gone, here;
-  int64_t until_us; /* jobs that are expected to end by then are gone, all others are here */
-  int64_t *end_us;  /* by job, while it runs */
-  uint8_t *side;    /* by job: enum side */
+  struct end_heap ended, remaining;
+  int64_t until_us; /* jobs with an expected end up to this time are removed from the snapshot, all others are in it */
+  int64_t *end_us;  /* by job: expected end while the job runs */
+  uint8_t *side;    /* by job: enum side, the heap on which the job is */
   struct hr_slice *slices;
   uint32_t slices_capacity;
   bool out_of_memory;
@@ -124,15 +125,15 @@ static bool end_is_above(const void *self, struct job_end a, struct job_end b) {
 
 HR__HEAP(ends, struct job_end, end_is_above)
 
-/* Returns whether the job is on this heap with this end. A job that has ended is NOWHERE, which is zero, as is the
-   state of a job that has been forgotten. */
+/* Returns whether the entry is current: the job is on this heap, with this end. The state of a job that has ended, or
+   that has been discarded, is 0, which is NOWHERE. */
 static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct end_heap *heap,
                      struct job_end end) {
-  enum side side = heap == &gpu_calendar->gone ? GONE : HERE;
+  enum side side = heap == &gpu_calendar->ended ? ENDED : REMAINING;
   return gpu_calendar->side[end.job.id] == side && gpu_calendar->end_us[end.job.id] == end.at_us;
 }
 
-/* Removes stale entries, which might never reach the top. */
+/* Removes all stale entries. Without this, stale entries that never reach the top would accumulate. */
 static void drop_stale_ends(const struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap) {
   uint32_t count = heap->count;
   heap->count = 0;
@@ -159,7 +160,7 @@ static void pop_end(struct end_heap *heap) {
   ends_sink(heap->end, heap->count, last, heap);
 }
 
-/* Returns the first entry that is not stale; false: none. */
+/* Returns the first entry that is not stale. False: none. */
 static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap, struct job_end *end) {
   while (heap->count > 0) {
     *end = heap->end[0];
@@ -176,9 +177,9 @@ static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const stru
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
   hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
                               &placement, HR__GPUS_GIVE);
-  gpu_calendar->side[end.job.id] = GONE;
-  pop_end(&gpu_calendar->here);
-  push_end(gpu_calendar, &gpu_calendar->gone, end);
+  gpu_calendar->side[end.job.id] = ENDED;
+  pop_end(&gpu_calendar->remaining);
+  push_end(gpu_calendar, &gpu_calendar->ended, end);
 }
 
 static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
@@ -186,15 +187,15 @@ static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct 
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
   hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
                               &placement, HR__GPUS_TAKE);
-  gpu_calendar->side[end.job.id] = HERE;
-  pop_end(&gpu_calendar->gone);
-  push_end(gpu_calendar, &gpu_calendar->here, end);
+  gpu_calendar->side[end.job.id] = REMAINING;
+  pop_end(&gpu_calendar->ended);
+  push_end(gpu_calendar, &gpu_calendar->remaining, end);
 }
 
 static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                  int64_t at_us) {
   struct job_end end;
-  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > at_us)
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->ended, &end) && end.at_us > at_us)
     add_job(gpu_calendar, view, end);
   if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
 }
@@ -202,7 +203,7 @@ static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, 
 static void gpu_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                  int64_t at_us) {
   struct job_end end;
-  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->here, &end) && end.at_us <= at_us)
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->remaining, &end) && end.at_us <= at_us)
     remove_job(gpu_calendar, view, end);
   if (gpu_calendar->until_us < at_us) gpu_calendar->until_us = at_us;
 }
@@ -214,21 +215,22 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
              : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, HR_TIER_ANY, &unused);
 }
 
-/* Overdue jobs are expected to end at once. Jobs that end at the returned time are gone. */
+/* Returns the earliest time at which the job fits. Jobs whose expected end has passed are expected to end now. On
+   return, the jobs that end at the returned time are removed from the snapshot. */
 static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                         uint32_t kind, int64_t by_us) {
   struct job_end end;
   int64_t soon_us = view->now_us + 1;
   gpu_calendar_advance(gpu_calendar, view, soon_us);
   while (!gpu_calendar->out_of_memory && fits_later(gpu_calendar, kind) &&
-         next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us)
+         next_end(gpu_calendar, &gpu_calendar->ended, &end) && end.at_us > soon_us)
     gpu_calendar_retreat(gpu_calendar, view, end.at_us - 1);
   while (!gpu_calendar->out_of_memory && !fits_later(gpu_calendar, kind)) {
-    if (!next_end(gpu_calendar, &gpu_calendar->here, &end) || end.at_us > by_us) return HR_NEVER_US;
+    if (!next_end(gpu_calendar, &gpu_calendar->remaining, &end) || end.at_us > by_us) return HR_NEVER_US;
     gpu_calendar_advance(gpu_calendar, view, end.at_us);
   }
   gpu_calendar->until_us =
-      next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us ? end.at_us : soon_us;
+      next_end(gpu_calendar, &gpu_calendar->ended, &end) && end.at_us > soon_us ? end.at_us : soon_us;
   return gpu_calendar->until_us;
 }
 
@@ -237,7 +239,7 @@ static int64_t gpu_calendar_earliest(struct hr__gpu_release_calendar *gpu_calend
   return gpu_calendar_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
 }
 
-/* Copies the slices into memory of the calendar. */
+/* Copies the slices of the placement into memory of the calendar. False: out of memory. */
 static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
   while (placement->n_slices > gpu_calendar->slices_capacity) {
     gpu_calendar->slices = hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity,
@@ -263,7 +265,7 @@ static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, s
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* Returns the expected end of a job that has started, by its limit. Work that was kept need not be done again. */
+/* Returns the expected end of a job that has just started, by its limit. Work that was kept is not repeated. */
 static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   int64_t left_us = hr_trace_limit_us(queue->trace, job);
   if (!view->kept_us) return view->attempt_us[job.id] + left_us;
@@ -277,8 +279,8 @@ static enum hr_status gpu_calendar_job_starts(struct hr__queue *queue, const str
   struct job_end end = {expected_end_us(queue, view, job), job};
   bool leaves = end.at_us <= gpu_calendar->until_us;
   gpu_calendar->end_us[job.id] = end.at_us;
-  gpu_calendar->side[job.id] = leaves ? GONE : HERE;
-  push_end(gpu_calendar, leaves ? &gpu_calendar->gone : &gpu_calendar->here, end);
+  gpu_calendar->side[job.id] = leaves ? ENDED : REMAINING;
+  push_end(gpu_calendar, leaves ? &gpu_calendar->ended : &gpu_calendar->remaining, end);
   if (!leaves)
     hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
                                 placement, HR__GPUS_TAKE);
@@ -290,7 +292,7 @@ static enum hr_status gpu_calendar_job_stops(struct hr__queue *queue, const stru
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   uint32_t job = event->job.id;
   (void)view;
-  if (gpu_calendar->side[job] == HERE)
+  if (gpu_calendar->side[job] == REMAINING)
     hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
                                 event->placement, HR__GPUS_GIVE);
   gpu_calendar->side[job] = NOWHERE;
@@ -319,7 +321,7 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
       .has_kinds = queue->locality != NULL,
       .request_of = hr_cluster_requests(env->cluster)->of_job,
       .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
-      .gone = {.last_first = true},
+      .ended = {.last_first = true},
       .until_us = INT64_MIN,
       .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
       .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
@@ -328,8 +330,9 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
   return true;
 }
 
-/* Expected ends for the node release calendar. A job that was never stopped ends a limit after its start. If jobs may
-   be stopped, the expected end is stored, since its inputs have changed when it is needed again. */
+/* Expected ends for the node release calendar. A job that was never stopped ends one limit after its start. If the
+   policy stops jobs, the expected end is stored, because it cannot be computed again after the kept work has
+   changed. */
 
 static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                           const struct hr_placement *placement) {
@@ -386,7 +389,8 @@ bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_polic
 
 /* ---- Earliest times ------------------------------------------------------------------------------- */
 
-/* Returns when the shape's first job may go anywhere; INT64_MIN if it may now. */
+/* Returns the time from which the first job of the shape may be placed anywhere; INT64_MIN if it may be placed anywhere
+   now. */
 static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
   if (!queue->locality) return INT64_MIN;
   struct locality_kind kind = kind_of(shape->kind);
@@ -406,7 +410,7 @@ static int64_t earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* For allocation by node. */
+/* Earliest time with allocation by node. */
 static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr_release_calendar *calendar = queue->calendar;
   uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
@@ -418,8 +422,8 @@ static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view
                  later(until, hr_release_calendar_earliest(calendar, HR_TIER_ANY, gpus, base, view->now_us)));
 }
 
-/* For per-GPU allocation. The calendar is left at the returned time, with all jobs that end by then gone. It must not
-   move beyond that time, as it would be moved back in each pass. */
+/* Earliest time with per-GPU allocation. The calendar remains at the returned time, with all jobs removed that end by
+   then. It must not advance further, because it would have to move back in the next pass. */
 static int64_t earliest_per_gpu_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   int64_t until = until_us(queue, head);
@@ -479,8 +483,8 @@ static void pop_expiry(struct hr__locality_state *locality) {
   expiries_sink(locality->heap, locality->n_expiries, last, NULL);
 }
 
-/* Returns the first constraint that has not expired of a job that waits; NULL: none. A job that has ended does not
-   wait, also if its state has been forgotten and is zero. */
+/* Returns the first constraint in the heap that belongs to a waiting job and has not expired; NULL: none. A job that
+   has ended does not count as waiting, even if its state has been discarded and reads as 0. */
 static const struct expiry *first_expiry(struct hr__locality_state *locality, const struct hr_view *view) {
   while (locality->n_expiries > 0) {
     hr_job job = locality->heap[0].job;

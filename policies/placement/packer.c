@@ -2,12 +2,14 @@
 /*
  * The packer: finds a node and GPUs for one task by a packing rule (headroom/placement.h).
  *
- * Scores are stored, not computed for each search. Nodes are in a list by their last change. A request remembers when
- * it was last updated: it walks the list back to that time, scores those nodes again and sets them in its tournament.
- * So a node that changed ten times is scored once, one that did not change never, and requests that are rarely searched
- * cost little. If a score depends on the node only, requests are updated eight at a time, a lane of one tournament
- * each: one score and one walk up the tree serve all. If scores are expensive, a new request scores each group of
- * equivalent nodes once. A value is 0 if the request does not fit, else the score + 1.
+ * Scores are stored, and updated only when needed. Nodes are in a list in order of their last change. A request stores
+ * the time of its last update. An update visits the nodes that changed since that time, computes their scores, and sets
+ * them in the tournament of the request. As a result, a node that changed ten times between two updates is scored once,
+ * a node that did not change is not scored, and requests that are rarely searched cost little.
+ *
+ * If the score depends on the node only, requests are updated in blocks of eight, each a lane of one tournament: one
+ * score and one walk up the tree serve all lanes. If scores are expensive, a new request computes one score for each
+ * set of equivalent nodes. The value of a node in the tournament is 0 if the request does not fit, else the score + 1.
  */
 
 #include "headroom/unstable/placement.h"
@@ -16,20 +18,20 @@
 #include <string.h>
 
 struct hr__node_equivalence {
-  uint32_t *slot; /* [size], a node + 1; 0: empty */
+  uint32_t *slot; /* [size]: node + 1; 0: empty */
   uint32_t size;  /* a power of two, at least twice the number of nodes */
 };
 
-/* In the arena. False: out of memory. */
-static bool node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
-  for (alike->size = 2; alike->size / 2 < n_nodes;) alike->size *= 2;
-  alike->slot = hr_arena_alloc(arena, alike->size * sizeof *alike->slot);
-  return alike->slot != NULL;
+/* Initializes the table in the arena. False: out of memory. */
+static bool node_equivalence_init(struct hr__node_equivalence *equivalence, struct hr_arena *arena, uint32_t n_nodes) {
+  for (equivalence->size = 2; equivalence->size / 2 < n_nodes;) equivalence->size *= 2;
+  equivalence->slot = hr_arena_alloc(arena, equivalence->size * sizeof *equivalence->slot);
+  return equivalence->slot != NULL;
 }
 
-/* To be called before nodes are visited one after the other, while none of them changes. */
-static void node_equivalence_begin(struct hr__node_equivalence *alike) {
-  memset(alike->slot, 0, alike->size * sizeof *alike->slot);
+/* Clears the table. Call this before a series of visits, during which no node may change. */
+static void node_equivalence_begin(struct hr__node_equivalence *equivalence) {
+  memset(equivalence->slot, 0, equivalence->size * sizeof *equivalence->slot);
 }
 
 static uint64_t hash_of(const struct hr_gpu_inventory *inventory, hr_node node) {
@@ -61,28 +63,29 @@ static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b)
          SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(inventory, a, b);
 }
 
-/* Returns the first visited node that is equivalent to this one: equal in all that a score may depend on. Returns the
-   node itself if no node is before it. */
-static hr_node node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
+/* Adds a node to the visited ones. Returns the first visited node that is equivalent to it, that is, equal in
+   everything that a score can depend on; the node itself if there is none. */
+static hr_node node_equivalence_first(struct hr__node_equivalence *equivalence, const struct hr_packing *packing,
                                       hr_node node) {
-  uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (alike->size - 1);
-  while (alike->slot[at] && !same_state(packing, alike->slot[at] - 1, node.id)) at = (at + 1) & (alike->size - 1);
-  if (!alike->slot[at]) alike->slot[at] = node.id + 1;
-  return (hr_node){alike->slot[at] - 1};
+  uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (equivalence->size - 1);
+  while (equivalence->slot[at] && !same_state(packing, equivalence->slot[at] - 1, node.id))
+    at = (at + 1) & (equivalence->size - 1);
+  if (!equivalence->slot[at]) equivalence->slot[at] = node.id + 1;
+  return (hr_node){equivalence->slot[at] - 1};
 }
 
-/* Requests that are updated together. */
+/* Requests that are updated together, one lane each. */
 struct packer_block {
   uint32_t *tree;
   uint64_t good_at; /* packer->changes + 1 at the last update of the tournament */
-  uint32_t n_lanes; /* lanes in use */
+  uint32_t n_lanes; /* number of lanes in use */
   const struct hr_request *request[HR__MAX_LANES];
-  const uint8_t *accepted[HR__MAX_LANES]; /* by lane, [n_pools] */
+  const uint8_t *accepted[HR__MAX_LANES]; /* by lane: [n_pools], whether the request accepts the pool */
 };
 
-/* The result for a request, valid while no node changes. */
+/* The result of the last search, valid until a node changes. */
 struct answer {
-  uint64_t asked; /* packer->changes + 1 at the search; 0: never */
+  uint64_t asked; /* packer->changes + 1 at the search; 0: no search yet */
   uint64_t gpus;
   uint32_t request;
   hr_node node;
@@ -97,18 +100,20 @@ struct hr_packer {
   struct hr_acceptance acceptance;
   uint32_t *tasks, *tasks_of_kind;
   uint32_t n_nodes;
-  uint32_t *node_at, *place_of; /* in the cluster's order of nodes */
-  uint32_t *before, *after;     /* [n_nodes + 1], neighbours in the list by change; the last entry is its head */
-  uint64_t *changed;            /* [n_nodes], when: a count of changes */
+  uint32_t *node_at, *place_of; /* node by its place in the cluster's order of nodes, and the reverse */
+  /* [n_nodes + 1]: neighbours in the list in order of change; the last entry is the head of the list */
+  uint32_t *before, *after;
+  uint64_t *changed; /* [n_nodes]: value of `changes` at the last change */
   uint64_t changes;
   struct hr__tournament_shape shape;
   struct packer_block *blocks; /* [n_requests / n_lanes, rounded up] */
   uint32_t n_lanes;            /* of each block: 1 or HR__MAX_LANES */
-  uint32_t *subqueue_of;       /* [n_requests], through all blocks, in order of their first search; HR_NONE: none */
-  uint32_t n_asked;            /* requests that have a lane */
-  uint64_t finds;              /* the number of searches, unless the configuration has a place for it */
+  /* [n_requests]: number of the request's lane over all blocks, in order of first searches; HR_NONE: no lane yet */
+  uint32_t *subqueue_of;
+  uint32_t n_asked; /* number of requests with a lane */
+  uint64_t finds;   /* number of searches, unless the configuration provides a counter */
   struct answer last;
-  struct hr__node_equivalence alike; /* if scores are of fragmentation */
+  struct hr__node_equivalence equivalence; /* only for rules that score fragmentation */
 };
 
 /* ---- Construction --------------------------------------------------------------------------------- */
@@ -154,7 +159,8 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
          packer->after && packer->changed && packer->subqueue_of;
 }
 
-/* Trees of large clusters are separate allocations, which use no memory before one of their requests is searched. */
+/* Allocates the blocks and their trees. The arena allocates the trees of large clusters separately, so that the pages
+   of a tree are not used before one of its requests is searched. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
   packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
@@ -195,7 +201,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   packer->packing.tasks = packer->tasks;
   packer->packing.tasks_of_kind = packer->tasks_of_kind;
   if (config->rule->wants_fragmentation) {
-    if (!node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
+    if (!node_equivalence_init(&packer->equivalence, arena, packer->n_nodes)) return NULL;
     packer->packing.fragmentation =
         hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->inventory);
     if (!packer->packing.fragmentation) return NULL;
@@ -243,13 +249,13 @@ static void score_changed(struct hr_packer *packer, struct packer_block *block) 
 
 /* ---- Search --------------------------------------------------------------------------------------- */
 
-/* Scores all nodes for a new lane of a block that is up to date otherwise. */
+/* Scores all nodes for a new lane of a block whose other lanes are up to date. */
 static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t lane) {
   const struct hr_request *request = block->request[lane];
-  bool shares = packer->alike.size > 0;
-  if (shares) node_equivalence_begin(&packer->alike);
+  bool shares = packer->equivalence.size > 0;
+  if (shares) node_equivalence_begin(&packer->equivalence);
   for (uint32_t i = 0; i < packer->n_nodes; i++) {
-    hr_node node = {i}, first = shares ? node_equivalence_first(&packer->alike, &packer->packing, node) : node;
+    hr_node node = {i}, first = shares ? node_equivalence_first(&packer->equivalence, &packer->packing, node) : node;
     uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_lanes + lane];
     bool accepted = block->accepted[lane][packer->inventory->pool[i]];
     if (first.id != i)
@@ -261,7 +267,7 @@ static void score_all(struct hr_packer *packer, struct packer_block *block, uint
   hr__tournament_build(&packer->shape, block->tree, packer->n_lanes, is_tally(packer));
 }
 
-/* Returns the request's block, up to date. */
+/* Updates the block of the request, and returns it. */
 static const struct packer_block *refresh(struct hr_packer *packer, uint32_t request) {
   bool is_new = packer->subqueue_of[request] == HR_NONE;
   if (is_new) packer->subqueue_of[request] = packer->n_asked++;
@@ -295,7 +301,8 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
   return answer;
 }
 
-/* A feasibility check is often followed by the same search. Rules that draw do not repeat their result. */
+/* A search that repeats the last one returns the stored result, because a feasibility check is often followed by the
+   same search. Random rules always search again. */
 bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
   struct answer *last = &packer->last;
   bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);
@@ -306,9 +313,9 @@ bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, u
   return last->found;
 }
 
-/* A range of consecutive nodes, and the values of a request. */
+/* A range of consecutive nodes, and the values of one request. */
 struct among {
-  const uint32_t *values; /* of place 0; those of others follow at intervals of `lanes` */
+  const uint32_t *values; /* value of place 0; values of successive places are `lanes` entries apart */
   uint32_t lanes, first, end;
 };
 
@@ -316,7 +323,8 @@ static uint32_t value_at(const struct hr_packer *packer, const struct among *amo
   return among->values[(size_t)packer->place_of[node] * among->lanes];
 }
 
-/* Returns the node with the highest value, the first place among equals; HR_NONE: the task fits on none. */
+/* Returns the node with the maximum value, among equals the one with the first place; HR_NONE: the task fits on no
+   node. */
 static uint32_t best_among(const struct hr_packer *packer, const struct among *among) {
   uint32_t best = HR_NONE, most = 0;
   for (uint32_t node = among->first; node < among->end; node++) {
@@ -329,7 +337,7 @@ static uint32_t best_among(const struct hr_packer *packer, const struct among *a
   return best;
 }
 
-/* Returns one of the nodes that fit, drawn by its number among them. */
+/* Returns a random node among those that fit; HR_NONE: the task fits on no node. */
 static uint32_t drawn_among(const struct hr_packer *packer, const struct among *among) {
   uint32_t n_fitting = 0;
   for (uint32_t node = among->first; node < among->end; node++) n_fitting += value_at(packer, among, node);

@@ -6,13 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the free thousandths of all GPUs of the node. */
+/* Returns the free capacity of all GPUs of the node, in thousandths of a GPU. */
 static inline uint64_t free_milli(const struct hr_packing *packing, hr_node node) {
   return packing->inventory->left_milli[node.id];
 }
 
-/* Returns the thousandths of GPUs that a task takes on the node, on which it fits. A MIG instance may have one less
-   than requested. */
+/* Returns the capacity that a task uses on the node, in thousandths of a GPU. The task must fit there. On a MIG GPU the
+   result can be one thousandth less than requested. */
 static inline uint64_t requested_milli(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
   uint64_t asked_milli = (uint64_t)request->gpus * hr_gpu_inventory_milli(packing->inventory, request, node);
@@ -20,7 +20,7 @@ static inline uint64_t requested_milli(const struct hr_packing *packing, const s
   return asked_milli < left_milli ? asked_milli : left_milli;
 }
 
-/* Returns the free CPU of the node; 0 if it is unknown. */
+/* Returns the free CPU of the node in thousandths; 0 if it is unknown. */
 static inline uint64_t left_cpu_milli(const struct hr_packing *packing, hr_node node) {
   uint32_t cpu_milli = packing->inventory->cpu_milli[node.id];
   return cpu_milli == HR_NONE ? 0 : cpu_milli;
@@ -30,18 +30,19 @@ static inline const struct hr_pool_spec *pool_of(const struct hr_packing *packin
   return &packing->cluster->pools[packing->inventory->pool[node.id]];
 }
 
-/* Returns whether the task takes a fraction of one GPU of the node. */
+/* Returns whether the task uses a fraction of one GPU of the node. */
 static inline bool is_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   return request->gpus == 1 && hr_gpu_inventory_milli(packing->inventory, request, node) < HR_WHOLE_GPU_MILLI;
 }
 
-/* As hr_gpu_inventory_pick, but fractions go to the GPUs with the most left, the lowest numbers first among equals. */
+/* Selects GPUs as hr_gpu_inventory_pick does, but a fraction is placed on the GPU with the most free capacity, the
+   lowest number among equals. */
 static uint64_t pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
 
-/* The resources of a node in Kubernetes: CPU, memory and GPUs, as far as the pool states them. */
+/* The resources of a node in Kubernetes. Only resources that the pool specifies are used. */
 enum { HR__CPU, HR__MEMORY, HR__GPU, HR__N_RESOURCES };
 struct hr__amounts {
-  uint64_t capacity, used, asked; /* capacity 0: unknown */
+  uint64_t capacity, used, asked; /* capacity 0: unspecified */
 };
 static void kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
                          struct hr__amounts amounts[HR__N_RESOURCES]);
@@ -50,7 +51,7 @@ extern const struct hr_packing_rule hr__pack_first_fit, hr__pack_best_fit, hr__p
     hr__pack_random, hr__pack_weighted_best_fit, hr__pack_dot_product, hr__pack_gpu_packing, hr__pack_gpu_clustering,
     hr__pack_fgd, hr__pack_kube_default, hr__pack_kube_most_allocated;
 
-/* Rules with one criterion: the order of nodes, the free GPU capacity, the number of tasks. */
+/* Rules with a single criterion: the order of nodes, the free GPU capacity, or the number of tasks. */
 
 static int32_t first(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   (void)packing;
@@ -108,8 +109,9 @@ const struct hr_packing_rule hr__pack_spread = {
     .pick = pick_widest,
     .scores_nodes = true};
 
-/* Any node with room, with equal probability, and a fraction on any of its GPUs with room. The packer draws the node
-   from stream 0 and this rule the GPU from stream 1, both by the number of the search. */
+/* A random node among those that fit, with equal probability; a fraction uses a random GPU among those that fit. The
+   packer draws the node from random stream 0, and this rule draws the GPU from random stream 1. The index into both
+   streams is the number of the search. */
 
 static uint64_t pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   if (!is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
@@ -123,8 +125,9 @@ static uint64_t pick(const struct hr_packing *packing, const struct hr_request *
 const struct hr_packing_rule hr__pack_random = {
     .name = "random", .summary = "a random node with room; a fraction goes to a random GPU with room", .pick = pick};
 
-/* 100 x (1 - (CPU left x CPU requested / max CPU^2 + GPU left x GPU requested / max GPU^2) / 2), truncated; max: over
-   all nodes. The less the node's rest is aligned with the request, the better. */
+/* Score: 100 x (1 - (free CPU x requested CPU / max CPU^2 + free GPU x requested GPU / max GPU^2) / 2), truncated; max
+   CPU and max GPU are the maximum over all nodes. A node scores higher the smaller the dot product of its free
+   resources and the request is. */
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   double max_cpu = (double)packing->max_cpu_milli, max_gpu = (double)packing->max_gpu_milli;
@@ -140,10 +143,11 @@ const struct hr_packing_rule hr__pack_dot_product = {
     .summary = "the node whose free CPU and GPU have the smallest dot product with the request",
     .score = score};
 
-/* 100 x (1 - (CPU left / max CPU + GPU left / max GPU) / 2), left after the task, truncated; max: over all nodes. Weng
-   et al. ("Beware of Fragmentation", ATC'23) then scale the scores of the nodes that fit to 0 .. 100. That is omitted,
-   as it preserves their order: all scores are whole and within 100 of each other, so (score - min) x 100 / (max - min)
-   multiplies by at least 1, and scores that differ by at least 1 still differ after truncation. */
+/* Score: 100 x (1 - (remaining CPU / max CPU + remaining GPU / max GPU) / 2), truncated. Remaining resources are those
+   after the task was placed; max CPU and max GPU are the maximum over all nodes. Weng et al. ("Beware of
+   Fragmentation", ATC'23) then scale the scores of the nodes that fit to 0 .. 100. This step is omitted because it
+   preserves the order of the nodes: the scores are integers and differ by at most 100, so (score - min) x 100 / (max -
+   min) multiplies differences by at least 1, and different scores remain different after truncation. */
 
 static int32_t weighted_best_fit_score(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
@@ -160,16 +164,24 @@ const struct hr_packing_rule hr__pack_weighted_best_fit = {
     .summary = "the node with the least free CPU and GPU, relative to the largest node",
     .score = weighted_best_fit_score};
 
-/* Groups tasks of one kind: a fraction, 1 GPU, 2 GPUs, ... With u = 25 x GPUs in use / GPUs of the largest node (idle
-   GPUs count as those of the largest node minus what is left), truncated with the rest: 75 + u if only tasks of this
-   kind use GPUs, 50 + u if some of them do, 25 + u if no GPU is in use, u otherwise. A task without GPUs takes the
-   first node, and does not count. */
+/*
+ * Groups tasks of the same kind on nodes; kinds are: a fraction, 1 GPU, 2 GPUs, ... The score depends on the tasks of
+ * the node that use GPUs:
+ *
+ *   75 + u   all are of this kind,
+ *   50 + u   some are of this kind,
+ *   25 + u   there are none,
+ *   u        otherwise,
+ *
+ * with u = 25 x (GPUs of the largest node - free GPUs of this node) / GPUs of the largest node. The sum is truncated. A
+ * task without GPUs is placed on the first node.
+ */
 
 static int32_t gpu_clustering_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   if (request->gpus == 0) return 0;
   const uint32_t *tasks = packing->tasks_of_kind + (size_t)node.id * packing->n_kinds;
-  uint32_t alike = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
-  int32_t base = all == 0 ? 25 : alike == all ? 75 : alike ? 50 : 0;
+  uint32_t same_kind = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
+  int32_t base = all == 0 ? 25 : same_kind == all ? 75 : same_kind ? 50 : 0;
   double max_gpu = (double)packing->max_gpu_milli;
   return (int32_t)(base + 25 * (max_gpu - (double)free_milli(packing, node)) / max_gpu);
 }
@@ -179,10 +191,16 @@ const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering"
                                                             "a node with tasks of the same kind, by number of GPUs",
                                                         .score = gpu_clustering_score};
 
-/* Prefers GPUs that are already shared to idle ones, and idle ones of nodes in use to whole nodes: 33 - its GPUs for a
-   node with idle GPUs only; at least 33, 50 - the number of idle GPUs that are used, if some are; else at least 50, 100
-   - a tenth of the percentage left on the GPUs used, each of them and their tenth truncated. A task without GPUs takes
-   the first node. */
+/*
+ * Prefers shared GPUs, then idle GPUs of nodes in use, then nodes that are not in use. The score depends on the GPUs
+ * that the task would use:
+ *
+ *   33 - number of GPUs of the node, at least 0               if all GPUs of the node are idle;
+ *   50 - number of idle GPUs that are used, at least 33       if some used GPUs are idle;
+ *   100 - free percentage summed over the used GPUs / 10, at least 50   if no used GPU is idle.
+ *
+ * Each percentage, and its tenth part, is truncated. A task without GPUs is placed on the first node.
+ */
 
 static int32_t at_least(int32_t minimum, int32_t value) {
   return value > minimum ? value : minimum;
@@ -209,11 +227,11 @@ const struct hr_packing_rule hr__pack_gpu_packing = {
     .summary = "GPUs already shared, then idle GPUs of nodes in use, then whole nodes",
     .score = gpu_packing_score};
 
-/* Kubernetes' own scores in its integer arithmetic, after kube-scheduler's plugins NodeResourcesFit and
-   NodeResourcesBalancedAllocation. The default considers CPU and memory only; GPUs only have to fit. Differences: its
-   other plugins (taints, affinities, topology, images) score all nodes equally here and are omitted, as is its sampling
-   of large clusters; it draws among equal nodes, whereas the first one is taken here. Resources that a pool does not
-   state are omitted from every sum. */
+/* The scores of Kubernetes in its integer arithmetic, after kube-scheduler's plugins NodeResourcesFit and
+   NodeResourcesBalancedAllocation. The default plugin configuration scores CPU and memory only; GPUs must fit but are
+   not scored. Differences from Kubernetes: other plugins (taints, affinities, topology, images) would score all nodes
+   equally here and are omitted; nodes of large clusters are not sampled; among equal nodes the first is selected, not a
+   random one. Resources that a pool does not specify are omitted from all sums. */
 
 static void kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
                          struct hr__amounts amounts[HR__N_RESOURCES]) {
@@ -241,7 +259,7 @@ static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   return weight ? (int32_t)(sum / weight) : 0;
 }
 
-/* Returns how similar the used shares of CPU and of memory are, 0 to 100. */
+/* Returns the similarity of the used shares of CPU and memory, 0 to 100. */
 static int32_t balance(const struct hr__amounts amounts[HR__N_RESOURCES], bool with_task) {
   double share[2];
   for (size_t i = 0; i < 2; i++) {
@@ -265,7 +283,8 @@ static int32_t score_default(const struct hr_packing *packing, const struct hr_r
 /* ---- Most allocated ------------------------------------------------------------------------------- */
 
 static int32_t score_most(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  static const uint64_t weights[HR__N_RESOURCES] = {1, 1, 3}; /* 3: as in the Kubernetes documentation for devices */
+  /* GPU: 3, as in the Kubernetes documentation for devices */
+  static const uint64_t weights[HR__N_RESOURCES] = {1, 1, 3};
   struct hr__amounts amounts[HR__N_RESOURCES];
   uint64_t sum = 0, weight = 0;
   kube_amounts(packing, request, node, amounts);
@@ -286,9 +305,10 @@ const struct hr_packing_rule hr__pack_kube_most_allocated = {
     .summary = "Kubernetes' MostAllocated: the fullest node, GPUs with three times the weight of CPU or memory",
     .score = score_most};
 
-/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): the node on which F grows least. 100
-   x sigmoid((F before - F after) / 1000), truncated. A fraction tries each GPU with room and takes the first of the
-   best; GPUs with the same rest are tried once, unless MIG splits them. */
+/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): selects the node on which the
+   fragmentation F grows least. Score: 100 x sigmoid((F before - F after) / 1000), truncated. A fraction evaluates each
+   GPU on which it fits, and selects the first one with the maximum score. GPUs with equal free capacity are evaluated
+   once, except MIG GPUs. */
 
 static int32_t score_of(const struct hr_packing *packing, uint64_t before, uint64_t after) {
   double less = (double)((int64_t)before - (int64_t)after) / (double)packing->typical->total / HR_WHOLE_GPU_MILLI;

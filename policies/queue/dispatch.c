@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Dispatch of events to the modules of the queue policy, and the moves that they share. */
+/* Dispatch of events to the modules of the queue policy, and the moves that modules share. */
 
 #include "policies/queue/dispatch.h"
 
@@ -55,7 +55,8 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* The entry of a waiting job in the queue. An order gives the same key as when the job was added. */
+/* Returns the entry of a waiting job in the queue. Without subqueues the key is computed again; it is the same as when
+   the job was added. */
 static struct hr_job_entry entry_of(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                     struct hr__shape **shape) {
   struct hr__queued_job queued = queued_job_for(queue, view, job);

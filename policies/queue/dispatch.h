@@ -3,10 +3,10 @@
 #define HR_POLICIES_QUEUE_DISPATCH_H
 
 /*
- * The `queue` policy as its modules see it: the shared state, the interfaces of backfills and listeners, and the moves
- * that modules share. Modules include this header and those of the modules that they use; only queue.c knows all of
- * them. All memory is in the arena of the run. Functions that return enum hr_status return HR_NO_MEMORY if memory is
- * out.
+ * The interface between the modules of the `queue` policy: the shared state, the interfaces of backfills and listeners,
+ * and the moves that modules share. A module includes this header and the headers of the modules that it uses. Only
+ * queue.c includes all modules. All memory is allocated in the arena of the run. Functions that return enum hr_status
+ * return HR_NO_MEMORY if no memory is available.
  */
 
 #include "headroom/policy_kit.h"
@@ -14,27 +14,27 @@
 #include "policies/placement/locality.h"
 #include "policies/queue/order/order.h"
 
-/* What a pass does if a job does not fit. */
+/* A backfill: what a pass does after a job that does not fit. */
 
 struct hr__backfill {
-  /* Jobs of equal request share a shape; otherwise all jobs wait in one queue. */
+  /* Jobs with equal requests share a shape. If false, all jobs are in one shape. */
   bool by_shape;
-  /* A job that does not fit does not block others. */
+  /* Jobs after one that does not fit may start. */
   bool passes_over;
-  /* It uses the expected ends of running jobs. */
+  /* The backfill uses the expected ends of running jobs. */
   bool needs_calendar;
-  /* The value by which searches of the queue are bounded (struct hr_job_entry); NULL without such searches. */
+  /* Returns the value of a job for bounded searches of the queue (struct hr_job_entry); NULL if there are none. */
   int64_t (*value)(const struct hr_trace *trace, hr_job job);
-  enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* may be NULL */
+  enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* NULL: no state */
   enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-  bool walks; /* it walks jobs beyond the first of each shape, in order */
+  bool walks; /* the backfill walks over jobs beyond the first one of each shape, in order */
 };
 
 extern const struct hr__backfill hr__backfill_strict, hr__backfill_skip, hr__backfill_easy, hr__backfill_conservative;
 
-/* Notifications to a module; each function may be NULL. */
+/* Notifications to a module. Each function may be NULL. */
 struct hr__listener {
-  /* A job begins to wait, or waits again. It is not in the queue yet. */
+  /* A job begins to wait, or waits again. Called before the job is added to the queue. */
   enum hr_status (*job_waits)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   /* A waiting job was started. */
   enum hr_status (*job_starts)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
@@ -52,7 +52,7 @@ struct hr__listener {
 
 enum { HR__MAX_LISTENERS = 8 };
 
-/* A waiting job that can never start. */
+/* A waiting job that can never start, and the reason. */
 struct hr__queue_rejection {
   hr_job job;
   enum hr_reason reason;
@@ -66,61 +66,64 @@ struct hr__queue {
   const struct hr__backfill *backfill;
   enum hr_placement_rule rule;
   struct hr_placer *placer;
-  struct hr_release_calendar *calendar; /* NULL unless the backfill uses it */
-  int64_t *expected_us;                 /* by job: its end in `calendar`; NULL: computed from start and limit */
+  struct hr_release_calendar *calendar; /* NULL if the backfill does not use it */
+  /* by job: its expected end in `calendar`; NULL: the end is computed from start and limit */
+  int64_t *expected_us;
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MAX_LISTENERS];
   uint32_t n_listeners;
-  bool stops;          /* jobs may be stopped before their end */
-  bool freed;          /* capacity came free since this was last reset */
-  bool by_priority;    /* subqueues are split by priority */
-  bool frozen;         /* keys do not change until the pass is over */
-  hr_job blocked;      /* the job that stopped the last pass; HR_NONE: none */
-  hr_job head;         /* the first job that did not fit in this pass, if the backfill determines it */
-  int64_t reserved_us; /* start of its reservation; HR_NEVER_US: none */
-  struct hr__queue_rejection *rejections; /* to be made in the next pass */
+  bool stops;       /* the policy may stop jobs before their end */
+  bool freed;       /* capacity became free since the flag was last reset */
+  bool by_priority; /* subqueues are split by priority */
+  bool frozen;      /* keys do not change until the end of the pass */
+  hr_job blocked;   /* the job at which the last pass stopped; HR_NONE: none */
+  /* the first job that did not fit in this pass; HR_NONE: none, or the backfill does not determine it */
+  hr_job head;
+  int64_t reserved_us;                    /* start of the head's reservation; HR_NEVER_US: none */
+  struct hr__queue_rejection *rejections; /* to be applied in the next pass */
   uint32_t n_rejections, rejections_capacity;
-  int64_t wake_us; /* the next wake-up that was requested */
+  int64_t wake_us; /* time of the next requested wake-up */
   void *order_state, *backfill_state;
   struct hr__quota *quota;                       /* NULL without quotas */
   struct hr__preemptor *preemptor;               /* NULL without preemption */
-  struct hr__market *market;                     /* NULL unless the policy acquires nodes */
-  struct hr__deadlines *deadlines;               /* NULL unless the market rule is by deadlines */
+  struct hr__market *market;                     /* NULL if the policy does not acquire nodes */
+  struct hr__deadlines *deadlines;               /* NULL if the market rule is not by deadline */
   struct hr__gpu_allocator *allocator;           /* NULL without per-GPU allocation */
-  struct hr__gpu_release_calendar *gpu_calendar; /* instead of `calendar` with per-GPU allocation */
+  struct hr__gpu_release_calendar *gpu_calendar; /* replaces `calendar` with per-GPU allocation; NULL without it */
   struct hr__locality_state *locality;           /* NULL without topology constraints */
-  bool locality_expires;                         /* some required topology constraint holds for a limited time */
+  bool locality_expires;                         /* some required topology constraint expires */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
   return queue->trace->gpus[job.id];
 }
 
-/* What orders and quotas count of a job, in thousandths of a GPU: with per-GPU allocation the fractions of all its
-   tasks, otherwise whole GPUs. */
+/* Returns the number of GPUs with which orders and quotas count a job, in thousandths of a GPU. With per-GPU allocation
+   it is the sum of the fractions of all tasks, otherwise the number of whole GPUs. */
 static inline uint64_t hr__counted_milli(const struct hr__queue *queue, hr_job job) {
   return hr_cluster_asked_milli(queue->cluster, job);
 }
 
-/* The same in GPUs; exact for whole GPUs. */
+/* Returns hr__counted_milli in GPUs; exact for whole GPUs. */
 static inline double hr__counted_gpus(const struct hr__queue *queue, hr_job job) {
   return (double)hr__counted_milli(queue, job) / HR_WHOLE_GPU_MILLI;
 }
 
-/* Returns HR_NONE for jobs without a tenant. */
+/* Returns the tenant of a job; HR_NONE for jobs without a tenant. */
 static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
   return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
 }
 
-/* The kind of a job: together with its number of GPUs it identifies the request. It covers the pools that the job
-   accepts or, with per-GPU allocation, the number of its request, and its topology constraint. */
+/* Returns the kind of a job. Kind and number of GPUs together identify the request. The kind encodes the topology
+   constraint, and the acceptance class or, with per-GPU allocation, the number of the request. */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
   uint32_t kind = queue->allocator ? hr_cluster_requests(queue->cluster)->of_job[job.id]
                                    : hr_cluster_accept_class(queue->cluster, job);
   return queue->locality ? hr__locality_kind(queue, job, kind) : kind;
 }
 
-/* Finds a placement for a job of this request now. Returns false if it does not fit. Jobs without GPUs always fit. */
+/* Finds a placement now for a job with this number of GPUs and this kind. False: the job does not fit. Jobs without
+   GPUs always fit. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
   if (queue->locality) return hr__locality_fits(queue, gpus, kind, placement);
@@ -135,27 +138,27 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 
-/* Updates ranks and quotas after running jobs have changed. */
+/* Updates ranks and quotas. Call this after the set of running jobs has changed. */
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);
-/* Starts the first job `entry` of a shape, removes it from the queue and notifies the listeners. */
+/* Starts the first job `entry` of a shape: removes it from the queue and notifies the listeners. */
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason);
-/* Starts a waiting job wherever it is in the queue. */
+/* Starts a waiting job at any position in the queue. */
 enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    hr_job job, const struct hr_placement *placement, enum hr_reason reason);
-/* Starts jobs in order until one does not fit. `*blocked`: the shape of that job, NULL if no job waits. */
+/* Starts jobs in order until a job does not fit. `*blocked`: the shape of that job; NULL if no job waits any more. */
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                         struct hr__shape **blocked);
-/* Rejects the jobs that were marked since the last pass. */
+/* Rejects the jobs that were marked with hr__queue_reject_later. */
 enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-/* Moves a waiting job to where its order puts it now; `old_key`: its key so far. */
+/* Moves a waiting job to its current position in the order. `old_key`: the key with which it is in the queue. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 
 /* Marks a waiting job for rejection in the next pass. False: out of memory. */
 static inline bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
-  struct hr__queue_rejection *rejections =
-      hr__roomy(queue->arena, queue->rejections, queue->n_rejections, &queue->rejections_capacity, sizeof *rejections);
+  struct hr__queue_rejection *rejections = hr__ensure_room(queue->arena, queue->rejections, queue->n_rejections,
+                                                           &queue->rejections_capacity, sizeof *rejections);
   if (!rejections) return false;
   queue->rejections = rejections;
   rejections[queue->n_rejections++] = (struct hr__queue_rejection){job, reason};
@@ -166,7 +169,7 @@ static inline void hr__queue_add_listener(struct hr__queue *queue, const struct 
   queue->listeners[queue->n_listeners++] = listener;
 }
 
-/* Requests a wake-up unless an earlier one is pending. HR_NEVER_US: none. */
+/* Requests a wake-up at `at_us`, unless an earlier wake-up is pending. HR_NEVER_US: no request. */
 static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                             int64_t at_us) {
   bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
@@ -175,12 +178,12 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
   return hr_moves_wake_at(moves, at_us);
 }
 
-/* Calls a function of each listener that has it, in the order in which they were added. */
+/* Calls a function of each listener that has this function, in the order in which the listeners were added. */
 #define HR__NOTIFY(queue, status, function, ...)                                                                       \
   for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
 
-/* Sets a flag on which the kind of a waiting job depends, and moves the job to the shape that it then has. */
+/* Sets a flag on which the kind of a waiting job depends, and moves the job to the shape of its new kind. */
 enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef HR_POLICIES_QUEUE_PARAMS_H
 #define HR_POLICIES_QUEUE_PARAMS_H
 
-/* The parameters of the `queue` policy. Each list has the texts of a choice and the objects that they select; a
-   value is an index into its list. Orders are listed in policies/queue/order/order.h. */
+/* The parameters of the `queue` policy. Each list contains the names of the choices of a parameter, and the objects for
+   them. The value of a parameter is an index into its list. Orders are listed in policies/queue/order/order.h. */
 
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
@@ -20,7 +20,7 @@
   X("first-fit", HR_PLACE_FIRST_FIT)                                                                                   \
   X("best-fit", HR_PLACE_BEST_FIT)                                                                                     \
   X("worst-fit", HR_PLACE_WORST_FIT)
-/* Packing rules: only with per-GPU allocation. */
+/* Packing rules, for per-GPU allocation only. */
 #define HR__PACKINGS(X)                                                                                                \
   X("spread")                                                                                                          \
   X("random")                                                                                                          \
@@ -56,9 +56,9 @@
   X("youngest", HR__VICTIMS_YOUNGEST)                                                                                  \
   X("lowest-priority", HR__VICTIMS_LOWEST_PRIORITY)
 
-/* Terminated by a NULL key. */
+/* The last element has a NULL key. */
 extern const struct hr_param hr__queue_params[];
-/* HR__PLACEMENTS and HR__PACKINGS, terminated by NULL. */
+/* The names of HR__PLACEMENTS and HR__PACKINGS; the last element is NULL. */
 extern const char *const hr__placement_names[];
 
 /* Returns the value of a parameter. The key must exist. */
@@ -68,7 +68,7 @@ static inline const struct hr_param_value *hr__queue_param(const struct hr_polic
   return &env->params[i];
 }
 
-/* Returns the value of a parameter in seconds as microseconds. */
+/* Returns the value of a parameter in microseconds. The parameter is in seconds. */
 static inline int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key) {
   return (int64_t)(hr__queue_param(env, key)->real * (double)HR_SECOND_US + 0.5);
 }

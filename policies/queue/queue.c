@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The `queue` policy: it composes an order, a backfill, a placement rule, preemption, quotas and a market rule. This
-   file creates the modules, rejects combinations that are not supported, runs the modules in each pass, and explains
-   why a job waits. */
+/* The `queue` policy: combines an order, a backfill, a placement rule, preemption, quotas and a market rule. This file
+   creates the modules, rejects combinations that are not supported, runs the modules in each pass, and explains why a
+   job waits. */
 
 #include "policies/deadline/deadlines.h"
 #include "policies/queue/dispatch.h"
@@ -40,7 +40,7 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* `*rule`: which running jobs may be preempted for which waiting ones; NULL without preemption. */
+/* Selects the preemption rule by the parameters. `*rule`: NULL without preemption. */
 static enum hr_status choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env,
                                         const struct hr__preemption **rule, struct hr_error *error) {
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
@@ -69,15 +69,16 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Preemption by priority: among jobs of equal request, a later one may preempt jobs that the first one may not. Unless
-   the order is by priority, each priority then has subqueues of its own. */
+/* Returns whether each priority needs its own subqueues. Under preemption by priority, a later job of a shape may be
+   able to preempt jobs that the first job of the shape cannot preempt. If the order is not by priority, such jobs must
+   be in different subqueues. */
 static bool keeps_priorities_apart(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
   return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
-/* The key function of orders without subqueues, where quotas or preemption need subqueues. */
+/* The full key of orders without changing keys, used if quotas or preemption need subqueues. */
 static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)self;
   (void)subqueue;
@@ -94,7 +95,7 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
   return status;
 }
 
-/* For clusters with per-GPU allocation. */
+/* Creates the modules for clusters with per-GPU allocation. */
 static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
                                        struct hr_error *error) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
@@ -118,7 +119,7 @@ static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_
   return HR_OK;
 }
 
-/* For jobs with topology constraints. */
+/* Creates the modules for jobs with topology constraints. */
 static enum hr_status create_locality(struct hr__queue *queue, const struct hr_policy_env *env,
                                       struct hr_error *error) {
   if (!hr_cluster_any_within(env->cluster)) return HR_OK;
@@ -164,7 +165,7 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
-/* The rule of the node placer. Packing rules, which choose GPUs, are not among them. */
+/* Returns the rule of the node placer. Packing rules are for the GPU allocator and are not included. */
 static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
@@ -188,12 +189,12 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 /* ---- Wait reasons --------------------------------------------------------------------------------- */
 
-/* The reasons are checked in the order in which a pass meets them: a quota, whatever is free; no placement (which
-   includes that quotas leave nothing because all GPUs are in use); and, if there is a placement, the job that may not
-   be passed or that has a reservation. */
+/* The reasons are checked in the order in which a pass checks them. First: a quota that blocks the job, whatever
+   capacity is free. Second: no placement; this includes quotas that have nothing left because all GPUs are in use.
+   Third, if there is a placement: the job that must not be passed, or that has a reservation. */
 
-/* The job that stopped the pass. Under orders with keys that change at each start, it need not be the first in order
-   now. */
+/* Returns the job at which the pass stopped. It need not be first in order now, because each start changes the keys of
+   some orders. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
@@ -204,7 +205,8 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   return queue->head;
 }
 
-/* The first job of the job's subqueue if that job is held back and differs from it; else HR_NONE. */
+/* Returns the first job of the job's subqueue if the subqueue is held back and starts with another job; else
+   HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
@@ -212,7 +214,7 @@ static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   return is_held ? subqueue->head.job : (hr_job){HR_NONE};
 }
 
-/* For a job that would fit. */
+/* Explains why a job waits although it fits. */
 static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   hr_job held = held_predecessor(queue, job), first = held.id != HR_NONE ? held : find_head(queue, view);
   if (queue->preemptor && hr__preemption_pending(queue)) {
@@ -227,7 +229,8 @@ static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr
   if (!is_order) wait->until_us = queue->reserved_us;
 }
 
-/* Whether it would fit now. Searches of placement rules that draw are not counted. */
+/* Returns whether a request would fit now. The search is not counted, so that random placement rules are not
+   affected. */
 static bool fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
   struct hr_placement unused;
   uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
@@ -283,7 +286,7 @@ static uint32_t explains_by(const struct hr__queue *queue) {
   return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
 }
 
-/* Whether the order moves each waiting job ever closer to the front, where it cannot be passed for ever. */
+/* Returns whether each waiting job is eventually first in order, and can then no longer be passed by other jobs. */
 static bool is_starvation_free(const struct hr__queue *queue) {
   if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
   return queue->order->ages && queue->order->ages(queue);
@@ -327,7 +330,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* Starts jobs that fit: in order, then by the backfill. */
+/* Starts jobs that fit: first in order, then by the backfill. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
@@ -335,7 +338,8 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, moves) : status;
 }
 
-/* The pass for jobs within their tenants' guarantees. `*blocked`: the remaining jobs may not be passed. */
+/* Starts jobs within the guarantees of their tenants. `*blocked`: the backfill does not allow the remaining jobs to be
+   passed. */
 static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       bool *blocked) {
   bool strict = !queue->backfill->by_shape;
@@ -345,7 +349,8 @@ static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_v
   return status == HR_OK ? hr__waiting_select_preferred(&queue->waiting, false) : status;
 }
 
-/* Jobs within guarantees go first, then all. Under a strict order no other job passes one of the first. */
+/* Starts jobs within guarantees, then all jobs. Under a strict order, if the first part is blocked, no other job
+   starts. */
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
@@ -357,14 +362,14 @@ static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_vie
   return pass(queue, view, moves, queue->backfill);
 }
 
-/* Capacity that is free, or comes free, may be promised to one job that preempts others. */
+/* Starts jobs, unless all free capacity is promised to a job that preempts others. */
 static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = queue->preemptor ? hr__preemption_begin_pass(queue, view, moves) : HR_OK;
   if (status != HR_OK || (queue->preemptor && hr__preemption_pending(queue))) return status;
   return queue->quota ? pass_by_quota(queue, view, moves) : pass(queue, view, moves, queue->backfill);
 }
 
-/* Changes the kind of jobs with a topology constraint that has expired. */
+/* Changes the kind of each waiting job whose topology constraint has expired. */
 static enum hr_status expire_localities(struct hr__queue *queue, const struct hr_view *view) {
   enum hr_status status = HR_OK;
   uint8_t *flag;

@@ -2,17 +2,18 @@
 /*
  * The lists of a shape's subqueues, and groups of subqueues that are held back: see subqueues.h.
  *
- * Subqueues that are held back are parked in groups, so that no pass visits jobs that cannot start. A group has the
- * subqueues of one shape that the same limit blocks with the same need. When the limit leaves enough room, the
- * first subqueue of the group is listed again and represents the others. If a limit nearer to the root holds it back,
- * it would block all of them, so the representative is parked there and continues to represent them. It is replaced
- * when another one comes first. A limit that changes therefore releases at most one subqueue per group.
+ * Purpose: no pass visits jobs that cannot start. Subqueues that are held back are parked in groups. A group contains
+ * the subqueues of one shape that the same limit blocks with the same need. When the limit leaves enough room, the
+ * first subqueue of the group is listed again, as the representative of the others. If a limit closer to the root
+ * blocks the representative, that limit would block the others, too. The representative is then parked at that limit,
+ * and still represents the others. It is replaced if another subqueue of the group comes first. As a result, a change
+ * of a limit lists at most one subqueue per group.
  *
- * A group is described by what its subqueues needed when they were parked. A subqueue that needs more now is found to
- * be held back when it comes first; one that may need less must be listed again (hr__waiting_unpark_owner).
+ * The need of a group is that of its subqueues when they were parked. If a subqueue needs more now, this is found when
+ * it is first in its list. If a subqueue may need less now, the caller must list it again (hr__waiting_unpark_owner).
  *
- * Preferred subqueues have groups of their own, so that a preferred one represents them. Invariant: a group has a
- * representative only while it is not empty, and is blocked only while it is not empty and has no representative.
+ * Preferred subqueues have their own groups, so that their representative is also preferred. Invariant: a group has a
+ * representative only if it is not empty; a group is blocked only if it is not empty and has no representative.
  */
 
 #include "policies/queue/subqueues.h"
@@ -56,8 +57,8 @@ static uint32_t limit_index(const struct hr__waiting *waiting, uint32_t place, e
 }
 
 static struct hr__subqueue_group *make_group(struct hr__waiting *waiting, struct hr__pair name) {
-  waiting->groups = hr__roomy(waiting->arena, waiting->groups, waiting->n_groups, &waiting->groups_capacity,
-                              sizeof(*waiting->groups));
+  waiting->groups = hr__ensure_room(waiting->arena, waiting->groups, waiting->n_groups, &waiting->groups_capacity,
+                                    sizeof(*waiting->groups));
   struct hr__subqueue_group *group = hr_arena_alloc(waiting->arena, sizeof *group);
   if (!waiting->groups || !group || !hr__pair_map_add(&waiting->group_numbers, waiting->arena, name, waiting->n_groups))
     return NULL;
@@ -65,7 +66,7 @@ static struct hr__subqueue_group *make_group(struct hr__waiting *waiting, struct
   return waiting->groups[waiting->n_groups++] = group;
 }
 
-/* Numbers the needs (milli, spare); HR_NONE: out of memory. */
+/* Returns the number of the need (milli, spare); HR_NONE: out of memory. */
 static uint32_t class_of(struct hr__waiting *waiting, const struct hr__admission_limit *limit) {
   struct hr__pair pair = {(uint64_t)limit->milli, (uint64_t)limit->spare};
   uint32_t number = hr__pair_map_find(&waiting->class_numbers, pair);
@@ -147,8 +148,8 @@ enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subque
   return unblock_group(waiting, group);
 }
 
-/* For a group without a representative: its first subqueue becomes it if there is room; else the limit blocks the
-   group. */
+/* Selects a representative for a group without one: its first subqueue if the limit leaves enough room. Otherwise the
+   group is blocked. */
 static enum hr_status find_representative(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   struct hr_job_entry first;
   if (!hr_job_tree_first(&group->subqueues, &first)) return unblock_group(waiting, group);
@@ -162,8 +163,8 @@ static enum hr_status find_representative(struct hr__waiting *waiting, struct hr
 
 static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                            struct hr__subqueue_group *group) {
-  waiting->parked = hr__roomy(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,
-                              sizeof(*waiting->parked));
+  waiting->parked = hr__ensure_room(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,
+                                    sizeof(*waiting->parked));
   if (!waiting->parked || !hr_job_tree_insert(&group->subqueues, subqueue->listed)) return HR_NO_MEMORY;
   waiting->parked[waiting->n_parked++] = subqueue;
   subqueue->parked_at = waiting->n_parked;
@@ -173,12 +174,13 @@ static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *sub
   return group->representative ? HR_OK : find_representative(waiting, group);
 }
 
-/* Returns whether the limit of `above` blocks all of the group if it blocks its representative. */
+/* Returns whether the whole group is blocked if the limit of `above` blocks its representative. */
 static bool stays_represented(const struct hr__subqueue_group *group, const struct hr__subqueue_group *above) {
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->limit);
 }
 
-/* Releases the groups that are not held back where their representative is parked now. */
+/* Updates the groups that a subqueue represents, after the subqueue was parked in `parked_in`. A group keeps it as its
+   representative if the limit of `parked_in` blocks the whole group. The other groups get a new representative. */
 static enum hr_status release_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           const struct hr__subqueue_group *parked_in) {
   enum hr_status status = HR_OK;
@@ -218,7 +220,7 @@ enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueu
   return status;
 }
 
-/* Lists a parked subqueue again. */
+/* Returns a parked subqueue to the lists of its shape. */
 static enum hr_status unpark(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   enum hr_status status = hr__subqueue_leave(waiting, subqueue);
   return status == HR_OK ? hr__subqueue_list(waiting, subqueue) : status;
@@ -235,7 +237,7 @@ enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr
   return find_representative(waiting, group);
 }
 
-/* The subqueue is preferred now, or no longer. */
+/* Updates the lists and groups after a subqueue has become preferred, or is no longer preferred. */
 static enum hr_status change_preferred(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   enum hr_status status = HR_OK;
   if (subqueue->parked_at) {

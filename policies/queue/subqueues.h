@@ -2,13 +2,13 @@
 #ifndef HR_POLICIES_QUEUE_SUBQUEUES_H
 #define HR_POLICIES_QUEUE_SUBQUEUES_H
 
-/* Subqueues of a shape: their lists, and the groups in which they are parked while admission limits hold them back.
-   Shared by waiting.c and subqueues.c only. */
+/* Subqueues of a shape: the lists of the shape, and the groups in which subqueues are parked while admission limits
+   hold them back. This header is used by waiting.c and subqueues.c only. */
 
 #include "headroom/policy_kit.h"
 #include "policies/queue/waiting.h"
 
-/* Precedes all entries. */
+/* A key that precedes all entries. */
 #define HR__BEFORE_ALL INT64_MIN
 
 static inline bool hr__has_subqueues(const struct hr__waiting *waiting) {
@@ -27,38 +27,38 @@ static inline struct hr__subqueue *hr__subqueue_listed(const struct hr__waiting 
   return waiting->subqueues[waiting->subqueue_of[listed.job.id]];
 }
 
-/* The list that counts now. */
+/* Returns the list that is in use: all subqueues, or preferred ones only. */
 static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting *waiting,
                                                        const struct hr__shape *shape) {
   return waiting->preferred_only ? &shape->preferred : &shape->subqueues;
 }
 
-/* Replaces the key of an entry by its full key. */
+/* Replaces the key of an entry by its full key; see hr__full_key. */
 static inline void hr__make_full(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                                  struct hr_job_entry *entry) {
   if (hr__has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
 }
 
-/* Subqueues of a shape that the same limit blocks with the same need. */
+/* Subqueues of one shape that the same limit blocks with the same need. */
 struct hr__subqueue_group {
   struct hr__shape *shape;
   struct hr__admission_limit limit;
   uint32_t number;
   bool of_preferred, is_blocked;
-  struct hr_job_tree subqueues;                             /* as listed */
-  struct hr__subqueue *representative;                      /* NULL: none, or the group is empty */
-  struct hr__subqueue_group *next_represented;              /* other groups of the representative */
-  struct hr__subqueue_group *next_in_shape, *prev_in_shape; /* other groups in shape->represented */
+  struct hr_job_tree subqueues;                             /* parked subqueues, sorted by their entries */
+  struct hr__subqueue *representative;                      /* NULL: none; always NULL if the group is empty */
+  struct hr__subqueue_group *next_represented;              /* next group with the same representative */
+  struct hr__subqueue_group *next_in_shape, *prev_in_shape; /* neighbours in shape->represented */
 };
 
 /* ---- Parking -------------------------------------------------------------------------------------- */
 
-/* Takes a parked subqueue out of its group. */
+/* Removes a parked subqueue from its group. */
 enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
-/* Changes the entry of a parked subqueue that keeps its first job. */
+/* Changes the entry of a parked subqueue. Its first job is the same as before. */
 enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           struct hr_job_entry now);
-/* Updates the groups that a subqueue represents after its entry has changed. */
+/* Updates the groups that a subqueue represents, after its entry has changed. */
 enum hr_status hr__subqueue_check_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 
 static inline bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
@@ -66,30 +66,32 @@ static inline bool hr__subqueue_is_held(const struct hr__waiting *waiting, const
   return waiting->admission.is_held && waiting->admission.is_held(waiting->self, subqueue, limit);
 }
 
-/* Returns whether the limit leaves the group enough room now. */
+/* Returns whether the limit leaves enough room for the need of the group. */
 static inline bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__subqueue_group *group) {
   const struct hr__admission_limit *limit = &group->limit;
   return limit->place != HR_NONE &&
          waiting->admission.room(waiting->self, limit->place, limit->kind) >= hr__admission_limit_need(limit);
 }
 
-/* Returns whether a limit that blocks one subqueue of the group blocks all of them: they need the same room. */
+/* Returns whether a limit that blocks one subqueue of the group blocks all of them, which is the case if they have the
+   same need. */
 static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *limit) {
   return limit->place != HR_NONE && limit->place <= group->limit.place && limit->milli == group->limit.milli &&
          limit->spare == group->limit.spare;
 }
 
-/* Adds the shape to the shapes with subqueues (`of_preferred`: with preferred ones), or removes it. */
+/* Adds the shape to the shapes with subqueues (with `of_preferred`, to those with preferred subqueues), or removes
+   it. */
 void hr__shape_enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in);
-/* Finds the shape's first job again. */
+/* Determines the first job of the shape. */
 void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *shape);
 /* Parks a listed subqueue that the limit blocks. */
 enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                  const struct hr__admission_limit *limit);
-/* Lists all subqueues that are represented by another one of the shape, if their limits leave room. */
+/* Lists all subqueues of the shape that are represented by another one and for which their limits leave room. */
 enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
 
-/* Updates the shape after a change of its lists. */
+/* Updates the shape after its lists have changed. */
 static inline void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape) {
   hr__shape_enrol(waiting, shape, false,
                   (hr__has_tournament(waiting) ? shape->tournament.count : shape->subqueues.count) > 0);
@@ -104,7 +106,7 @@ static inline enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue) 
   return hr_job_tree_remove(&shape->preferred, subqueue->listed.key, subqueue->listed.job) ? HR_OK : HR_INTERNAL;
 }
 
-/* Inserts a subqueue into its shape's lists. */
+/* Inserts a subqueue into the lists of its shape. */
 static inline enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = subqueue->shape;
   if (!hr_job_tree_insert(&shape->subqueues, subqueue->listed)) return HR_NO_MEMORY;

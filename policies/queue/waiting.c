@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Waiting jobs by shape and subqueue: see waiting.h. A shape is found in a hash map by its request. Shapes with waiting
- * jobs are listed in no order, each with its first job, so that a pass looks at one job per shape. The subqueues of a
- * shape are a tree, ordered by the keys of their first jobs, with the minimum value of each subqueue: a bounded search
- * descends to the subqueue, and then to the job.
+ * Waiting jobs by shape and subqueue: see waiting.h. Shapes are found by request in a hash map. The shapes with waiting
+ * jobs are in an unordered list. Each has its first job, so a pass reads one job per shape. The subqueues of a shape
+ * are in a tree, sorted by the keys of their first jobs, with the minimum value of each subqueue. A bounded search
+ * descends in this tree to a subqueue, and then in the tree of that subqueue to a job.
  *
- * Under orders in which all keys change, continuously or all at once, a list would have to be sorted again in each
- * pass. There, the subqueues are kept in a kinetic tournament instead, which gives the first job and the first one
- * within a bound, but no order of the others.
+ * Under some orders all keys change, continuously or all at once, and a sorted list would have to be sorted in each
+ * pass. Under these orders the subqueues are in a kinetic tournament instead. It provides the first job, and the first
+ * job within a bound, but not the order of the other jobs.
  */
 
 #include "policies/queue/waiting.h"
@@ -56,11 +56,11 @@ static struct hr__subqueue *make_subqueue(struct hr__waiting *waiting, struct hr
 static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
   struct hr_arena *arena = waiting->arena;
   waiting->shapes =
-      hr__roomy(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
+      hr__ensure_room(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
   waiting->active =
-      hr__roomy(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
+      hr__ensure_room(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
   waiting->other =
-      hr__roomy(arena, waiting->other, waiting->n_shapes, &waiting->other_capacity, sizeof *waiting->other);
+      hr__ensure_room(arena, waiting->other, waiting->n_shapes, &waiting->other_capacity, sizeof *waiting->other);
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
   if (!waiting->shapes || !waiting->active || !waiting->other || !shape) return NULL;
   *shape = (struct hr__shape){.gpus = gpus,
@@ -80,7 +80,7 @@ static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, u
   return number == HR_NONE ? make_shape(waiting, gpus, kind) : waiting->shapes[number];
 }
 
-/* Links a new subqueue after the first one of its name. */
+/* Links a new subqueue into the list of subqueues with the same name. */
 static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   struct hr__subqueue *subqueue = waiting->subqueues[number];
   struct hr__pair name = {subqueue->name, 0};
@@ -91,7 +91,7 @@ static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   return true;
 }
 
-/* Numbers the partitions; HR_NONE: out of memory. */
+/* Returns the number of the partition; HR_NONE: out of memory. */
 static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   struct hr__pair pair = {part, 0};
   uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
@@ -100,7 +100,7 @@ static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   return hr__pair_map_add(&waiting->part_numbers, waiting->arena, pair, number) ? number : HR_NONE;
 }
 
-/* Returns the number of the shape's subqueue for the job, created if needed; HR_NONE: out of memory. */
+/* Returns the number of the job's subqueue within the shape, created if needed; HR_NONE: out of memory. */
 static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
                              const struct hr__queued_job *queued) {
   uint32_t part_number = find_part(waiting, queued->part);
@@ -108,10 +108,10 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
   if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->subqueue_numbers, pair);
   if (number != HR_NONE) return number;
-  waiting->subqueues = hr__roomy(waiting->arena, waiting->subqueues, waiting->n_subqueues, &waiting->subqueues_capacity,
-                                 sizeof(*waiting->subqueues));
-  waiting->active_subqueues = hr__roomy(waiting->arena, waiting->active_subqueues, waiting->n_subqueues,
-                                        &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
+  waiting->subqueues = hr__ensure_room(waiting->arena, waiting->subqueues, waiting->n_subqueues,
+                                       &waiting->subqueues_capacity, sizeof(*waiting->subqueues));
+  waiting->active_subqueues = hr__ensure_room(waiting->arena, waiting->active_subqueues, waiting->n_subqueues,
+                                              &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
   struct hr__subqueue *subqueue = make_subqueue(waiting, shape, queued->subqueue);
   if (!waiting->subqueues || !waiting->active_subqueues || !subqueue ||
       !hr__pair_map_add(&waiting->subqueue_numbers, waiting->arena, pair, waiting->n_subqueues))
@@ -146,10 +146,11 @@ static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue
     waiting->owned[subqueue->owner] = subqueue->next_owned;
 }
 
-/* The entry under which the subqueue should be listed now. */
+/* Returns the entry with which the subqueue should be listed now. */
 static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
-  int64_t least = hr_job_tree_min(&subqueue->jobs);
-  return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job, least};
+  int64_t min_value = hr_job_tree_min(&subqueue->jobs);
+  return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job,
+                               min_value};
 }
 
 static bool has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
@@ -162,7 +163,8 @@ static struct hr__contestant contestant_of(const struct hr__waiting *waiting, co
                                  .name = subqueue->head.job.id};
 }
 
-/* Updates the subqueue in the tournament, with its first job; an empty one is removed. `was`: it was in use. */
+/* Updates the subqueue and its first job in the tournament; an empty subqueue is removed. `was`: the subqueue had jobs
+   before. */
 static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
   struct hr__shape *shape = subqueue->shape;
   shape->tournament.now_us = waiting->now_us;
@@ -181,14 +183,14 @@ static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__
   return HR_OK;
 }
 
-/* Lists a subqueue after its first job has changed. */
-static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
+/* Changes the entry of a subqueue after its first job has changed. */
+static enum hr_status set_listing(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
   subqueue->listed = now;
   subqueue->is_preferred = waiting->admission.is_preferred && waiting->admission.is_preferred(waiting->self, subqueue);
   return hr__subqueue_list(waiting, subqueue);
 }
 
-/* Lists a subqueue again that is in use, or was until now. */
+/* Updates the lists for a subqueue that has jobs, or that had jobs before this change. */
 static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                     struct hr_job_entry now) {
   enum hr_status status;
@@ -196,7 +198,7 @@ static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subq
     return hr__subqueue_relist_parked(waiting, subqueue, now);
   status = subqueue->parked_at ? hr__subqueue_leave(waiting, subqueue) : hr__subqueue_unlist(subqueue);
   if (status != HR_OK) return status;
-  if (subqueue->jobs.count) return list_anew(waiting, subqueue, now);
+  if (subqueue->jobs.count) return set_listing(waiting, subqueue, now);
   deactivate_subqueue(waiting, subqueue);
   hr__shape_settle(waiting, subqueue->shape);
   return HR_OK;
@@ -210,7 +212,7 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *s
   if (same) return HR_OK;
   if (!was) {
     activate_subqueue(waiting, subqueue);
-    return list_anew(waiting, subqueue, now);
+    return set_listing(waiting, subqueue, now);
   }
   enum hr_status status = relist_in_use(waiting, subqueue, now);
   return status == HR_OK && subqueue->represents ? hr__subqueue_check_represented(waiting, subqueue) : status;
@@ -304,7 +306,8 @@ void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us) {
 
 /* ---- The first job -------------------------------------------------------------------------------- */
 
-/* Lists the first subqueue again while its key has grown, and parks it while it is held back. */
+/* Updates the first subqueue of the shape until it is valid: it is listed again if its key has grown, and parked if it
+   is held back. */
 static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
   struct hr_job_entry first;
@@ -344,7 +347,7 @@ enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool pr
 
 /* ---- Searches ------------------------------------------------------------------------------------- */
 
-/* Lists a subqueue again if its key has grown; the search then starts again. */
+/* Lists a subqueue again if its key has grown. Returns true if so; the search must then be repeated. */
 static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
   if (!has_grown(waiting, subqueue)) return false;
   waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
@@ -352,7 +355,7 @@ static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqu
   return !waiting->failed;
 }
 
-/* The state of a search, and what it has found. */
+/* The parameters of a search, and the first job found so far. */
 struct waiting_search {
   const struct hr__waiting *waiting;
   int64_t bound;
@@ -360,8 +363,8 @@ struct waiting_search {
   bool found;
 };
 
-/* For tournaments. Returns whether the subqueue's first job precedes the one found so far. If so, and if it is alone
-   (`in_it`), its first job within the bound replaces the one found so far if it precedes it. */
+/* Visitor of tournaments. Returns whether the subqueue's first job precedes the job found so far. If it does, and the
+   subqueue is visited alone (`in_it`), searches the subqueue for its first job within the bound. */
 static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
   struct waiting_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
@@ -383,7 +386,8 @@ static bool next_in_tournament(const struct hr__waiting *waiting, const struct h
   return search.found;
 }
 
-/* Takes the subqueue's first job within the bound if it precedes the one found so far. */
+/* Searches a subqueue for its first job within the bound. The job is the new result if it precedes the job found so
+   far. */
 static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                             struct waiting_search *search) {
   struct hr_job_entry first;
@@ -393,7 +397,7 @@ static void search_subqueue(const struct hr__waiting *waiting, const struct hr__
   search->found = true;
 }
 
-/* Returns the next subqueue after `listed` in which a job could precede the one found so far; NULL: none. */
+/* Returns the next subqueue after `listed` that may contain a job which precedes the job found so far; NULL: none. */
 static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
                                            const struct waiting_search *search, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
@@ -401,7 +405,7 @@ static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, co
   return hr__subqueue_listed(waiting, *listed);
 }
 
-/* Searches subqueues that are represented by another one. */
+/* Searches the groups of the shape that have a representative and room, because their subqueues are not listed. */
 static void search_groups(const struct hr__waiting *waiting, const struct hr__shape *shape,
                           struct waiting_search *search) {
   for (const struct hr__subqueue_group *group = shape->represented; group; group = group->next_in_shape) {
@@ -417,7 +421,7 @@ static void search_groups(const struct hr__waiting *waiting, const struct hr__sh
   }
 }
 
-/* Searches the listed subqueues, and parks those that are held back. */
+/* Searches the listed subqueues, and parks those that are held back. False: out of memory. */
 static bool search_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct waiting_search *search) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   struct hr__subqueue *subqueue;
@@ -460,12 +464,12 @@ static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr_
   return cursor;
 }
 
-/* Finds the next subqueue that this walk has not entered. Removals move subqueues backward in the list. */
+/* Finds the next subqueue that the walk has not entered. Removals of jobs can move subqueues backward in the list. */
 static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__walk *walk) {
   walk->next = NULL;
-  while (hr__has_subqueues(waiting) &&
-         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) {
-    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->came);
+  while (hr__has_subqueues(waiting) && hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key,
+                                                        walk->last_entered.job, INT64_MAX, &walk->last_entered)) {
+    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->last_entered);
     struct hr__admission_limit limit;
     if (subqueue->walk == walk->number || hr__subqueue_is_held(waiting, subqueue, &limit)) continue;
     walk->next = subqueue;
@@ -476,8 +480,8 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
 
 static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = walk->shape;
-  shape->cursors =
-      hr__roomy(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity, sizeof *shape->cursors);
+  shape->cursors = hr__ensure_room(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity,
+                                   sizeof *shape->cursors);
   if (!shape->cursors) return false;
   subqueue->walk = walk->number;
   cursors_rise(shape->cursors, walk->n_cursors++,
@@ -486,8 +490,8 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
   return true;
 }
 
-/* Moves the walk to its next job: that of the first cursor, after all subqueues have been entered that begin before
-   it. */
+/* Moves the walk to its next job, which is that of the first cursor. Before that, enters all subqueues whose first job
+   precedes that job. False: no further job, or out of memory. */
 static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
     if (enter(waiting, walk, walk->next)) continue;
@@ -498,8 +502,8 @@ static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   return walk->n_cursors > 0;
 }
 
-/* Lists all subqueues that may be walked by their current keys. Where keys grow by themselves, a subqueue may be listed
-   before others that now precede it; those that move back are visited twice. */
+/* Lists all subqueues that a walk may visit with their current keys. If keys grow with time, the list may be out of
+   order; subqueues that move backward are visited again. False: out of memory. */
 static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   if (hr__shape_spread(waiting, shape) != HR_OK) return false;
@@ -510,7 +514,7 @@ static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
 
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk) {
-  *walk = (struct hr__walk){.shape = shape, .came = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
+  *walk = (struct hr__walk){.shape = shape, .last_entered = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
   if (!hr__has_subqueues(waiting)) {
     walk->next = shape->only;
     walk->next_entry = shape->head;
@@ -548,5 +552,5 @@ bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
   }
   if (!walk->next) return false;
   return walk->next->listed.value <= bound ||
-         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, bound, &unused);
+         hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key, walk->last_entered.job, bound, &unused);
 }

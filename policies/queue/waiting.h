@@ -3,12 +3,13 @@
 #define HR_POLICIES_QUEUE_WAITING_H
 
 /*
- * The waiting jobs, by request. Jobs with the same request have one shape: if the first one in order does not fit, none
- * does. Under orders in which ranks change (of tenants, of service queues) the jobs of a shape are split into
- * subqueues: the order within a subqueue never changes, and subqueues are ordered by their first jobs.
+ * The waiting jobs, by request. Jobs with the same request (number of GPUs and kind) have one shape: if the first job
+ * in order does not fit, no job of the shape fits. Under orders in which the keys of jobs change (of tenants, of
+ * service queues), the jobs of a shape are divided into subqueues. The order within a subqueue never changes, and
+ * subqueues are ordered by their first jobs.
  *
- * Entries that functions return carry the key that compares jobs of all subqueues and shapes; ties are broken by id,
- * the order of (submit, row). All memory is in the arena.
+ * Entries that functions return have the full key, which compares jobs of all subqueues and shapes. Ties are broken by
+ * id, which is the order of (submit, row). All memory is allocated in the arena.
  */
 
 #include "base/hash.h"
@@ -16,108 +17,114 @@
 #include "policies/kit/kinetic_tournament.h"
 #include "policies/queue/quota/quota_tree.h"
 
-/* Returns the list, or a larger copy if it has no room for one more; NULL: out of memory. */
-static inline void *hr__roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+/* Returns the list if it has room for one more element, else a larger copy; NULL: out of memory. */
+static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity,
+                                    size_t bytes) {
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
 struct hr__subqueue {
-  uint64_t name; /* given by the order */
+  uint64_t name; /* name of the subqueue, defined by the order */
   struct hr__shape *shape;
-  struct hr_job_tree jobs;  /* by the key that they were added with */
-  struct hr_job_entry head; /* the first of them, with that key */
+  struct hr_job_tree jobs;  /* sorted by the keys with which the jobs were added */
+  struct hr_job_entry head; /* first job, with that key */
   struct hr_job_entry
-      listed; /* its entry in the shape's list: full key of its head, head, minimum value; if not empty */
-  struct hr__subqueue *next_same_key; /* the next subqueue of this name, in another shape */
-  uint32_t walk;                      /* the last walk that entered it */
-  uint32_t active_at;                 /* its index in waiting->active_subqueues if not empty */
-  uint32_t refused;                   /* for passes: the last one that found that none of its jobs can start */
-  uint32_t place;                     /* its contestant in the shape's tournament */
+      /* entry in the list of the shape, if the subqueue is not empty: first job, its full key, minimum value of all
+         jobs */
+      listed;
+  struct hr__subqueue *next_same_key; /* next subqueue with this name, in another shape */
+  uint32_t walk;                      /* number of the last walk that entered the subqueue */
+  uint32_t active_at;                 /* index in waiting->active_subqueues, if not empty */
+  uint32_t refused;                   /* number of the last pass that found that no job of the subqueue can start */
+  uint32_t place;                     /* place in the tournament of the shape */
   /* For admission limits and preferred subqueues. */
   uint32_t owner;
-  struct hr__subqueue *next_owned, *prev_owned; /* others of its owner, if not empty */
+  struct hr__subqueue *next_owned, *prev_owned; /* neighbours among the owner's subqueues that are not empty */
   bool is_preferred;
-  uint32_t parked_at;                    /* its index in waiting->parked + 1; 0: it is listed */
-  struct hr__subqueue_group *group;      /* the group in which it is parked */
-  struct hr__subqueue_group *represents; /* the first of the groups that it represents */
+  uint32_t parked_at;                    /* index in waiting->parked + 1; 0: not parked */
+  struct hr__subqueue_group *group;      /* the group in which the subqueue is parked */
+  struct hr__subqueue_group *represents; /* the first group that the subqueue represents */
 };
 
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: see hr__kind */
-  uint32_t number;              /* its index in waiting->shapes */
-  struct hr__subqueue *only;    /* without subqueues: the one that has all jobs */
-  struct hr_job_tree subqueues; /* those that are neither empty nor parked, as listed */
-  struct hr_job_tree preferred; /* the preferred ones among them */
-  struct hr_job_entry head; /* the first job of all, or of the preferred ones while only these count; if there is one */
-  uint32_t active_at[2];    /* its index among shapes with subqueues, and with preferred ones; HR_NONE: none */
-  uint32_t refused;         /* for passes: the last one that found that none of its jobs can start */
-  struct hr__cursor *cursors; /* buffer of a walk */
+  uint32_t number;              /* index in waiting->shapes */
+  struct hr__subqueue *only;    /* without subqueues: the subqueue of all jobs */
+  struct hr_job_tree subqueues; /* subqueues that have jobs and are not parked, sorted by their entries */
+  struct hr_job_tree preferred; /* preferred subqueues among them */
+  /* first job of all subqueues, or of the preferred ones if only these are selected; if there is such a job */
+  struct hr_job_entry head;
+  uint32_t active_at[2];      /* index among the shapes with subqueues, and with preferred subqueues; HR_NONE: none */
+  uint32_t refused;           /* number of the last pass that found that no job of the shape can start */
+  struct hr__cursor *cursors; /* buffer of walks */
   uint32_t cursors_capacity;
-  struct hr__kinetic
-      tournament; /* of the first jobs of the subqueues; replaces the list `subqueues` under orders with line_of */
-  struct hr__subqueue_group *represented; /* groups of its subqueues that another one represents */
+  struct hr__kinetic tournament; /* under orders with line_of: the first jobs of the subqueues; replaces `subqueues` */
+  struct hr__subqueue_group *represented; /* groups of the shape that have a representative */
 };
 
-/* Returns the key by which a job compares with jobs of other subqueues, from the entry that it was added with. */
+/* Returns the full key of a job, by which it is compared with jobs of other subqueues. `entry` has the key with which
+   the job was added. */
 typedef int64_t hr__full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
-/* Returns the line of a subqueue's job, under orders with keys that all grow linearly with time, or all change at once.
-   The full key is monotone in its value. */
+/* Returns the line of a job, for orders whose keys all grow linearly with time, or all change at the same time. The
+   order of full keys is that of the values of the lines. */
 typedef struct hr__line hr__line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
-/* Admission: which subqueues are held back, and which of the others are preferred. */
+/* Admission: determines which subqueues are held back, and which of the others are preferred. */
 struct hr__admission {
-  /* Returns whether the jobs of a subqueue are held back, whatever is free, and by which limit. No job of it passes the
-     first one. */
+  /* Returns whether the jobs of a subqueue are held back, independent of free capacity, and the limit that blocks them.
+     If the first job is held back, no other job of the subqueue may start. */
   bool (*is_held)(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *limit);
   int64_t (*room)(void *self, uint32_t place, enum hr__admission_limit_kind kind);
-  bool (*is_preferred)(void *self, const struct hr__subqueue *subqueue); /* NULL: none is preferred */
+  /* Returns whether the subqueue is preferred. NULL: none is. */
+  bool (*is_preferred)(void *self, const struct hr__subqueue *subqueue);
   uint32_t n_places, n_owners;
 };
 
 struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;
-  hr__full_key *full_key;         /* NULL: no subqueues, keys are used as added */
-  struct hr__admission admission; /* is_held NULL: no subqueue is ever held back */
-  void *self;                     /* argument of these functions */
-  struct hr__shape **shapes;      /* every shape seen */
+  hr__full_key *full_key;         /* NULL: no subqueues, and keys are used as added */
+  struct hr__admission admission; /* is_held NULL: no subqueue is held back */
+  void *self;                     /* first argument of full_key, line_of and the functions of `admission` */
+  struct hr__shape **shapes;      /* all shapes that ever had jobs */
   uint32_t *active;               /* indices of shapes with waiting jobs, in no order */
   uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
-  struct hr__pair_map shape_numbers;      /* (gpus, kind) */
-  struct hr__subqueue **subqueues;        /* every subqueue seen */
-  struct hr__subqueue **active_subqueues; /* those with waiting jobs, in no order */
-  struct hr__subqueue **parked;           /* those that are in groups, in no order */
+  struct hr__pair_map shape_numbers;      /* number of (gpus, kind) */
+  struct hr__subqueue **subqueues;        /* all subqueues that ever had jobs */
+  struct hr__subqueue **active_subqueues; /* subqueues with waiting jobs, in no order */
+  struct hr__subqueue **parked;           /* subqueues that are parked, in no order */
   uint32_t n_subqueues, n_active_subqueues, n_parked, subqueues_capacity, active_subqueues_capacity, parked_capacity;
-  struct hr__pair_map part_numbers, subqueue_numbers, first_of_name; /* (name, shape and partition); (name, 0) */
-  uint32_t *subqueue_of; /* by job, while it waits; NULL without subqueues */
-  int64_t *key_of;       /* by job: the key that it was added with; NULL without subqueues */
+  /* part_numbers: by partition; subqueue_numbers: by (name, shape and partition); first_of_name: by (name, 0) */
+  struct hr__pair_map part_numbers, subqueue_numbers, first_of_name;
+  uint32_t *subqueue_of; /* by job: its subqueue while it waits; NULL without subqueues */
+  int64_t *key_of;       /* by job: key with which it was added; NULL without subqueues */
   uint32_t n_walks;
-  bool keys_grow; /* keys change by themselves, and never decrease */
-  bool failed;    /* memory ran out during a search */
-  hr__line_of
-      *line_of;   /* NULL: subqueues are listed; else they are in tournaments, with no walks and no admission limits */
-  int64_t now_us; /* of the last hr__waiting_advance; tournaments only */
+  bool keys_grow;       /* keys change with time, and never decrease */
+  bool failed;          /* memory ran out during a search */
+  hr__line_of *line_of; /* not NULL: subqueues are in tournaments, and walks and admission limits are not supported */
+  int64_t now_us;       /* time of the last hr__waiting_advance; for tournaments only */
   /* For admission limits and preferred subqueues. */
-  bool preferred_only; /* only preferred subqueues count */
-  uint32_t *other;     /* shapes with preferred subqueues; the former `active` while only these count */
+  bool preferred_only; /* only preferred subqueues are selected */
+  /* shapes with preferred subqueues; while only these are selected, all shapes (exchanged with `active`) */
+  uint32_t *other;
   uint32_t n_other, other_capacity;
-  struct hr__subqueue **owned; /* by owner: the first of its subqueues that are not empty */
+  struct hr__subqueue **owned; /* by owner: first of its subqueues that are not empty */
   struct hr__subqueue_group **groups;
   uint32_t n_groups, groups_capacity;
   struct hr__pair_map group_numbers, class_numbers;
   struct hr_job_tree
-      *blocked; /* by limit (the last: no limit in particular): the groups that it blocks, by their need */
+      *blocked; /* by limit (the last element: no particular limit): tree of the groups that it blocks, by need */
 };
 
 /* A job to be added. */
 struct hr__queued_job {
   hr_job job;
   uint32_t gpus, kind;
-  uint64_t subqueue; /* 0 without subqueues */
-  uint64_t part;     /* the partition: splits subqueues of one name; 0 without subqueues */
+  uint64_t subqueue; /* name of its subqueue; 0 without subqueues */
+  uint64_t part;     /* partition, which divides subqueues with the same name; 0 without subqueues */
   int64_t key, value;
-  uint32_t owner; /* of its subqueue; below admission.n_owners */
+  uint32_t owner; /* owner of its subqueue; less than admission.n_owners */
 };
 
 static inline struct hr__shape *hr__active_shape(const struct hr__waiting *waiting, uint32_t i) {
@@ -128,74 +135,76 @@ static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b
   return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
 }
 
-/* Initializes an empty queue for up to `n_jobs` jobs. `full_key` NULL: no subqueues; `admission` must be NULL then,
-   too. */
+/* Initializes an empty queue for up to `n_jobs` jobs. `full_key` NULL: no subqueues; `admission` must then also be
+   NULL. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
                                 hr__full_key *full_key, const struct hr__admission *admission, void *self);
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
-/* The keys of the subqueues of a name, or of all subqueues, have changed. */
+/* Updates the lists after the keys of the subqueues with a name, or of all subqueues, have changed. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
 
-/* Advances the time of tournaments and finds the first job of each shape. */
+/* Advances the time of the tournaments, and determines the first job of each shape. */
 void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us);
 
-/* Finds the first job of each shape that is not held back. First subqueues that are held back are parked, and those
-   whose keys have grown are listed again; later subqueues are put in order on demand. To be called after each start and
-   stop, and when time has passed. */
+/* Determines the first job of each shape that is not held back. First subqueues are parked if they are held back, and
+   listed again if their keys have grown; other subqueues are updated when they are needed. Call this after each start
+   and stop, and after time has passed. */
 enum hr_status hr__waiting_find_first(struct hr__waiting *waiting);
-/* Notifications of admission changes: a limit leaves more room (HR_NONE: some limit does); an owner's subqueues may
-   have become preferred or not; none of the owner's subqueues may need as much room as before. */
+/* Notifications of admission changes, in the order of the functions: a limit (HR_NONE: some limit) leaves more room;
+   the subqueues of an owner may have become preferred, or may no longer be; the subqueues of an owner may need less
+   room. */
 enum hr_status hr__waiting_ease_limit(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind);
 enum hr_status hr__waiting_update_preferred(struct hr__waiting *waiting, uint32_t owner);
 enum hr_status hr__waiting_unpark_owner(struct hr__waiting *waiting, uint32_t owner);
-/* Selects the preferred subqueues only, or all, for `active`, the shapes' heads and hr__waiting_first. */
+/* Selects preferred subqueues only, or all subqueues. The selection affects `active`, the first jobs of shapes and
+   hr__waiting_first. */
 enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool preferred_only);
 
-/* Returns whether any job waits, held back or not. */
+/* Returns whether any job waits, including jobs that are held back. */
 static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
   return waiting->n_active > 0 || waiting->n_parked > 0;
 }
 
-/* Finds the shape's first job after `last` with a value of at most `bound`; with subqueues the first of all. Ignores
-   hr__waiting_select_preferred, as walks do. */
+/* Finds the shape's first job after `last` with a value of at most `bound`. With subqueues, `last` is ignored. The
+   selection of preferred subqueues is ignored, too, as in walks. */
 bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
                       struct hr_job_entry *entry);
 
-/* The position of a walk in a subqueue. */
+/* The position of a walk in one subqueue. */
 struct hr__cursor {
   struct hr__subqueue *subqueue;
-  struct hr_job_entry at;    /* the current job, with the key that it was added with */
-  struct hr_job_entry entry; /* the same job, with its full key */
+  struct hr_job_entry at;    /* current job, with the key with which it was added */
+  struct hr_job_entry entry; /* current job, with its full key */
 };
 
-/* A walk over all jobs of a shape in order. Jobs may be removed meanwhile, but keys must not change; one walk per shape
-   at a time. The subqueues that it has entered are a heap by their next jobs; others are entered when their first job
-   is next. */
+/* A walk over all jobs of a shape in order. Jobs may be removed during the walk, but keys must not change. A shape can
+   have one walk at a time. The subqueues that the walk has entered are in a heap, by their next jobs. Other subqueues
+   are entered when their first job is next. */
 struct hr__walk {
   struct hr__shape *shape;
-  struct hr_job_entry entry; /* the current job */
-  struct hr_job_entry came;  /* entry of the subqueue entered last, in the shape's list */
-  struct hr__subqueue *next; /* the next subqueue to enter, with its first job; NULL: none */
+  struct hr_job_entry entry;        /* current job, with its full key */
+  struct hr_job_entry last_entered; /* entry of the subqueue that was entered last */
+  struct hr__subqueue *next;        /* next subqueue to enter; NULL: none */
   struct hr_job_entry next_entry;
   uint32_t n_cursors, number;
 };
-/* Begins a walk at the shape's first job or, without subqueues, after an entry (`after` not NULL). Returns false if
-   no such job exists, or if memory is exhausted; then walk->shape is NULL. */
+/* Begins a walk at the first job of the shape or, without subqueues, after the entry `after` unless NULL. False: no
+   such job; or out of memory, in which case walk->shape is NULL. */
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk);
-/* Moves to the next job. Returns false at the end, or if memory is out; then walk->shape is NULL. */
+/* Moves the walk to the next job. False: no further job; or out of memory, in which case walk->shape is NULL. */
 bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk);
-/* Returns whether a job from the current one on has a value of at most `bound`. */
+/* Returns whether the current job, or a job after it, has a value of at most `bound`. */
 bool hr__walk_has(const struct hr__walk *walk, int64_t bound);
 
-/* Returns the shape of a request that has been seen. */
+/* Returns the shape of a request. The request must have occurred before. */
 static inline struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
   return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind})];
 }
 
-/* Returns the shape of the first waiting job of all; NULL if none waits or all are held back. */
+/* Returns the shape of the first waiting job; NULL if no job waits, or if all are held back. */
 static inline struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < waiting->n_active; i++) {
@@ -211,7 +220,7 @@ static inline struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__w
   return waiting->full_key ? waiting->subqueues[waiting->subqueue_of[shape->head.job.id]] : NULL;
 }
 
-/* Returns the subqueue that is listed after another one, preferred or not; NULL at the end. */
+/* Returns the next subqueue in the list, preferred or not; NULL at the end. */
 static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting,
                                                              const struct hr__subqueue *subqueue) {
   struct hr_job_entry listed = subqueue->listed;
@@ -219,7 +228,7 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
   return found ? waiting->subqueues[waiting->subqueue_of[listed.job.id]] : NULL;
 }
 
-/* Returns whether the job that the walk is at is held back by now. */
+/* Returns whether the current job of the walk is held back now. */
 static inline bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
   struct hr__admission_limit limit;
   return waiting->admission.is_held &&

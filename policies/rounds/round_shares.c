@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Time shares of jobs in pools: linear programs (round_shares.h), solved with GLPK, and their construction from the
- * members.
+ * Shares of time of jobs in pools: construction and solution of the linear programs of round_shares.h.
  *
- * GLPK is called in this file only. Column 1 is the level, followed by a column for each kind and pool in which it can
- * run. Rows: for each kind its rate minus the level, and its time; for each pool its GPUs. The simplex method runs with
- * fixed settings, without time limit and output, so the same problem has the same solution. GLPK keeps its state per
- * thread; it is initialized for each problem and freed after it, unless the thread used it before. Errors within GLPK
- * jump back here.
+ * The programs are solved with GLPK, which is called in this file only. Column 1 is the level. It is followed by one
+ * column for each kind and each pool in which the kind can run. Rows: for each kind its rate minus the level, and its
+ * time; for each pool its GPUs. The simplex method runs with fixed settings and without a time limit, so equal problems
+ * have equal solutions. GLPK has one environment per thread. It is created for each problem and freed afterwards,
+ * unless the thread already had one. After an internal
+ * error, the error hook of GLPK jumps to solve_guarded.
  */
 
 #include "policies/rounds/round_shares.h"
@@ -20,17 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of the level the second step may give up, to allow for rounding. */
+/* Part of the level that the second step may give up, to allow for rounding. */
 #define LEVEL_SLACK 1e-9
 #define SHARE_UNITS 1e9
 
-/* A program under construction, with the data needed to free it after an error. */
+/* A program under construction, with all data to be freed after an error. */
 struct program {
   const struct hr__share_problem *problem;
   double *share, *level;
   glp_prob *lp;
-  int *column; /* [n_kinds][n_pools]: of a share; 0: none */
-  int *row;    /* entries of a column, from 1 */
+  int *column; /* [n_kinds][n_pools]: column of the share; 0: none */
+  int *row;    /* rows and values of the entries of a column, from index 1 */
   double *value;
   jmp_buf error;
   bool solved;
@@ -113,11 +113,12 @@ static bool optimise(const struct program *program) {
   glp_smcp settings;
   glp_init_smcp(&settings);
   settings.msg_lev = GLP_MSG_OFF;
-  settings.meth = GLP_PRIMAL; /* the origin is feasible, and the first step's optimum is feasible for the second */
+  /* because the origin is feasible, and the optimum of the first step is feasible in the second */
+  settings.meth = GLP_PRIMAL;
   return glp_simplex(program->lp, &settings) == 0 && glp_get_status(program->lp) == GLP_OPT;
 }
 
-/* Fixes the level, and sets the second objective. */
+/* Fixes the level at its optimum, and replaces the objective by that of the second step. */
 static void set_second_goal(const struct program *program) {
   const struct hr__share_problem *problem = program->problem;
   double level = glp_get_col_prim(program->lp, LEVEL_COLUMN) * (1 - LEVEL_SLACK);
@@ -151,12 +152,13 @@ static void solve(struct program *program) {
   program->solved = true;
 }
 
-static void jump_back(void *info) {
+static void on_glpk_error(void *info) {
   struct program *program = info;
   longjmp(program->error, 1);
 }
 
-/* After an error GLPK can only be shut down: everything that it holds in this thread is freed. */
+/* Solves the program. After an error, GLPK cannot be used further and is shut down, which frees all its memory in this
+   thread. */
 static void solve_guarded(struct program *program) {
   bool is_own = glp_init_env() == 0;
   int terminal = glp_term_out(GLP_OFF);
@@ -164,7 +166,7 @@ static void solve_guarded(struct program *program) {
     glp_free_env();
     return;
   }
-  glp_error_hook(jump_back, program);
+  glp_error_hook(on_glpk_error, program);
   solve(program);
   glp_error_hook(NULL, NULL);
   glp_delete_prob(program->lp);
@@ -190,14 +192,15 @@ enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, do
   return solved ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Members are sorted by shape and class; a run of equal ones is a kind. A class is a range of a quantity that differs
-   from job to job: the logarithm of its remaining work, or of the rate at which it must work to meet its deadline, in
-   eighths of a doubling, so that the problem has few kinds however many jobs there are; in quarters, halves or
-   doublings if there would still be many kinds. */
+/* Members are sorted by shape and class; members that are equal in both form a kind. A class is a range of the need of
+   a job. The need is its remaining work (objective makespan), or the rate of work that meets its deadline (cost-slo).
+   The width of a class is a factor of 2^(1/8), so the number of kinds is small for any number of jobs. If there are
+   still too many kinds, the width is increased to a factor of 2^(1/4), 2^(1/2) or 2. */
 
 enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
 
-/* Added to each price per GPU-hour, in dollars, so that free GPUs are not wasted either. */
+/* Dollars added to each price per GPU-hour, so that solutions use no more GPUs than needed, even
+   if the price is 0. */
 #define MIN_PRICE 1e-6
 #define FULL_PPM 1e6
 
@@ -235,7 +238,7 @@ static uint32_t find_slot(const struct hr__rounds *rounds, const struct hr__roun
   return at;
 }
 
-/* Doubles the tables of shapes. */
+/* Enlarges the tables of shapes to `n_slots` slots, half of which can be used. False: out of memory. */
 static bool grow(struct hr__rounds *rounds, uint32_t n_slots) {
   struct hr__round_shape *shapes = hr_arena_alloc(rounds->arena, n_slots / 2 * sizeof *shapes);
   uint32_t *slot = hr_arena_alloc(rounds->arena, n_slots * sizeof *slot);
@@ -287,7 +290,8 @@ uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *vie
 
 /* ---- Needs ---------------------------------------------------------------------------------------- */
 
-/* Returns the remaining work, by the job's limit or estimate; an overdue job is assumed to need one round. */
+/* Returns the remaining work by the job's limit or estimate, in microseconds. An overdue job is assumed to need one
+   more round. */
 static double work_left_us(const struct hr__rounds *rounds, const struct hr_view *view, hr_job job) {
   int64_t left_us = hr_trace_estimate_us(rounds->jobs, job) - hr_view_done_us(view, job);
   return (double)(left_us > rounds->round_us ? left_us : rounds->round_us);
@@ -300,7 +304,8 @@ static double best_speed(const struct hr__rounds *rounds, const struct hr__membe
   return best;
 }
 
-/* Returns the rate of work that ends a job a round before its deadline; its maximum if that is too late. */
+/* Returns the rate of work with which a job ends one round before its deadline; the maximum rate if it cannot meet the
+   deadline. */
 static double needed_rate(const struct hr__rounds *rounds, const struct hr_view *view,
                           const struct hr__member *member) {
   const struct hr_trace *jobs = rounds->jobs;
@@ -326,16 +331,16 @@ static double need_of(const struct hr__rounds *rounds, const struct hr_view *vie
   return 1;
 }
 
-/* Returns the smallest power of 2^(1/8) that is not below, as a number. Uses tables of this file, so that the result is
-   the same on all platforms. */
+/* Returns the class of a need: the number of the smallest class limit that is not less than `need`. There are eight
+   limits per power of 2. Computed without logarithms, so that the result is the same on all platforms. */
 static uint32_t class_of(double need) {
   int exponent;
-  double mantissa = frexp(need, &exponent); /* 0.5 to 1 */
+  double mantissa = frexp(need, &exponent); /* mantissa: 0.5 to 1 */
   uint32_t eighths = (uint32_t)ceil((mantissa - 0.5) * 16);
   return (uint32_t)(exponent + 1024) * 8 + eighths;
 }
 
-/* Returns the need that represents a class: its upper end. */
+/* Returns the need that represents a class: its upper limit. */
 static double need_of_class(uint32_t class_) {
   return ldexp(0.5 + class_ % 8 / 16.0, (int)(class_ / 8) - 1024);
 }
@@ -357,7 +362,8 @@ static uint32_t count_kinds(const struct hr__rounds *rounds) {
   return count;
 }
 
-/* Merges classes, each time two into one, until there are few kinds; the upper one represents both. */
+/* Sorts members into kinds. Merges neighbouring classes in pairs until there are few kinds; the upper class represents
+   both. */
 static void sort_into_kinds(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares;
   for (uint32_t width = 1; width <= 1u << (MAX_COARSENING - 1); width *= 2) {
@@ -382,14 +388,15 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   return HR_OK;
 }
 
-/* In dollars per GPU-hour. If nodes are acquired and released, those that are up anyway cost nothing more. */
+/* Returns the price in dollars per GPU-hour. With management of nodes, pools that are not elastic
+   cost nothing more. */
 static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
   bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
   if (rounds->manages && !is_elastic) return 0;
   return (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / 1e6;
 }
 
-/* Reads the capacity and the prices of all pools as of now. */
+/* Reads the current capacity and prices of all pools. */
 static void read_pools(const struct hr__rounds *rounds, const struct hr_view *view) {
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     hr_pool pool = {i};
@@ -398,7 +405,7 @@ static void read_pools(const struct hr__rounds *rounds, const struct hr_view *vi
   }
 }
 
-/* Returns the average speed of a job over all GPUs, as with an equal share of each pool. */
+/* Returns the average speed of a job over all GPUs, which is its speed with an equal share of each pool. */
 static double average_speed(const struct hr__rounds *rounds, const double *speed) {
   double sum = 0, gpus = 0;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
@@ -408,7 +415,7 @@ static double average_speed(const struct hr__rounds *rounds, const double *speed
   return sum / gpus;
 }
 
-/* Returns whether the job can run anywhere now. */
+/* Computes the speeds of a shape in all pools. Returns whether it can run in some pool now. */
 static bool set_speeds(const struct hr__rounds *rounds, const struct hr__round_shape *shape, double *speed) {
   bool any = false;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
@@ -424,7 +431,7 @@ static double scale_of(const struct hr__rounds *rounds, const struct hr__member 
   return 1 / need_of_class(member->class_);
 }
 
-/* Adds the kind that begins at sorted[first]. Returns where the next one begins. */
+/* Adds the kind of sorted[first]. Returns the index of the first member of the next kind. */
 static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
   struct hr__round_shares *shares = rounds->shares;
   struct hr__member **sorted = shares->sorted;
@@ -442,12 +449,12 @@ static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
   return next;
 }
 
-/* Scales so that the smallest scale is 1, to stay away from the solver's tolerances. */
+/* Divides all scales by their minimum, so that values are large compared with the tolerances of the solver. */
 static void normalise(const struct hr__round_shares *shares) {
-  double least = (double)INFINITY;
+  double min_scale = (double)INFINITY;
   for (uint32_t i = 0; i < shares->n_kinds; i++)
-    if (shares->kinds[i].scale < least) least = shares->kinds[i].scale;
-  for (uint32_t i = 0; i < shares->n_kinds; i++) shares->kinds[i].scale /= least;
+    if (shares->kinds[i].scale < min_scale) min_scale = shares->kinds[i].scale;
+  for (uint32_t i = 0; i < shares->n_kinds; i++) shares->kinds[i].scale /= min_scale;
 }
 
 static enum hr_status shares_solve(struct hr__rounds *rounds) {
@@ -466,8 +473,8 @@ static enum hr_status shares_solve(struct hr__rounds *rounds) {
   return hr__time_shares_solve(&problem, shares->share, &level);
 }
 
-/* Needs change while jobs work: if they matter, shares are computed again after some rounds even if no job comes or
-   goes. */
+/* Returns whether the last solution can be used. Needs change while jobs run. For objectives that use needs, shares are
+   therefore computed again after some rounds, even if no job arrived or ended. */
 static bool is_current(const struct hr__rounds *rounds) {
   bool by_need = rounds->objective == HR__MAKESPAN || rounds->objective == HR__COST_SLO;
   return !rounds->set_changed && !(by_need && rounds->n_solved_ago >= ROUNDS_BETWEEN);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
- * its time that each job should spend in each pool (round_shares.c). At the start of each round the jobs run that are
- * furthest behind their shares. A job that is chosen again for the same pool keeps its place and continues. Capacity
- * that comes free within a round is used at once; no job is preempted within a round.
+ * its time that each job should spend in each pool (round_shares.c). At the start of each round, the jobs that are
+ * furthest behind their shares are chosen to run. A job that is chosen again for the same pool keeps its placement and
+ * continues. Capacity that becomes free within a round is used at once; no job is preempted within a round. A member is
+ * a job that runs or waits.
  *
- * Choice of jobs: pairs of a job and a pool are taken in order of priority, which is share / time allocated in that
- * pool since the shares were computed, as long as they fit; a pair without time comes first. Ties are broken by the
- * time to which the job was entitled and did not get, so that shares hold however often they are computed again.
+ * Choice of jobs: candidates are pairs of a job and a pool. The priority of a pair is its share / (time allocated in
+ * that pool since the shares were computed); a pair without allocated time has the highest priority. Pairs are taken in
+ * order of priority, as long as they fit. Ties are broken by credit: the time to which the job was entitled, minus the
+ * time that it ran. Credit remains when shares are computed again, so shares are met in the long run.
  *
- * Two states of capacity are planned at once: `free`, without the jobs chosen so far, and `leases`, also without the
- * places of all jobs of the previous round. A job gets a place without leases if possible; if not, one with leases of
- * jobs that come later, which then move or stop.
+ * Two states of capacity are planned at the same time: `free`, with the jobs chosen so far, and `leases`, which also
+ * contains the jobs of the previous round at their placements. A job is placed in capacity without leases if possible.
+ * Otherwise it is placed on leases of jobs with lower priority; these jobs are evicted, and move or stop.
  */
 
 #include "policies/rounds/rounds.h"
@@ -101,7 +103,8 @@ static struct hr__member *new_member(struct hr__rounds *rounds) {
   return member && member->allocated_us ? member : NULL;
 }
 
-/* Members that have left are kept behind the list, to be used again. */
+/* Returns a member to be initialized; NULL: out of memory. Members that have left are kept behind the end of the list
+   and used again. */
 static struct hr__member *take_member(struct hr__rounds *rounds) {
   if (rounds->n_members == rounds->members_capacity) {
     struct hr__member **grown =
@@ -156,9 +159,9 @@ static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
 
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
 
-/* The objective cost-slo must not pay for idle nodes. Shares are computed for nodes that are up or available. A pair
-   that would fit if more nodes were up waits for them, and at the end of the choice that many nodes are acquired. Once
-   a round, nodes without a job that no job waits for are released. */
+/* With the objective cost-slo, nodes are acquired and released so that idle nodes are not paid for. Shares are computed
+   for all nodes that are up or available. A pair that would fit if more nodes were up awaits them; these nodes are
+   acquired at the end of the choice. Once per round, idle nodes that no pair awaits are released. */
 
 static void begin_nodes(struct hr__rounds *rounds) {
   for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
@@ -178,8 +181,9 @@ static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uin
   rounds->awaited_gpus[pool] += gpus;
 }
 
-/* Releases nodes of the pool that are up without a job, beyond `keep`, the last ones first. */
-static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool, uint32_t keep) {
+/* Releases idle nodes of the pool, the last ones first, until `keep` idle nodes remain. */
+static enum hr_status release_idle(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool,
+                                   uint32_t keep) {
   const struct hr_free_index *index = rounds->free->index[pool.id];
   uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
   enum hr_status status = HR_OK;
@@ -199,7 +203,7 @@ static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_mov
   uint64_t wanted = (rounds->awaited_gpus[pool.id] + size - 1) / size;
   uint64_t coming = (uint64_t)idle + hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING);
   uint32_t offer = hr_cluster_offer(rounds->cluster, pool);
-  if (wanted <= coming) return give_back(rounds, moves, pool, (uint32_t)wanted);
+  if (wanted <= coming) return release_idle(rounds, moves, pool, (uint32_t)wanted);
   uint64_t more = wanted - coming;
   return offer > 0 ? hr_moves_acquire(moves, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
 }
@@ -213,7 +217,7 @@ static enum hr_status settle_nodes(struct hr__rounds *rounds, struct hr_moves *m
 
 /* ---- Accounting ----------------------------------------------------------------------------------- */
 
-/* Accounts the time until now to a member. */
+/* Adds the time since the last call to the credit, the allocated time and the service of a member. */
 static void account(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
   int64_t passed_us = now_us - member->since_us;
   const struct hr__round_shape *shape = hr__member_shape(rounds, member);
@@ -263,7 +267,8 @@ static void sort_candidates(struct hr__rounds *rounds) {
     qsort(rounds->candidates, rounds->n_candidates, sizeof *rounds->candidates, by_priority);
 }
 
-/* Lists all members with any pool: the least service first, or the most credit. */
+/* Lists all members as candidates for any pool, with the least service first (objective fair) or the largest credit
+   first. */
 static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++) {
@@ -298,7 +303,8 @@ static bool list_pairs(struct hr__rounds *rounds) {
 
 /* ---- Places --------------------------------------------------------------------------------------- */
 
-/* Ends the lease of a member that has to move. Returns whether the place is free then. */
+/* Ends the lease of a member on the nodes of `place`, so that it has to move or stop. Returns whether `place` is now
+   free of leases. */
 static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
   bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
   for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
@@ -309,7 +315,8 @@ static bool evict(struct hr__rounds *rounds, struct hr__member *member, const st
   return hr__capacity_holds(rounds->leases, place);
 }
 
-/* Evicts members that are not candidates first, then from the last candidate on. */
+/* Evicts members until `place` is free of leases: first members that are not candidates, then candidates from the
+   lowest priority on. */
 static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place *place) {
   if (hr__capacity_holds(rounds->leases, place)) return;
   for (uint32_t i = 0; i < rounds->n_members; i++)
@@ -318,7 +325,7 @@ static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place 
     if (evict(rounds, rounds->candidates[i].member, place)) return;
 }
 
-/* An evicted member may find its place free after all; others are then evicted from it. */
+/* Chooses a member at its current placement. If it was evicted before, the members on its nodes are evicted in turn. */
 static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
   member->chosen = true;
   if (member->evicted) {
@@ -345,7 +352,8 @@ static bool find_in(struct hr__rounds *rounds, struct hr__planned_capacity *capa
   return hr__capacity_find_in(capacity, rounds->placer, (hr_pool){pool}, shape->gpus, shape->accept_class, placement);
 }
 
-/* In its current place, else without leases, else with leases. False: out of memory. */
+/* Tries to choose a member in a pool: at its current placement, else in capacity without leases, else on leases. False:
+   out of memory. */
 static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   struct hr_placement placement;
   if (member->runs && member->place.pool.id == pool && hr__capacity_holds(rounds->free, &member->place)) {
@@ -358,8 +366,8 @@ static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint
   return set_place(rounds, member, &placement);
 }
 
-/* Returns the member's pools, the fastest first, or in the scenario's order for an objective that does not use speeds;
-   HR_NONE after the last. `before`: the previous one. */
+/* Returns the pool to try after `before` (HR_NONE: the first pool); HR_NONE: no further pool. Pools are sorted by
+   decreasing speed of the job; the objective fair ignores speeds and uses the order of the scenario. */
 static uint32_t next_pool(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t before) {
   const double *speed = hr__member_shape(rounds, member)->speed;
   uint32_t best = HR_NONE;
@@ -386,8 +394,8 @@ static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member
 
 /* ---- A round -------------------------------------------------------------------------------------- */
 
-/* A member stays where it is if its node is about to go down, or if it has done no work since its start, as it takes
-   long to restart. */
+/* Returns whether a running member must keep its placement. A node of it is about to go down, or the member has done no
+   work since its start because of its restart overhead. */
 static bool is_pinned(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
   if (!member->runs) return false;
   if (hr_view_done_us(view, member->job) == member->start_work_us) return true;
@@ -444,7 +452,7 @@ static bool choose_pairs(struct hr__rounds *rounds) {
   return ok;
 }
 
-/* Remaining capacity is used, except by an objective that minimizes cost. */
+/* Chooses further members to use the remaining capacity. Not used with the objective cost-slo. */
 static bool choose_rest(struct hr__rounds *rounds) {
   bool ok = list_members(rounds, false), passed_over = false;
   for (uint32_t i = 0; i < rounds->n_candidates && ok; i++) {
@@ -456,7 +464,7 @@ static bool choose_rest(struct hr__rounds *rounds) {
   return ok;
 }
 
-/* Begins a round: preempts and starts jobs. */
+/* Begins a round: computes shares, chooses jobs, and preempts and starts them. */
 static enum hr_status begin_round(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves) {
   account_all(rounds, view->now_us);
   enum hr_status status = hr__round_shares_update(rounds, view);
@@ -492,7 +500,7 @@ static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_v
   return start(view, moves, member);
 }
 
-/* Within a round: starts waiting jobs on free capacity. */
+/* Starts waiting jobs on free capacity within a round. */
 static enum hr_status fill_round(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves) {
   if (!any_is_free(rounds)) return HR_OK;
   for (uint32_t i = 0; i < rounds->n_members; i++) rounds->members[i]->chosen = false;
@@ -557,7 +565,8 @@ static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *
   return status;
 }
 
-/* Rounds follow each other while there are jobs; the first job to arrive starts one. */
+/* Begins a round when the previous round has ended, or when a job arrives and there was none. Within a round, fills
+   free capacity. */
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__rounds *rounds = self;
   enum hr_status status = start_gpuless(rounds, moves);
@@ -573,18 +582,18 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   return status == HR_OK ? begin_round(rounds, view, moves) : status;
 }
 
-/* A waiting job waits for the next round, unless the GPUs or nodes for it do not exist at all. */
+/* A waiting job waits for the next round, for nodes that boot, or for GPUs that the cluster does not have now. */
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct hr__rounds *rounds = self;
   const struct hr__member *member = rounds->member_of[job.id];
   uint32_t accept_class = hr_cluster_accept_class(rounds->cluster, job);
-  bool are_there = false;
+  bool gpus_exist = false;
   for (uint32_t i = 0; i < rounds->n_pools; i++)
-    are_there = are_there || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
-                              hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= wait->asked_milli);
+    gpus_exist = gpus_exist || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
+                                hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= wait->asked_milli);
   if (member && member->awaits != HR_NONE) {
     wait->reason = HR_WAIT_REASON_BOOTING;
-  } else if (are_there) {
+  } else if (gpus_exist) {
     wait->reason = HR_WAIT_REASON_TURN;
     wait->until_us = rounds->end_us;
   } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Market rules by deadline on small random records of spot capacity. A deadline that leaves time for two changes is
-   never missed, and the omniscient rule pays the minimum cost found by an exhaustive search over all ways to spend each
-   step. */
+/* Market rules by deadline on small random records of spot capacity. A rule never misses a deadline that leaves time
+   for two changes of nodes. The omniscient rule pays the minimum cost, which an exhaustive search over the use of each
+   time step finds. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { MOST_STEPS = 10, N_CASES = 600, NOWHERE = 0, SPOT = 1, ON_DEMAND = 2, N_PLACES = 3 };
-enum { GREEDY = 4, UNIFORM = 5, OMNISCIENT = 6 }; /* places in the list of market rules */
+enum { GREEDY = 4, UNIFORM = 5, OMNISCIENT = 6 }; /* indices in the list of market rules */
 
 #define STEP_US (INT64_C(60) * HR_SECOND_US)
 #define NEVER_MET INT64_MAX
@@ -24,14 +24,15 @@ static uint32_t draw(uint32_t below) {
 }
 
 struct deadline_case {
-  uint32_t n_steps, work, change; /* in steps */
+  uint32_t n_steps, work, change; /* numbers of steps */
   int64_t price[N_PLACES];
   bool there[MOST_STEPS];
 };
 
 /* ---- Exhaustive search ------------------------------------------------------------------------------ */
 
-/* The minimum cost from a time on, given the work done and a place whose change still takes `changing` steps. */
+/* Returns the minimum cost from `time` on, given the work done, the current place, and the number of steps that the
+   current change of nodes still takes. */
 static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t changing,
                         uint32_t done) {
   if (done == c->work) return 0;
@@ -47,7 +48,7 @@ static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t p
   return best;
 }
 
-/* ---- The product ------------------------------------------------------------------------------------ */
+/* ---- The simulated run ------------------------------------------------------------------------------ */
 
 struct bill {
   const struct deadline_case *c;
@@ -62,8 +63,8 @@ static void count(void *self, const struct hr_view *view, const struct hr_event 
     bill->cost_us[event->node.id] += event->at_us - bill->since_us[event->node.id];
 }
 
-/* What the rule paid, in the units of the search; NEVER_MET when the deadline was missed. */
-static int64_t paid(const struct deadline_case *c, int64_t rule) {
+/* Returns the cost of a run with the rule, in the units of the search; NEVER_MET if the deadline was missed. */
+static int64_t cost_of_run(const struct deadline_case *c, int64_t rule) {
   char spot[] = "spot", on_demand[] = "on-demand", gpu[] = "V100";
   struct hr_level_step levels[MOST_STEPS];
   for (uint32_t i = 0; i < c->n_steps; i++) levels[i] = (struct hr_level_step){i * STEP_US, c->there[i]};
@@ -120,7 +121,7 @@ static struct deadline_case draw_case(void) {
   return c;
 }
 
-static void omniscience_is_the_cheapest_and_no_deadline_is_missed(void) {
+static void omniscient_cost_is_minimal_and_deadlines_are_met(void) {
   uint32_t n_dearer = 0, n_missed = 0, n_feasible = 0, n_below = 0;
   random_state = 7;
   for (uint32_t i = 0; i < N_CASES; i++) {
@@ -128,12 +129,12 @@ static void omniscience_is_the_cheapest_and_no_deadline_is_missed(void) {
     int64_t least = min_cost(&c, 0, NOWHERE, 0, 0);
     if (least == NEVER_MET) continue;
     n_feasible++;
-    int64_t omniscient = paid(&c, OMNISCIENT);
+    int64_t omniscient = cost_of_run(&c, OMNISCIENT);
     if (omniscient != least && n_dearer++ == 0)
       fprintf(stderr, "\n    case %u: paid %lld, least %lld\n", i, (long long)omniscient, (long long)least);
     if (c.n_steps < c.work + 2 * c.change) continue;
     for (int64_t rule = GREEDY; rule <= UNIFORM; rule++) {
-      int64_t cost = paid(&c, rule);
+      int64_t cost = cost_of_run(&c, rule);
       if (cost == NEVER_MET && n_missed++ == 0) fprintf(stderr, "\n    case %u: rule %d misses\n", i, (int)rule);
       n_below += cost < least;
     }
@@ -144,4 +145,4 @@ static void omniscience_is_the_cheapest_and_no_deadline_is_missed(void) {
   CU_ASSERT_EQUAL(n_below, 0);
 }
 
-TEST_MAIN("deadlines", TEST(omniscience_is_the_cheapest_and_no_deadline_is_missed))
+TEST_MAIN("deadlines", TEST(omniscient_cost_is_minimal_and_deadlines_are_met))

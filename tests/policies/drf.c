@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Properties of dominant resource fairness, on backlogs of small equal jobs. A tenant with a backlog gets at least its
- * share of its dominant resource, minus one job of each other tenant. No tenant is ahead of another by more than one
- * job. Nothing that could be used is left idle. CPUs and memory count, although only GPUs run out: shares of them may
- * exceed one.
+ * Properties of dominant resource fairness, with backlogs of small equal jobs. A tenant with a backlog gets at least
+ * its share of its dominant resource, minus one job of each other tenant. No tenant is ahead of another tenant by more
+ * than one job. No usable resource is idle. CPU and memory count, although only GPUs can be exhausted; shares of CPU
+ * and memory may therefore exceed 1.
  */
 
 #include "harness.h"
@@ -41,12 +41,12 @@ static void draw_tenants(struct backlog *b, bool weighted) {
                                   .mem_mib = 1024 * lab_roll(&b->dice, 40)};
     const char *name = lab_tenant_name(t);
     struct hr_quota_node node = {.parent = HR_NONE, .is_tenant = true, .weight = b->weight[t]};
-    node.name = (char *)(uintptr_t)name; /* it is only read */
+    node.name = (char *)(uintptr_t)name; /* the name is not modified */
     if (weighted) lab_add_quota(&b->lab, node);
   }
 }
 
-/* The tenants' jobs, mixed; some tenants have less to do than they could get. */
+/* Draws jobs of all tenants in random order. Some tenants request less than their share. */
 static void draw_jobs(struct backlog *b) {
   for (uint32_t i = 0; i < LAB_JOBS - 1; i++) {
     uint32_t t = 1 + lab_roll(&b->dice, b->n_tenants);
@@ -56,7 +56,7 @@ static void draw_jobs(struct backlog *b) {
   }
 }
 
-/* Of what the tenant holds most of with so many jobs, per weight. */
+/* Returns the dominant share of a tenant with `n_jobs` running jobs, divided by its weight. */
 static double share(const struct backlog *b, uint32_t t, uint32_t n_jobs) {
   const struct hr_pool_spec *pool = &b->lab.pools[0];
   double nodes = pool->nodes, dominant = (double)n_jobs / b->gpus;
@@ -67,8 +67,8 @@ static double share(const struct backlog *b, uint32_t t, uint32_t n_jobs) {
   return dominant / b->weight[t];
 }
 
-/* Each other tenant has at most one job, of one GPU, with which it is ahead. So of all other GPUs, a tenant with a
-   backlog has its share, or more of another resource. */
+/* Each other tenant can be ahead by at most one job, which uses one GPU. A tenant with a backlog therefore has its
+   share of all other GPUs, or a larger share of another resource. */
 static void check_shares(const struct backlog *b) {
   double weights = 0;
   for (uint32_t t = 1; t <= b->n_tenants; t++) weights += b->weight[t];
@@ -106,12 +106,13 @@ static void equal_tenants_share_equally(void) {
   for (uint32_t number = 0; number < CASES; number++) check_backlog(number, false);
 }
 
-static void and_others_by_weight(void) {
+static void weighted_tenants_share_by_weight(void) {
   for (uint32_t number = 0; number < CASES; number++) check_backlog(number, true);
 }
 
-/* Ten GPUs; tenant 1 comes first and has very little weight: one job of its own exceeds all of the other tenant's. */
-static void little_weight_is_little(void) {
+/* Ten GPUs. Tenant 1 is served first and has a very small weight, so that one of its jobs outweighs all jobs of the
+   other tenant. */
+static void one_job_of_a_tenant_with_small_weight(void) {
   struct lab lab;
   lab_begin(&lab);
   lab_add_pool(&lab, 1, 10);
@@ -127,5 +128,5 @@ static void little_weight_is_little(void) {
   lab_finish(&lab);
 }
 
-TEST_MAIN("dominant resource fairness", TEST(equal_tenants_share_equally), TEST(and_others_by_weight),
-          TEST(little_weight_is_little))
+TEST_MAIN("dominant resource fairness", TEST(equal_tenants_share_equally), TEST(weighted_tenants_share_by_weight),
+          TEST(one_job_of_a_tenant_with_small_weight))

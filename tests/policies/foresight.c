@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* No decision depends on the future: without the jobs that come later a run is unchanged until their submission, and
-   with another run time of a job until its end. Orders by the true run time use the future by design, and are excluded
-   from the latter. */
+/* No decision depends on the future. If later jobs are removed, a run is unchanged until the first of them is
+   submitted. If the run time of a job is changed, a run is unchanged until the job ends. Orders by true run time use
+   the future by design, so the second property is not checked for them. */
 
 #include "harness.h"
 #include "lab.h"
@@ -23,7 +23,7 @@ struct log {
   } entry[MOST_LOGGED];
 };
 
-static void note(void *self, const struct hr_view *view, const struct hr_event *event) {
+static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct log *log = self;
   (void)view;
   if (event->kind == HR_EVENT_TIMER || log->count == MOST_LOGGED) return;
@@ -49,13 +49,13 @@ static void draw(struct lab *lab, uint32_t number) {
 }
 
 static void run(struct lab *lab, struct log *log) {
-  struct hr_observer observer = {.self = log, .on_event = note};
+  struct hr_observer observer = {.self = log, .on_event = log_event};
   log->count = 0;
   CU_ASSERT_TRUE_FATAL(lab_run(lab, &observer));
   CU_ASSERT_FATAL(log->count < MOST_LOGGED);
 }
 
-/* Until `until_us`, not included. */
+/* Compares two logs up to `until_us`, exclusive. */
 static bool same_until(const struct log *a, const struct log *b, int64_t until_us) {
   for (uint32_t i = 0; i < a->count || i < b->count; i++) {
     bool over_a = i >= a->count || a->entry[i].at_us >= until_us;
@@ -75,7 +75,7 @@ static void begin(struct lab *lab, uint32_t number, const char *order) {
   lab_set(lab, "placement", number % 3 ? "pool" : "worst-fit");
 }
 
-static void jobs_that_come_later_change_nothing_before(void) {
+static void later_submissions_do_not_change_earlier_decisions(void) {
   static struct lab lab;
   static struct log whole, part;
   for (uint32_t number = 0; number < CASES; number++)
@@ -93,7 +93,7 @@ static void jobs_that_come_later_change_nothing_before(void) {
     }
 }
 
-static void nor_does_how_long_those_take_that_run(void) {
+static void run_times_do_not_change_decisions_before_the_end(void) {
   static struct lab lab;
   static struct log plain, other;
   uint32_t n_different = 0;
@@ -118,9 +118,9 @@ static void nor_does_how_long_those_take_that_run(void) {
   CU_ASSERT(n_different > CASES);
 }
 
-/* Of jobs that wait for one GPU, the short one has waited for more of its time; the long one came first. Their run
-   times differ by 2^44 us. */
-static void run_times_of_years_are_told_apart(void) {
+/* Two jobs wait for one GPU. The short job has waited longer relative to its run time; the long job was submitted
+   first. Their run times differ by 2^44 us. */
+static void long_run_times_are_compared_exactly(void) {
   struct lab lab;
   const int64_t s = HR_SECOND_US;
   lab_begin(&lab);
@@ -136,5 +136,5 @@ static void run_times_of_years_are_told_apart(void) {
   lab_finish(&lab);
 }
 
-TEST_MAIN("foresight", TEST(jobs_that_come_later_change_nothing_before), TEST(nor_does_how_long_those_take_that_run),
-          TEST(run_times_of_years_are_told_apart))
+TEST_MAIN("foresight", TEST(later_submissions_do_not_change_earlier_decisions),
+          TEST(run_times_do_not_change_decisions_before_the_end), TEST(long_run_times_are_compared_exactly))

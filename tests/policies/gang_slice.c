@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gangs that take turns, worked out by hand. */
+/* The gang-slice policy: cases computed by hand. */
 
 #include "small_run.h"
 
 #define ONE_NODE .n_pools = 1, .nodes = {1}, .gpus_per_node = {8}, .policy = "gang-slice"
 
-static void two_jobs_take_turns(void) {
+static void two_jobs_alternate(void) {
   struct hr_result *result = small_run((struct small_run){ONE_NODE, .n_jobs = 2, .work_s = {60, 60}, .gpus = {8, 8}});
   CU_ASSERT(ended(result, 0, 90, 2));
   CU_ASSERT(ended(result, 1, 120, 2));
@@ -13,17 +13,17 @@ static void two_jobs_take_turns(void) {
   hr_result_destroy(result);
 }
 
-static void who_is_alone_is_not_stopped(void) {
+static void no_slices_while_all_jobs_run(void) {
   struct hr_result *result =
       small_run((struct small_run){ONE_NODE, .n_jobs = 2, .work_s = {1000, 1000}, .gpus = {4, 4}});
   CU_ASSERT(ended(result, 0, 1000, 1));
   CU_ASSERT(ended(result, 1, 1000, 1));
-  CU_ASSERT_EQUAL(result->n_passes, 2); /* nobody was woken */
+  CU_ASSERT_EQUAL(result->n_passes, 2); /* no wake-up was requested */
   hr_result_destroy(result);
 }
 
-/* The slice of who was there begins when another comes. */
-static void a_slice_begins_when_somebody_waits(void) {
+/* The slice of the running job begins when a second job arrives. */
+static void slice_begins_when_a_job_waits(void) {
   struct hr_result *result =
       small_run((struct small_run){ONE_NODE, .n_jobs = 2, .submit_s = {0, 100}, .work_s = {200, 20}, .gpus = {8, 8}});
   CU_ASSERT_EQUAL(result->start_us[1], 130 * HR_SECOND_US);
@@ -32,8 +32,8 @@ static void a_slice_begins_when_somebody_waits(void) {
   hr_result_destroy(result);
 }
 
-/* Rows: the first job; the second and third together; slices of 10 s. */
-static void a_row_runs_as_a_whole(void) {
+/* Rows: the first job; the second and the third job together. Slices of 10 s. */
+static void jobs_of_a_row_run_together(void) {
   struct hr_result *result = small_run((struct small_run){ONE_NODE, .n_jobs = 3, .work_s = {30, 20, 40},
                                                           .gpus = {8, 3, 5}, .params = {{"slice_s", "10"}}});
   CU_ASSERT_EQUAL(result->start_us[1], 10 * HR_SECOND_US);
@@ -44,8 +44,9 @@ static void a_row_runs_as_a_whole(void) {
   hr_result_destroy(result);
 }
 
-/* Two nodes of two GPUs. The first and the last job share the first node; those on the second one never stop. */
-static void what_a_row_leaves_idle_is_used(void) {
+/* Two nodes with two GPUs. The first and the last job share the first node. The jobs on the second node are never
+   stopped. */
+static void idle_gpus_are_used_by_other_rows(void) {
   struct hr_result *result = small_run((struct small_run){.n_pools = 1,
                                                           .nodes = {2},
                                                           .gpus_per_node = {2},
@@ -61,8 +62,8 @@ static void what_a_row_leaves_idle_is_used(void) {
   hr_result_destroy(result);
 }
 
-/* Two rows of one job each; the third job waits for a row. */
-static void no_more_rows_than_said(void) {
+/* With two rows, each for one job, the third job waits until a row is empty. */
+static void number_of_rows_is_limited(void) {
   struct small_run it = {ONE_NODE, .n_jobs = 3, .work_s = {60, 60, 60}, .gpus = {8, 8, 8}, .params = {{"rows", "2"}}};
   struct hr_result *result = small_run(it);
   CU_ASSERT(ended(result, 0, 90, 2));
@@ -75,8 +76,8 @@ static void no_more_rows_than_said(void) {
   hr_result_destroy(result);
 }
 
-/* 40 s to restart and slices of 30 s: a slice that saw no work goes on. */
-static void who_restarts_longer_than_a_slice_gets_on(void) {
+/* With a restart overhead of 40 s and slices of 30 s, a slice without progress is extended. */
+static void slice_without_progress_is_extended(void) {
   struct hr_result *result =
       small_run((struct small_run){ONE_NODE, .n_jobs = 2, .work_s = {60, 60}, .gpus = {8, 8}, .restart_s = 40});
   CU_ASSERT(ended(result, 0, 230, 3));
@@ -84,8 +85,8 @@ static void who_restarts_longer_than_a_slice_gets_on(void) {
   hr_result_destroy(result);
 }
 
-/* By count, without nodes, and at half the speed: 60 s of work are 120 s. */
-static void gpus_may_be_counted_only(void) {
+/* GPUs counted by pool, without nodes. At half the speed, 60 s of work take 120 s. */
+static void counted_allocation(void) {
   struct hr_result *result =
       small_run((struct small_run){ONE_NODE, .n_jobs = 2, .work_s = {60, 60}, .gpus = {8, 8}, .n_models = 1,
                                    .ppm = {500000}, .params = {{"placement", "pool"}, {"slice_s", "60"}}});
@@ -94,6 +95,6 @@ static void gpus_may_be_counted_only(void) {
   hr_result_destroy(result);
 }
 
-TEST_MAIN("gang slice", TEST(two_jobs_take_turns), TEST(who_is_alone_is_not_stopped),
-          TEST(a_slice_begins_when_somebody_waits), TEST(a_row_runs_as_a_whole), TEST(what_a_row_leaves_idle_is_used),
-          TEST(no_more_rows_than_said), TEST(who_restarts_longer_than_a_slice_gets_on), TEST(gpus_may_be_counted_only))
+TEST_MAIN("gang slice", TEST(two_jobs_alternate), TEST(no_slices_while_all_jobs_run),
+          TEST(slice_begins_when_a_job_waits), TEST(jobs_of_a_row_run_together), TEST(idle_gpus_are_used_by_other_rows),
+          TEST(number_of_rows_is_limited), TEST(slice_without_progress_is_extended), TEST(counted_allocation))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shares of time against brute force: all points of a grid on small cases; and what fairness promises on random ones.
- */
+/* Time shares, compared with an exhaustive search over a grid in small cases; and fairness properties in random
+   cases. */
 
 #include "harness.h"
 #include "policies/rounds/round_shares.h"
@@ -27,7 +27,7 @@ static double speed_of(const struct small *small, uint32_t kind, uint32_t pool) 
   return small->speed[kind * small->problem.n_pools + pool];
 }
 
-/* Speeds from 0.1 to 3; now and then a pool where a kind cannot run, but never the first one. */
+/* Draws speeds from 0.1 to 3. Sometimes a kind cannot run in a pool, except in the first pool. */
 static void draw_problem(struct small *small, uint32_t n_kinds, uint32_t n_pools, uint32_t max_jobs) {
   *small = (struct small){.problem = {.n_kinds = n_kinds, .n_pools = n_pools, .max_level = (double)INFINITY}};
   for (uint32_t p = 0; p < n_pools; p++) {
@@ -43,7 +43,7 @@ static void draw_problem(struct small *small, uint32_t n_kinds, uint32_t n_pools
       sum += speed * small->pool_gpus[p];
       gpus += small->pool_gpus[p];
     }
-    small->kinds[k].scale = small->kinds[k].gpus * gpus / sum; /* as max-min has it */
+    small->kinds[k].scale = small->kinds[k].gpus * gpus / sum; /* as the objective max-min defines it */
   }
   small->problem.kinds = small->kinds;
   small->problem.speed = small->speed;
@@ -88,9 +88,9 @@ static bool is_feasible(const struct small *small, const double *share) {
   return true;
 }
 
-/* Calls `visit` on each feasible point of the grid. */
-static void each_point(const struct small *small, uint32_t steps, void (*visit)(void *self, const double *share),
-                       void *self) {
+/* Calls `visit` for each feasible point of the grid. */
+static void for_each_point(const struct small *small, uint32_t steps, void (*visit)(void *self, const double *share),
+                           void *self) {
   uint32_t cells = small->problem.n_kinds * small->problem.n_pools, at[MOST_KINDS * MOST_POOLS] = {0};
   double share[MOST_KINDS * MOST_POOLS] = {0};
   for (uint32_t i = 0; i < cells;) {
@@ -103,11 +103,11 @@ static void each_point(const struct small *small, uint32_t steps, void (*visit)(
 struct best {
   const struct small *small;
   double level, cost;
-  const double *solution; /* that a point may be better than */
+  const double *solution; /* the solution with which points of the grid are compared */
   bool dominated;
 };
 
-static void look(void *self, const double *share) {
+static void compare_point(void *self, const double *share) {
   struct best *best = self;
   double level = level_of(best->small, share);
   best->level = fmax(best->level, level);
@@ -121,7 +121,7 @@ static void look(void *self, const double *share) {
   best->dominated = best->dominated || (never_worse && better);
 }
 
-/* What rounding a solution down to the grid may lose. */
+/* Returns an upper bound for the loss if a solution is rounded down to the grid. */
 static double grid_loss(const struct small *small, uint32_t steps) {
   double most = 0;
   for (uint32_t k = 0; k < small->problem.n_kinds; k++) {
@@ -141,22 +141,22 @@ static void expect_optimum(uint32_t n_kinds, uint32_t n_pools, uint32_t steps, i
     CU_ASSERT(is_feasible(&small, share));
     CU_ASSERT(fabs(level_of(&small, share) - level) < 1e-6 * level);
     struct best best = {.small = &small, .cost = (double)INFINITY, .solution = share};
-    each_point(&small, steps, look, &best);
+    for_each_point(&small, steps, compare_point, &best);
     CU_ASSERT(level >= best.level - 1e-6);
     CU_ASSERT(best.level >= level - grid_loss(&small, steps));
     CU_ASSERT(!best.dominated);
   }
 }
 
-static void the_level_is_that_of_brute_force(void) {
+static void level_equals_exhaustive_search(void) {
   random_state = 1;
   expect_optimum(2, 2, 20, 20);
   expect_optimum(3, 2, 8, 10);
   expect_optimum(2, 3, 8, 10);
 }
 
-/* Every rate is at least 1 / scale if that is possible, and no grid point with such rates costs less. */
-static void the_cost_is_that_of_brute_force(void) {
+/* If possible, every rate is at least 1 / scale, and no point of the grid with such rates costs less. */
+static void cost_equals_exhaustive_search(void) {
   random_state = 2;
   int met = 0;
   for (int i = 0; i < 30; i++) {
@@ -169,7 +169,7 @@ static void the_cost_is_that_of_brute_force(void) {
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     CU_ASSERT(is_feasible(&small, share) && level <= 1 + 1e-9);
     struct best best = {.small = &small, .cost = (double)INFINITY, .solution = share};
-    each_point(&small, 20, look, &best);
+    for_each_point(&small, 20, compare_point, &best);
     CU_ASSERT(level >= fmin(best.level, 1) - 1e-6);
     if (level < 1 - 1e-6) continue;
     met++;
@@ -180,8 +180,8 @@ static void the_cost_is_that_of_brute_force(void) {
   CU_ASSERT(met > 5 && met < 30);
 }
 
-/* Two jobs and one GPU of each of two types; the first is ten times as fast on the first type. */
-static void a_case_by_hand(void) {
+/* Two jobs, and one GPU of each of two types. The first job is ten times as fast on the first type. */
+static void two_jobs_on_two_types(void) {
   struct small small = {.problem = {.n_kinds = 2, .n_pools = 2, .max_level = (double)INFINITY},
                         .kinds = {{1, 1, 1 / 0.55}, {1, 1, 1 / 0.95}},
                         .speed = {1, 0.1, 1, 0.9},
@@ -195,8 +195,8 @@ static void a_case_by_hand(void) {
   for (int i = 0; i < 4; i++) CU_ASSERT_DOUBLE_EQUAL(share[i], 0.5, 1e-8);
 }
 
-/* No job is slower than with an equal share of every pool, in cases in which all GPUs are requested. */
-static void nobody_is_worse_off_than_with_an_equal_share(void) {
+/* If all GPUs are requested, no job is slower than with an equal share of every pool. */
+static void no_job_is_slower_than_with_an_equal_share(void) {
   random_state = 3;
   int checked = 0;
   for (int i = 0; i < 500; i++) {
@@ -205,7 +205,7 @@ static void nobody_is_worse_off_than_with_an_equal_share(void) {
     draw_problem(&small, 2 + draw(MOST_KINDS - 1), MOST_POOLS, 4);
     for (uint32_t p = 0; p < MOST_POOLS; p++) gpus += small.pool_gpus[p];
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) jobs += small.kinds[k].jobs;
-    if (gpus > jobs) continue; /* an equal share is more than a job of one GPU can use */
+    if (gpus > jobs) continue; /* an equal share would be more than a job with one GPU can use */
     checked++;
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) {
@@ -218,8 +218,8 @@ static void nobody_is_worse_off_than_with_an_equal_share(void) {
   CU_ASSERT(checked > 100);
 }
 
-/* Relative to each job's rate, no solution has a positive sum of gains over all jobs. */
-static void nobody_can_gain_without_another_losing(void) {
+/* No feasible point has a positive sum of relative gains over all jobs. */
+static void shares_are_pareto_efficient(void) {
   random_state = 4;
   for (int i = 0; i < 500; i++) {
     struct small small;
@@ -241,7 +241,7 @@ static bool same_shares(const double *a, const double *b) {
   return true;
 }
 
-static void the_same_problem_has_the_same_solution(void) {
+static void equal_problems_have_equal_solutions(void) {
   random_state = 5;
   struct small small;
   double share[2][MOST_KINDS * MOST_POOLS] = {{0}}, level[2];
@@ -251,7 +251,7 @@ static void the_same_problem_has_the_same_solution(void) {
   CU_ASSERT_EQUAL(level[0], level[1]);
 }
 
-/* GLPK keeps its state by thread. */
+/* GLPK has one environment per thread, so problems are solved in several threads at the same time. */
 struct job_of_thread {
   struct small small;
   double share[MOST_KINDS * MOST_POOLS];
@@ -269,7 +269,7 @@ static void *solve_often(void *argument) {
   return NULL;
 }
 
-static void threads_do_not_disturb_each_other(void) {
+static void problems_are_solved_in_several_threads(void) {
   enum { N_THREADS = 4 };
   static struct job_of_thread jobs[N_THREADS];
   pthread_t threads[N_THREADS];
@@ -287,7 +287,7 @@ static void threads_do_not_disturb_each_other(void) {
   }
 }
 
-TEST_MAIN("gavel lp", TEST(the_level_is_that_of_brute_force), TEST(the_cost_is_that_of_brute_force),
-          TEST(a_case_by_hand), TEST(nobody_is_worse_off_than_with_an_equal_share),
-          TEST(nobody_can_gain_without_another_losing), TEST(the_same_problem_has_the_same_solution),
-          TEST(threads_do_not_disturb_each_other))
+TEST_MAIN("gavel lp", TEST(level_equals_exhaustive_search), TEST(cost_equals_exhaustive_search),
+          TEST(two_jobs_on_two_types), TEST(no_job_is_slower_than_with_an_equal_share),
+          TEST(shares_are_pareto_efficient), TEST(equal_problems_have_equal_solutions),
+          TEST(problems_are_solved_in_several_threads))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kinetic tournament against brute force: random contestants are added, changed and removed while time passes, and
-   the first of all, and of those within a bound, must equal the result of a scan by rounded values. */
+/* The kinetic tournament, compared with a scan. Random contestants are added, changed and removed while time passes.
+   The first contestant, and the first contestant within a bound, must be those that a scan by rounded values finds. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -14,7 +14,7 @@ enum { MOST = 200, STEPS = 3000, ROUNDS = 60 };
 struct field {
   struct hr_arena arena;
   struct hr__kinetic kinetic;
-  struct hr__contestant racing[MOST]; /* by name; HR_NONE as a name: not racing */
+  struct hr__contestant racing[MOST]; /* by name; the name is HR_NONE if the contestant is not in the tournament */
   uint32_t place[MOST];
   int64_t now_us;
   struct hr__stream draws;
@@ -25,7 +25,7 @@ static uint64_t draw(struct field *field, uint64_t below) {
   return (upper << 32 | hr__stream_next(&field->draws)) % below;
 }
 
-/* As an order has it: rounded, and cubed, so that neighbours become equal. */
+/* The value that an order would use: rounded and cubed, so that close values become equal. */
 static double value(const struct field *field, uint32_t name) {
   struct hr__line line = field->racing[name].line;
   return pow((double)(field->now_us - line.since_us) / line.slowness, 3);
@@ -63,7 +63,8 @@ static uint32_t first_of_all(struct field *field, int64_t bound) {
   return first;
 }
 
-/* Times and speeds of a small range meet often; those of a large one are hard to tell apart. */
+/* With a small range of times and speeds, contestants often change their order. With a large range, their values are
+   close. */
 static void set(struct field *field, uint32_t name, uint64_t range) {
   struct hr__contestant *contestant = &field->racing[name];
   if (contestant->name == HR_NONE) field->place[name] = hr__kinetic_add(&field->kinetic);
@@ -103,7 +104,7 @@ static void run_field(struct field *field, uint64_t range) {
   hr__arena_finish(&field->arena);
 }
 
-static void the_first_is_always_found(void) {
+static void first_contestant_equals_scan(void) {
   static const uint64_t ranges[] = {4, 30, 1000, 1000000, 1000000000000};
   static struct field field;
   for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -113,10 +114,10 @@ static void the_first_is_always_found(void) {
   }
 }
 
-static void nobody_races(void) {
+static void empty_tournament(void) {
   struct hr__kinetic kinetic = {.is_before = is_before};
   hr__kinetic_advance(&kinetic, 5);
   CU_ASSERT_EQUAL(hr__kinetic_first(&kinetic), HR_NONE);
 }
 
-TEST_MAIN("policies_kinetic", TEST(the_first_is_always_found), TEST(nobody_races))
+TEST_MAIN("policies_kinetic", TEST(first_contestant_equals_scan), TEST(empty_tournament))

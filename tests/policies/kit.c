@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kit's job tree and profiles against plain arrays, on random operations. */
+/* The job tree and the capacity profiles of the kit, compared with plain arrays in random operations. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -39,7 +39,7 @@ static uint32_t model_next(const struct model *model, int64_t key, uint32_t job,
   return best;
 }
 
-/* The sum over all entries up to (key, job). */
+/* Returns the sum over all entries up to (key, job), inclusive. */
 static int64_t model_sum_up_to(const struct model *model, int64_t key, uint32_t job) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < JOBS; i++)
@@ -85,7 +85,7 @@ static bool in_order(void *self, struct hr_job_entry entry) {
   return true;
 }
 
-/* `grow`: of ten operations, how many insert. */
+/* Applies a random operation: an insertion with a probability of grow / 10, else a removal. */
 static void change(struct hr_job_tree *tree, struct model *model, uint32_t grow) {
   uint32_t job = draw(JOBS);
   if (draw(10) < grow && !model->in[job]) {
@@ -99,7 +99,7 @@ static void change(struct hr_job_tree *tree, struct model *model, uint32_t grow)
   }
 }
 
-static void a_job_tree_agrees_with_an_array(void) {
+static void job_tree_equals_array(void) {
   struct hr_arena arena = {0};
   struct hr_job_tree tree = {.store = hr_tree_store_create(&arena)};
   struct model *model = calloc(1, sizeof *model);
@@ -119,7 +119,7 @@ static void a_job_tree_agrees_with_an_array(void) {
   hr__arena_finish(&arena);
 }
 
-static void a_queue_in_arrival_order_stays_in_order(void) {
+static void job_tree_in_arrival_order(void) {
   struct hr_arena arena = {0};
   struct hr_job_tree tree = {.store = hr_tree_store_create(&arena)};
   struct hr_job_entry entry;
@@ -135,7 +135,7 @@ static void a_queue_in_arrival_order_stays_in_order(void) {
   hr__arena_finish(&arena);
 }
 
-static void every_entry_is_visited_in_order(void) {
+static void job_tree_iteration_order(void) {
   struct hr_arena arena = {0};
   struct hr_job_tree tree = {.store = hr_tree_store_create(&arena)};
   struct model *model = calloc(1, sizeof *model);
@@ -143,7 +143,7 @@ static void every_entry_is_visited_in_order(void) {
   struct listing listing = {.model = model};
   CU_ASSERT(hr_job_tree_each(&tree, NULL, in_order, &listing));
   CU_ASSERT_EQUAL(listing.count, tree.count);
-  for (int i = 0; i < 200; i++) { /* from anywhere on: as many as there are, in order */
+  for (int i = 0; i < 200; i++) { /* from a random entry on: all following entries in order */
     int64_t key = draw(KEYS);
     uint32_t job = draw(JOBS), left = 0;
     struct hr_job_entry after = {key, {job}, 0}, entry = after;
@@ -166,7 +166,8 @@ static bool free_throughout(const uint32_t *free_gpus, int64_t from, int64_t len
   return true;
 }
 
-/* The profile of a cluster with one pool of SIZE GPUs, which are only counted, in ticks of a microsecond. */
+/* The profile of a cluster with one pool of SIZE GPUs, which are only counted. Times are in ticks of one
+   microsecond. */
 static void reserve_at_random(struct hr__cluster_profile *profile, uint32_t accept_class, uint32_t *free_gpus) {
   int64_t from = draw(TICKS / 2), length = 1 + draw(40);
   uint32_t gpus = 1 + draw(SIZE), least = SIZE;
@@ -186,7 +187,7 @@ static void reserve_at_random(struct hr__cluster_profile *profile, uint32_t acce
   for (int64_t t = expected; t < expected + length; t++) free_gpus[t] -= gpus;
 }
 
-/* The first windows without less than `gpus` GPUs end at a tick, or never. */
+/* Checks the window from now on in which at least `gpus` GPUs are free: it ends at a tick, or never. */
 static void check_window(struct hr__cluster_profile *profile, uint32_t accept_class, const uint32_t *free_gpus) {
   for (uint32_t gpus = 1; gpus <= SIZE; gpus++) {
     int64_t end = 0;
@@ -195,8 +196,8 @@ static void check_window(struct hr__cluster_profile *profile, uint32_t accept_cl
   }
 }
 
-/* A policy that compares profiles with a table of ticks when it is created, since policies have a cluster; then it
-   starts the job. */
+/* A policy that compares profiles with a table of ticks when it is created, because only policies have access to a
+   cluster. Afterwards it starts the job. */
 static enum hr_status create_checker(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   const hr_job running_job = {0};
   const struct hr_placement in_pool = {.n_slices = 0};
@@ -230,7 +231,7 @@ static enum hr_status start_job(void *self, const struct hr_view *view, struct h
   return hr_moves_start(moves, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
 }
 
-static void a_profile_agrees_with_a_table_of_ticks(void) {
+static void profile_equals_table_of_ticks(void) {
   static const struct hr_policy_ops checker = {HR_POLICY_HEAD, .name = "checker",
                                                .summary = "compares capacity profiles with a table",
                                                .create = create_checker, .decide = start_job};
@@ -249,5 +250,5 @@ static void a_profile_agrees_with_a_table_of_ticks(void) {
   hr_result_destroy(result);
 }
 
-TEST_MAIN("policy kit", TEST(a_job_tree_agrees_with_an_array), TEST(a_queue_in_arrival_order_stays_in_order),
-          TEST(every_entry_is_visited_in_order), TEST(a_profile_agrees_with_a_table_of_ticks))
+TEST_MAIN("policy kit", TEST(job_tree_equals_array), TEST(job_tree_in_arrival_order), TEST(job_tree_iteration_order),
+          TEST(profile_equals_table_of_ticks))

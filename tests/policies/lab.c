@@ -10,7 +10,7 @@ static const char *const user_names[LAB_NAMES] = {"u1", "u2", "u3", "u4", "u5", 
 static const char *const model_names[LAB_NAMES] = {"resnet-50", "resnet-51", "bert-base", "bert-large",
                                                    "gpt",       "gpt-2",     "t5",        "vit"};
 
-static void must(enum hr_status status, const struct hr_error *error) {
+static void require_ok(enum hr_status status, const struct hr_error *error) {
   if (status == HR_OK) return;
   fprintf(stderr, "the test itself failed: %s\n", error->text);
   abort();
@@ -39,7 +39,7 @@ void lab_begin(struct lab *lab) {
                                                 .lend_milli = HR_NO_LIMIT,
                                                 .max_milli = HR_NO_LIMIT,
                                                 .weight = 1};
-  must(hr_policy_choice_init(&lab->policy, "queue", &error), &error);
+  require_ok(hr_policy_choice_init(&lab->policy, "queue", &error), &error);
 }
 
 void lab_finish(struct lab *lab) {
@@ -49,7 +49,7 @@ void lab_finish(struct lab *lab) {
 
 void lab_set(struct lab *lab, const char *key, const char *value) {
   struct hr_error error;
-  must(hr_policy_choice_set(&lab->policy, key, value, &error), &error);
+  require_ok(hr_policy_choice_set(&lab->policy, key, value, &error), &error);
 }
 
 void lab_add_pool(struct lab *lab, uint32_t nodes, uint32_t gpus_per_node) {
@@ -74,7 +74,7 @@ uint32_t lab_add_quota(struct lab *lab, struct hr_quota_node node) {
   return lab->quotas.n_nodes++;
 }
 
-/* The trace's columns. */
+/* The columns of the trace. */
 struct columns {
   int64_t submit[LAB_JOBS], work[LAB_JOBS], limit[LAB_JOBS], estimate[LAB_JOBS], deadline[LAB_JOBS];
   uint32_t gpus[LAB_JOBS], tenant[LAB_JOBS], user[LAB_JOBS], model[LAB_JOBS], cpu[LAB_JOBS];
@@ -154,7 +154,7 @@ bool lab_run(struct lab *lab, const struct hr_observer *observer) {
   lab->result = NULL;
   bool ok = hr_sim_run(&config, &lab->result, &error) == HR_OK;
   if (!ok) printf("%s\n", error.text);
-  if (ok) lab->result->trace = NULL; /* it ends here */
+  if (ok) lab->result->trace = NULL; /* the trace ends with this function */
   free(columns);
   return ok;
 }

@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_POLICIES_LAB_H
 #define HR_TESTS_POLICIES_LAB_H
 
-/* Small runs of the queue policy: jobs, pools, quotas and parameters in, events and job outcomes out. Errors that
-   cannot occur in a sound test end the program. */
+/* Small runs of the queue policy. Input: jobs, pools, quotas and parameters. Output: events and results of jobs. Errors
+   that indicate a fault in the test itself end the program. */
 
 #include "headroom/policies.h"
 #include "headroom/sim.h"
@@ -12,8 +12,8 @@
 
 enum { LAB_JOBS = 256, LAB_POOLS = 4, LAB_NAMES = 8, LAB_QUOTAS = 16, LAB_SLICES = 8 };
 
-/* Times in microseconds; 0: no limit, estimate or deadline, and whole GPUs. Tenants, users and models: 0 for none, else
-   a number below LAB_NAMES. */
+/* Times are in microseconds. 0 means: no limit, estimate or deadline; whole GPUs. Tenants, users and models are numbers
+   from 1 to LAB_NAMES - 1; 0 means none. */
 struct lab_job {
   int64_t submit_us, work_us;
   uint32_t gpus;
@@ -27,16 +27,16 @@ struct lab_job {
 };
 
 struct lab {
-  struct lab_job jobs[LAB_JOBS]; /* by submit */
+  struct lab_job jobs[LAB_JOBS]; /* sorted by submit time */
   uint32_t n_jobs;
   struct hr_pool_spec pools[LAB_POOLS];
   uint32_t n_pools;
   struct hr_class_spec classes[HR_N_CLASSES];
   struct hr_quota_node nodes[LAB_QUOTAS];
-  struct hr_quota_spec quotas; /* without nodes: none */
+  struct hr_quota_spec quotas; /* no quotas if it has no nodes */
   struct hr_policy_choice policy;
   int64_t horizon_us;
-  struct hr_result *result; /* of the last run */
+  struct hr_result *result; /* result of the last run */
 };
 
 void lab_begin(struct lab *lab);
@@ -44,17 +44,18 @@ void lab_finish(struct lab *lab);
 void lab_set(struct lab *lab, const char *key, const char *value);
 void lab_add_pool(struct lab *lab, uint32_t nodes, uint32_t gpus_per_node);
 uint32_t lab_add_job(struct lab *lab, struct lab_job job);
-/* "t1" for tenant 1. Members that are not set: no limits, weight 1, at the root. Returns its index. */
+/* Adds a tenant or cohort; tenant 1 is named "t1". Members that are not set mean: no limits, weight 1, child of the
+   root. Returns the index of the node. */
 uint32_t lab_add_quota(struct lab *lab, struct hr_quota_node node);
 const char *lab_tenant_name(uint32_t tenant);
 
-/* `fold` may be NULL. False: the run failed, and its error was printed. */
+/* Runs the scenario. `observer` may be NULL. False: the run failed, and its error was printed. */
 bool lab_run(struct lab *lab, const struct hr_observer *observer);
 
-/* When a job completed in the last run; HR_NEVER_US. */
+/* Returns the time at which a job completed in the last run; HR_NEVER_US: it did not complete. */
 int64_t lab_end_us(const struct lab *lab, uint32_t job);
 
-/* Random numbers that are the same everywhere. */
+/* Random numbers that are the same on all platforms. */
 struct lab_dice {
   uint64_t state;
 };

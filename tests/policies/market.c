@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How the queue policy asks for nodes and gives them back: small cases worked out by hand, to the second. */
+/* Acquisition and release of nodes by the queue policy: small cases computed by hand, to the second. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -15,9 +15,9 @@ struct market_case {
   const char *rule;
   uint32_t n_jobs;
   int64_t submit_s[MOST_JOBS], work_s[MOST_JOBS];
-  struct hr_level_step levels[4]; /* of the spot pool, at_us in seconds here */
+  struct hr_level_step levels[4]; /* capacity of the spot pool; at_us is in seconds here */
   uint32_t n_levels;
-  const char *set[4][2]; /* parameters */
+  const char *set[4][2]; /* parameters: key and value */
 };
 
 struct logged {
@@ -39,15 +39,15 @@ static void log_event(void *self, const struct hr_view *view, const struct hr_ev
     log->event[log->count++] = (struct logged){event->at_us / S, event->kind, pool, event->job.id};
 }
 
-/* When the n-th event of a kind in a pool was, in seconds; -1: there was none. */
-static int64_t when(const struct log *log, enum hr_event_kind kind, uint32_t pool, uint32_t n) {
+/* Returns the time of the n-th event of a kind in a pool, in seconds; -1: no such event. */
+static int64_t event_time_s(const struct log *log, enum hr_event_kind kind, uint32_t pool, uint32_t n) {
   for (uint32_t i = 0; i < log->count; i++)
     if (log->event[i].kind == kind && log->event[i].pool == pool && n-- == 0) return log->event[i].at_s;
   return -1;
 }
 
-/* Jobs of one GPU; a reserved pool that takes only other GPUs, spot nodes at 1 $/h and on-demand ones at 3 $/h, of one
-   GPU, that boot in 60 s. */
+/* Jobs with one GPU. Pools: a reserved pool of another GPU type, spot nodes at 1 $/h and on-demand nodes at 3 $/h.
+   Nodes have one GPU and boot in 60 s. */
 static void run_case(struct market_case c, struct log *log) {
   char name[] = "pool", gpu[] = "T4", other[] = "L4", list[] = "T4";
   const char *lists[] = {list};
@@ -103,10 +103,10 @@ static void run_case(struct market_case c, struct log *log) {
   hr_policy_choice_finish(&choice);
 }
 
-/* Spot capacity comes at 1,000 s. */
+/* Spot capacity is available from 1,000 s on. */
 #define LATE_SPOT .levels = {{0, 0}, {1000, 4}}, .n_levels = 2
 
-static void spot_first_waits_pays_and_goes_back(void) {
+static void spot_first_waits_uses_on_demand_and_returns(void) {
   struct log log;
   run_case((struct market_case){.rule = "spot-first",
                                 .n_jobs = 1,
@@ -114,16 +114,16 @@ static void spot_first_waits_pays_and_goes_back(void) {
                                 LATE_SPOT,
                                 .set = {{"spot_wait_s", "100"}, {"spot_hold_s", "300"}, {"idle_release_s", "30"}}},
            &log);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 0), 100);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_START, ON_DEMAND, 0), 160);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, SPOT, 0), 1300); /* on offer for 300 s */
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_PREEMPT, ON_DEMAND, 0), 1360);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_START, SPOT, 0), 1360);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_RELEASE, ON_DEMAND, 0), 1390);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_END, SPOT, 0), 5160); /* nothing was lost */
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 0), 100);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 0), 160);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 0), 1300); /* available for 300 s */
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_PREEMPT, ON_DEMAND, 0), 1360);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, SPOT, 0), 1360);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_RELEASE, ON_DEMAND, 0), 1390);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_END, SPOT, 0), 5160); /* no work was lost */
 }
 
-static void who_need_not_go_back_stays(void) {
+static void job_does_not_return_before_its_end(void) {
   struct log log;
   struct market_case c = {.rule = "spot-first",
                           .n_jobs = 1,
@@ -131,24 +131,24 @@ static void who_need_not_go_back_stays(void) {
                           LATE_SPOT,
                           .set = {{"spot_wait_s", "100"}, {"spot_hold_s", "300"}, {"return_to_spot", "false"}}};
   run_case(c, &log);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_END, ON_DEMAND, 0), 5160);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, SPOT, 0), -1);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_END, ON_DEMAND, 0), 5160);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 0), -1);
   c.set[2][1] = "true";
-  c.work_s[0] = 1400; /* 260 s are left when spot capacity may be used */
+  c.work_s[0] = 1400; /* 260 s of work remain when spot capacity is stable */
   run_case(c, &log);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_END, ON_DEMAND, 0), 1560);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_END, ON_DEMAND, 0), 1560);
 }
 
-static void spot_first_takes_spot_while_there_is_any(void) {
+static void spot_first_prefers_available_spot(void) {
   struct log log;
   run_case((struct market_case){.rule = "spot-first", .n_jobs = 3, .work_s = {500, 500, 500}}, &log);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, SPOT, 2), 0);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, SPOT, 3), -1); /* no more than are needed */
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_START, SPOT, 2), 60);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 0), -1);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 2), 0);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 3), -1); /* no more nodes than needed */
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, SPOT, 2), 60);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 0), -1);
 }
 
-static void on_demand_only_takes_no_spot(void) {
+static void on_demand_only_acquires_no_spot(void) {
   struct log log;
   run_case((struct market_case){.rule = "on-demand-only",
                                 .n_jobs = 2,
@@ -156,13 +156,13 @@ static void on_demand_only_takes_no_spot(void) {
                                 .work_s = {100, 100},
                                 .set = {{"idle_release_s", "50"}}},
            &log);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, SPOT, 0), -1);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_END, ON_DEMAND, 0), 160);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_START, ON_DEMAND, 1), 200); /* on the node that is still there */
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 1), -1);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 0), -1);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_END, ON_DEMAND, 0), 160);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 1), 200); /* on the node that was not released yet */
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 1), -1);
 }
 
-static void idle_nodes_are_given_back_down_to_the_minimum(void) {
+static void idle_nodes_are_released_down_to_the_minimum(void) {
   struct log log;
   struct market_case c = {.rule = "on-demand-only",
                           .n_jobs = 3,
@@ -170,26 +170,27 @@ static void idle_nodes_are_given_back_down_to_the_minimum(void) {
                           .work_s = {100, 100, 10},
                           .set = {{"idle_release_s", "50"}, {"min_on_demand", "1"}}};
   run_case(c, &log);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_RELEASE, ON_DEMAND, 0), 210);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_RELEASE, ON_DEMAND, 1), -1);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_START, ON_DEMAND, 2), 1000); /* on the node that was kept */
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_RELEASE, ON_DEMAND, 0), 210);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_RELEASE, ON_DEMAND, 1), -1);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 2),
+                  1000); /* on the node that was kept as the minimum */
   c.set[1][1] = "0";
   run_case(c, &log);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_RELEASE, ON_DEMAND, 1), 210);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_START, ON_DEMAND, 2), 1060);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_RELEASE, ON_DEMAND, 1), 210);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 2), 1060);
 }
 
-static void spot_keeps_to_its_share(void) {
+static void spot_share_is_limited(void) {
   struct log log;
   run_case(
       (struct market_case){
           .rule = "price-capacity", .n_jobs = 4, .work_s = {500, 500, 500, 500}, .set = {{"max_spot_share", "0.5"}}},
       &log);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, SPOT, 1), 0);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, SPOT, 2), -1);
-  CU_ASSERT_EQUAL(when(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 1), 0);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 1), 0);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 2), -1);
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 1), 0);
 }
 
-TEST_MAIN("market", TEST(spot_first_waits_pays_and_goes_back), TEST(who_need_not_go_back_stays),
-          TEST(spot_first_takes_spot_while_there_is_any), TEST(on_demand_only_takes_no_spot),
-          TEST(idle_nodes_are_given_back_down_to_the_minimum), TEST(spot_keeps_to_its_share))
+TEST_MAIN("market", TEST(spot_first_waits_uses_on_demand_and_returns), TEST(job_does_not_return_before_its_end),
+          TEST(spot_first_prefers_available_spot), TEST(on_demand_only_acquires_no_spot),
+          TEST(idle_nodes_are_released_down_to_the_minimum), TEST(spot_share_is_limited))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs on GPUs with MIG, against independent rules and tables (sim/mig_brute.h): each job has an instance that it
-   accepts, and begins to work when the instance exists; under `skip` no job waits while there is an instance for it. */
+/* Whole runs on GPUs with MIG, compared with independent rules and tables (sim/mig_brute.h). Each job has an instance
+   that it accepts, and begins to work when the instance exists. Under `skip` no job waits while an instance for it is
+   available. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -15,7 +16,7 @@
 enum { JOBS = 80, POOLS = 2, NODES = 3, GPUS = 3, CASES = 240, LAYOUTS = 4, NAMES = 4 };
 
 struct gpu {
-  struct brute_state has; /* instances that are there; on demand: that jobs have */
+  struct brute_state has; /* existing instances; with instances on demand, those in use by jobs */
   bool taken[BRUTE_SLICES];
   int layout;
   int64_t ready_us;
@@ -29,7 +30,7 @@ static struct {
   struct hr_trace trace;
   struct hr_pool_spec pools[POOLS];
   struct hr_cluster_spec cluster;
-  /* As it ought to be. */
+  /* The expected state, according to the independent rules. */
   const struct brute_type *type[POOLS];
   struct brute_state layout[POOLS][LAYOUTS];
   struct gpu gpu[POOLS * NODES][GPUS];
@@ -37,7 +38,7 @@ static struct {
   bool waits[JOBS];
   int64_t end_us[JOBS], now_us;
   const char *rule;
-  bool skips; /* nobody holds another back */
+  bool skips; /* no job blocks another one */
   uint64_t n_waited, n_splits, n_shared;
 } world;
 
@@ -67,12 +68,12 @@ static struct hr_mig_spec *make_spec(const struct brute_type *type, enum hr_mig_
   struct hr_mig_type made;
   hr_mig_type_init(&made, type->gpu, profiles, (uint32_t)type->n_profiles);
   struct hr_mig_spec *spec = hr_mig_spec_create(&made, mode);
-  for (uint32_t i = 0; i < made.n_profiles; i++) /* numbers are the same in both */
+  for (uint32_t i = 0; i < made.n_profiles; i++) /* profiles have the same numbers in both tables */
     CU_ASSERT_STRING_EQUAL_FATAL(made.profiles[i].name, type->profiles[i].name);
   return spec;
 }
 
-/* Instances at random starts, until a few attempts have failed. */
+/* Creates instances at random positions, until several attempts have failed. */
 static struct brute_state draw_layout(const struct brute_type *type) {
   struct brute_state state;
   memset(state.begins, -1, sizeof state.begins);
@@ -163,8 +164,9 @@ static void draw_jobs(void) {
 
 /* ---- What ought to be ------------------------------------------------------------------------------- */
 
-/* A share is rounded to slices as it would be given: 3 of 7 are 428 or 429. */
-static bool will_do(const struct brute_type *type, uint32_t job, int number) {
+/* Returns whether an instance is acceptable for the job. A share in thousandths may be rounded up or down to slices: 3
+   of 7 slices are 428 or 429. */
+static bool is_acceptable(const struct brute_type *type, uint32_t job, int number) {
   const struct brute_profile *profile = &type->profiles[number];
   if ((uint64_t)profile->memory * 1000 < world.gpu_mem_mib[job]) return false;
   if (world.mig_profile[job] != HR_NONE) return strcmp(profile->name, names[world.mig_profile[job]]) == 0;
@@ -182,23 +184,23 @@ static bool is_empty(const struct gpu *gpu) {
   return true;
 }
 
-/* Whether an instance that will do is in the layout, and idle if it is the GPU's own. */
-static bool has_idle(uint32_t pool, uint32_t job, const struct gpu *gpu) {
+/* Returns whether the layout has an acceptable instance. With static layouts, the instance must also be idle. */
+static bool has_idle_instance(uint32_t pool, uint32_t job, const struct gpu *gpu) {
   for (int start = 0; start < BRUTE_SLICES; start++)
-    if (is_idle(gpu, start) && will_do(world.type[pool], job, gpu->has.begins[start])) return true;
+    if (is_idle(gpu, start) && is_acceptable(world.type[pool], job, gpu->has.begins[start])) return true;
   return false;
 }
 
-static bool could_have(uint32_t pool, uint32_t job, const struct gpu *gpu) {
+static bool could_get_instance(uint32_t pool, uint32_t job, const struct gpu *gpu) {
   const struct hr_mig_spec *spec = world.pools[pool].mig;
-  if (spec->mode != HR_MIG_ON_DEMAND && has_idle(pool, job, gpu)) return true;
+  if (spec->mode != HR_MIG_ON_DEMAND && has_idle_instance(pool, job, gpu)) return true;
   for (int profile = 0; spec->mode == HR_MIG_ON_DEMAND && profile < world.type[pool]->n_profiles; profile++)
     for (int start = 0; start < BRUTE_SLICES; start++)
-      if (will_do(world.type[pool], job, profile) && brute_may_begin(world.type[pool], &gpu->has, profile, start))
+      if (is_acceptable(world.type[pool], job, profile) && brute_may_begin(world.type[pool], &gpu->has, profile, start))
         return true;
   for (uint32_t i = 0; spec->mode == HR_MIG_DYNAMIC && is_empty(gpu) && i < spec->n_layouts; i++) {
     struct gpu other = {.has = world.layout[pool][i]};
-    if (has_idle(pool, job, &other)) return true;
+    if (has_idle_instance(pool, job, &other)) return true;
   }
   return false;
 }
@@ -207,12 +209,12 @@ static bool could_start(uint32_t job) {
   for (uint32_t pool = 0, node = 0; pool < world.cluster.n_pools; pool++)
     for (uint32_t i = 0; i < world.pools[pool].nodes; i++, node++)
       for (uint32_t gpu = 0; gpu < world.pools[pool].gpus_per_node; gpu++)
-        if (world.cpu_milli_left[node] >= world.cpu_milli[job] && could_have(pool, job, &world.gpu[node][gpu]))
+        if (world.cpu_milli_left[node] >= world.cpu_milli[job] && could_get_instance(pool, job, &world.gpu[node][gpu]))
           return true;
   return false;
 }
 
-static void nobody_waits_in_vain(void *self, const struct hr_view *view) {
+static void check_no_job_waits_that_could_start(void *self, const struct hr_view *view) {
   (void)self;
   (void)view;
   for (uint32_t job = 0; job < JOBS; job++)
@@ -223,7 +225,7 @@ static void nobody_waits_in_vain(void *self, const struct hr_view *view) {
 
 static void check_smallest(uint32_t pool, uint32_t job, const struct gpu *gpu, int profile) {
   for (int start = 0; start < BRUTE_SLICES; start++)
-    if (is_idle(gpu, start) && will_do(world.type[pool], job, gpu->has.begins[start]))
+    if (is_idle(gpu, start) && is_acceptable(world.type[pool], job, gpu->has.begins[start]))
       CU_ASSERT(gpu->has.begins[start] <= profile);
 }
 
@@ -234,7 +236,7 @@ static void split(uint32_t pool, uint32_t node, struct gpu *gpu, uint32_t job, s
   CU_ASSERT_TRUE(is_empty(gpu));
   CU_ASSERT_FATAL(instance.layout < spec->n_layouts);
   for (uint32_t i = 0; packs && world.tasks[job] == 1 && i < world.pools[pool].gpus_per_node; i++)
-    CU_ASSERT_FALSE(has_idle(pool, job, &world.gpu[node][i]));
+    CU_ASSERT_FALSE(has_idle_instance(pool, job, &world.gpu[node][i]));
   gpu->layout = instance.layout;
   gpu->has = world.layout[pool][instance.layout];
   gpu->ready_us = world.now_us + spec->lead_us;
@@ -248,7 +250,7 @@ static int64_t start_task(uint32_t pool, uint32_t job, struct hr_slice slice) {
   int start = slice.instance.start, profile = slice.instance.profile;
   const struct brute_type *type = world.type[pool];
   world.n_shared += !is_empty(gpu);
-  CU_ASSERT_TRUE(will_do(type, job, profile));
+  CU_ASSERT_TRUE(is_acceptable(type, job, profile));
   if (spec->mode == HR_MIG_ON_DEMAND) {
     CU_ASSERT_TRUE(brute_may_begin(type, &gpu->has, profile, start));
     gpu->has.begins[start] = (signed char)profile;
@@ -275,7 +277,7 @@ static void end_task(uint32_t pool, uint32_t job, struct hr_slice slice) {
   world.cpu_milli_left[slice.node.id] += world.cpu_milli[job];
 }
 
-static void hear(void *self, const struct hr_view *view, const struct hr_event *event) {
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
   (void)view;
   uint32_t job = event->job.id;
@@ -301,7 +303,7 @@ static void hear(void *self, const struct hr_view *view, const struct hr_event *
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-/* None of it has room on GPUs that hold still. */
+/* Returns whether no GPU with a static layout has an instance for the job. */
 static bool never_fits(uint32_t job) {
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
     const struct hr_mig_spec *spec = world.pools[pool].mig;
@@ -309,7 +311,7 @@ static bool never_fits(uint32_t job) {
       struct gpu gpu = {.layout = 0};
       memset(gpu.has.begins, -1, sizeof gpu.has.begins);
       if (spec->mode != HR_MIG_ON_DEMAND) gpu.has = world.layout[pool][spec->layout_of_gpu[i]];
-      if (could_have(pool, job, &gpu)) return false;
+      if (could_get_instance(pool, job, &gpu)) return false;
     }
   }
   return true;
@@ -318,7 +320,8 @@ static bool never_fits(uint32_t job) {
 static uint64_t run_one(void) {
   struct hr_policy_choice choice = queue_choice(world.skips ? "skip" : "easy", world.rule);
   struct holds holds;
-  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = hear, .on_instant = nobody_waits_in_vain}};
+  struct hr_observer observers[1 + HOLDS_FOLDS] = {
+      {.on_event = on_event, .on_instant = check_no_job_waits_that_could_start}};
   CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
   holds_observers(&holds, observers + 1);
   struct hr_run_config config = {.trace = &world.trace,
@@ -348,7 +351,7 @@ static uint64_t run_one(void) {
   return n_completed;
 }
 
-static void jobs_have_instances_that_they_may_have(void) {
+static void jobs_get_acceptable_instances(void) {
   static const char *const rules[] = {"best-fit", "first-fit",         "worst-fit",    "spread",
                                       "fgd",      "gpu-packing",       "dot-product",  "gpu-clustering",
                                       "random",   "weighted-best-fit", "kube-default", "kube-most-allocated"};
@@ -371,4 +374,4 @@ static void jobs_have_instances_that_they_may_have(void) {
   CU_ASSERT(world.n_shared > CASES * JOBS / 10);
 }
 
-TEST_MAIN("mig runs", TEST(jobs_have_instances_that_they_may_have))
+TEST_MAIN("mig runs", TEST(jobs_get_acceptable_instances))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Placement rules against naive ones on random small clusters, while tasks start and end; typical pods, fragmentation
-   and draws on cases computed by hand. */
+/* Placement rules compared with naive implementations on random small clusters, while tasks start and end. Typical
+   pods, fragmentation and random placement in cases computed by hand. */
 
 #include "base/arena.h"
 #include "harness.h"
@@ -163,7 +163,7 @@ static bool same_choice(struct lab *lab, struct hr_packer *packer, const char *r
   return same;
 }
 
-/* How many tasks found a place; -1 when a choice differs. */
+/* Returns the number of tasks that were placed; -1 if a choice differs. */
 static int run_case(const struct hr_packing_rule *rule, uint64_t seed) {
   struct lab lab;
   lab_make(&lab, seed);
@@ -183,7 +183,7 @@ static int run_case(const struct hr_packing_rule *rule, uint64_t seed) {
   return placed;
 }
 
-static void rules_choose_as_the_naive_ones_do(void) {
+static void rules_equal_naive_rules(void) {
   for (const struct hr_packing_rule *const *rule = hr_packing_rules(); *rule; rule++) {
     long placed = 0;
     for (uint64_t seed = 1; seed <= CASES; seed++) {
@@ -196,7 +196,7 @@ static void rules_choose_as_the_naive_ones_do(void) {
   }
 }
 
-static void fragments_are_the_naive_ones(void) {
+static void fragmentation_equals_naive_sum(void) {
   for (uint64_t seed = 1; seed <= CASES; seed++) {
     struct lab lab;
     lab_make(&lab, seed);
@@ -216,7 +216,7 @@ static void fragments_are_the_naive_ones(void) {
 
 /* ---- By hand ---------------------------------------------------------------------------------------- */
 
-/* 19 of 20 pods are 95 %: the twentieth, and whatever comes after it, is left out. */
+/* 19 of 20 pods are 95 %. The twentieth pod is omitted. */
 static void typical_pods_cover_95_per_cent(void) {
   enum { JOBS = 20 };
   uint32_t gpus[JOBS], cpu_milli[JOBS];
@@ -224,7 +224,7 @@ static void typical_pods_cover_95_per_cent(void) {
   for (uint32_t i = 0; i < JOBS; i++) {
     gpus[i] = i < 6 ? 0 : 1;
     cpu_milli[i] = i == JOBS - 1 ? 9000 : 4000;
-    mem_mib[i] = i; /* of no account */
+    mem_mib[i] = i; /* not significant */
   }
   struct hr_trace trace = {.n_jobs = JOBS, .gpus = gpus, .cpu_milli = cpu_milli, .mem_mib = mem_mib};
   struct hr_arena arena = {0};
@@ -243,8 +243,8 @@ static void typical_pods_cover_95_per_cent(void) {
   hr__arena_finish(&arena);
 }
 
-/* A job's GPUs are spread over its tasks, which count one by one. */
-static void requests_are_of_one_task(void) {
+/* The GPUs of a job are divided among its tasks, and each task is one pod. */
+static void requests_are_per_task(void) {
   const uint32_t gpus[] = {8, 8, 2}, tasks[] = {4, 1, 1};
   const uint16_t gpu_milli[] = {1000, 1000, 500};
   struct hr_trace trace = {.n_jobs = 3, .gpus = gpus, .tasks = tasks, .gpu_milli = gpu_milli};
@@ -262,17 +262,20 @@ static void requests_are_of_one_task(void) {
   hr__arena_finish(&arena);
 }
 
-/* A node of 2 GPUs with 8 CPUs, of which a pod took half a GPU and 6 CPUs. */
-static void a_fragment_by_hand(void) {
+/* A node with 2 GPUs and 8 CPUs, on which a pod uses half a GPU and 6 CPUs. */
+static void fragmentation_of_one_node(void) {
   struct hr_pool_spec pool = {
       .sharing = HR_SHARING_FRACTION, .nodes = 1, .gpus_per_node = 2, .cpu_milli_per_node = 8000};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
   struct hr_request taken = {.gpus = 1, .gpu_milli = 500, .cpu_milli = 6000};
-  struct hr_request pods[] = {{.gpus = 0, .cpu_milli = 1000},                     /* all of 1500 */
-                              {.gpus = 1, .gpu_milli = 1000, .cpu_milli = 2000},  /* 500 are too small */
-                              {.gpus = 1, .gpu_milli = 250, .cpu_milli = 1000},   /* none */
-                              {.gpus = 1, .gpu_milli = 250, .cpu_milli = 4000},   /* not enough CPU: 1500 */
-                              {.gpus = 2, .gpu_milli = 1000, .cpu_milli = 1000}}; /* not enough GPUs: 1500 */
+  /* all 1500 thousandths of a GPU are fragments */
+  struct hr_request pods[] = {{.gpus = 0, .cpu_milli = 1000},
+                              {.gpus = 1, .gpu_milli = 1000, .cpu_milli = 2000}, /* 500 are fragments: too small */
+                              {.gpus = 1, .gpu_milli = 250, .cpu_milli = 1000},  /* no fragments */
+                              /* 1500 are fragments: not enough CPU */
+                              {.gpus = 1, .gpu_milli = 250, .cpu_milli = 4000},
+                              /* 1500 are fragments: not enough GPUs */
+                              {.gpus = 2, .gpu_milli = 1000, .cpu_milli = 1000}};
   uint64_t counts[] = {1, 2, 3, 4, 5};
   struct hr_typical_pods typical = {.count = 5, .request = pods, .pods = counts, .total = 15};
   const uint8_t accepted = 1;
@@ -289,9 +292,9 @@ static void a_fragment_by_hand(void) {
   hr__arena_finish(&arena);
 }
 
-/* Each CPU that is taken makes one more of the pods useless: states that share a place in the table of what is known.
- */
-static void fragments_of_many_states(void) {
+/* Each further CPU in use makes one more of the pods impossible. The resulting states collide in the table of known
+   states. */
+static void fragmentation_of_many_states(void) {
   enum { PODS = 9000 };
   struct hr_pool_spec pool = {
       .sharing = HR_SHARING_FRACTION, .nodes = 1, .gpus_per_node = 1, .cpu_milli_per_node = PODS};
@@ -324,8 +327,8 @@ static int32_t count_score(const struct hr_packing *packing, const struct hr_req
   return hr_packing_rule_find("fgd", NULL)->score(packing, request, node);
 }
 
-/* Two pools of equal nodes: one score for each pool; after that one for each kind of node that tasks have made. */
-static void nodes_that_are_alike_share_a_score(void) {
+/* Two pools of equal nodes need one score per pool. Later, each group of nodes in equal state needs one score. */
+static void equivalent_nodes_share_a_score(void) {
   struct hr_pool_spec pools[2] = {{.sharing = HR_SHARING_FRACTION, .nodes = 500, .gpus_per_node = 4},
                                   {.sharing = HR_SHARING_FRACTION, .nodes = 700, .gpus_per_node = 8}};
   struct hr_cluster_spec cluster = {.pools = pools, .n_pools = 2};
@@ -351,7 +354,7 @@ static void nodes_that_are_alike_share_a_score(void) {
   n_scores = 0;
   CU_ASSERT_TRUE(hr_packer_find(packer, 0, &node, &gpus));
   CU_ASSERT_EQUAL(n_scores, 2);
-  for (uint32_t i = 0; i < 10; i++) { /* ten nodes that are alike, and one more */
+  for (uint32_t i = 0; i < 10; i++) { /* ten equivalent nodes, and another one */
     hr_gpu_inventory_take((struct hr_gpu_inventory *)(uintptr_t)config.inventory, &requests[0],
                           &(struct hr_slice){{100 + i}, 0, 1, {0}});
     hr_packer_taken(packer, 0, (hr_node){100 + i});
@@ -388,7 +391,7 @@ static void random_rule_reaches_every_node_and_gpu(void) {
     CU_ASSERT_TRUE_FATAL(hr_packer_find(packer, 0, &node, &gpus));
     seen[node.id][__builtin_ctzll(gpus)]++;
   }
-  /* Chi-square of 19 degrees of freedom: above 43.8 once in a thousand seeds. */
+  /* Chi-square with 19 degrees of freedom exceeds 43.8 for one seed in a thousand. */
   double expected = (double)DRAWS / (NODES * GPUS), chi = 0;
   for (int node = 0; node < NODES; node++)
     for (int gpu = 0; gpu < GPUS; gpu++) chi += (seen[node][gpu] - expected) * (seen[node][gpu] - expected) / expected;
@@ -404,7 +407,7 @@ static void rules_are_found_by_name(void) {
     CU_ASSERT_PTR_EQUAL(hr_packing_rule_find((*rule)->name, &error), *rule);
 }
 
-TEST_MAIN("policies_packing", TEST(rules_choose_as_the_naive_ones_do), TEST(fragments_are_the_naive_ones),
-          TEST(typical_pods_cover_95_per_cent), TEST(requests_are_of_one_task), TEST(a_fragment_by_hand),
-          TEST(fragments_of_many_states), TEST(nodes_that_are_alike_share_a_score),
+TEST_MAIN("policies_packing", TEST(rules_equal_naive_rules), TEST(fragmentation_equals_naive_sum),
+          TEST(typical_pods_cover_95_per_cent), TEST(requests_are_per_task), TEST(fragmentation_of_one_node),
+          TEST(fragmentation_of_many_states), TEST(equivalent_nodes_share_a_score),
           TEST(random_rule_reaches_every_node_and_gpu), TEST(rules_are_found_by_name))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What it costs to be stopped for another, and when it happens: cases worked out by hand, to the microsecond. */
+/* The cost and the time of preemption: cases computed by hand, to the microsecond. */
 
 #include "harness.h"
 #include "lab.h"
 
 #define S HR_SECOND_US
 
-/* One GPU, on which job 0 works for 1000 s; job 1 comes at 250.000001 s with 50 s of work. */
+/* One GPU. Job 0 has 1000 s of work; job 1 is submitted at 250.000001 s with 50 s of work. */
 static void begin(struct lab *lab, const char *order) {
   lab_begin(lab);
   lab_add_pool(lab, 1, 1);
@@ -29,7 +29,7 @@ static const struct hr_job_accounting *accounting(const struct lab *lab, uint32_
 #define STARTS(job, us) CU_ASSERT_EQUAL(lab.result->start_us[job], us)
 #define ENDS(job, us) CU_ASSERT_EQUAL(lab_end_us(&lab, job), us)
 
-static void what_is_beyond_the_last_checkpoint_is_lost(void) {
+static void work_after_the_last_checkpoint_is_lost(void) {
   struct lab lab;
   begin(&lab, "srtf");
   lab.classes[HR_CLASS_UNKNOWN].checkpoint = HR_CHECKPOINT_INTERVAL;
@@ -40,7 +40,7 @@ static void what_is_beyond_the_last_checkpoint_is_lost(void) {
   CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 50 * S + 1);
   CU_ASSERT_EQUAL(accounting(&lab, 0)->restarting_us, 30 * S);
   CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 2);
-  ENDS(0, 300 * S + 1 + 30 * S + 800 * S); /* 200 s were safe */
+  ENDS(0, 300 * S + 1 + 30 * S + 800 * S); /* 200 s were saved by checkpoints */
   CU_ASSERT_EQUAL(accounting(&lab, 0)->held_us, 1000 * S + 50 * S + 1 + 30 * S);
   CU_ASSERT_EQUAL(accounting(&lab, 1)->lost_us, 0);
   lab_finish(&lab);
@@ -55,7 +55,7 @@ static void without_checkpoints_all_work_is_kept(void) {
   lab_finish(&lab);
 }
 
-static void unless_they_are_to_begin_anew(void) {
+static void requeue_loses_all_work_without_checkpoints(void) {
   struct lab lab;
   begin(&lab, "srtf");
   lab_set(&lab, "preempted", "requeue");
@@ -66,8 +66,8 @@ static void unless_they_are_to_begin_anew(void) {
   lab_finish(&lab);
 }
 
-/* With checkpoints, but told to keep all. */
-static void or_with_checkpoints_too(void) {
+/* The parameter preempted=checkpoint keeps all work, even if the class has checkpoints. */
+static void preempted_checkpoint_keeps_all_work(void) {
   struct lab lab;
   begin(&lab, "srtf");
   lab.classes[HR_CLASS_UNKNOWN].checkpoint = HR_CHECKPOINT_INTERVAL;
@@ -79,8 +79,9 @@ static void or_with_checkpoints_too(void) {
   lab_finish(&lab);
 }
 
-/* A job is closer to its end than one that comes with as much work as it began with, but not once it has lost it. */
-static void what_is_lost_counts_as_work_that_remains(void) {
+/* A job that keeps its work would precede a new job with 900 s of work. A job that has lost its work does not precede
+   it. */
+static void lost_work_counts_as_remaining_work(void) {
   struct lab lab;
   begin(&lab, "srtf");
   lab_set(&lab, "preempted", "requeue");
@@ -92,7 +93,7 @@ static void what_is_lost_counts_as_work_that_remains(void) {
   lab_finish(&lab);
 }
 
-static void who_is_killed_is_rejected_and_frees_its_place(void) {
+static void killed_job_is_rejected_and_frees_its_gpus(void) {
   struct lab lab;
   begin(&lab, "fifo");
   lab_set(&lab, "preemption", "priority");
@@ -112,8 +113,8 @@ static void who_is_killed_is_rejected_and_frees_its_place(void) {
   lab_finish(&lab);
 }
 
-/* Nothing else happens then. */
-static void one_that_is_spared_is_stopped_in_time(void) {
+/* At the end of the minimum run time there is no other event that would cause a pass. */
+static void preempted_at_the_end_of_its_minimum_run_time(void) {
   struct lab lab;
   static const char *const placements[] = {"pool", "best-fit"};
   for (int i = 0; i < 2; i++) {
@@ -135,8 +136,8 @@ static void one_that_is_spared_is_stopped_in_time(void) {
   }
 }
 
-/* A second attempt is spared anew. */
-static void each_attempt_is_spared(void) {
+/* The minimum run time applies to each attempt. */
+static void minimum_run_time_applies_to_each_attempt(void) {
   struct lab lab;
   begin(&lab, "fifo");
   lab_set(&lab, "preemption", "priority");
@@ -149,7 +150,7 @@ static void each_attempt_is_spared(void) {
   lab_finish(&lab);
 }
 
-/* ---- With grace ------------------------------------------------------------------------------------- */
+/* ---- With a grace period ---------------------------------------------------------------------------- */
 
 static void begin_eviction(struct lab *lab, const char *preempted) {
   begin(lab, "fifo");
@@ -158,7 +159,7 @@ static void begin_eviction(struct lab *lab, const char *preempted) {
   lab_set(lab, "grace_s", "60");
 }
 
-static void one_that_is_told_to_leave_has_its_grace(void) {
+static void evicted_after_the_grace_period(void) {
   struct lab lab;
   for (int k = 0; k < 8; k++) {
     static const char *const backfills[] = {"strict", "skip", "easy", "conservative"};
@@ -174,8 +175,8 @@ static void one_that_is_told_to_leave_has_its_grace(void) {
   }
 }
 
-/* A third job, of no priority, does not get in between. */
-static void or_is_killed_after_it(void) {
+/* A third job, without priority, does not start on the freed GPU. */
+static void killed_after_the_grace_period(void) {
   struct lab lab;
   begin_eviction(&lab, "kill");
   lab_add_job(&lab, (struct lab_job){.submit_us = 260 * S, .work_us = 7 * S, .gpus = 1});
@@ -187,7 +188,7 @@ static void or_is_killed_after_it(void) {
   lab_finish(&lab);
 }
 
-static void or_ends_before(void) {
+static void job_ends_within_the_grace_period(void) {
   struct lab lab;
   begin_eviction(&lab, "requeue");
   lab.jobs[0].work_us = 300 * S;
@@ -202,8 +203,8 @@ static void or_ends_before(void) {
 
 static char first_tenant[] = "t1", second_tenant[] = "t2";
 
-/* Two tenants are guaranteed four GPUs each; the first borrows the other's. */
-static void one_that_is_spared_is_reclaimed_in_time(void) {
+/* Two tenants are guaranteed four GPUs each. Tenant 1 borrows the four GPUs of tenant 2. */
+static void reclaimed_at_the_end_of_its_minimum_run_time(void) {
   struct lab lab;
   lab_begin(&lab);
   lab_add_pool(&lab, 2, 4);
@@ -224,8 +225,9 @@ static void one_that_is_spared_is_reclaimed_in_time(void) {
   lab_finish(&lab);
 }
 
-/* The one that runs goes into the second queue after 100 s, and the one that waits for its quota goes before it. */
-static void who_waits_for_its_quota_is_served_when_ranks_change(void) {
+/* The running job enters the second service queue at 300 s; then the waiting job of the same tenant, which the quota
+   blocks until then, preempts it. */
+static void rank_change_starts_job_blocked_by_quota(void) {
   struct lab lab;
   begin(&lab, "las");
   lab.pools[0].gpus_per_node = 2;
@@ -239,9 +241,9 @@ static void who_waits_for_its_quota_is_served_when_ranks_change(void) {
   lab_finish(&lab);
 }
 
-/* Each stops the other whenever it has been promoted, and neither ever works: it restarts for longer than it may run.
- */
-static void who_gets_nowhere_is_given_up(void) {
+/* Both jobs preempt each other after each promotion. The restart overhead is longer than each attempt, so no job makes
+   progress. */
+static void run_without_progress_is_stalled(void) {
   struct lab lab;
   lab_begin(&lab);
   lab_add_pool(&lab, 8, 8);
@@ -259,10 +261,10 @@ static void who_gets_nowhere_is_given_up(void) {
   lab_finish(&lab);
 }
 
-TEST_MAIN("preemption", TEST(who_gets_nowhere_is_given_up), TEST(what_is_beyond_the_last_checkpoint_is_lost),
-          TEST(without_checkpoints_all_work_is_kept), TEST(unless_they_are_to_begin_anew),
-          TEST(or_with_checkpoints_too), TEST(what_is_lost_counts_as_work_that_remains),
-          TEST(who_is_killed_is_rejected_and_frees_its_place), TEST(one_that_is_spared_is_stopped_in_time),
-          TEST(each_attempt_is_spared), TEST(one_that_is_told_to_leave_has_its_grace), TEST(or_is_killed_after_it),
-          TEST(or_ends_before), TEST(one_that_is_spared_is_reclaimed_in_time),
-          TEST(who_waits_for_its_quota_is_served_when_ranks_change))
+TEST_MAIN("preemption", TEST(run_without_progress_is_stalled), TEST(work_after_the_last_checkpoint_is_lost),
+          TEST(without_checkpoints_all_work_is_kept), TEST(requeue_loses_all_work_without_checkpoints),
+          TEST(preempted_checkpoint_keeps_all_work), TEST(lost_work_counts_as_remaining_work),
+          TEST(killed_job_is_rejected_and_frees_its_gpus), TEST(preempted_at_the_end_of_its_minimum_run_time),
+          TEST(minimum_run_time_applies_to_each_attempt), TEST(evicted_after_the_grace_period),
+          TEST(killed_after_the_grace_period), TEST(job_ends_within_the_grace_period),
+          TEST(reclaimed_at_the_end_of_its_minimum_run_time), TEST(rank_change_starts_job_blocked_by_quota))

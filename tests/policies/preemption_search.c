@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Victims of preemption on small random clusters, from the stream of events only. A job that starts by preemption
-   preempts no job that could have stayed, none of its own rank and none too young; a waiting job would not fit even
-   without all jobs that it may preempt. Whether a gang fits is checked node by node. */
+/* Selection of victims on small random clusters, checked with the stream of events only. Each victim is necessary, has
+   a lower rank than the job that preempts it, and has run for the minimum time. A waiting job does not fit even without
+   all jobs that it may preempt. The placement of gangs is checked node by node. */
 
 #include "harness.h"
 #include "lab.h"
@@ -14,8 +14,9 @@ static const char *const placements[] = {"pool", "first-fit", "best-fit", "worst
 static const char *const victim_rules[] = {"last", "least-lost", "youngest", "lowest-priority"};
 static const char *const accountings[] = {"requeue", "checkpoint", "kill"};
 
-struct seat {
-  uint32_t pool, gpus[MOST_NODES]; /* by node of the cluster; by count: on the pool's first node */
+struct placed {
+  /* gpus: by node of the cluster; with placement by count, all GPUs are on the pool's first node */
+  uint32_t pool, gpus[MOST_NODES];
 };
 
 struct watch {
@@ -24,9 +25,9 @@ struct watch {
   int64_t min_run_us;
   uint8_t state[LAB_JOBS];
   int64_t since_us[LAB_JOBS];
-  struct seat seat[LAB_JOBS];
-  uint32_t victims[LAB_JOBS], n_victims; /* stopped, and nobody has started since */
-  bool by_priority, started;             /* the order; whether anybody has, at this instant */
+  struct placed placed[LAB_JOBS];
+  uint32_t victims[LAB_JOBS], n_victims; /* stopped since the last start */
+  bool by_priority, started;             /* by_priority: the order; started: a job has started at this instant */
   uint32_t n_groups, n_stopped, faults;
 };
 
@@ -38,7 +39,7 @@ static uint32_t first_node(const struct lab *lab, uint32_t pool) {
   return first;
 }
 
-static void free_gpus(const struct watch *w, const bool *gone, uint32_t *free) {
+static void free_gpus(const struct watch *w, const bool *excluded, uint32_t *free) {
   memset(free, 0, MOST_NODES * sizeof *free);
   for (uint32_t p = 0, node = 0; p < w->lab->n_pools; p++)
     for (uint32_t i = 0; i < w->lab->pools[p].nodes; i++) {
@@ -46,8 +47,8 @@ static void free_gpus(const struct watch *w, const bool *gone, uint32_t *free) {
       free[node++] = w->by_count ? (i ? 0 : pool->nodes * pool->gpus_per_node) : pool->gpus_per_node;
     }
   for (uint32_t job = 0; job < w->lab->n_jobs; job++)
-    for (uint32_t node = 0; node < MOST_NODES && w->state[job] == HR_JOB_RUNNING && !gone[job]; node++)
-      free[node] -= w->seat[job].gpus[node];
+    for (uint32_t node = 0; node < MOST_NODES && w->state[job] == HR_JOB_RUNNING && !excluded[job]; node++)
+      free[node] -= w->placed[job].gpus[node];
 }
 
 static bool gang_fits(const struct watch *w, const uint32_t *free, uint32_t gpus, uint32_t pool) {
@@ -73,44 +74,46 @@ static bool fits(const struct watch *w, const uint32_t *free, uint32_t gpus) {
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
-static bool may_be_stopped_for(const struct watch *w, uint32_t victim, uint32_t job, int64_t now_us) {
+static bool may_be_preempted_for(const struct watch *w, uint32_t victim, uint32_t job, int64_t now_us) {
   const struct lab_job *jobs = w->lab->jobs;
   return jobs[victim].priority < jobs[job].priority && !(jobs[victim].flags & HR_JOB_NOT_INTERRUPTIBLE) &&
          now_us - w->since_us[victim] >= w->min_run_us && now_us > w->since_us[victim] && jobs[victim].gpus > 0;
 }
 
-static void fault(struct watch *w, const char *words, uint32_t job, int64_t now_us) {
+static void report_fault(struct watch *w, const char *words, uint32_t job, int64_t now_us) {
   if (w->faults++ < 3) printf("\njob %u at %lld us: %s", (unsigned)job, (long long)now_us, words);
 }
 
-/* `gone`: room. The victims are running as far as `state` goes. */
-static void check_group(struct watch *w, uint32_t job, int64_t now_us) {
-  bool gone[LAB_JOBS] = {false};
+/* Checks the victims of one preempting job. `excluded`: jobs whose GPUs are free for it. In `state`, the victims are
+   still running. */
+static void check_victims(struct watch *w, uint32_t job, int64_t now_us) {
+  bool excluded[LAB_JOBS] = {false};
   uint32_t free[MOST_NODES];
-  free_gpus(w, gone, free);
-  if (fits(w, free, w->lab->jobs[job].gpus)) fault(w, "fits without stopping anybody", job, now_us);
-  for (uint32_t i = 0; i < w->n_victims; i++) gone[w->victims[i]] = true;
-  free_gpus(w, gone, free);
-  if (!fits(w, free, w->lab->jobs[job].gpus)) fault(w, "does not fit where it started", job, now_us);
+  free_gpus(w, excluded, free);
+  if (fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "fits without preemption", job, now_us);
+  for (uint32_t i = 0; i < w->n_victims; i++) excluded[w->victims[i]] = true;
+  free_gpus(w, excluded, free);
+  if (!fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "does not fit after preemption", job, now_us);
   for (uint32_t i = 0; i < w->n_victims; i++) {
-    if (!may_be_stopped_for(w, w->victims[i], job, now_us)) fault(w, "stops whom it may not", job, now_us);
-    gone[w->victims[i]] = false;
-    free_gpus(w, gone, free);
-    if (fits(w, free, w->lab->jobs[job].gpus)) fault(w, "stops more than it needs", job, now_us);
-    gone[w->victims[i]] = true;
+    if (!may_be_preempted_for(w, w->victims[i], job, now_us))
+      report_fault(w, "preempts a job that it may not preempt", job, now_us);
+    excluded[w->victims[i]] = false;
+    free_gpus(w, excluded, free);
+    if (fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "preempts more jobs than needed", job, now_us);
+    excluded[w->victims[i]] = true;
   }
 }
 
-static void sit_down(struct watch *w, uint32_t job, const struct hr_placement *placement, int64_t now_us) {
-  struct seat *seat = &w->seat[job];
+static void record_placement(struct watch *w, uint32_t job, const struct hr_placement *placement, int64_t now_us) {
+  struct placed *placed = &w->placed[job];
   uint32_t gpus = w->lab->jobs[job].gpus, found = 0;
-  *seat = (struct seat){.pool = placement->pool.id};
-  if (w->by_count) seat->gpus[first_node(w->lab, seat->pool)] = found = gpus;
+  *placed = (struct placed){.pool = placement->pool.id};
+  if (w->by_count) placed->gpus[first_node(w->lab, placed->pool)] = found = gpus;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    seat->gpus[placement->slices[i].node.id] += placement->slices[i].gpu_milli / 1000;
+    placed->gpus[placement->slices[i].node.id] += placement->slices[i].gpu_milli / 1000;
     found += placement->slices[i].gpu_milli / 1000;
   }
-  if (found != gpus) fault(w, "does not run as a whole", job, now_us);
+  if (found != gpus) report_fault(w, "has another number of GPUs than requested", job, now_us);
 }
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -122,7 +125,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (event->kind == HR_EVENT_PREEMPT) w->victims[w->n_victims++] = job;
   if (event->kind == HR_EVENT_REJECT && w->state[job] != HR_JOB_RUNNING) w->state[job] = HR_JOB_REJECTED;
   if (event->kind != HR_EVENT_START) return;
-  if (w->n_victims) check_group(w, job, event->at_us);
+  if (w->n_victims) check_victims(w, job, event->at_us);
   w->n_groups += w->n_victims > 0;
   w->n_stopped += w->n_victims;
   for (uint32_t i = 0; i < w->n_victims; i++) w->state[w->victims[i]] = HR_JOB_WAITING;
@@ -130,27 +133,29 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   w->started = true;
   w->state[job] = HR_JOB_RUNNING;
   w->since_us[job] = event->at_us;
-  sit_down(w, job, event->placement, event->at_us);
+  record_placement(w, job, event->placement, event->at_us);
 }
 
-/* If the order is not by priority, a job may be too late to use what a preempting job has left. */
-static void on_instant(void *self, const struct hr_view *view) {
+/* At the end of an instant, checks that no waiting job would fit without all jobs that it may preempt. If the order is
+   not by priority, instants with starts are not checked, because a job may have been tried before a later job freed
+   capacity. */
+static void check_waiting_jobs(void *self, const struct hr_view *view) {
   struct watch *w = self;
-  bool too_late = w->started && !w->by_priority;
+  bool skipped = w->started && !w->by_priority;
   w->started = false;
-  if (too_late) return;
+  if (skipped) return;
   const struct lab_job *jobs = w->lab->jobs;
   uint32_t first = HR_NONE;
   for (uint32_t job = 0; job < w->lab->n_jobs; job++)
     if (view->state[job] == HR_JOB_WAITING && (first == HR_NONE || jobs[job].priority > jobs[first].priority))
       first = job;
   for (uint32_t job = 0; job < w->lab->n_jobs; job++) {
-    bool gone[LAB_JOBS];
+    bool excluded[LAB_JOBS];
     uint32_t free[MOST_NODES];
     if (view->state[job] != HR_JOB_WAITING || (w->strict && job != first)) continue;
-    for (uint32_t i = 0; i < w->lab->n_jobs; i++) gone[i] = may_be_stopped_for(w, i, job, view->now_us);
-    free_gpus(w, gone, free);
-    if (fits(w, free, jobs[job].gpus)) fault(w, "waits, and would fit", job, view->now_us);
+    for (uint32_t i = 0; i < w->lab->n_jobs; i++) excluded[i] = may_be_preempted_for(w, i, job, view->now_us);
+    free_gpus(w, excluded, free);
+    if (fits(w, free, jobs[job].gpus)) report_fault(w, "waits, but would fit after preemption", job, view->now_us);
   }
 }
 
@@ -176,7 +181,7 @@ static void draw_jobs(struct lab *lab, struct lab_dice *dice) {
   }
 }
 
-/* Returns how many were stopped. */
+/* Returns the number of preempted jobs. */
 static uint32_t check_case(uint32_t number, const char *order, const char *placement, const char *rule) {
   static struct lab lab;
   static struct watch watch;
@@ -202,7 +207,7 @@ static uint32_t check_case(uint32_t number, const char *order, const char *place
   lab_set(&lab, "victims", rule);
   lab_set(&lab, "preempted", accountings[number % 3]);
   lab_set(&lab, "min_run_s", text);
-  struct hr_observer observer = {&watch, on_event, on_instant};
+  struct hr_observer observer = {&watch, on_event, check_waiting_jobs};
   CU_ASSERT_TRUE_FATAL(lab_run(&lab, &observer));
   if (watch.faults) printf("\ncase %u: %s, %s, %s\n", (unsigned)number, order, placement, rule);
   CU_ASSERT_EQUAL_FATAL(watch.faults, 0);
@@ -219,16 +224,16 @@ static void check_cases(const char *order) {
   CU_ASSERT(n_stopped > 10 * CASES);
 }
 
-static void none_is_stopped_in_vain(void) {
+static void every_victim_is_necessary(void) {
   check_cases("priority");
 }
 
-/* Who may stop others may do so from behind those that may not. */
-static void nor_under_an_order_that_is_not_by_priority(void) {
+/* If the order is not by priority, a job may preempt others while jobs before it may not. */
+static void every_victim_is_necessary_under_other_orders(void) {
   check_cases("fifo");
   check_cases("aging");
   check_cases("wfp3");
   check_cases("drf");
 }
 
-TEST_MAIN("preemption search", TEST(none_is_stopped_in_vain), TEST(nor_under_an_order_that_is_not_by_priority))
+TEST_MAIN("preemption search", TEST(every_victim_is_necessary), TEST(every_victim_is_necessary_under_other_orders))

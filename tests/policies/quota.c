@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The quota tree: trees computed by hand, and random ones against an independent, recursive form of the formulas, from
-   each tenant's usage only. Amounts here are small numbers of thousandths of a GPU. */
+/* The quota tree: trees computed by hand, and random trees compared with an independent, recursive form of the formulas
+   that uses only the usage of each tenant. Amounts in this file are small numbers of thousandths of a GPU. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -14,7 +14,7 @@
 enum { MOST = 40 };
 #define NEVER HR_NO_LIMIT
 
-/* A spec, a trace that has its tenants and some more, and the tree. */
+/* A spec, a trace with its tenants and further ones, and the tree. */
 struct fixture {
   struct hr_quota_node nodes[MOST];
   struct hr_quota_spec spec;
@@ -54,7 +54,7 @@ static void add_tenant_of_trace(struct fixture *f, const char *name) {
   f->tenants[f->trace.tenants.count++] = name;
 }
 
-/* A cohort member that the trace has; returns its tenant's index. */
+/* Adds a tenant to a cohort and to the trace; returns the index of the tenant. */
 static uint32_t add_tenant(struct fixture *f, uint32_t parent, uint64_t guaranteed) {
   add_tenant_of_trace(f, f->names[add(f, parent, true, guaranteed)]);
   return f->trace.tenants.count - 1;
@@ -64,7 +64,7 @@ static struct hr_quota_node *last(struct fixture *f) {
   return &f->nodes[f->spec.n_nodes - 1];
 }
 
-static void plant(struct fixture *f, uint64_t total) {
+static void create_tree(struct fixture *f, uint64_t total) {
   f->trace.tenants.text = f->tenants;
   f->tree = hr_quota_tree_create(&f->arena, &f->spec, &f->trace, total);
   CU_ASSERT_PTR_NOT_NULL_FATAL(f->tree);
@@ -81,7 +81,7 @@ static void guarantees_are_lent_within_the_cohort(void) {
   uint32_t cohort = add(&f, HR_NONE, false, 0);
   f.nodes[cohort].borrow_milli = 0;
   uint32_t a = add_tenant(&f, cohort, 6), b = add_tenant(&f, cohort, 4);
-  plant(&f, 100);
+  create_tree(&f, 100);
   AVAILABLE(a, 10);
   POTENTIAL(a, 10);
   hr_quota_tree_take(f.tree, a, 8);
@@ -99,7 +99,7 @@ static void guarantees_are_lent_within_the_cohort(void) {
   hr__arena_finish(&f.arena);
 }
 
-static void what_is_not_lent_is_kept(void) {
+static void lending_limit(void) {
   struct fixture f;
   begin(&f);
   uint32_t cohort = add(&f, HR_NONE, false, 0);
@@ -108,7 +108,7 @@ static void what_is_not_lent_is_kept(void) {
   last(&f)->lend_milli = 0;
   uint32_t b = add_tenant(&f, cohort, 4);
   last(&f)->lend_milli = 1;
-  plant(&f, 10);
+  create_tree(&f, 10);
   AVAILABLE(a, 7); /* its own, and one of b's */
   AVAILABLE(b, 4);
   hr_quota_tree_take(f.tree, a, 7);
@@ -120,7 +120,7 @@ static void what_is_not_lent_is_kept(void) {
   hr__arena_finish(&f.arena);
 }
 
-static void borrowing_is_limited(void) {
+static void borrowing_limit(void) {
   struct fixture f;
   begin(&f);
   uint32_t cohort = add(&f, HR_NONE, false, 0);
@@ -128,7 +128,7 @@ static void borrowing_is_limited(void) {
   uint32_t a = add_tenant(&f, cohort, 6);
   last(&f)->borrow_milli = 3;
   uint32_t b = add_tenant(&f, cohort, 10);
-  plant(&f, 16);
+  create_tree(&f, 16);
   AVAILABLE(a, 9);
   POTENTIAL(a, 9);
   POTENTIAL(b, 16);
@@ -138,13 +138,14 @@ static void borrowing_is_limited(void) {
   hr__arena_finish(&f.arena);
 }
 
-/* org guarantees 2 of its own; research (a 4, b 4, of which it lends 3) and product (c 6, at most 9). */
+/* Cohort org guarantees 2 of its own. Its children: research, with tenants a (4) and b (4), lends at most 3; product,
+   with tenant c (6), has a maximum of 9. */
 struct company {
   struct fixture f;
   uint32_t a, b, c;
 };
 
-static void found_company(struct company *company, uint64_t total) {
+static void create_company(struct company *company, uint64_t total) {
   struct fixture *f = &company->f;
   begin(f);
   uint32_t org = add(f, HR_NONE, false, 2), research = add(f, org, false, 0);
@@ -155,16 +156,16 @@ static void found_company(struct company *company, uint64_t total) {
   company->b = add_tenant(f, research, 4);
   company->c = add_tenant(f, product, 6);
   add_tenant_of_trace(f, "stranger");
-  plant(f, total);
+  create_tree(f, total);
 }
 
-static void three_levels_share(void) {
+static void three_levels(void) {
   struct company company;
-  found_company(&company, 20); /* 16 are guaranteed, 4 are the root's */
+  create_company(&company, 20); /* 16 are guaranteed; the root has the other 4 */
   struct fixture f = company.f;
   uint32_t a = company.a, b = company.b, c = company.c, stranger = c + 1;
   AVAILABLE(a, 20);
-  AVAILABLE(c, 9); /* of 15 that it could borrow from */
+  AVAILABLE(c, 9); /* the maximum, although 15 could be borrowed */
   POTENTIAL(c, 9);
   AVAILABLE(stranger, 15);
   AVAILABLE(HR_NONE, 15);
@@ -172,7 +173,7 @@ static void three_levels_share(void) {
   AVAILABLE(a, 8);
   AVAILABLE(c, 3);
   CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, a, 4, stranger));
-  CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, a, 8, stranger)); /* research is guaranteed 8 */
+  CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, a, 8, stranger)); /* because research is guaranteed 8 */
   CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, a, 16, stranger));
   CU_ASSERT_FALSE(hr_quota_tree_may_reclaim(f.tree, a, 17, stranger));
   CU_ASSERT_FALSE(hr_quota_tree_may_reclaim(f.tree, stranger, 1, a));
@@ -181,28 +182,28 @@ static void three_levels_share(void) {
   AVAILABLE(b, 0);
   AVAILABLE(c, 0);
   CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, b, 4, a));
-  CU_ASSERT_FALSE(hr_quota_tree_may_reclaim(f.tree, c, 6, a)); /* research as a whole keeps within its guarantee */
+  CU_ASSERT_FALSE(hr_quota_tree_may_reclaim(f.tree, c, 6, a)); /* because research as a whole is within its guarantee */
   CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, c, 6, stranger));
   hr__arena_finish(&f.arena);
 }
 
-static void more_than_there_is_may_be_taken(void) {
+static void usage_may_exceed_availability(void) {
   struct company company;
-  found_company(&company, 17);
+  create_company(&company, 17);
   struct fixture f = company.f;
   hr_quota_tree_take(f.tree, company.c + 1, 15);
   AVAILABLE(company.c, -3);
-  AVAILABLE(company.a, 2); /* five are kept */
+  AVAILABLE(company.a, 2); /* research keeps five */
   hr_quota_tree_take(f.tree, company.a, 10);
   AVAILABLE(company.a, -8);
   hr__arena_finish(&f.arena);
-  found_company(&company, 0); /* guarantees are kept */
+  create_company(&company, 0); /* guarantees are larger than the cluster */
   f = company.f;
   POTENTIAL(company.a, 16);
   hr__arena_finish(&f.arena);
 }
 
-static void caps_hold_at_every_level(void) {
+static void maximum_applies_at_every_level(void) {
   struct fixture f;
   begin(&f);
   uint32_t org = add(&f, HR_NONE, false, 0), team = add(&f, org, false, 0);
@@ -213,7 +214,7 @@ static void caps_hold_at_every_level(void) {
   uint32_t b = add_tenant(&f, team, 0), c = add_tenant(&f, org, 0);
   last(&f)->max_milli = 0;
   uint32_t d = add_tenant(&f, org, 0);
-  plant(&f, 100);
+  create_tree(&f, 100);
   POTENTIAL(a, 7);
   POTENTIAL(c, 0);
   AVAILABLE(c, 0);
@@ -226,14 +227,14 @@ static void caps_hold_at_every_level(void) {
   hr__arena_finish(&f.arena);
 }
 
-static void shares_are_weighted(void) {
+static void weighted_shares(void) {
   struct fixture f;
   begin(&f);
   uint32_t cohort = add(&f, HR_NONE, false, 0);
   f.nodes[cohort].borrow_milli = 0;
   uint32_t a = add_tenant(&f, cohort, 6), b = add_tenant(&f, cohort, 14);
   f.nodes[2].weight = 2;
-  plant(&f, 20);
+  create_tree(&f, 20);
   hr_quota_tree_take(f.tree, a, 6);
   CU_ASSERT_EQUAL(hr_quota_tree_share(f.tree, a, 0), 0);
   CU_ASSERT_EQUAL(hr_quota_tree_share(f.tree, a, 4), 200);
@@ -243,20 +244,20 @@ static void shares_are_weighted(void) {
   cohort = add(&f, HR_NONE, false, 0);
   f.nodes[cohort].max_milli = 0;
   a = add_tenant(&f, cohort, 0);
-  plant(&f, 20);
+  create_tree(&f, 20);
   CU_ASSERT_EQUAL(hr_quota_tree_share(f.tree, a, 0), 0);
   CU_ASSERT_TRUE(isinf(hr_quota_tree_share(f.tree, a, 1)));
   hr__arena_finish(&f.arena);
 }
 
-static void huge_amounts_stay_in_range(void) {
+static void large_amounts_do_not_overflow(void) {
   struct fixture f;
   begin(&f);
   uint32_t cohort = add(&f, HR_NONE, false, UINT64_MAX - 1);
   f.nodes[cohort].borrow_milli = UINT64_MAX - 1;
   f.nodes[cohort].lend_milli = UINT64_MAX - 1;
   uint32_t a = add_tenant(&f, cohort, HR_MAX_QUOTA_MILLI);
-  plant(&f, UINT64_MAX);
+  create_tree(&f, UINT64_MAX);
   int64_t before = hr_quota_tree_available(f.tree, a);
   CU_ASSERT_TRUE(before > (int64_t)(2 * HR_MAX_QUOTA_MILLI));
   CU_ASSERT_TRUE(hr_quota_tree_borrows(f.tree, a, UINT64_MAX));
@@ -271,12 +272,12 @@ static void huge_amounts_stay_in_range(void) {
 
 /* ---- At random -------------------------------------------------------------------------------------- */
 
-/* The formulas on the tree as drawn: node -1 is the root; a tenant of the trace that the spec does not name is the node
+/* The formulas for a random tree. Node -1 is the root. A tenant of the trace that the spec does not name is node
    n_nodes + its index. */
 struct brute {
   const struct fixture *f;
   int64_t total;
-  int64_t used[MOST + 1]; /* by tenant of the trace, and of none */
+  int64_t used[MOST + 1]; /* by tenant of the trace; the last element is for jobs without a tenant */
 };
 
 static int n_all(const struct brute *b) {
@@ -294,7 +295,7 @@ static const struct hr_quota_node *spec_of(const struct brute *b, int n) {
   return n < (int)b->f->spec.n_nodes ? &b->f->nodes[n] : &b->f->spec.fallback;
 }
 
-/* Places that stand for no tenant: those of tenants that the spec names. */
+/* Returns whether node n is used. Nodes n_nodes + index are not used for tenants that the spec names. */
 static bool exists(const struct brute *b, int n) {
   int tenant = n - (int)b->f->spec.n_nodes;
   return tenant < 0 || node_of(b, (uint32_t)tenant) == n;
@@ -330,7 +331,7 @@ static int64_t local(const struct brute *b, int n) {
   return limit == NEVER ? 0 : larger(0, subtree(b, n) - (int64_t)limit);
 }
 
-/* `counted`: Kueue's usage, without what members use of what they keep; otherwise all. */
+/* `counted`: usage as Kueue counts it, without what members use of the capacity that they keep; otherwise all usage. */
 static int64_t usage(const struct brute *b, int n, bool counted) {
   int64_t sum = 0;
   for (uint32_t tenant = 0; tenant <= b->f->trace.tenants.count; tenant++)
@@ -356,8 +357,9 @@ static int64_t potential(const struct brute *b, int n) {
   return smaller(sum, subtree(b, n) + (int64_t)spec_of(b, n)->borrow_milli);
 }
 
-/* What caps on the way up leave, of what is used (or of nothing). */
-static int64_t under_caps(const struct brute *b, int n, bool of_usage, int64_t milli) {
+/* Returns the minimum that the maxima of the node and its ancestors leave of `milli`, given their usage (`of_usage`) or
+   no usage. */
+static int64_t limited_by_maxima(const struct brute *b, int n, bool of_usage, int64_t milli) {
   for (; n >= 0; n = parent_of(b, n))
     if (spec_of(b, n)->max_milli != NEVER)
       milli = smaller(milli, (int64_t)spec_of(b, n)->max_milli - (of_usage ? usage(b, n, false) : 0));
@@ -412,7 +414,7 @@ static void draw_tree(struct fixture *f) {
   }
   add_tenant_of_trace(f, "stranger");
   if (draw(2)) return;
-  add_tenant_of_trace(f, "c0"); /* a tenant that is called as a cohort is */
+  add_tenant_of_trace(f, "c0"); /* a tenant with the name of a cohort */
   f->spec.fallback.guaranteed_milli = draw(4);
   f->spec.fallback.parent = n_cohorts ? draw(n_cohorts) : HR_NONE;
   draw_limits(&f->spec.fallback);
@@ -420,7 +422,7 @@ static void draw_tree(struct fixture *f) {
 
 static double share(const struct brute *b, int n, int64_t extra) {
   int64_t borrowed = larger(0, usage(b, n, true) + extra - subtree(b, n));
-  int64_t lendable = under_caps(b, parent_of(b, n), false, potential(b, parent_of(b, n)));
+  int64_t lendable = limited_by_maxima(b, parent_of(b, n), false, potential(b, parent_of(b, n)));
   if (!borrowed) return 0;
   return lendable > 0 ? 1000.0 * (double)borrowed / (double)lendable / spec_of(b, n)->weight : HUGE_VAL;
 }
@@ -428,8 +430,9 @@ static double share(const struct brute *b, int n, int64_t extra) {
 static void compare(const struct brute *b, uint32_t tenant) {
   const struct hr_quota_tree *tree = b->f->tree;
   int n = node_of(b, tenant);
-  CU_ASSERT_EQUAL_FATAL(hr_quota_tree_available(tree, tenant), under_caps(b, n, true, available(b, n)));
-  CU_ASSERT_EQUAL_FATAL((int64_t)hr_quota_tree_potential(tree, tenant), under_caps(b, n, false, potential(b, n)));
+  CU_ASSERT_EQUAL_FATAL(hr_quota_tree_available(tree, tenant), limited_by_maxima(b, n, true, available(b, n)));
+  CU_ASSERT_EQUAL_FATAL((int64_t)hr_quota_tree_potential(tree, tenant),
+                        limited_by_maxima(b, n, false, potential(b, n)));
   CU_ASSERT_EQUAL_FATAL(hr_quota_tree_borrows(tree, tenant, 0), b->used[tenant] > subtree(b, n));
   uint32_t milli = draw(12), victim = draw(b->f->trace.tenants.count + 1);
   CU_ASSERT_EQUAL_FATAL(hr_quota_tree_borrows(tree, tenant, milli), b->used[tenant] + milli > subtree(b, n));
@@ -446,8 +449,8 @@ static void take(struct brute *b, uint32_t tenant, int64_t milli) {
   b->used[tenant] += milli;
 }
 
-/* Any amounts, more than is available too. Giving back what was taken leads back. */
-static void take_at_will(struct brute *b) {
+/* Adds random usage, also more than is available, and removes some of it again. */
+static void use_random_amounts(struct brute *b) {
   uint32_t n_tenants = b->f->trace.tenants.count;
   for (int step = 0; step < 20; step++) {
     uint32_t tenant = draw(n_tenants + 1), other = draw(n_tenants + 1);
@@ -462,8 +465,9 @@ static void take_at_will(struct brute *b) {
   for (uint32_t tenant = 0; tenant <= n_tenants; tenant++) compare(b, tenant);
 }
 
-/* Each takes what it can, in any order and any parts: no cap is exceeded, nor what there is. */
-static void take_what_there_is(struct brute *b) {
+/* Each tenant uses what is available, in random order and portions. The maxima are not exceeded, and the total usage
+   does not exceed the cluster and the guarantees. */
+static void use_available_amounts(struct brute *b) {
   uint32_t n_tenants = b->f->trace.tenants.count;
   int64_t all = 0, guaranteed = 0;
   for (uint32_t tenant = 0; tenant <= n_tenants; tenant++) take(b, tenant, -b->used[tenant]);
@@ -484,30 +488,30 @@ static void take_what_there_is(struct brute *b) {
   CU_ASSERT_FATAL(usage(b, -1, true) <= subtree(b, -1));
 }
 
-/* The same usage in a cluster of another size: a tree does not depend on the order in which its usage was taken. */
-static void replant(struct fixture *f, struct brute *b, uint32_t total) {
+/* Creates the tree for another cluster size and with the same usage. The tree must not depend on the order in which
+   usage was added. */
+static void create_tree_again(struct fixture *f, struct brute *b, uint32_t total) {
   b->total = total;
-  plant(f, total);
+  create_tree(f, total);
   for (uint32_t tenant = 0; tenant <= f->trace.tenants.count; tenant++)
     hr_quota_tree_take(f->tree, tenant, (uint64_t)b->used[tenant]);
 }
 
-static void random_trees_agree_with_the_formulas(void) {
+static void random_trees_equal_the_formulas(void) {
   hr__stream_init(&draws, 20, HR__PURPOSE_ARRIVAL, 0, 0);
   for (int round = 0; round < 1000; round++) {
     struct fixture f;
     draw_tree(&f);
     struct brute brute = {.f = &f, .total = draw(60)};
-    plant(&f, (uint64_t)brute.total);
-    take_at_will(&brute);
-    replant(&f, &brute, draw(60));
-    take_at_will(&brute);
-    take_what_there_is(&brute);
+    create_tree(&f, (uint64_t)brute.total);
+    use_random_amounts(&brute);
+    create_tree_again(&f, &brute, draw(60));
+    use_random_amounts(&brute);
+    use_available_amounts(&brute);
     hr__arena_finish(&f.arena);
   }
 }
 
-TEST_MAIN("policies_quota", TEST(guarantees_are_lent_within_the_cohort), TEST(what_is_not_lent_is_kept),
-          TEST(borrowing_is_limited), TEST(three_levels_share), TEST(more_than_there_is_may_be_taken),
-          TEST(caps_hold_at_every_level), TEST(shares_are_weighted), TEST(huge_amounts_stay_in_range),
-          TEST(random_trees_agree_with_the_formulas))
+TEST_MAIN("policies_quota", TEST(guarantees_are_lent_within_the_cohort), TEST(lending_limit), TEST(borrowing_limit),
+          TEST(three_levels), TEST(usage_may_exceed_availability), TEST(maximum_applies_at_every_level),
+          TEST(weighted_shares), TEST(large_amounts_do_not_overflow), TEST(random_trees_equal_the_formulas))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas in runs of the queue policy, over random trees and loads. After every start, from the stream of events: no
- * tenant or cohort exceeds its maximum, or its guarantees and what it may borrow, and what others keep is theirs.
- * Exactly the jobs that could never run are rejected. No job within its tenant's guarantee waits while GPUs of that
- * tenant are lent to jobs that may be preempted.
+ * Quotas in runs of the queue policy, with random trees and loads. After every start, the stream of events is checked:
+ * no tenant or cohort exceeds its maximum, or the sum of its guarantee and its borrowing limit; capacity that others
+ * keep is available to them. A job is rejected if and only if it could never run. No job within the guarantee of its
+ * tenant waits while GPUs of that tenant are lent to jobs that may be preempted.
  */
 
 #include "harness.h"
@@ -23,24 +23,24 @@ struct watch {
   const struct lab *lab;
   bool by_count, reclaims, checks_waiting;
   int64_t min_run_us;
-  uint64_t used_milli[TENANTS + 1]; /* 0: of jobs without a tenant */
+  uint64_t used_milli[TENANTS + 1]; /* element 0: jobs without a tenant */
   int64_t since_us[LAB_JOBS];
   bool runs[LAB_JOBS];
   uint32_t faults, n_borrowing, n_stopped, n_over;
 };
 
-static void fault(struct watch *w, const char *words, uint32_t who, int64_t now_us) {
+static void report_fault(struct watch *w, const char *words, uint32_t who, int64_t now_us) {
   if (w->faults++ < 3) printf("\n%u at %lld us: %s", (unsigned)who, (long long)now_us, words);
 }
 
-/* ---- The tree, asked from the top ------------------------------------------------------------------- */
+/* ---- The tree, evaluated from the root -------------------------------------------------------------- */
 
 static bool is_of(const struct lab *lab, uint32_t tenant, uint32_t node) {
   const struct hr_quota_node *nodes = lab->quotas.nodes;
   return tenant && nodes[node].is_tenant && strcmp(nodes[node].name, lab_tenant_name(tenant)) == 0;
 }
 
-/* The node of a tenant, HR_NONE where it has none of its own. */
+/* Returns the node of a tenant; HR_NONE if the spec does not name the tenant. */
 static uint32_t node_of(const struct lab *lab, uint32_t tenant) {
   for (uint32_t i = 0; i < lab->quotas.n_nodes; i++)
     if (is_of(lab, tenant, i)) return i;
@@ -52,7 +52,7 @@ static bool is_below(const struct lab *lab, uint32_t node, uint32_t above) {
   return node == above;
 }
 
-/* All that is used at and below a node. */
+/* Returns the usage at a node and below it. */
 static uint64_t used_below(const struct watch *w, uint32_t node) {
   uint64_t used = 0;
   for (uint32_t t = 1; t <= TENANTS; t++) {
@@ -62,7 +62,7 @@ static uint64_t used_below(const struct watch *w, uint32_t node) {
   return used;
 }
 
-/* All that is guaranteed at and below it. */
+/* Returns the sum of guarantees at a node and below it. */
 static uint64_t guaranteed_below(const struct lab *lab, uint32_t node) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < lab->quotas.n_nodes; i++)
@@ -70,15 +70,16 @@ static uint64_t guaranteed_below(const struct lab *lab, uint32_t node) {
   return sum;
 }
 
-/* `borrow` is beyond all guarantees at and below: lending limits can only make it less. */
+/* The borrowing limit applies beyond all guarantees at a node and below it. Lending limits can only reduce what is
+   available. */
 static void check_limits(struct watch *w, int64_t now_us) {
   for (uint32_t i = 0; i < w->lab->quotas.n_nodes; i++) {
     const struct hr_quota_node *node = &w->lab->quotas.nodes[i];
     uint64_t used = used_below(w, i), guaranteed = guaranteed_below(w->lab, i);
     w->n_borrowing += used > guaranteed;
-    if (used > node->max_milli) fault(w, "is above its cap", i, now_us);
+    if (used > node->max_milli) report_fault(w, "is above its cap", i, now_us);
     if (node->borrow_milli != HR_NO_LIMIT && used > guaranteed + node->borrow_milli)
-      fault(w, "has borrowed more than it may", i, now_us);
+      report_fault(w, "has borrowed more than it may", i, now_us);
   }
 }
 
@@ -101,9 +102,9 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (starts && milli) check_limits(w, event->at_us);
 }
 
-/* GPUs of jobs that a tenant within its guarantee may have preempted: those of tenants beyond theirs, up to the excess.
-   All are at the root, and nothing is kept from lending. */
-static uint64_t to_be_had(const struct watch *w, uint32_t tenant, int64_t now_us) {
+/* Returns the GPUs of jobs that a tenant within its guarantee may preempt: jobs of tenants that exceed their
+   guarantees, up to the excess. All tenants are children of the root, and no lending limits are set. */
+static uint64_t preemptible_milli(const struct watch *w, uint32_t tenant, int64_t now_us) {
   uint64_t sum = 0;
   for (uint32_t t = 1; t <= TENANTS; t++) {
     uint64_t guaranteed = w->lab->quotas.nodes[node_of(w->lab, t)].guaranteed_milli, may_stop = 0;
@@ -120,7 +121,7 @@ static uint64_t to_be_had(const struct watch *w, uint32_t tenant, int64_t now_us
   return sum;
 }
 
-static void on_instant(void *self, const struct hr_view *view) {
+static void check_waiting_jobs(void *self, const struct hr_view *view) {
   struct watch *w = self;
   uint64_t free_milli = view->total_milli - view->allocated_milli;
   for (uint32_t i = 0; i < w->lab->n_jobs && w->checks_waiting; i++) {
@@ -129,8 +130,8 @@ static void on_instant(void *self, const struct hr_view *view) {
     const struct hr_quota_node *node = &w->lab->quotas.nodes[node_of(w->lab, job->tenant)];
     uint64_t with = w->used_milli[job->tenant] + job->gpus * UINT64_C(1000);
     if (with > node->guaranteed_milli || with > node->max_milli) continue;
-    if (free_milli + to_be_had(w, job->tenant, view->now_us) >= job->gpus * UINT64_C(1000))
-      fault(w, "waits for what it is guaranteed", i, view->now_us);
+    if (free_milli + preemptible_milli(w, job->tenant, view->now_us) >= job->gpus * UINT64_C(1000))
+      report_fault(w, "waits although it is within its guarantee", i, view->now_us);
   }
 }
 
@@ -142,7 +143,8 @@ static uint64_t roll_limit(struct lab_dice *dice, uint32_t percent, uint32_t mos
   return lab_chance(dice, percent) ? (1 + lab_roll(dice, most)) * UINT64_C(1000) : HR_NO_LIMIT;
 }
 
-/* Guarantees take up at most all GPUs; `flat`: no cohorts, all tenants named, no limits but caps. */
+/* Draws a tree whose guarantees do not exceed the cluster. `flat`: no cohorts; the spec names all tenants; the only
+   limits are maxima. */
 static void draw_tree(struct lab *lab, struct lab_dice *dice, uint32_t gpus, bool flat) {
   uint32_t n_cohorts = flat ? 0 : lab_roll(dice, 4), left = gpus;
   for (uint32_t i = 0; i < n_cohorts + TENANTS; i++) {
@@ -160,7 +162,7 @@ static void draw_tree(struct lab *lab, struct lab_dice *dice, uint32_t gpus, boo
                                  .max_milli = roll_limit(dice, 25, gpus),
                                  .weight = 1 + lab_roll(dice, 3)};
     if (flat && node.max_milli < node.guaranteed_milli) node.max_milli = node.guaranteed_milli;
-    memcpy(&node.name, &name, sizeof name); /* it is only read */
+    memcpy(&node.name, &name, sizeof name); /* the name is not modified */
     lab_add_quota(lab, node);
   }
 }
@@ -195,7 +197,7 @@ static uint64_t subtree(const struct lab *lab, uint32_t node) {
   return sum;
 }
 
-/* What the root has: all GPUs, less what its children keep for themselves, and theirs. */
+/* Returns the capacity of the root: all GPUs, minus what its children keep. */
 static uint64_t root_milli(const struct lab *lab, uint64_t total_milli) {
   for (uint32_t i = 0; i < lab->quotas.n_nodes; i++) {
     uint64_t of = subtree(lab, i), lends = lab->quotas.nodes[i].lend_milli;
@@ -204,7 +206,7 @@ static uint64_t root_milli(const struct lab *lab, uint64_t total_milli) {
   return total_milli;
 }
 
-/* The most that a tenant could ever use, from the leaf upwards as Kueue has it (potentialAvailable). */
+/* Returns the maximum that a tenant could ever use, computed from the leaf upwards as in Kueue (potentialAvailable). */
 static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
   if (node == HR_NONE) return root_milli(lab, total_milli);
   const struct hr_quota_node *at = &lab->quotas.nodes[node];
@@ -213,20 +215,21 @@ static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_m
   return at->borrow_milli != HR_NO_LIMIT && most > of + at->borrow_milli ? of + at->borrow_milli : most;
 }
 
-/* Caps are on all that is used at and below a node. */
-static uint64_t capped_potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
+/* Returns the potential, limited by the maxima, which apply to all usage at a node and below it. */
+static uint64_t limited_potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
   uint64_t most = potential(lab, node, total_milli);
   for (; node != HR_NONE; node = lab->quotas.nodes[node].parent)
     if (most > lab->quotas.nodes[node].max_milli) most = lab->quotas.nodes[node].max_milli;
   return most;
 }
 
-/* Everything ends; who is rejected asked for more than he could ever have. */
+/* Checks that all jobs have ended, and that the rejected jobs are those that request more than their tenant's
+   potential. */
 static void check_ends(const struct lab *lab, uint32_t gpus) {
   for (uint32_t i = 0; i < lab->n_jobs; i++) {
     uint64_t milli = lab->jobs[i].gpus * UINT64_C(1000);
     uint32_t node = node_of(lab, lab->jobs[i].tenant);
-    bool hopeless = milli > capped_potential(lab, node, gpus * UINT64_C(1000));
+    bool hopeless = milli > limited_potential(lab, node, gpus * UINT64_C(1000));
     CU_ASSERT_EQUAL_FATAL(lab->result->state[i], hopeless ? HR_JOB_REJECTED : HR_JOB_COMPLETED);
     if (hopeless) CU_ASSERT_EQUAL_FATAL(lab->result->reason[i], HR_REASON_OVER_QUOTA);
   }
@@ -260,7 +263,7 @@ static void check_case(uint32_t number, const char *order, bool flat, struct tot
   lab_set(&lab, "preemption", preemption);
   lab_set(&lab, "min_run_s", text);
   lab_set(&lab, "grace_s", !flat && lab_chance(&dice, 30) ? "3" : "0");
-  struct hr_observer observer = {&watch, on_event, on_instant};
+  struct hr_observer observer = {&watch, on_event, check_waiting_jobs};
   bool ok = lab.quotas.n_nodes == 0 || lab_run(&lab, &observer);
   if (!ok || watch.faults)
     printf("\ncase %u: %s, %s, %s, %s\n", (unsigned)number, order, backfill, watch.by_count ? "pool" : "best-fit",
@@ -273,24 +276,24 @@ static void check_case(uint32_t number, const char *order, bool flat, struct tot
   lab_finish(&lab);
 }
 
-static void nobody_is_above_his_limits(void) {
+static void limits_are_not_exceeded(void) {
   struct totals totals = {0};
   for (uint32_t number = 0; number < CASES; number++)
     for (uint32_t o = 0; o < ORDERS; o++) check_case(number * ORDERS + o, orders[o], false, &totals);
   CU_ASSERT(totals.n_borrowing > CASES && totals.n_stopped > CASES && totals.n_over > CASES);
 }
 
-static void nobody_waits_for_what_he_is_guaranteed(void) {
+static void guaranteed_jobs_do_not_wait(void) {
   struct totals totals = {0};
   for (uint32_t number = 0; number < CASES; number++)
     for (uint32_t o = 0; o < ORDERS; o++) check_case(number * ORDERS + o, orders[o], true, &totals);
   CU_ASSERT(totals.n_borrowing > CASES && totals.n_stopped > CASES);
 }
 
-/* Tenants 1 and 2 are guaranteed four GPUs each; tenant 1 may not have more. It has three and waits for two. Then
-   two jobs for the last GPU arrive: one of tenant 1, within its guarantee, and a shorter one of tenant 2 that would
-   borrow. */
-static void guaranteed_jobs_pass_those_that_are_held_back(void) {
+/* Tenants 1 and 2 are guaranteed four GPUs each, which is also the maximum of tenant 1. Tenant 1 uses three GPUs, and a
+   job of it waits for two. Then two jobs that request the last GPU arrive: a job of tenant 1, within its guarantee, and
+   a shorter job of tenant 2, which would borrow. */
+static void guaranteed_job_passes_job_held_back(void) {
   struct lab lab;
   lab_begin(&lab);
   lab_add_pool(&lab, 1, 8);
@@ -315,8 +318,9 @@ static void guaranteed_jobs_pass_those_that_are_held_back(void) {
   lab_finish(&lab);
 }
 
-/* Behind a job that waits for two GPUs of a node, two nodes have room for the jobs of a tenant that may use one. */
-static void a_plan_holds_back_whom_it_has_started_enough_of(void) {
+/* A job waits for two GPUs of one node. Two nodes have room for jobs after it, but the tenant of these jobs may use
+   only one GPU. */
+static void plan_respects_quota_of_started_jobs(void) {
   struct lab lab;
   lab_begin(&lab);
   lab_add_pool(&lab, 2, 4);
@@ -336,6 +340,5 @@ static void a_plan_holds_back_whom_it_has_started_enough_of(void) {
   lab_finish(&lab);
 }
 
-TEST_MAIN("quotas in runs", TEST(a_plan_holds_back_whom_it_has_started_enough_of),
-          TEST(guaranteed_jobs_pass_those_that_are_held_back), TEST(nobody_is_above_his_limits),
-          TEST(nobody_waits_for_what_he_is_guaranteed))
+TEST_MAIN("quotas in runs", TEST(plan_respects_quota_of_started_jobs), TEST(guaranteed_job_passes_job_held_back),
+          TEST(limits_are_not_exceeded), TEST(guaranteed_jobs_do_not_wait))

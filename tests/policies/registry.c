@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Policies and parameters by name, and what a person who mistypes one is told. */
+/* Policies and parameters by name, and the suggestions for mistyped names. */
 
 #include "harness.h"
 #include "headroom/policies.h"
 
 #include <string.h>
 
-static void defaults_are_the_table_s(void) {
+static void defaults_equal_the_table(void) {
   struct hr_policy_choice choice;
   char buffer[32];
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "queue", NULL), HR_OK);
@@ -15,7 +15,7 @@ static void defaults_are_the_table_s(void) {
   hr_policy_choice_finish(&choice);
 }
 
-static void a_value_is_read_back_as_set(void) {
+static void value_is_read_back(void) {
   struct hr_policy_choice choice;
   char buffer[32];
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "queue", NULL), HR_OK);
@@ -24,7 +24,7 @@ static void a_value_is_read_back_as_set(void) {
   hr_policy_choice_finish(&choice);
 }
 
-static void numbers_are_written_as_short_as_they_are_read(void) {
+static void numbers_have_the_shortest_form(void) {
   struct hr_policy_choice choice;
   char buffer[32];
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "queue", NULL), HR_OK);
@@ -40,7 +40,7 @@ static void numbers_are_written_as_short_as_they_are_read(void) {
   hr_policy_choice_finish(&choice);
 }
 
-static void slips_are_answered_with_what_would_be_right(void) {
+static void mistyped_names_get_suggestions(void) {
   struct hr_policy_choice choice;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_policy_choice_init(&choice, "quee", &error), HR_BAD_INPUT);
@@ -54,7 +54,7 @@ static void slips_are_answered_with_what_would_be_right(void) {
   hr_policy_choice_finish(&choice);
 }
 
-static void every_policy_is_complete(void) {
+static void policies_have_all_members(void) {
   for (const struct hr_policy_ops *const *policy = hr_policies(); *policy; policy++) {
     CU_ASSERT_EQUAL((*policy)->abi, HR_POLICY_ABI);
     CU_ASSERT_PTR_NOT_NULL((*policy)->create);
@@ -72,7 +72,7 @@ static const char *value_of(const struct hr_policy_choice *choice, const char *k
   return "";
 }
 
-static void a_setting_is_its_policy_with_values(void) {
+static void setting_is_a_policy_with_values(void) {
   for (const struct hr_policy_setting *at = hr_policy_settings(); at->name; at++) {
     struct hr_policy_choice choice;
     CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, at->name, NULL), HR_OK);
@@ -86,7 +86,7 @@ static void a_setting_is_its_policy_with_values(void) {
   CU_ASSERT_PTR_NULL(hr_policy_setting_find("queue"));
 }
 
-static void slips_in_settings_are_answered_too(void) {
+static void mistyped_settings_get_suggestions(void) {
   struct hr_policy_choice choice;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_policy_choice_init(&choice, "conservativ", &error), HR_BAD_INPUT);
@@ -94,7 +94,6 @@ static void slips_in_settings_are_answered_too(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "rounds, fifo"));
 }
 
-TEST_MAIN("policy registry", TEST(a_setting_is_its_policy_with_values), TEST(slips_in_settings_are_answered_too),
-          TEST(defaults_are_the_table_s), TEST(a_value_is_read_back_as_set),
-          TEST(numbers_are_written_as_short_as_they_are_read), TEST(slips_are_answered_with_what_would_be_right),
-          TEST(every_policy_is_complete))
+TEST_MAIN("policy registry", TEST(setting_is_a_policy_with_values), TEST(mistyped_settings_get_suggestions),
+          TEST(defaults_equal_the_table), TEST(value_is_read_back), TEST(numbers_have_the_shortest_form),
+          TEST(mistyped_names_get_suggestions), TEST(policies_have_all_members))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rounds worked out by hand; and, with throughputs that were measured, what it is worth to know them. */
+/* Rounds in cases computed by hand; and the benefit of known throughputs, with measured values. */
 
 #include "small_run.h"
 
@@ -11,7 +11,7 @@
 #define ROUNDS(objective_) .policy = "rounds", .params = {{"round_s", "10"}, {"objective", objective_}}
 #define ONE_GPU .n_pools = 1, .nodes = {1}, .gpus_per_node = {1}
 
-/* Where and when jobs start. */
+/* Pools and times of job starts. */
 struct starts {
   uint32_t count;
   struct {
@@ -54,8 +54,8 @@ static void two_jobs_share_one_gpu(void) {
   }
 }
 
-/* A weight of 3 to 1: of four rounds the first job has three. */
-static void shares_go_by_weight(void) {
+/* With weights 3 and 1, the first job runs in three of four rounds. */
+static void shares_by_weight(void) {
   struct small_run it = {ONE_GPU, ROUNDS("max-min"), .n_jobs = 2, .work_s = {300, 300}, .gpus = {1, 1}};
   it.priority[0] = 3;
   it.params[2][0] = "weight";
@@ -67,7 +67,7 @@ static void shares_go_by_weight(void) {
   hr_result_destroy(result);
 }
 
-static void who_is_chosen_again_is_not_stopped(void) {
+static void job_chosen_again_is_not_stopped(void) {
   struct hr_result *result = small_run((struct small_run){.n_pools = 1,
                                                           .nodes = {2},
                                                           .gpus_per_node = {2},
@@ -81,8 +81,8 @@ static void who_is_chosen_again_is_not_stopped(void) {
   hr_result_destroy(result);
 }
 
-/* What comes free within a round is used at once; who comes within a round, too. */
-static void nothing_idles_within_a_round(void) {
+/* Capacity that becomes free within a round is used at once, also by jobs that arrive within the round. */
+static void free_capacity_is_used_within_a_round(void) {
   struct hr_result *result = small_run(
       (struct small_run){ONE_GPU, ROUNDS("fair"), .n_jobs = 2, .submit_s = {0, 3}, .work_s = {5, 5}, .gpus = {1, 1}});
   CU_ASSERT(ended(result, 0, 5, 1));
@@ -90,8 +90,9 @@ static void nothing_idles_within_a_round(void) {
   hr_result_destroy(result);
 }
 
-/* The second job runs on the first type only. Who does not know lets the first one sit there. */
-static void a_type_is_left_to_who_needs_it(void) {
+/* The second job runs on the first type only. With an objective that ignores speeds, the first job occupies that
+   type. */
+static void type_is_left_to_job_that_needs_it(void) {
   struct small_run it = {.n_pools = 2,
                          .nodes = {1, 1},
                          .gpus_per_node = {1, 1},
@@ -114,8 +115,8 @@ static void a_type_is_left_to_who_needs_it(void) {
   hr_result_destroy(result);
 }
 
-/* A gang of 4 waits for no gap: jobs that are due later give way. */
-static void leases_give_way_to_a_gang(void) {
+/* A gang with 4 GPUs need not wait until all GPUs are idle: jobs with lower priority are stopped. */
+static void gang_evicts_leases(void) {
   struct small_run it = {.n_pools = 1,
                          .nodes = {1},
                          .gpus_per_node = {4},
@@ -132,8 +133,8 @@ static void leases_give_way_to_a_gang(void) {
 
 /* ---- Cost ------------------------------------------------------------------------------------------- */
 
-/* A slow cheap type and a fast dear one. */
-static struct small_run priced(int64_t deadline_s) {
+/* A slow, cheap GPU type and a fast, expensive one. */
+static struct small_run two_priced_types(int64_t deadline_s) {
   return (struct small_run){.n_pools = 2,
                             .nodes = {1, 1},
                             .gpus_per_node = {1, 1},
@@ -153,25 +154,25 @@ static bool starts_in(const struct starts *starts, uint32_t pool) {
   return false;
 }
 
-static void time_is_bought_where_it_is_cheapest(void) {
+static void cheap_type_is_used_before_a_late_deadline(void) {
   struct starts starts;
-  struct hr_result *result = run_logged(priced(1000), &starts);
+  struct hr_result *result = run_logged(two_priced_types(1000), &starts);
   CU_ASSERT(result->accounting[0].end_us <= 1000 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->accounting[0].held_us, 200 * HR_SECOND_US); /* at half the speed all the time */
+  CU_ASSERT_EQUAL(result->accounting[0].held_us, 200 * HR_SECOND_US); /* all the work at half the speed */
   CU_ASSERT(!starts_in(&starts, 1));
   hr_result_destroy(result);
 }
 
-static void the_dear_type_is_for_who_is_pressed(void) {
+static void expensive_type_is_used_before_an_early_deadline(void) {
   struct starts starts;
-  struct hr_result *result = run_logged(priced(150), &starts);
+  struct hr_result *result = run_logged(two_priced_types(150), &starts);
   CU_ASSERT(result->accounting[0].end_us <= 150 * HR_SECOND_US);
   CU_ASSERT(starts_in(&starts, 0) && starts_in(&starts, 1));
   hr_result_destroy(result);
 }
 
-/* Both cannot be in time: both are late by about as much. */
-static void who_cannot_all_be_in_time_is_late_alike(void) {
+/* If the two jobs cannot both meet their deadlines, both are late by about the same time. */
+static void late_jobs_are_equally_late(void) {
   struct small_run it = {ONE_GPU,       ROUNDS("cost-slo"),   .price_uusd_h = {1000000},
                          .n_jobs = 2,   .work_s = {100, 100}, .deadline_s = {120, 120},
                          .gpus = {1, 1}};
@@ -182,9 +183,9 @@ static void who_cannot_all_be_in_time_is_late_alike(void) {
   hr_result_destroy(result);
 }
 
-/* Two rounds of work until 200 s: a node is paid for in these rounds only. Reserved capacity costs nothing more and is
-   used first. */
-static void nodes_are_there_while_they_are_used(void) {
+/* Two rounds of work before a deadline of 200 s: a node is paid for in these rounds only. Reserved capacity costs
+   nothing in addition, and is used first. */
+static void nodes_are_released_after_use(void) {
   struct small_run it = {.n_pools = 2,
                          .nodes = {1, 0},
                          .gpus_per_node = {1, 1},
@@ -224,7 +225,7 @@ static const char *const models[] = {"ResNet-18 (batch size 16)",
                                      "CycleGAN",
                                      "A3C"};
 
-/* Jobs of one GPU, more than the fast types have room for most of the time. */
+/* Jobs with one GPU. Most of the time, there are more jobs than GPUs of the fast types. */
 static void write_trace(const char *path) {
   FILE *file = fopen(path, "w");
   uint64_t state = 7;
@@ -243,7 +244,7 @@ static void write_trace(const char *path) {
   fclose(file);
 }
 
-/* The fastest type first, so that who does not know of speeds takes it first. */
+/* The fastest type is first, so an objective that ignores speeds uses it first. */
 static void write_scenario(const char *path, const char *throughputs) {
   FILE *file = fopen(path, "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -290,7 +291,7 @@ static struct figures run_objective(const char *scenario_path, const struct hr_t
   return figures;
 }
 
-static void who_knows_throughputs_does_better(void) {
+static void known_throughputs_improve_completion_times(void) {
   static const char throughputs[] = REAL_TRACES_DIR "/throughput-gavel/simulation_throughputs.json";
   char folder[] = "/tmp/headroom-rounds-XXXXXX";
   struct hr_trace *trace;
@@ -310,8 +311,8 @@ static void who_knows_throughputs_does_better(void) {
   CU_ASSERT(remove("t.csv") == 0 && remove("s.json") == 0 && rmdir(folder) == 0);
 }
 
-TEST_MAIN("rounds", TEST(two_jobs_share_one_gpu), TEST(shares_go_by_weight), TEST(who_is_chosen_again_is_not_stopped),
-          TEST(nothing_idles_within_a_round), TEST(a_type_is_left_to_who_needs_it), TEST(leases_give_way_to_a_gang),
-          TEST(time_is_bought_where_it_is_cheapest), TEST(the_dear_type_is_for_who_is_pressed),
-          TEST(who_cannot_all_be_in_time_is_late_alike), TEST(nodes_are_there_while_they_are_used),
-          TEST(who_knows_throughputs_does_better))
+TEST_MAIN("rounds", TEST(two_jobs_share_one_gpu), TEST(shares_by_weight), TEST(job_chosen_again_is_not_stopped),
+          TEST(free_capacity_is_used_within_a_round), TEST(type_is_left_to_job_that_needs_it), TEST(gang_evicts_leases),
+          TEST(cheap_type_is_used_before_a_late_deadline), TEST(expensive_type_is_used_before_an_early_deadline),
+          TEST(late_jobs_are_equally_late), TEST(nodes_are_released_after_use),
+          TEST(known_throughputs_improve_completion_times))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Decayed usage against the sum over all intervals, and what follows from it against simpler forms: Fair Tree ranks by
-   recursion from the top, classic factors by their formula on a tree computed by hand. */
+/* Decayed usage, compared with the sum over all intervals. Fair Tree ranks, compared with a recursion from the root.
+   Classic factors, compared with their formula in a tree computed by hand. */
 
 #include "policies/queue/order/shares.h"
 #include "base/arena.h"
@@ -18,7 +18,7 @@ static uint32_t roll(uint32_t below) {
   return (uint32_t)((state >> 33) % below);
 }
 
-/* Accounts of jobs 0 ..., each of a tenant and a user. */
+/* Accounts of jobs; each job has a tenant and a user. */
 struct fixture {
   struct hr_arena arena;
   struct hr_trace trace;
@@ -40,10 +40,10 @@ static void begin(struct fixture *f, enum hr__share_rule rule, int64_t half_life
   hr__shares_init(&f->shares, rule, half_life_us, &f->quotas);
 }
 
-static void weigh(struct fixture *f, uint32_t tenant, double weight) {
+static void set_weight(struct fixture *f, uint32_t tenant, double weight) {
   struct hr_quota_node *node = &f->nodes[f->quotas.n_nodes++];
   *node = (struct hr_quota_node){.is_tenant = true, .weight = weight};
-  node->name = (char *)(uintptr_t)tenant_names[tenant]; /* it is only read */
+  node->name = (char *)(uintptr_t)tenant_names[tenant]; /* the name is not modified */
 }
 
 static uint32_t account(struct fixture *f, uint32_t job) {
@@ -58,8 +58,8 @@ struct stretch {
   int64_t from_us, to_us, milli;
 };
 
-/* g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)), without decay g (b - a). The difference of powers that may be
-   close is computed as 2^(-(T - b) / h) (1 - 2^(-(b - a) / h)). */
+/* Usage at time T of g GPUs from a to b: g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)), without decay g (b - a).
+   The powers may be close, so the difference is computed as 2^(-(T - b) / h) (1 - 2^(-(b - a) / h)). */
 static double used(const struct stretch *stretch, int64_t now_us, int64_t half_life_us) {
   int64_t end_us = stretch->to_us < now_us ? stretch->to_us : now_us;
   if (stretch->from_us >= now_us) return 0;
@@ -74,7 +74,7 @@ static int by_time(const void *left, const void *right) {
   return (*a > *b) - (*a < *b);
 }
 
-/* Decayed usage as of now, in GPU-microseconds. */
+/* Returns the decayed usage at the current time, in GPU-microseconds. */
 static double usage_now(struct fixture *f, uint32_t of) {
   hr__shares_add_running(&f->shares, of, 0);
   double scaled = f->shares.accounts[of].usage;
@@ -112,7 +112,7 @@ static void check_usage(int64_t half_life_us) {
   hr__arena_finish(&f.arena);
 }
 
-static void usage_is_the_sum_over_time(void) {
+static void usage_equals_sum_over_intervals(void) {
   const int64_t day_us = 86400 * HR_SECOND_US;
   const int64_t half_lives_us[] = {0, day_us / 24, day_us, 7 * day_us, 1000 * day_us};
   for (size_t i = 0; i < sizeof half_lives_us / sizeof *half_lives_us; i++) check_usage(half_lives_us[i]);
@@ -120,8 +120,8 @@ static void usage_is_the_sum_over_time(void) {
 
 /* ---- Fair Tree -------------------------------------------------------------------------------------- */
 
-/* Usage without fading, set by one run of a second. */
-static void use(struct fixture *f, uint32_t of, uint32_t gpus) {
+/* Sets the usage of an account without decay, by a run of one second. */
+static void set_usage(struct fixture *f, uint32_t of, uint32_t gpus) {
   int64_t milli = (int64_t)gpus * 1000;
   hr__shares_advance(&f->shares, 0);
   hr__shares_add_running(&f->shares, of, milli);
@@ -141,8 +141,8 @@ static double level(const struct tree *tree, uint32_t tenant) {
   return sum * 1e6 / tree->weight[tenant];
 }
 
-/* The number of accounts strictly before one: those of tenants with less usage for their weight; in the tenant's own
-   group, with tied tenants, those with less usage. */
+/* Returns the number of accounts strictly before an account: those of tenants with less usage / weight; and, among the
+   users of the same tenant and of tied tenants, those with less usage. */
 static uint32_t rank_of(const struct tree *tree, uint32_t of) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < tree->n_accounts; i++) {
@@ -152,12 +152,12 @@ static uint32_t rank_of(const struct tree *tree, uint32_t of) {
   return before;
 }
 
-static void ranks_go_down_the_tree(void) {
+static void tree_factors_equal_recursive_ranks(void) {
   for (uint32_t round = 0; round < 300; round++) {
     struct fixture f;
     struct tree tree = {0};
     begin(&f, HR__SHARE_TREE, 0);
-    for (uint32_t t = 0; t < TENANTS; t++) weigh(&f, t, tree.weight[t] = 1 << roll(3));
+    for (uint32_t t = 0; t < TENANTS; t++) set_weight(&f, t, tree.weight[t] = 1 << roll(3));
     for (uint32_t t = 0; t < TENANTS; t++)
       for (uint32_t u = 0; u < USERS; u++) {
         uint32_t i = tree.n_accounts;
@@ -169,7 +169,7 @@ static void ranks_go_down_the_tree(void) {
       }
     for (uint32_t i = 0; i < tree.n_accounts; i++) tree.number[i] = account(&f, i);
     for (uint32_t i = 0; i < tree.n_accounts; i++)
-      if (tree.gpus[i]) use(&f, tree.number[i], tree.gpus[i]);
+      if (tree.gpus[i]) set_usage(&f, tree.number[i], tree.gpus[i]);
     hr__shares_update(&f.shares);
     for (uint32_t i = 0; i < tree.n_accounts; i++) {
       const struct hr__share_account *at = &f.shares.accounts[tree.number[i]];
@@ -184,14 +184,14 @@ static void ranks_go_down_the_tree(void) {
   }
 }
 
-/* 12 GPUs for a weight of 3 are 8 for one of 2, however long they run. */
-static void rounding_ranks_nobody(void) {
+/* 12 GPUs with weight 3 and 8 GPUs with weight 2 are equal, for any run time. */
+static void rounding_does_not_break_ties(void) {
   for (uint32_t round = 1; round <= 200; round++) {
     struct fixture f;
     begin(&f, HR__SHARE_TREE, 3 * HR_SECOND_US);
     f.trace.user = NULL;
-    weigh(&f, 0, 3);
-    weigh(&f, 1, 2);
+    set_weight(&f, 0, 3);
+    set_weight(&f, 1, 2);
     f.tenant[1] = 1;
     uint32_t a = account(&f, 0), b = account(&f, 1);
     hr__shares_add_running(&f.shares, a, 12000);
@@ -207,17 +207,17 @@ static void rounding_ranks_nobody(void) {
 /* ---- Classic ---------------------------------------------------------------------------------------- */
 
 /*
- * a (weight 3) has users 0 and 1, who used 6 and 2 of all 16; b (weight 1) has user 2, who used 8.
+ * Tenant a (weight 3) has users 0 and 1, who used 6 and 2 of the total 16; tenant b (weight 1) has user 2, who used 8.
  *
  *   a 0: S = 3/4 x 1/2 = 3/8, U = 6/16 + (8/16 - 6/16) / 2 = 7/16    2^(-7/6)
  *   a 1: S = 3/8,             U = 2/16 + (8/16 - 2/16) / 2 = 5/16    2^(-5/6)
  *   b 2: S = 1/4,             U = 8/16 + 0                 = 1/2     2^-2
  */
-static void classic_factors_are_those_of_the_formula(void) {
+static void classic_factors_equal_the_formula(void) {
   struct fixture f;
   begin(&f, HR__SHARE_CLASSIC, 0);
-  weigh(&f, 0, 3);
-  weigh(&f, 1, 1);
+  set_weight(&f, 0, 3);
+  set_weight(&f, 1, 1);
   const uint32_t gpus[] = {6, 2, 8};
   const double factors[] = {exp2(-7.0 / 6), exp2(-5.0 / 6), 0.25};
   const int64_t ranks[] = {1, 0, 2};
@@ -228,7 +228,7 @@ static void classic_factors_are_those_of_the_formula(void) {
     number[i] = account(&f, i);
     CU_ASSERT_EQUAL(f.shares.accounts[number[i]].factor, 1);
   }
-  for (uint32_t i = 0; i < 3; i++) use(&f, number[i], gpus[i]);
+  for (uint32_t i = 0; i < 3; i++) set_usage(&f, number[i], gpus[i]);
   hr__shares_update(&f.shares);
   for (uint32_t i = 0; i < 3; i++) {
     CU_ASSERT_DOUBLE_EQUAL(f.shares.accounts[number[i]].factor, factors[i], 1e-12);
@@ -240,23 +240,24 @@ static void classic_factors_are_those_of_the_formula(void) {
   hr__arena_finish(&f.arena);
 }
 
-/* a and b have 1/1002 of the shares each and used 1/3 and 2/3: U / S is 334 and 668, and the factors are almost 0. */
-static void factors_next_to_nothing_are_told_apart(void) {
+/* a and b each have 1/1002 of the shares, and used 1/3 and 2/3. U / S is 334 and 668, so both factors are almost 0. */
+static void tiny_classic_factors_differ(void) {
   struct fixture f;
   uint32_t number[3];
   begin(&f, HR__SHARE_CLASSIC, 0);
-  weigh(&f, 2, 1000);
+  set_weight(&f, 2, 1000);
   for (uint32_t i = 0; i < 3; i++) {
     f.tenant[i] = i;
     number[i] = account(&f, i);
   }
-  use(&f, number[0], 1);
-  use(&f, number[1], 2);
+  set_usage(&f, number[0], 1);
+  set_usage(&f, number[1], 2);
   hr__shares_update(&f.shares);
   CU_ASSERT(hr__shares_key(&f.shares, number[2]) < hr__shares_key(&f.shares, number[0]));
   CU_ASSERT(hr__shares_key(&f.shares, number[0]) < hr__shares_key(&f.shares, number[1]));
   hr__arena_finish(&f.arena);
 }
 
-TEST_MAIN("shares", TEST(usage_is_the_sum_over_time), TEST(ranks_go_down_the_tree), TEST(rounding_ranks_nobody),
-          TEST(factors_next_to_nothing_are_told_apart), TEST(classic_factors_are_those_of_the_formula))
+TEST_MAIN("shares", TEST(usage_equals_sum_over_intervals), TEST(tree_factors_equal_recursive_ranks),
+          TEST(rounding_does_not_break_ties), TEST(tiny_classic_factors_differ),
+          TEST(classic_factors_equal_the_formula))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* With shared GPUs, orders count the fractions that jobs request: small runs computed by hand, in each of which another
-   job would be first if a fraction counted as a whole GPU. */
+/* With shared GPUs, orders count fractions of GPUs. Small runs computed by hand; in each of them another job would be
+   first if a fraction counted as a whole GPU. */
 
 #include "harness.h"
 #include "lab.h"
@@ -25,8 +25,8 @@ static uint32_t add(int64_t submit_s, int64_t work_s, uint32_t gpus, uint16_t gp
   return lab_add_job(&lab, job);
 }
 
-/* Whether `first` started before `second`, each once. */
-static bool ran_in_turn(uint32_t first, uint32_t second) {
+/* Returns whether each job started once, and `first` started before `second`. */
+static bool started_before(uint32_t first, uint32_t second) {
   CU_ASSERT_TRUE_FATAL(lab_run(&lab, NULL));
   bool in_turn = lab.result->start_us[first] < lab.result->start_us[second];
   CU_ASSERT_NOT_EQUAL(lab.result->start_us[first], lab.result->start_us[second]);
@@ -34,10 +34,10 @@ static bool ran_in_turn(uint32_t first, uint32_t second) {
   return in_turn;
 }
 
-/* ---- By what a job asks for ------------------------------------------------------------------------- */
+/* ---- By size of the request ------------------------------------------------------------------------- */
 
-/* From 10 s on two jobs of the same tenant, submitted together, with equal run times: 0.4 of each of two GPUs, which is
-   0.8, and a whole one. Both do not fit on two GPUs. Sets the two. */
+/* Two jobs of the same tenant with equal run times are submitted at 10 s: one uses 0.4 of each of two GPUs, in total
+   0.8 GPUs; the other one uses a whole GPU. They do not fit on the two GPUs at the same time. Returns their indices. */
 static void begin_sizes(const char *order, uint32_t *spread, uint32_t *whole) {
   begin(order, 1, 2);
   add(0, 10, 2, 1000, 1);
@@ -56,36 +56,36 @@ static void check_sizes(bool with_quotas) {
     char name[] = "t1";
     if (with_quotas) lab_add_quota(&lab, (struct hr_quota_node){.name = name, .parent = HR_NONE, .is_tenant = true});
     for (uint32_t job = 0; job < lab.n_jobs; job++) lab.jobs[job].estimate_us = lab.jobs[job].work_us;
-    bool spread_was_first = ran_in_turn(spread, whole);
+    bool spread_was_first = started_before(spread, whole);
     if (spread_was_first != cases[i].spread_is_first) printf("\n  %s", cases[i].order);
     CU_ASSERT_EQUAL(spread_was_first, cases[i].spread_is_first);
   }
 }
 
-static void sizes_are_sums_of_shares(void) {
+static void size_counts_fractions(void) {
   check_sizes(false);
 }
 
-/* Jobs then stand in other lists. */
-static void likewise_under_quotas(void) {
+/* With quotas the jobs are in different subqueues. */
+static void size_counts_fractions_with_quotas(void) {
   check_sizes(true);
 }
 
-/* Of two GPUs they are 0.4 and 0.5. */
-static void the_size_factor_is_one_of_shares(void) {
+/* Relative to two GPUs, the sizes are 0.4 and 0.5. */
+static void size_factor_counts_fractions(void) {
   for (int favours_small = 0; favours_small < 2; favours_small++) {
     uint32_t spread, whole;
     begin_sizes("multifactor", &spread, &whole);
     lab_set(&lab, "weight_fair_share", "0");
     lab_set(&lab, "favor_small", favours_small ? "true" : "false");
-    CU_ASSERT_EQUAL(ran_in_turn(spread, whole), favours_small);
+    CU_ASSERT_EQUAL(started_before(spread, whole), favours_small);
   }
 }
 
 /* ---- By usage --------------------------------------------------------------------------------------- */
 
-/* For 10 s tenant 1 uses 0.3 of each of two GPUs, tenant 2 0.7 of one: 6 and 7 GPU-seconds. Then each has a job for all
-   GPUs, that of tenant 2 in the earlier row. */
+/* For 10 s tenant 1 uses 0.3 of each of two GPUs, and tenant 2 uses 0.7 of one GPU: 6 and 7 GPU-seconds. Then each
+   tenant has a job for all GPUs; the job of tenant 2 is in the earlier row. */
 static void begin_usages(const char *order, uint32_t *of_1, uint32_t *of_2) {
   begin(order, 1, 2);
   add(0, 10, 2, 300, 1);
@@ -94,59 +94,61 @@ static void begin_usages(const char *order, uint32_t *of_1, uint32_t *of_2) {
   *of_1 = add(5, 10, 2, 1000, 1);
 }
 
-static void usage_is_time_of_shares(void) {
+static void usage_counts_fractions(void) {
   static const char *const orders[] = {"fair-share", "multifactor"}, *const rules[] = {"tree", "classic"};
   for (uint32_t i = 0; i < 4; i++) {
     uint32_t of_1, of_2;
     begin_usages(orders[i / 2], &of_1, &of_2);
     lab_set(&lab, "fair_share", rules[i % 2]);
     lab_set(&lab, "calc_period_s", "0");
-    CU_ASSERT_TRUE(ran_in_turn(of_1, of_2));
+    CU_ASSERT_TRUE(started_before(of_1, of_2));
   }
 }
 
-/* Tenant 1 has 0.3 of each of two GPUs, tenant 2 0.7 of one, and then there is room for the job of one of them. */
-static void a_dominant_share_is_one_of_shares(void) {
+/* Tenant 1 uses 0.3 of each of two GPUs, and tenant 2 uses 0.7 of one GPU. Then there is room for a job of one of
+   them. */
+static void dominant_share_counts_fractions(void) {
   begin("drf", 1, 2);
   add(0, 100, 2, 300, 1);
   add(0, 100, 1, 700, 2);
   add(0, 10, 1, 700, 3);
   uint32_t of_2 = add(5, 10, 1, 700, 2), of_1 = add(5, 10, 1, 700, 1);
-  CU_ASSERT_TRUE(ran_in_turn(of_1, of_2));
+  CU_ASSERT_TRUE(started_before(of_1, of_2));
 }
 
-/* Tenant 1 has shares of eight GPUs, more than a node has, and 1,001 thousandths of a CPU: two tasks with 501 each,
-   1,002. Tenant 2 has 1,001 with one GPU. Of 8,000 that is more than the shares of GPUs, 0.64 and 0.08 of eight. */
-static void cpus_are_those_of_all_tasks(void) {
+/* Tenant 1 uses fractions of eight GPUs, on more than one node, and two tasks with 501 thousandths of a CPU each, in
+   total 1,002. Tenant 2 uses one fraction, and 1,001 thousandths of a CPU. Relative to 8,000 thousandths, CPU is the
+   dominant resource, because the shares of GPUs are 0.64 and 0.08 of eight. */
+static void dominant_share_counts_cpu_of_all_tasks(void) {
   begin("drf", 2, 4);
   lab.pools[0].cpu_milli_per_node = 4000;
   lab.jobs[add(0, 100, 8, 80, 1)].cpu_milli = 1001;
   lab.jobs[add(0, 100, 1, 80, 2)].cpu_milli = 1001;
   add(0, 10, 8, 700, 3);
   uint32_t of_1 = add(5, 10, 8, 700, 1), of_2 = add(5, 10, 8, 700, 2);
-  CU_ASSERT_TRUE(ran_in_turn(of_2, of_1));
+  CU_ASSERT_TRUE(started_before(of_2, of_1));
 }
 
 /* ---- By service ------------------------------------------------------------------------------------- */
 
-/* A second pool of one GPU that is there until then. */
-static void add_passing_pool(int64_t to_s) {
+/* Adds a pool with one GPU that exists until `to_s`. */
+static void add_temporary_pool(int64_t to_s) {
   lab_add_pool(&lab, 1, 1);
   lab.pools[1].sharing = HR_SHARING_FRACTION;
   lab.pools[1].market.market = HR_MARKET_RESERVED;
   lab.pools[1].market.to_us = to_s * SECOND;
 }
 
-/* A job of 0.6 GPUs is stopped after 100 s, its pool being gone: it has had 60 GPU-seconds. It waits beside one that is
-   new, and there is room for one of them. A queue begins at the threshold itself. */
-static void queues_go_by_service_of_shares(void) {
+/* A job with 0.6 GPUs is stopped after 100 s, when its pool ends; its service is 60 GPU-seconds. Then a new job and
+   this job wait for the same GPU. A service equal to the threshold belongs to the next queue. */
+static void attained_service_counts_fractions(void) {
   static const struct {
     const char *order, *threshold_s;
     bool in_first_queue;
   } cases[] = {{"las", "60.000001", true}, {"las", "60", false}, {"gittins", "1", true}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     begin(cases[i].order, 1, 1);
-    add_passing_pool(100);
+    add_temporary_pool(100);
     lab_set(&lab, "placement", "first-fit");
     lab_set(&lab, "las_threshold_1_s", cases[i].threshold_s);
     add(0, 150, 1, 1000, 1);
@@ -159,14 +161,14 @@ static void queues_go_by_service_of_shares(void) {
 }
 
 /*
- * Of eight jobs of half a GPU four run for 20 s and four for 200 s: services of 10 s and 100 s. The index of the level
- * from 64 s on is then 4 / 4 (100 - 64) = 1/36, that of the first level at most 8 / (4 x 10 + 4 x 100) = 1/55: who has
- * had 0.8 x 300 = 240 s goes before who has had none. Were services 20 s and 200 s, those were 1/136 and 4 / (4 x 20 +
- * 4 x 64) = 1/84.
+ * Four of eight jobs with half a GPU run for 20 s, and the other four for 200 s: services of 10 s and 100 s. The index
+ * of the level from 64 s on is 4 / (4 x (100 - 64)) = 1/36. The index of the first level is at most 8 / (4 x 10 + 4 x
+ * 100) = 1/55. A job with a service of 0.8 x 300 = 240 s therefore precedes a job without service. If fractions counted
+ * as whole GPUs, the services would be 20 s and 200 s, and the indices 1/136 and 4 / (4 x 20 + 4 x 64) = 1/84.
  */
-static void indices_are_those_of_shares(void) {
+static void gittins_index_counts_fractions(void) {
   begin("gittins", 1, 1);
-  add_passing_pool(850);
+  add_temporary_pool(850);
   lab_set(&lab, "placement", "first-fit");
   uint32_t stopped = 0;
   for (int64_t at_s = 0; at_s < 800; at_s += 20) {
@@ -182,7 +184,7 @@ static void indices_are_those_of_shares(void) {
   lab_finish(&lab);
 }
 
-TEST_MAIN("orders where GPUs are shared", TEST(sizes_are_sums_of_shares), TEST(likewise_under_quotas),
-          TEST(the_size_factor_is_one_of_shares), TEST(usage_is_time_of_shares),
-          TEST(a_dominant_share_is_one_of_shares), TEST(cpus_are_those_of_all_tasks),
-          TEST(queues_go_by_service_of_shares), TEST(indices_are_those_of_shares))
+TEST_MAIN("orders where GPUs are shared", TEST(size_counts_fractions), TEST(size_counts_fractions_with_quotas),
+          TEST(size_factor_counts_fractions), TEST(usage_counts_fractions), TEST(dominant_share_counts_fractions),
+          TEST(dominant_share_counts_cpu_of_all_tasks), TEST(attained_service_counts_fractions),
+          TEST(gittins_index_counts_fractions))

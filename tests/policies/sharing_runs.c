@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs on pools with shared GPUs, job by job against a scheduler that examines every node for every task: start
-   times, nodes and GPUs. */
+/* Whole runs on pools with shared GPUs, compared job by job with a scheduler that examines every node for every task:
+   start times, nodes and GPUs. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -85,7 +85,7 @@ static void draw_jobs(void) {
 
 /* ---- The product ------------------------------------------------------------------------------------ */
 
-static void remember(void *self, const struct hr_view *view, const struct hr_event *event) {
+static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
   (void)view;
   if (event->kind != HR_EVENT_START) return;
@@ -98,7 +98,7 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
 static void run_engine(const char *backfill, const char *rule) {
   struct hr_policy_choice choice = queue_choice(backfill, rule);
   struct holds holds;
-  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = remember}};
+  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = record_event}};
   CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
   holds_observers(&holds, observers + 1);
   struct hr_run_config config = {.trace = &world.trace,
@@ -127,7 +127,7 @@ static void run_engine(const char *backfill, const char *rule) {
 /* ---- The naive one ---------------------------------------------------------------------------------- */
 
 static struct naive naive;
-static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; the first alone; the second alone */
+static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; only the first; only the second */
 
 static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
   bool has_gpus = world.gpus[job] > 0;
@@ -141,7 +141,7 @@ static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
                              .dedicated = world.flags[job] != 0};
 }
 
-static void begin_naive(struct hr_arena *arena) {
+static void init_naive(struct hr_arena *arena) {
   const struct hr_requests *requests = hr_requests_create(arena, &world.trace, NULL, NULL, NULL);
   naive = (struct naive){.acceptance = {accepted, 3, POOLS}, .typical = hr_typical_pods_create(arena, requests)};
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
@@ -159,7 +159,7 @@ static void begin_naive(struct hr_arena *arena) {
   }
 }
 
-/* All tasks, or none. */
+/* Places all tasks of a job, or none. */
 static bool try_class(const char *rule, uint32_t number, uint32_t accept_class, struct job *job) {
   struct hr_request request = request_of(number, accept_class);
   int at[MOST_TASKS];
@@ -211,14 +211,14 @@ static bool runs_at(uint32_t job, int64_t now_us) {
   return world.naive[job].start_us >= 0 && world.naive[job].end_us > now_us;
 }
 
-static void leave(uint32_t job) {
+static void release_gpus(uint32_t job) {
   struct hr_request request = request_of(job, 0);
   for (uint32_t k = 0; k < world.naive[job].n_slices; k++)
     naive_change(&naive.node[world.naive[job].slices[k].node.id], &request, world.naive[job].slices[k].gpus, -1);
 }
 
-/* Whether the job would find its places; nothing is changed by it. */
-static bool would_fit(const char *rule, uint32_t job) {
+/* Returns whether the job fits now, without changing the state. */
+static bool fits_now(const char *rule, uint32_t job) {
   struct naive before = naive;
   struct job is = world.naive[job];
   bool fits = try_start(rule, job, 0);
@@ -227,17 +227,17 @@ static bool would_fit(const char *rule, uint32_t job) {
   return fits;
 }
 
-/* Whether the job would fit at a time, when all that are expected to end by then have left. */
+/* Returns whether the job fits after all jobs have left that are expected to end by `at_us`. */
 static bool fits_at(const char *rule, uint32_t job, int64_t at_us, int64_t now_us) {
   struct naive before = naive;
   for (uint32_t i = 0; i < JOBS; i++)
-    if (runs_at(i, now_us) && expected_end_us(i) <= at_us) leave(i);
-  bool fits = would_fit(rule, job);
+    if (runs_at(i, now_us) && expected_end_us(i) <= at_us) release_gpus(i);
+  bool fits = fits_now(rule, job);
   naive = before;
   return fits;
 }
 
-/* The earliest such time; those that should have ended before are expected to do so at once. */
+/* Returns the earliest such time. Overdue jobs are expected to end now. */
 static int64_t reserve(const char *rule, uint32_t head, int64_t now_us) {
   int64_t at_us = now_us + 1;
   while (!fits_at(rule, head, at_us, now_us)) {
@@ -251,7 +251,7 @@ static int64_t reserve(const char *rule, uint32_t head, int64_t now_us) {
   return at_us;
 }
 
-/* What does not delay the head. */
+/* Starts jobs that do not delay the head. Returns their number. */
 static uint32_t backfill(const char *rule, uint32_t head, int64_t now_us) {
   int64_t at_us = reserve(rule, head, now_us);
   uint32_t n_started = 0;
@@ -260,7 +260,7 @@ static uint32_t backfill(const char *rule, uint32_t head, int64_t now_us) {
     struct naive before = naive;
     struct job was = world.naive[i];
     if (!try_start(rule, i, now_us)) continue;
-    /* A job that would leave by then anyway does not count, one that stays does. */
+    /* A job that ends before the reservation by its limit does not delay the head. */
     bool is_short = world.limit_us[i] <= at_us - now_us;
     bool allowed = is_short;
     if (!is_short) {
@@ -281,8 +281,8 @@ static uint32_t backfill(const char *rule, uint32_t head, int64_t now_us) {
 
 enum backfill { STRICT, SKIP, EASY };
 
-/* Where nothing happens, nobody decides. */
-static bool happens(int64_t now_us) {
+/* A pass occurs only at instants with an event. */
+static bool has_event(int64_t now_us) {
   for (uint32_t i = 0; i < JOBS; i++)
     if (world.submit_us[i] == now_us || (world.naive[i].start_us >= 0 && world.naive[i].end_us == now_us)) return true;
   return false;
@@ -291,11 +291,11 @@ static bool happens(int64_t now_us) {
 static void run_naive(enum backfill mode, const char *rule) {
   uint32_t left = JOBS;
   struct hr_arena arena = {0};
-  begin_naive(&arena);
+  init_naive(&arena);
   for (uint32_t i = 0; i < JOBS; i++) world.naive[i] = (struct job){.start_us = -1, .end_us = -1};
   for (int64_t now_us = 0; left > 0 && now_us < 100000; now_us++) {
     end_jobs(now_us);
-    if (!happens(now_us)) continue;
+    if (!has_event(now_us)) continue;
     for (uint32_t i = 0; i < JOBS && world.submit_us[i] <= now_us; i++) {
       if (world.naive[i].start_us >= 0) continue;
       if (try_start(rule, i, now_us))
@@ -320,7 +320,7 @@ static bool same_job(const struct job *a, const struct job *b) {
   return true;
 }
 
-static void jobs_go_where_a_scan_of_all_nodes_says(void) {
+static void placements_equal_scan_of_all_nodes(void) {
   static const char *const rules[] = {"best-fit",     "worst-fit",           "first-fit",   "spread",
                                       "dot-product",  "weighted-best-fit",   "gpu-packing", "gpu-clustering",
                                       "kube-default", "kube-most-allocated", "fgd"};
@@ -346,4 +346,4 @@ static void jobs_go_where_a_scan_of_all_nodes_says(void) {
   CU_ASSERT(gangs > CASES * JOBS / 10);
 }
 
-TEST_MAIN("sharing runs", TEST(jobs_go_where_a_scan_of_all_nodes_says))
+TEST_MAIN("sharing runs", TEST(placements_equal_scan_of_all_nodes))

@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_POLICIES_SMALL_RUN_H
 #define HR_TESTS_POLICIES_SMALL_RUN_H
 
-/* A few jobs on a few nodes under a policy with its parameters, in seconds, in checked mode. */
+/* A few jobs on a few nodes with a given policy and parameters. Times are in seconds, and runs are in checked mode. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -14,19 +14,20 @@ enum { SMALL_JOBS = 8, SMALL_POOLS = 3, SMALL_PARAMS = 8 };
 
 struct small_run {
   uint32_t n_jobs;
-  int64_t submit_s[SMALL_JOBS], work_s[SMALL_JOBS], deadline_s[SMALL_JOBS]; /* a deadline of 0: none */
+  int64_t submit_s[SMALL_JOBS], work_s[SMALL_JOBS], deadline_s[SMALL_JOBS]; /* deadline 0: none */
   uint32_t gpus[SMALL_JOBS], model[SMALL_JOBS];
   int32_t priority[SMALL_JOBS];
   uint32_t n_pools, nodes[SMALL_POOLS], gpus_per_node[SMALL_POOLS];
   int64_t price_uusd_h[SMALL_POOLS];
   enum hr_market market[SMALL_POOLS];
   uint32_t n_models;
-  uint32_t ppm[(SMALL_JOBS + 1) * SMALL_POOLS]; /* by model and pool; speed 1 for who has none; n_models 0: no speeds */
+  /* speeds in millionths by model and pool; jobs without a model have speed 1; n_models 0: all speeds are 1 */
+  uint32_t ppm[(SMALL_JOBS + 1) * SMALL_POOLS];
   int64_t restart_s, horizon_s;
   const char *policy, *params[SMALL_PARAMS][2];
 };
 
-/* Distinct GPU types and models. */
+/* Names of GPU types and models. */
 static char small_types[SMALL_POOLS][4] = {"T0", "T1", "T2"};
 static char small_models[SMALL_JOBS][4] = {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
 
@@ -92,7 +93,7 @@ static struct hr_result *small_run_with(const struct small_run *it, const struct
   if (status != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   hr_policy_choice_finish(&choice);
-  result->trace = NULL; /* it is gone */
+  result->trace = NULL; /* the trace ends with this function */
   return result;
 }
 
@@ -100,7 +101,7 @@ static inline struct hr_result *small_run(struct small_run it) {
   return small_run_with(&it, NULL);
 }
 
-/* Whether the job ended at this second after so many starts. */
+/* Returns whether the job ended at `end_s` after this number of attempts. */
 static inline bool ended(const struct hr_result *result, uint32_t job, int64_t end_s, uint32_t attempts) {
   const struct hr_job_accounting *accounting = &result->accounting[job];
   if (accounting->end_us == end_s * HR_SECOND_US && accounting->attempts == attempts) return true;

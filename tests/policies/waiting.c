@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The waiting jobs under quotas against a scan of all of them, over random quota trees, while jobs arrive, start, stop
-   and are removed and ranks change: the first job of each shape that is not held back, the first one within its
-   guarantee, and the first one with a value within a bound. */
+/* The waiting jobs with quotas, compared with a scan of all jobs, over random quota trees. Jobs arrive, start, stop and
+   are removed, and ranks change. Compared are, for each shape: the first job that is not held back, the first job
+   within its guarantee, and the first job with a value within a bound. */
 
 #include "policies/queue/waiting.h"
 #include "base/arena.h"
@@ -45,7 +45,7 @@ struct fixture {
 static char names[][4] = {"c0", "c1", "c2", "c3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"};
 static const char *const tenants[TENANTS] = {"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"};
 
-/* ---- Who is held back and preferred ----------------------------------------------------------------- */
+/* ---- Admission: held back and preferred subqueues ----------------------------------------------------- */
 
 static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
   const struct fixture *f = self;
@@ -72,8 +72,8 @@ static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct 
 
 /* ---- Making ----------------------------------------------------------------------------------------- */
 
-/* Cohorts in a chain or side by side, tenants in any of them or at the root. */
-static void make_tree(struct fixture *f) {
+/* Draws cohorts in a chain or side by side, and tenants in any of them or at the root. */
+static void create_tree(struct fixture *f) {
   uint32_t limits = roll(4);
   for (uint32_t i = 0; i < COHORTS + TENANTS; i++) {
     bool is_tenant = i >= COHORTS;
@@ -94,14 +94,14 @@ static void make_tree(struct fixture *f) {
 static void begin(struct fixture *f) {
   *f = (struct fixture){.by_shape = roll(3) > 0};
   f->trace = (struct hr_trace){.n_jobs = JOBS, .tenants = {TENANTS, tenants}};
-  make_tree(f);
+  create_tree(f);
   struct hr__admission admission = {is_held, room, is_preferred, hr__quota_tree_n_places(f->tree), TENANTS};
   CU_ASSERT_EQUAL_FATAL(hr__waiting_init(&f->waiting, &f->arena, JOBS, full_key, &admission, f), HR_OK);
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
-static void come(struct fixture *f) {
+static void add_job(struct fixture *f) {
   uint32_t id = f->n_jobs++;
   struct job *job = &f->jobs[id];
   *job = (struct job){.tenant = roll(TENANTS), .kind = roll(KINDS), .shape = roll(SHAPES), .value = roll(100)};
@@ -116,31 +116,31 @@ static void come(struct fixture *f) {
   CU_ASSERT_EQUAL_FATAL(hr__waiting_add(&f->waiting, &queued), HR_OK);
 }
 
-static void take_out(struct fixture *f, uint32_t id) {
+static void remove_job(struct fixture *f, uint32_t id) {
   struct hr__shape *shape = hr__waiting_shape(&f->waiting, f->jobs[id].shape, 0);
   struct hr_job_entry entry = {0, {id}, f->jobs[id].value};
   CU_ASSERT_EQUAL_FATAL(hr__waiting_remove(&f->waiting, shape, entry), HR_OK);
 }
 
-static void start(struct fixture *f) {
+static void start_job(struct fixture *f) {
   if (f->waiting.n_active == 0) return;
   uint32_t id = hr__active_shape(&f->waiting, roll(f->waiting.n_active))->head.job.id;
   hr_quota_tree_take(f->tree, f->jobs[id].tenant, f->jobs[id].milli);
   CU_ASSERT_EQUAL_FATAL(hr__waiting_update_preferred(&f->waiting, f->jobs[id].tenant), HR_OK);
-  take_out(f, id);
+  remove_job(f, id);
   f->jobs[id].stage = RUNS;
 }
 
-/* Some job at this stage; HR_NONE: none found. */
-static uint32_t some(const struct fixture *f, enum stage stage) {
+/* Returns a random job at this stage; HR_NONE: none found. */
+static uint32_t random_job(const struct fixture *f, enum stage stage) {
   uint32_t from = f->n_jobs ? roll(f->n_jobs) : 0;
   for (uint32_t i = 0; i < f->n_jobs; i++)
     if (f->jobs[(from + i) % f->n_jobs].stage == stage) return (from + i) % f->n_jobs;
   return HR_NONE;
 }
 
-static void stop(struct fixture *f) {
-  uint32_t id = some(f, RUNS), tenant = id == HR_NONE ? 0 : f->jobs[id].tenant;
+static void stop_job(struct fixture *f) {
+  uint32_t id = random_job(f, RUNS), tenant = id == HR_NONE ? 0 : f->jobs[id].tenant;
   if (id == HR_NONE) return;
   f->jobs[id].stage = GONE;
   hr_quota_tree_give(f->tree, tenant, f->jobs[id].milli);
@@ -155,7 +155,7 @@ static void stop(struct fixture *f) {
   }
 }
 
-static void rank_anew(struct fixture *f) {
+static void change_rank(struct fixture *f) {
   uint32_t name = roll(TENANTS * KINDS);
   f->rank[name] = roll(5);
   CU_ASSERT_EQUAL_FATAL(hr__waiting_rerank(&f->waiting, name), HR_OK);
@@ -164,10 +164,10 @@ static void rank_anew(struct fixture *f) {
   CU_ASSERT_EQUAL_FATAL(hr__waiting_rerank_all(&f->waiting), HR_OK);
 }
 
-static void give_up(struct fixture *f) {
-  uint32_t id = some(f, WAITS);
+static void reject_job(struct fixture *f) {
+  uint32_t id = random_job(f, WAITS);
   if (id == HR_NONE) return;
-  take_out(f, id);
+  remove_job(f, id);
   f->jobs[id].stage = GONE;
 }
 
@@ -231,38 +231,38 @@ static void check_bounded(struct fixture *f) {
 
 /* ---- Tests ------------------------------------------------------------------------------------------ */
 
-static void step(struct fixture *f) {
+static void random_step(struct fixture *f) {
   switch (roll(10)) {
   case 0:
   case 1:
   case 2:
-    if (f->n_jobs < JOBS) come(f);
+    if (f->n_jobs < JOBS) add_job(f);
     break;
   case 3:
   case 4:
-    start(f);
+    start_job(f);
     break;
   case 5:
   case 6:
-    stop(f);
+    stop_job(f);
     break;
   case 7:
-    rank_anew(f);
+    change_rank(f);
     break;
   case 8:
-    if (roll(3) == 0) give_up(f);
+    if (roll(3) == 0) reject_job(f);
     break;
   default:
     CU_ASSERT_EQUAL_FATAL(hr__waiting_select_preferred(&f->waiting, !f->waiting.preferred_only), HR_OK);
   }
 }
 
-static void first_jobs_are_those_of_a_scan(void) {
+static void first_jobs_equal_scan(void) {
   static struct fixture f;
   for (uint32_t k = 0; k < TREES; k++) {
     begin(&f);
     for (uint32_t i = 0; i < STEPS; i++) {
-      step(&f);
+      random_step(&f);
       if (roll(3) == 0) continue;
       CU_ASSERT_EQUAL_FATAL(hr__waiting_find_first(&f.waiting), HR_OK);
       check_first(&f, f.waiting.preferred_only);
@@ -272,4 +272,4 @@ static void first_jobs_are_those_of_a_scan(void) {
   }
 }
 
-TEST_MAIN("waiting", TEST(first_jobs_are_those_of_a_scan))
+TEST_MAIN("waiting", TEST(first_jobs_equal_scan))

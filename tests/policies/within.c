@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that are to be within a group, worked out by hand to the microsecond; and what cannot be kept together with
- * that. */
+/* Jobs with topology constraints: cases computed by hand, to the microsecond; and combinations with other features that
+   are rejected. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -10,7 +10,7 @@
 
 enum { MOST_JOBS = 5, MOST_PARAMS = 3 };
 
-/* Jobs on 6 nodes of 2 GPUs in racks of 2, under first fit. */
+/* Jobs on 6 nodes with 2 GPUs, in racks of 2 nodes, placed first-fit. */
 struct within_case {
   uint32_t n_jobs;
   int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], wait_us[MOST_JOBS];
@@ -24,7 +24,7 @@ struct within_case {
   uint32_t first_node[MOST_JOBS], last_node[MOST_JOBS];
 };
 
-static void remember(void *self, const struct hr_view *view, const struct hr_event *event) {
+static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct within_case *it = self;
   (void)view;
   if (event->kind != HR_EVENT_START || event->placement->n_slices == 0) return;
@@ -32,7 +32,7 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
   it->last_node[event->job.id] = event->placement->slices[event->placement->n_slices - 1].node.id;
 }
 
-/* NULL: it was refused. */
+/* NULL: the run was rejected. */
 static struct hr_result *run_case(struct within_case *it) {
   char name[] = "p", gpu[] = "T4";
   struct hr_mig_spec mig = {0};
@@ -54,7 +54,7 @@ static struct hr_result *run_case(struct within_case *it) {
   if (!it->policy) CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "placement", "first-fit", NULL), HR_OK);
   for (int i = 0; i < MOST_PARAMS && it->params[i][0]; i++)
     CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, it->params[i][0], it->params[i][1], NULL), HR_OK);
-  struct hr_observer observer = {.self = it, .on_event = remember};
+  struct hr_observer observer = {.self = it, .on_event = record_event};
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = choice.ops,
@@ -72,30 +72,31 @@ static struct hr_result *run_case(struct within_case *it) {
   return result;
 }
 
-static void never_waits(struct within_case *it) {
+static void set_no_expiry(struct within_case *it) {
   for (int i = 0; i < MOST_JOBS; i++) it->wait_us[i] = HR_UNKNOWN_US;
 }
 
-/* A job on node 1 until 100 us, one on node 2 until 70, one on node 4 until 900; then one of 4 GPUs comes at 10. */
-static struct within_case scattered(void) {
+/* Three jobs use node 1 until 100 us, node 2 until 70 us, and node 4 until 900 us. A job with 4 GPUs is submitted at 10
+   us. */
+static struct within_case three_jobs_on_three_racks(void) {
   struct within_case it = {.n_jobs = 4};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 10}, 4 * sizeof(int64_t));
   memcpy(it.work_us, (int64_t[]){100, 70, 900, 5}, 4 * sizeof(int64_t));
   memcpy(it.gpus, (uint32_t[]){2, 2, 2, 4}, 4 * sizeof(uint32_t));
-  never_waits(&it);
+  set_no_expiry(&it);
   return it;
 }
 
-/* First fit would put the first three on nodes 0 to 2: racks 0 and 1 come free at 100 and 900. */
-static void a_job_waits_for_its_rack(void) {
-  struct within_case it = scattered();
+/* First-fit places the first three jobs on nodes 0 to 2, so racks 0 and 1 are free from 100 us and 900 us on. */
+static void job_waits_for_a_rack(void) {
+  struct within_case it = three_jobs_on_three_racks();
   it.within[3] = HR_TIER_RACK;
   it.n_jobs = 4;
   struct hr_result *result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[3], 10); /* rack 2 is free: nodes 4 and 5 */
   CU_ASSERT_EQUAL(it.first_node[3], 4);
   hr_result_destroy(result);
-  it.n_jobs = 5; /* and one more, for whom there is none until 15 */
+  it.n_jobs = 5; /* one more job; no rack is free for it before 15 */
   it.submit_us[4] = 11;
   it.work_us[4] = 5;
   it.gpus[4] = 4;
@@ -112,20 +113,21 @@ static void a_job_waits_for_its_rack(void) {
   hr_result_destroy(result);
 }
 
-/* Nodes 0, 2 and 4 taken: each rack has one free. */
-static struct within_case one_free_in_each(void) {
+/* Nodes 0, 2 and 4 are in use, so each rack has one free node. */
+static struct within_case one_free_node_per_rack(void) {
   struct within_case it = {.n_jobs = 5};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 0, 1}, 5 * sizeof(int64_t));
   memcpy(it.work_us, (int64_t[]){50, 50, 1000, 1000, 5}, 5 * sizeof(int64_t));
   memcpy(it.gpus, (uint32_t[]){2, 2, 2, 4, 4}, 5 * sizeof(uint32_t));
-  it.within[4] = HR_TIER_RACK; /* nodes 0, 1, 2 and 3, 4; then 5 is free until 50, and from then on 0 and 1 */
-  never_waits(&it);
+  /* jobs use nodes 0, 1, 2, and 3 and 4; node 5 is free, and nodes 0 and 1 are free from 50 on */
+  it.within[4] = HR_TIER_RACK;
+  set_no_expiry(&it);
   return it;
 }
 
-static void a_wait_lapses_to_the_microsecond(void) {
-  struct within_case it = one_free_in_each();
-  it.work_us[1] = 1000; /* node 0 from 50 on, and 5: never a rack before 1000 */
+static void constraint_expires_at_the_exact_time(void) {
+  struct within_case it = one_free_node_per_rack();
+  it.work_us[1] = 1000; /* node 0 is free from 50 on, and node 5; no rack is free before 1000 */
   struct hr_result *result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[4], 1000);
   hr_result_destroy(result);
@@ -135,19 +137,19 @@ static void a_wait_lapses_to_the_microsecond(void) {
   CU_ASSERT_EQUAL(it.first_node[4], 0);
   CU_ASSERT_EQUAL(it.last_node[4], 5);
   hr_result_destroy(result);
-  it.wait_us[4] = 0; /* preferred: as soon as there is room */
+  it.wait_us[4] = 0; /* preferred: starts as soon as it fits anywhere */
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[4], 50);
   hr_result_destroy(result);
-  it.wait_us[4] = 10; /* over before there is room anywhere */
+  it.wait_us[4] = 10; /* expires before the job fits anywhere */
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[4], 50);
   hr_result_destroy(result);
 }
 
-/* Where it is only preferred, the rack still comes first: nodes 0 and 1 together before 0 and 5. */
-static void a_preference_is_kept_where_it_can_be(void) {
-  struct within_case it = one_free_in_each();
+/* A preferred rack is used if it is free: nodes 4 and 5, although nodes 3 and 4 come first. */
+static void preferred_rack_is_used_if_free(void) {
+  struct within_case it = one_free_node_per_rack();
   memcpy(it.gpus, (uint32_t[]){2, 2, 2, 0, 4}, 5 * sizeof(uint32_t));
   it.submit_us[4] = it.wait_us[4] = 0;
   struct hr_result *result = run_case(&it);
@@ -160,14 +162,14 @@ static void a_preference_is_kept_where_it_can_be(void) {
   hr_result_destroy(result);
 }
 
-static void who_fits_no_group_is_rejected(void) {
+static void job_larger_than_any_group_is_rejected(void) {
   for (int by_gpu = 0; by_gpu < 2; by_gpu++) {
     struct within_case it = {.n_jobs = 4, .by_gpu = by_gpu};
     memcpy(it.gpus, (uint32_t[]){6, 6, 6, 4}, 4 * sizeof(uint32_t));
     memcpy(it.within, (uint8_t[]){HR_TIER_RACK, HR_TIER_RACK, HR_TIER_ZONE, HR_TIER_NODE}, 4);
     memcpy(it.work_us, (int64_t[]){1, 1, 1, 1}, 4 * sizeof(int64_t));
-    never_waits(&it);
-    it.wait_us[1] = 30; /* there is no such rack, but then it goes anywhere */
+    set_no_expiry(&it);
+    it.wait_us[1] = 30; /* no rack is large enough, but the constraint expires */
     struct hr_result *result = run_case(&it);
     CU_ASSERT_EQUAL(result->state[0], HR_JOB_REJECTED);
     CU_ASSERT_EQUAL(result->reason[0], HR_REASON_NO_GROUP);
@@ -178,8 +180,8 @@ static void who_fits_no_group_is_rejected(void) {
   }
 }
 
-static void a_class_asks_for_its_jobs(void) {
-  struct within_case it = one_free_in_each();
+static void constraint_of_a_class(void) {
+  struct within_case it = one_free_node_per_rack();
   it.work_us[1] = 1000;
   it.within[4] = HR_TIER_ANY;
   it.class_[4] = HR_CLASS_TRAINING;
@@ -187,7 +189,7 @@ static void a_class_asks_for_its_jobs(void) {
   struct hr_result *result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[4], 201);
   hr_result_destroy(result);
-  it.within[4] = HR_TIER_ZONE; /* its own goes before, with its own wait */
+  it.within[4] = HR_TIER_ZONE; /* the job's own constraint, with its own expiry, replaces that of the class */
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[4], 50);
   hr_result_destroy(result);
@@ -198,31 +200,33 @@ static void a_class_asks_for_its_jobs(void) {
   hr_result_destroy(result);
 }
 
-/* The head needs a rack; rack 0 comes free at 100. A job that would use a node of it beyond that does not start
-   earlier. */
-static void backfilled_jobs_do_not_delay_a_rack(void) {
+/* The head needs a rack, and rack 0 is free from 100 on. A job that would use a node of rack 0 after that time does not
+   start before it. */
+static void backfill_does_not_delay_rack_reservation(void) {
   struct within_case it = {.n_jobs = 5, .params = {{"backfill", "easy"}}};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 1, 2}, 5 * sizeof(int64_t));
   memcpy(it.work_us, (int64_t[]){50, 100, 300, 10, 60}, 5 * sizeof(int64_t));
-  memcpy(it.gpus, (uint32_t[]){2, 4, 4, 4, 2}, 5 * sizeof(uint32_t)); /* node 0; 1 and 2; 3 and 4; a rack; one node */
+  /* node 0; nodes 1 and 2; nodes 3 and 4; a rack; one node */
+  memcpy(it.gpus, (uint32_t[]){2, 4, 4, 4, 2}, 5 * sizeof(uint32_t));
   it.within[3] = HR_TIER_RACK;
-  never_waits(&it);
+  set_no_expiry(&it);
   struct hr_result *result = run_case(&it);
-  CU_ASSERT_EQUAL(result->start_us[3], 100); /* rack 0, from when node 1 is free too */
-  CU_ASSERT_EQUAL(result->start_us[4], 2);   /* node 5, until 62 */
+  CU_ASSERT_EQUAL(result->start_us[3], 100); /* rack 0, when node 1 is free, too */
+  CU_ASSERT_EQUAL(result->start_us[4], 2);   /* on node 5, until 62 */
   hr_result_destroy(result);
-  it.work_us[4] = 400; /* beyond: on node 5 it is in nobody's way */
+  it.work_us[4] = 400; /* ends after 100, but node 5 does not belong to rack 0 */
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[3], 100);
   CU_ASSERT_EQUAL(result->start_us[4], 2);
   hr_result_destroy(result);
-  it.gpus[4] = 1; /* node 0 alone has room for it from 50 on: not there */
+  it.gpus[4] = 1; /* only node 0 has room for it from 50 on, but node 0 is reserved */
   it.submit_us[4] = 60;
   it.gpus[2] = 6; /* nodes 3 to 5 */
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[3], 100);
-  CU_ASSERT_EQUAL(result->start_us[4], 100); /* on node 2 then */
-  it.wait_us[3] = 20;                        /* the head may go anywhere from 21 on: nodes 1 and 2 will do at 100 */
+  CU_ASSERT_EQUAL(result->start_us[4], 100); /* on node 2 */
+  /* the constraint of the head expires at 21; then nodes 1 and 2 are reserved from 100 on */
+  it.wait_us[3] = 20;
   hr_result_destroy(result);
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[3], 100);
@@ -231,31 +235,31 @@ static void backfilled_jobs_do_not_delay_a_rack(void) {
   hr_result_destroy(result);
 }
 
-/* The head's constraint expires at 40, when nodes 0 and 5 are free: a job that would use one of them beyond does not
-   start. */
-static void backfilled_jobs_do_not_delay_whose_wait_is_over(void) {
+/* The head's constraint expires at 40, when nodes 0 and 5 are free. A job that would use one of these nodes after that
+   time does not start. */
+static void backfill_does_not_delay_expired_constraint(void) {
   struct within_case it = {.n_jobs = 5, .params = {{"backfill", "easy"}}};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 0, 1}, 5 * sizeof(int64_t));
   memcpy(it.work_us, (int64_t[]){30, 900, 900, 10, 60}, 5 * sizeof(int64_t));
   memcpy(it.gpus, (uint32_t[]){2, 4, 4, 4, 2}, 5 * sizeof(uint32_t));
   it.within[3] = HR_TIER_RACK;
-  never_waits(&it);
+  set_no_expiry(&it);
   it.wait_us[3] = 40;
   struct hr_result *result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[3], 40);
   CU_ASSERT_EQUAL(result->start_us[4], 50);
   hr_result_destroy(result);
-  it.work_us[4] = 39; /* done by then */
+  it.work_us[4] = 39; /* ends by 40 */
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[3], 40);
   CU_ASSERT_EQUAL(result->start_us[4], 1);
   hr_result_destroy(result);
 }
 
-/* ---- What does not go together ---------------------------------------------------------------------- */
+/* ---- Unsupported combinations ------------------------------------------------------------------------ */
 
 /* The run is rejected with an error that names the parameter or policy, and what it does not support. */
-static void refuse(struct within_case it, const char *subject, const char *unsupported) {
+static void check_rejected(struct within_case it, const char *subject, const char *unsupported) {
   it.n_jobs = 1;
   it.gpus[0] = 4;
   it.work_us[0] = 1;
@@ -268,20 +272,20 @@ static void refuse(struct within_case it, const char *subject, const char *unsup
   CU_ASSERT_TRUE(named);
 }
 
-static void what_cannot_keep_to_it_is_refused(void) {
-  refuse((struct within_case){.params = {{"backfill", "conservative"}}}, "'backfill'", "'within'");
-  refuse((struct within_case){.params = {{"placement", "pool"}}}, "'placement'", "'within'");
-  refuse((struct within_case){.params = {{"preemption", "priority"}}}, "'preemption'", "'within'");
-  refuse((struct within_case){.params = {{"market", "on-demand-only"}}, .market = HR_MARKET_ON_DEMAND}, "'market'",
-         "'within'");
-  refuse((struct within_case){.by_gpu = true, .is_split = true}, "'queue'", "MIG");
-  refuse((struct within_case){.policy = "rounds"}, "'rounds'", "'within'");
-  refuse((struct within_case){.policy = "gang-slice"}, "'gang-slice'", "'within'");
+static void unsupported_combinations_are_rejected(void) {
+  check_rejected((struct within_case){.params = {{"backfill", "conservative"}}}, "'backfill'", "'within'");
+  check_rejected((struct within_case){.params = {{"placement", "pool"}}}, "'placement'", "'within'");
+  check_rejected((struct within_case){.params = {{"preemption", "priority"}}}, "'preemption'", "'within'");
+  check_rejected((struct within_case){.params = {{"market", "on-demand-only"}}, .market = HR_MARKET_ON_DEMAND},
+                 "'market'", "'within'");
+  check_rejected((struct within_case){.by_gpu = true, .is_split = true}, "'queue'", "MIG");
+  check_rejected((struct within_case){.policy = "rounds"}, "'rounds'", "'within'");
+  check_rejected((struct within_case){.policy = "gang-slice"}, "'gang-slice'", "'within'");
 }
 
-/* Orders that stop jobs by themselves do not here. */
-static void nobody_is_stopped_for_another(void) {
-  struct within_case it = scattered();
+/* Orders that preempt by default do not preempt jobs if there are topology constraints. */
+static void no_preemption_with_constraints(void) {
+  struct within_case it = three_jobs_on_three_racks();
   it.within[3] = HR_TIER_RACK;
   it.params[0][0] = "order";
   it.params[0][1] = "srtf";
@@ -290,8 +294,8 @@ static void nobody_is_stopped_for_another(void) {
   hr_result_destroy(result);
 }
 
-TEST_MAIN("within groups", TEST(a_job_waits_for_its_rack), TEST(a_wait_lapses_to_the_microsecond),
-          TEST(a_preference_is_kept_where_it_can_be), TEST(who_fits_no_group_is_rejected),
-          TEST(a_class_asks_for_its_jobs), TEST(backfilled_jobs_do_not_delay_a_rack),
-          TEST(backfilled_jobs_do_not_delay_whose_wait_is_over), TEST(what_cannot_keep_to_it_is_refused),
-          TEST(nobody_is_stopped_for_another))
+TEST_MAIN("within groups", TEST(job_waits_for_a_rack), TEST(constraint_expires_at_the_exact_time),
+          TEST(preferred_rack_is_used_if_free), TEST(job_larger_than_any_group_is_rejected),
+          TEST(constraint_of_a_class), TEST(backfill_does_not_delay_rack_reservation),
+          TEST(backfill_does_not_delay_expired_constraint), TEST(unsupported_combinations_are_rejected),
+          TEST(no_preemption_with_constraints))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs of jobs with topology constraints (racks, zones, nodes), job by job against a scheduler that examines
-   every rack and every node at every instant: start times and nodes. */
+/* Whole runs of jobs with topology constraints (racks, zones, nodes), compared job by job with a scheduler that
+   examines every rack and every node at every instant: start times and nodes. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -63,7 +63,8 @@ static void draw_pools(void) {
   world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = n_pools};
 }
 
-/* Jobs that are overdue, or constraints that expire: with both, the times of instants with timers only would matter. */
+/* Draws either overdue jobs or constraints that expire. With both, a run would depend on the times of passes that are
+   caused by timers only. */
 static void draw_jobs(bool overdue) {
   static const uint8_t tiers[] = {HR_TIER_ANY, HR_TIER_ANY, HR_TIER_RACK, HR_TIER_RACK, HR_TIER_ZONE, HR_TIER_NODE};
   for (uint32_t i = 0; i < JOBS; i++) {
@@ -90,7 +91,7 @@ static void draw_jobs(bool overdue) {
 
 /* ---- The product ------------------------------------------------------------------------------------ */
 
-static void remember(void *self, const struct hr_view *view, const struct hr_event *event) {
+static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
   (void)view;
   if (event->job.id == HR_NONE) return;
@@ -112,7 +113,7 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
 static void run_engine(enum mode mode, enum rule rule) {
   struct hr_policy_choice choice = queue_choice(mode_names[mode], rule_names[rule]);
   struct holds holds;
-  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = remember}};
+  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = record_event}};
   CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
   holds_observers(&holds, observers + 1);
   struct hr_run_config config = {.trace = &world.trace,
@@ -147,11 +148,12 @@ static enum hr_tier tier_of(uint32_t job) {
 }
 
 static int64_t until_of(uint32_t job) {
-  if (world.within[job] == HR_TIER_ANY) return world.submit_us[job] + 25; /* of its class */
+  if (world.within[job] == HR_TIER_ANY) return world.submit_us[job] + 25; /* the expiry of its class */
   return world.wait_us[job] == HR_UNKNOWN_US ? INT64_MAX : world.submit_us[job] + world.wait_us[job];
 }
 
-/* The rule's node of `gpus` free among some, that the place does not have yet; -1. */
+/* Returns the node with at least `gpus` free GPUs that the rule selects in a range, except the nodes that `place`
+   already has; -1: none. */
 static int pick(enum rule rule, const uint32_t *left, uint32_t from, uint32_t end, uint32_t gpus,
                 const struct place *place) {
   int best = -1;
@@ -165,23 +167,23 @@ static int pick(enum rule rule, const uint32_t *left, uint32_t from, uint32_t en
   return best;
 }
 
-static void add(struct place *place, int node, uint32_t gpus) {
+static void add_slot(struct place *place, int node, uint32_t gpus) {
   place->node[place->n_slices] = (uint32_t)node;
   place->gpus[place->n_slices++] = gpus;
 }
 
-/* A gang on some neighbouring nodes: whole ones from the lowest on, and one for the rest. */
+/* Places a gang on nodes of a range: whole nodes from the lowest number on, and one node for the remainder. */
 static bool place_gang(enum rule rule, const uint32_t *left, uint32_t from, uint32_t end, uint32_t size, uint32_t gpus,
                        struct place *place) {
   *place = (struct place){0};
   for (uint32_t node = from; node < end && gpus >= size; node++) {
     if (left[node] != size) continue;
-    add(place, (int)node, size);
+    add_slot(place, (int)node, size);
     gpus -= size;
   }
   if (gpus >= size) return false;
   int node = gpus ? pick(rule, left, from, end, gpus, place) : 0;
-  if (gpus && node >= 0) add(place, node, gpus);
+  if (gpus && node >= 0) add_slot(place, node, gpus);
   return node >= 0;
 }
 
@@ -200,7 +202,7 @@ static bool place_single(enum rule rule, const uint32_t *left, uint32_t gpus, st
     bool better = best < 0 || (rule == BEST && left[node] < left[best]) || (rule == WORST && left[node] > left[best]);
     if (better) best = node;
   }
-  if (best >= 0) add(place, best, gpus);
+  if (best >= 0) add_slot(place, best, gpus);
   return best >= 0;
 }
 
@@ -222,7 +224,7 @@ static uint32_t nodes_of_group(const struct hr_pool_spec *pool, enum hr_tier tie
   return rack && racks ? rack * racks : pool->nodes;
 }
 
-/* The largest gang that the nodes would take. */
+/* Returns the size of the largest gang that fits on the nodes. */
 static uint32_t largest_gang(enum rule rule, const uint32_t *left, uint32_t from, uint32_t end, uint32_t size) {
   struct place unused;
   uint32_t gpus = (end - from) * size;
@@ -230,7 +232,7 @@ static uint32_t largest_gang(enum rule rule, const uint32_t *left, uint32_t from
   return gpus;
 }
 
-/* In the first pool where some group has room, in the tightest of them. */
+/* Places a gang in the first pool with a group that has room, in the tightest such group. */
 static bool place_within(enum rule rule, const uint32_t *left, enum hr_tier tier, uint32_t gpus, struct place *place) {
   if (gpus == 0 || is_single(gpus)) return place_anywhere(rule, left, gpus, place);
   for (uint32_t i = 0; i < world.cluster.n_pools && tier > HR_TIER_NODE; i++) {
@@ -260,7 +262,7 @@ static bool find(enum rule rule, const uint32_t *left, uint32_t job, int64_t at_
 
 static uint32_t left_now[MOST_NODES];
 
-static void change(uint32_t *left, const struct place *place, int by) {
+static void change_free(uint32_t *left, const struct place *place, int by) {
   for (uint32_t i = 0; i < place->n_slices; i++)
     left[place->node[i]] = (uint32_t)((int)left[place->node[i]] + by * (int)place->gpus[i]);
 }
@@ -274,14 +276,15 @@ static int64_t expected_us(uint32_t job, int64_t now_us) {
   return end_us > now_us ? end_us : now_us + 1;
 }
 
-/* Whether the job could start at a later time if what runs ends as expected, and some GPUs stay taken. */
+/* Returns whether the job could start at a later time, if running jobs end as expected and the GPUs of `taken` remain
+   in use. */
 static bool could_start(enum rule rule, uint32_t job, int64_t at_us, int64_t now_us, const struct place *taken) {
   uint32_t left[MOST_NODES];
   struct place unused;
   memcpy(left, left_now, sizeof left);
-  if (taken) change(left, taken, -1);
+  if (taken) change_free(left, taken, -1);
   for (uint32_t i = 0; i < JOBS; i++)
-    if (runs(i, now_us) && expected_us(i, now_us) <= at_us) change(left, &world.naive[i].place, 1);
+    if (runs(i, now_us) && expected_us(i, now_us) <= at_us) change_free(left, &world.naive[i].place, 1);
   return find(rule, left, job, at_us, &unused);
 }
 
@@ -300,7 +303,7 @@ static void start(uint32_t job, int64_t now_us, const struct place *place) {
                                   .end_us = now_us + world.work_us[job],
                                   .expected_us = now_us + world.limit_us[job],
                                   .place = *place};
-  change(left_now, place, -1);
+  change_free(left_now, place, -1);
 }
 
 static void pass(enum mode mode, enum rule rule, int64_t now_us) {
@@ -321,7 +324,7 @@ static void pass(enum mode mode, enum rule rule, int64_t now_us) {
   }
 }
 
-/* Whom the empty cluster has no room for. */
+/* Rejects the jobs that do not fit on the empty cluster. */
 static void reject(enum rule rule) {
   for (uint32_t i = 0; i < JOBS; i++) {
     struct place unused;
@@ -343,7 +346,7 @@ static void run_naive(enum mode mode, enum rule rule) {
       bool ends = job->start_us >= 0 && job->end_us == now_us;
       is_over = is_over && (job->rejected || (job->start_us >= 0 && job->end_us < now_us));
       happens = happens || ends || world.submit_us[i] == now_us || (tier_of(i) != HR_TIER_ANY && until_of(i) == now_us);
-      if (ends) change(left_now, &job->place, 1);
+      if (ends) change_free(left_now, &job->place, 1);
     }
     if (is_over) return;
     if (happens) pass(mode, rule, now_us);
@@ -361,7 +364,7 @@ static bool same_job(const struct job *a, const struct job *b) {
   return true;
 }
 
-static void jobs_go_where_a_scan_of_all_racks_says(void) {
+static void placements_equal_scan_of_all_racks(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 11, HR__PURPOSE_ARRIVAL, seed, 0);
     enum mode mode = (enum mode)(seed % N_MODES);
@@ -389,4 +392,4 @@ static void jobs_go_where_a_scan_of_all_racks_says(void) {
   CU_ASSERT(world.n_backfilled > 500);
 }
 
-TEST_MAIN("runs within groups", TEST(jobs_go_where_a_scan_of_all_racks_says))
+TEST_MAIN("runs within groups", TEST(placements_equal_scan_of_all_racks))

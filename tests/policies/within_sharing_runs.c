@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole runs with per-GPU allocation of jobs with topology constraints (islands, NUMA domains, nodes, racks, zones),
-   job by job against a scheduler that counts the room of every group for every job: start times, nodes and GPUs. */
+   compared job by job with a scheduler that counts the room of every group for every job: start times, nodes and
+   GPUs. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -64,7 +65,7 @@ static void draw_pools(void) {
   world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = 1 + draw(POOLS), .by_gpu = true};
 }
 
-/* `of_several`: shares of several GPUs, too. */
+/* `of_several`: also draw jobs with fractions of several GPUs. */
 static void draw_jobs(bool of_several) {
   for (uint32_t i = 0; i < JOBS; i++) {
     world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + draw(6);
@@ -99,7 +100,7 @@ static void draw_jobs(bool of_several) {
 
 /* ---- The product ------------------------------------------------------------------------------------ */
 
-static void remember(void *self, const struct hr_view *view, const struct hr_event *event) {
+static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
   (void)view;
   if (event->job.id == HR_NONE) return;
@@ -114,7 +115,7 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
 static void run_engine(const char *backfill, const char *rule) {
   struct hr_policy_choice choice = queue_choice(backfill, rule);
   struct holds holds;
-  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = remember}};
+  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = record_event}};
   CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
   holds_observers(&holds, observers + 1);
   struct hr_run_config config = {.trace = &world.trace,
@@ -143,7 +144,7 @@ static void run_engine(const char *backfill, const char *rule) {
 /* ---- The naive one ---------------------------------------------------------------------------------- */
 
 static struct naive naive;
-static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; the first alone; the second alone */
+static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; only the first; only the second */
 
 static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
   bool has_gpus = world.gpus[job] > 0;
@@ -157,7 +158,7 @@ static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
                              .dedicated = world.flags[job] != 0};
 }
 
-static void begin_naive(struct hr_arena *arena) {
+static void init_naive(struct hr_arena *arena) {
   const struct hr_requests *requests = hr_requests_create(arena, &world.trace, NULL, NULL, NULL);
   naive = (struct naive){.acceptance = {accepted, 3, POOLS}, .typical = hr_typical_pods_create(arena, requests)};
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
@@ -183,7 +184,7 @@ static uint32_t milli_on(const struct hr_request *request, const struct naive_no
   return request->gpus * (node->whole_only ? 1000 : request->gpu_milli);
 }
 
-/* One task on the GPUs of a set alone, those with the least left first; false: there is no room. */
+/* Places one task on GPUs of a set, preferring those with the least free capacity. False: no room. */
 static bool place_on_gpus(const char *rule, struct naive_node *node, const struct hr_request *request, uint64_t set,
                           uint64_t *gpus) {
   struct naive alone = naive;
@@ -205,14 +206,14 @@ static bool place_on_gpus(const char *rule, struct naive_node *node, const struc
   return true;
 }
 
-/* Some nodes, or some GPUs of one. */
+/* A set of nodes, or a set of GPUs of one node. */
 struct group {
   uint32_t from, end;
   uint64_t set;
   bool by_priority;
 };
 
-/* As many tasks as there is room for, at most `most`, are taken one by one. */
+/* Places as many tasks as fit, one by one, up to `most`. Returns their number. */
 static uint32_t fill_group(const char *rule, const struct group *group, const struct hr_request *request, uint32_t most,
                            struct hr_slice *slices) {
   uint32_t placed = 0;
@@ -237,7 +238,7 @@ static void empty_group(const struct hr_request *request, const struct hr_slice 
   while (placed-- > 0) naive_change(&naive.node[slices[placed].node.id], request, slices[placed].gpus, -1);
 }
 
-/* All tasks, or none. */
+/* Places all tasks of a job, or none. */
 static bool try_group(const char *rule, uint32_t number, uint32_t accept_class, const struct group *group,
                       struct job *job) {
   struct hr_request request = request_of(number, accept_class);
@@ -247,7 +248,7 @@ static bool try_group(const char *rule, uint32_t number, uint32_t accept_class, 
   return false;
 }
 
-static uint32_t room_of(const char *rule, uint32_t number, uint32_t accept_class, const struct group *group) {
+static uint32_t room_in_group(const char *rule, uint32_t number, uint32_t accept_class, const struct group *group) {
   enum { MOST_ROOM = 4000 };
   static struct hr_slice slices[MOST_ROOM];
   struct hr_request request = request_of(number, accept_class);
@@ -260,7 +261,7 @@ static uint32_t first_node(uint32_t pool) {
   return pool ? world.pools[0].nodes : 0;
 }
 
-/* The groups of a pool, in their order; how many. */
+/* Writes the groups of a pool in their order. Returns their number. */
 static uint32_t groups_of(uint32_t pool, enum hr_tier tier, struct group *groups) {
   const struct hr_pool_spec *spec = &world.pools[pool];
   const struct hr_topology *topology = &spec->topology;
@@ -279,13 +280,13 @@ static uint32_t groups_of(uint32_t pool, enum hr_tier tier, struct group *groups
   return count;
 }
 
-/* In the first pool where a group has room, in the one with the least. */
+/* Places a job in the first pool with a group that has room, in the group with the least room. */
 static bool try_within(const char *rule, uint32_t number, enum hr_tier tier, struct job *job) {
   static struct group groups[NAIVE_MOST_NODES * NAIVE_MOST_GPUS];
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
     uint32_t count = groups_of(pool, tier, groups), tightest = UINT32_MAX, best = 0;
     for (uint32_t i = 0; i < count; i++) {
-      uint32_t room = room_of(rule, number, 1 + pool, &groups[i]);
+      uint32_t room = room_in_group(rule, number, 1 + pool, &groups[i]);
       if (room < world.tasks[number] || room >= tightest) continue;
       tightest = room;
       best = i;
@@ -311,8 +312,9 @@ static int64_t until_of(uint32_t number) {
   return world.wait_us[number] == HR_UNKNOWN_US ? INT64_MAX : world.submit_us[number] + world.wait_us[number];
 }
 
-/* A task on one node is within any tier that parts no pool's nodes. */
-static bool asks_for_a_group(uint32_t number) {
+/* Returns whether the request needs one group. A task on one node is always within a tier that does not split the nodes
+   of any pool. */
+static bool needs_group(uint32_t number) {
   static struct group groups[NAIVE_MOST_NODES * NAIVE_MOST_GPUS];
   enum hr_tier tier = (enum hr_tier)world.within[number];
   if (tier == HR_TIER_ANY || world.tasks[number] > 1) return tier != HR_TIER_ANY;
@@ -325,7 +327,7 @@ static bool asks_for_a_group(uint32_t number) {
 static bool place(const char *rule, uint32_t number, int64_t now_us, struct job *job) {
   job->n_slices = 0;
   if (!needs_node(number)) return true;
-  if (!asks_for_a_group(number)) return try_anywhere(rule, number, job);
+  if (!needs_group(number)) return try_anywhere(rule, number, job);
   if (try_within(rule, number, (enum hr_tier)world.within[number], job)) return true;
   return now_us >= until_of(number) && try_anywhere(rule, number, job);
 }
@@ -338,7 +340,7 @@ static bool try_start(const char *rule, uint32_t number, int64_t now_us) {
   return true;
 }
 
-/* Whom the empty cluster has no room for. */
+/* Rejects the jobs that do not fit on the empty cluster. Returns their number. */
 static uint32_t reject(const char *rule) {
   uint32_t n_rejected = 0;
   for (uint32_t i = 0; i < JOBS; i++) {
@@ -381,7 +383,7 @@ static bool is_gone_by(uint32_t number, int64_t at_us, int64_t now_us) {
   return job->start_us >= 0 && job->end_us > now_us && expected_us(number) <= at_us;
 }
 
-/* Whether the job could start at a later time if what runs ends as expected. */
+/* Returns whether the job could start at a later time if running jobs end as expected. */
 static bool could_start(const char *rule, uint32_t number, int64_t at_us, int64_t now_us) {
   struct job job = {0};
   struct hr_request request = request_of(number, 0);
@@ -399,11 +401,11 @@ static int64_t reserved_us(const char *rule, uint32_t head, int64_t now_us) {
   for (uint32_t i = 0; i < JOBS; i++)
     if (is_gone_by(i, INT64_MAX, now_us) && expected_us(i) < best && could_start(rule, head, expected_us(i), now_us))
       best = expected_us(i);
-  bool waits = asks_for_a_group(head) && until_of(head) > now_us && until_of(head) < best;
+  bool waits = needs_group(head) && until_of(head) > now_us && until_of(head) < best;
   return waits && could_start(rule, head, until_of(head), now_us) ? until_of(head) : best;
 }
 
-/* A job that fits now and would not be done in time must leave the head its places. */
+/* Starts a job that fits now, if it ends before the reservation of the head or leaves room for the head. */
 static bool backfill(const char *rule, uint32_t number, uint32_t head, int64_t reserved, int64_t now_us) {
   if (!try_start(rule, number, now_us)) return false;
   if (world.limit_us[number] <= reserved - now_us || could_start(rule, head, reserved, now_us)) return true;
@@ -412,7 +414,7 @@ static bool backfill(const char *rule, uint32_t number, uint32_t head, int64_t r
   return false;
 }
 
-/* How many start. */
+/* Returns the number of started jobs. */
 static uint32_t pass(enum mode mode, const char *rule, int64_t now_us) {
   uint32_t head = JOBS, started = 0;
   int64_t reserved = 0;
@@ -431,22 +433,22 @@ static uint32_t pass(enum mode mode, const char *rule, int64_t now_us) {
   return started;
 }
 
-/* Where nothing happens, nobody decides. */
-static bool happens(int64_t now_us) {
+/* A pass occurs only at instants with an event. */
+static bool has_event(int64_t now_us) {
   for (uint32_t i = 0; i < JOBS; i++) {
     bool ends = world.naive[i].start_us >= 0 && world.naive[i].end_us == now_us;
-    if (ends || world.submit_us[i] == now_us || (asks_for_a_group(i) && until_of(i) == now_us)) return true;
+    if (ends || world.submit_us[i] == now_us || (needs_group(i) && until_of(i) == now_us)) return true;
   }
   return false;
 }
 
 static void run_naive(enum mode mode, const char *rule) {
   struct hr_arena arena = {0};
-  begin_naive(&arena);
+  init_naive(&arena);
   uint32_t left = JOBS - reject(rule);
   for (int64_t now_us = 0; left > 0 && now_us < 100000; now_us++) {
     end_jobs(now_us);
-    if (happens(now_us)) left -= pass(mode, rule, now_us);
+    if (has_event(now_us)) left -= pass(mode, rule, now_us);
   }
   CU_ASSERT_EQUAL(left, 0);
   hr__arena_finish(&arena);
@@ -464,7 +466,7 @@ static bool same_job(const struct job *a, const struct job *b) {
   return true;
 }
 
-static void jobs_go_where_a_count_of_all_groups_says(void) {
+static void placements_equal_count_of_all_groups(void) {
   static const char *const rules[] = {"best-fit",     "worst-fit",           "first-fit",   "spread",
                                       "dot-product",  "weighted-best-fit",   "gpu-packing", "gpu-clustering",
                                       "kube-default", "kube-most-allocated", "fgd"};
@@ -481,7 +483,7 @@ static void jobs_go_where_a_count_of_all_groups_says(void) {
       bool same = same_job(&world.engine[i], &world.naive[i]);
       if (!same) printf("seed %u, %s, %s, job %u, within %u\n", seed, mode_names[mode], rule, i, world.within[i]);
       CU_ASSERT_FATAL(same);
-      if (!asks_for_a_group(i)) continue;
+      if (!needs_group(i)) continue;
       waited += world.naive[i].start_us > world.submit_us[i];
       gangs += world.naive[i].n_slices > 1;
       rejected += world.naive[i].rejected;
@@ -494,9 +496,9 @@ static void jobs_go_where_a_count_of_all_groups_says(void) {
   CU_ASSERT(lapsed > 100);
 }
 
-/* That fractions of several GPUs fit by number does not imply that they can be placed: groups are then tried one after
-   the other. A job that can run does, within its constraint. */
-static void shares_of_several_gpus_find_their_places(void) {
+/* Fractions of several GPUs may fit by number without having a placement, so groups are tried one after the other. Each
+   job that can run does run, within its constraint. */
+static void fractions_of_several_gpus_are_placed(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 17, HR__PURPOSE_ARRIVAL, seed, 0);
     draw_pools();
@@ -505,5 +507,5 @@ static void shares_of_several_gpus_find_their_places(void) {
   }
 }
 
-TEST_MAIN("sharing runs within groups", TEST(jobs_go_where_a_count_of_all_groups_says),
-          TEST(shares_of_several_gpus_find_their_places))
+TEST_MAIN("sharing runs within groups", TEST(placements_equal_count_of_all_groups),
+          TEST(fractions_of_several_gpus_are_placed))

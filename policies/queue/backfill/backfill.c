@@ -2,8 +2,8 @@
 /*
  * The backfills `strict`, `skip` and `easy`.
  *
- * Strict order: the first job that does not fit stops the pass. It still does not fit until capacity comes free or
- * another job comes first, so passes until then have nothing to do.
+ * strict: the first job that does not fit ends the pass. It cannot fit before capacity becomes free or another job is
+ * first in order. Passes until then do nothing.
  */
 
 #include "policies/queue/dispatch.h"
@@ -19,10 +19,11 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
 
 const struct hr__backfill hr__backfill_strict = {.pass = pass};
 
-/* Skip: jobs that do not fit are passed. Starting jobs only takes capacity away, so a shape that does not fit is out
-   for the rest of the pass, and the next job to start is the first among the heads of the shapes that fit. */
+/* skip: jobs that do not fit are skipped. Starts only reduce free capacity, so a shape that does not fit once need not
+   be tried again in the pass. The next job to start is the first in order among the first jobs of the shapes that
+   fit. */
 
-/* Returns the fitting shape with the first head in order, and its placement; NULL if none fits. */
+/* Returns the shape that fits and whose first job is the first in order, and its placement; NULL if no shape fits. */
 static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
@@ -50,15 +51,15 @@ static enum hr_status skip_pass(struct hr__queue *queue, const struct hr_view *v
 const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = true, .pass = skip_pass};
 
 /*
- * EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; Mu'alem and Feitelson, TPDS 2001). The first
- * job that does not fit, the head, gets a reservation: the earliest time T at which it fits, by the limits of running
- * jobs. A later job that fits now starts if it ends by T by its own limit, or if the head still fits at T while it
+ * EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; Mu'alem and Feitelson, TPDS 2001). The head
+ * is the first job that does not fit. It gets a reservation at T, the earliest time at which it fits by the limits of
+ * running jobs. A later job that fits now starts if its limit ends by T, or if the head still fits at T while the job
  * runs.
  *
- * Jobs of one shape differ only in their limits, so there are two questions per shape: does it fit now, and may a long
- * job of it run beyond T. The next candidate is the shape's first job in order (long ones allowed) or its first one
- * with a limit that is small enough. As in a plain walk over the queue, each job is considered once: candidates come
- * after the one started last.
+ * Jobs of one shape differ only in their limits. Therefore two checks per shape are sufficient: whether the shape fits
+ * now, and whether a job of the shape may run beyond T. If it may, the next candidate is the shape's first job in
+ * order, otherwise its first job with a limit that ends by T. Each job is considered once, as in a simple walk over the
+ * queue: candidates must come after the last job that was started.
  */
 
 struct backfill_candidate {
@@ -66,7 +67,7 @@ struct backfill_candidate {
   struct hr_job_entry entry;
 };
 
-/* Finds the shape's next job after `last` that may start now. */
+/* Returns whether the shape has a job after `last` that may start now, and that job. */
 static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, const struct hr__shape *head,
                           struct hr_job_entry last, int64_t reserved_us, int64_t now_us, struct hr_job_entry *entry) {
   struct hr_job_entry first;
@@ -86,7 +87,7 @@ static struct backfill_candidate next_candidate(struct hr__queue *queue, const s
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     struct hr_job_entry entry;
-    if (shape == head) continue; /* jobs of the head's shape do not fit either */
+    if (shape == head) continue; /* because the head has this shape and does not fit */
     if (!next_in_shape(queue, shape, head, last, reserved_us, now_us, &entry)) continue;
     if (!best.shape || hr__entry_before(entry, best.entry)) best = (struct backfill_candidate){shape, entry};
   }
@@ -110,7 +111,7 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
     bool is_short = last.value <= reserved_us - view->now_us;
     if (queue->gpu_calendar && !is_short &&
         !hr__locality_allows(queue, candidate.shape, &placement, head, reserved_us, view->now_us))
-      continue; /* a placement rule that draws has found another placement */
+      continue; /* a random placement rule has found another placement than before */
     status = hr__queue_start(queue, view, moves, candidate.shape, last, &placement, HR_REASON_BACKFILL);
   }
   return status;

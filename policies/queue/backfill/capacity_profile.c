@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Capacity profiles: see capacity_profile.h. The steps of a bin are two arrays (times, free GPUs), sorted by time. */
+/* Capacity profiles: see capacity_profile.h. Each bin has two arrays, times and free GPUs, sorted by time. */
 
 #include "policies/queue/backfill/capacity_profile.h"
 
@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-/* The free GPUs of one bin. Step i holds from at_us[i] until at_us[i + 1], the last one for ever. */
+/* The free GPUs of one bin. Step i is valid from at_us[i] to at_us[i + 1], the last step for ever. */
 struct hr__profile {
   int64_t *at_us;
   uint32_t *free;
   uint32_t count, capacity;
-  uint32_t skipped; /* past steps before the first one: memory to be used again */
+  uint32_t skipped; /* number of past steps before the first one; their memory is reused */
 };
 
-/* Moves the steps to the start of the buffer, so that the memory of past steps can be used again. */
+/* Moves the steps to the start of the buffer, which reuses the memory of past steps. */
 static void move_down(struct hr__profile *profile) {
   uint32_t skipped = profile->skipped;
   if (skipped == 0) return;
@@ -45,7 +45,7 @@ static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_
   return true;
 }
 
-/* Resets the profile to one step. Functions that add steps return false if memory is out. */
+/* Resets the profile to one step. False: out of memory, as for all functions that add steps. */
 static bool profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
   profile->count = 0;
   move_down(profile);
@@ -56,7 +56,7 @@ static bool profile_init(struct hr__profile *profile, struct hr_arena *arena, in
   return true;
 }
 
-/* Adds GPUs that come free at `at_us`, not before the last step. */
+/* Adds GPUs that become free at `at_us`. The time must not be before the last step. */
 static bool profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus) {
   uint32_t last = profile->count - 1;
   if (profile->at_us[last] == at_us) {
@@ -69,8 +69,8 @@ static bool profile_release(struct hr__profile *profile, struct hr_arena *arena,
   return true;
 }
 
-/* Returns the step of a time that is not before the first step. The search is branchless, as branches would be
-   mispredicted. */
+/* Returns the step that contains a time. The time must not be before the first step. The binary search has no branches,
+   because the processor could not predict them. */
 static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
   const int64_t *from_us = profile->at_us;
   for (uint32_t count = profile->count, half; count > 1; count -= half) {
@@ -80,8 +80,8 @@ static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
   return (uint32_t)(from_us - profile->at_us);
 }
 
-/* Returns the step that begins at `at_us`, created if needed. There must be room. */
-static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
+/* Returns the step that begins at `at_us`, created if needed. The buffer must have room for one more step. */
+static uint32_t split_at(struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   if (profile->at_us[step] == at_us) return step;
   uint32_t tail = profile->count - step - 1;
@@ -93,8 +93,8 @@ static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
   return step + 1;
 }
 
-/* Drops the past before `now_us`, which is not before the first step. */
-static void profile_come_to(struct hr__profile *profile, int64_t now_us) {
+/* Removes the steps before `now_us`, and sets the begin of the current step to `now_us`. */
+static void profile_advance(struct hr__profile *profile, int64_t now_us) {
   uint32_t step = step_at(profile, now_us);
   profile->at_us += step;
   profile->free += step;
@@ -104,19 +104,19 @@ static void profile_come_to(struct hr__profile *profile, int64_t now_us) {
   profile->at_us[0] = now_us;
 }
 
-/* Takes GPUs, which must be free, over [from_us, to_us). */
+/* Subtracts GPUs over [from_us, to_us). They must be free. False: out of memory. */
 static bool profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
                          uint32_t gpus) {
   if (!reserve(profile, arena, profile->count + 2)) return false;
-  uint32_t first = cut(profile, from_us), end = cut(profile, to_us);
+  uint32_t first = split_at(profile, from_us), end = split_at(profile, to_us);
   for (uint32_t step = first; step < end; step++) profile->free[step] -= gpus;
   return true;
 }
 
-/* Steps per iteration of a search; compilers turn an iteration into a few vector instructions. */
+/* Steps per iteration of a search. Compilers translate an iteration into a few vector instructions. */
 enum { AT_A_TIME = 16 };
 
-/* Returns the first step from `step` on, before `end`, with less than `gpus` free; `end` if none exists. */
+/* Returns the first step in [step, end) with less than `gpus` free GPUs; `end` if none exists. */
 static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
   for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
     uint32_t below = 0;
@@ -127,7 +127,7 @@ static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, u
   return step;
 }
 
-/* Returns the first step from `step` on, before `end`, with at least `gpus` free; `end` if none exists. */
+/* Returns the first step in [step, end) with at least `gpus` free GPUs; `end` if none exists. */
 static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
   for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
     uint32_t with = 0;
@@ -138,13 +138,13 @@ static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, ui
   return step;
 }
 
-/* Returns the first step that begins at `at_us` or later; `count` if none exists. */
+/* Returns the index of the first step that begins at `at_us` or later; `count` if none exists. */
 static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   return step + (profile->at_us[step] < at_us);
 }
 
-/* Returns the earliest start >= from_us of a window of `length_us` in which `gpus` GPUs are free throughout. */
+/* Returns the earliest start of a window of `length_us` in which `gpus` GPUs are free, not before `from_us`. */
 static int64_t profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
   uint32_t step = step_at(profile, from_us), count = profile->count;
   int64_t start_us = from_us;
@@ -158,7 +158,7 @@ static int64_t profile_earliest(const struct hr__profile *profile, int64_t from_
   }
 }
 
-/* Returns the minimum number of free GPUs over a window, or 0 if it is below `needed`. */
+/* Returns the minimum number of free GPUs over a window; 0 if the minimum is below `needed`. */
 static uint32_t profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
   uint32_t step = step_at(profile, from_us), end = steps_before(profile, from_us + length_us);
   uint32_t min = profile->free[step];
@@ -230,7 +230,7 @@ enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_pro
 
 /* ---- Earliest windows ----------------------------------------------------------------------------- */
 
-/* Returns the k-th smallest value, k from 1, and reorders the array (Hoare's selection). */
+/* Returns the k-th smallest value (k >= 1). Reorders the array (Hoare's selection). */
 static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   uint32_t low = 0, high = count - 1, target = k - 1;
   while (low < high) {
@@ -252,7 +252,8 @@ static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   return values[target];
 }
 
-/* Returns the time by which k bins of the pool, each on its own, can begin a window with `gpus` GPUs. */
+/* Returns the earliest time by which k bins of the pool can each begin a window with `gpus` GPUs. The windows of the
+   bins are computed independently. */
 static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k,
                           int64_t from_us, int64_t length_us) {
   uint32_t first = first_bin(cluster_profile, pool), n_bins = pool_bins(cluster_profile, pool);
@@ -262,8 +263,9 @@ static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool p
   return select_kth(cluster_profile->per_bin, n_bins, k);
 }
 
-/* A gang over several nodes needs `whole` wholly free nodes and whole + 1 nodes with the remainder in the same window.
-   Steps to the time by which each number of nodes could be available, until both times agree. */
+/* Returns the earliest start of a gang of several nodes. In its window, `whole` nodes must be wholly free, and whole +
+   1 nodes must have the remainder free. Each iteration advances the start to the time at which each condition alone can
+   be met, until the start no longer changes. */
 static int64_t gang_start(struct hr__cluster_profile *cluster_profile, hr_pool pool,
                           const struct hr__profile_demand *demand, int64_t from_us) {
   uint32_t size = hr_cluster_pool_spec(cluster_profile->cluster, pool)->gpus_per_node;
@@ -295,7 +297,7 @@ int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile
   return earliest_us;
 }
 
-/* Returns the minimum of free GPUs with which a node is of use to the demand. */
+/* Returns the number of free GPUs below which the demand cannot use a node. */
 static uint32_t min_use(const struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                         hr_pool pool) {
   if (hr_placer_is_single(cluster_profile->placer, demand->gpus, demand->accept_class)) return demand->gpus;
@@ -308,7 +310,7 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
   for (uint32_t i = 0; i < cluster_profile->n_pools; i++) {
     hr_pool pool = {i};
     const struct hr__profile *profiles = cluster_profile->profiles + first_bin(cluster_profile, pool);
-    uint32_t use = min_use(cluster_profile, demand, pool); /* bins of no use count as full */
+    uint32_t use = min_use(cluster_profile, demand, pool); /* bins with fewer free GPUs than this count as full */
     if (cluster_profile->rule == HR_PLACE_POOL) {
       cluster_profile->free_gpus[i] = profile_min(profiles, start_us, demand->length_us, use);
       continue;
@@ -324,7 +326,8 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
 
 /* ---- Taking capacity ------------------------------------------------------------------------------ */
 
-/* A bin that is the first with room, or the fullest, remains so while it has room. */
+/* Computed without a search for rules that select the first or the fullest bin: such a bin remains selected while the
+   demand fits there. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
                                          const struct hr__profile_demand *demand, const struct hr_placement *placement,
                                          uint32_t maximum) {
@@ -354,7 +357,7 @@ bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started) {
   for (uint32_t bin = 0; bin < cluster_profile->n_bins; bin++) {
     struct hr__profile *profile = &cluster_profile->profiles[bin];
-    profile_come_to(profile, now_us);
+    profile_advance(profile, now_us);
     if (profile->free[0] + started[bin] != hr_release_calendar_bin_free(cluster_profile->calendar, bin)) return false;
   }
   return true;
@@ -362,14 +365,15 @@ bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, in
 
 /* ---- Windows from now on -------------------------------------------------------------------------- */
 
-/* Returns how long from now on a bin has `gpus` GPUs free. */
+/* Returns the time from now on during which `gpus` GPUs of the bin are free; HR_NEVER_US: without end. */
 static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
   uint32_t step = 0;
   while (step < profile->count && profile->free[step] >= gpus) step++;
   return step == profile->count ? HR_NEVER_US : profile->at_us[step] - profile->at_us[0];
 }
 
-/* Returns the window that k bins of the pool have, each on its own; 0 if fewer have one. */
+/* Returns the length of the window from now on in which at least k bins of the pool each have `gpus` GPUs free; 0 if
+   fewer bins have them now. */
 static int64_t bins_window(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k) {
   uint32_t first = first_bin(cluster_profile, pool), n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return 0;
@@ -397,9 +401,9 @@ int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, 
 static bool grow_reservations(struct hr__reservations *all) {
   struct hr_arena *arena = all->arena;
   all->reservation =
-      hr__roomy(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
-  all->heap = hr__roomy(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
-  all->due = hr__roomy(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
+      hr__ensure_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
+  all->heap = hr__ensure_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
+  all->due = hr__ensure_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
   return all->reservation && all->heap && all->due;
 }
 
@@ -426,7 +430,7 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
   added->first_slice = all->n_slices;
   added->n_slices = placement->n_slices;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    all->slices = hr__roomy(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
+    all->slices = hr__ensure_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
     if (!all->slices) return false;
     all->slices[all->n_slices++] = placement->slices[i];
   }

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every waiting job gets a reservation, in order, and a
- * job with a reservation for the present time starts. The outcome is that of making all reservations again in each
- * pass, from the running jobs and the limits, so reservations move forward when a job ends early.
+ * Conservative backfilling (Mu'alem and Feitelson, TPDS 2001). Every waiting job gets a reservation, in order, and a
+ * job whose reservation begins now starts. The result is the same as if each pass made all reservations again from the
+ * running jobs and the limits; reservations therefore move forward when a job ends early.
  *
- * A reservation is the earliest time t at which the placement rule can place the job on the minimum of free GPUs of
- * each bin (node, or pool under `pool`) over [t, t + limit), after all earlier reservations have been taken.
+ * The reservation of a job is at the earliest time t for which the placement rule finds a placement. The rule is
+ * evaluated with the minimum of free GPUs of each bin (node, or pool under `pool`) over [t, t + limit), after all
+ * earlier reservations have been subtracted.
  *
- * Reservations matter only as far as they decide which jobs start now. A plan only fills up, so a pass ends when no
- * later job could start now even if the rest of the plan were empty: per shape, the longest window of enough free GPUs
- * from now on bounds the limits of such jobs. This is checked at growing intervals, and after each start.
+ * End of a pass: only jobs that start now matter, and reservations only reduce free capacity. A pass therefore ends
+ * when no remaining job could start now even without further reservations. For each shape, the longest window from now
+ * on with enough free GPUs is a maximum for the limits of such jobs. This condition is checked at increasing intervals,
+ * and after each start.
  *
- * As long as all goes as planned (jobs end at their limits, and arrivals are last in order), a new plan makes the same
- * reservations again: each is still the earliest after the earlier ones, and these have not changed. The
- * difference is that jobs which started ahead of their turn are taken first. They leave all earlier reservations
- * possible, and the first place with room stays the first when there is less room elsewhere; but the fullest and the
- * emptiest node may differ then. So under first-fit, and under `pool`, the plan is kept, and the next pass continues
- * where the last one ended. Anything else (an end before the limit, or none at it; an arrival that precedes others; a
- * rejection) makes the next pass start a new plan.
+ * Kept plans: while all jobs end at their limits and new jobs are last in order, a new plan would make the same
+ * reservations again, because each is still the earliest after those before it. There is one difference: in a new plan,
+ * jobs that were started ahead of their turn are subtracted first. This does not delay any earlier reservation. Less
+ * free capacity elsewhere does not change which place is the first with room, but it may change which node is the
+ * fullest or the emptiest. Under first-fit and under `pool`, the plan is therefore kept, and the next pass continues
+ * where the previous one ended. The next pass makes a new plan after any other event: a job that ends before its limit
+ * or runs beyond it, a new job that precedes others, or a rejection.
  */
 
 #include "policies/queue/backfill/capacity_profile.h"
@@ -27,11 +29,11 @@
 #include <string.h>
 
 /* The waiting jobs in order, in batches of consecutive jobs with the same request and limit. If keys do not change,
-   batches are remembered and returned again without a walk; else each pass walks the queue. */
+   batches are remembered, and later passes read them again without a walk over the queue. */
 
 struct hr__batch {
   struct hr__shape *shape;
-  int64_t value; /* limit of each of its jobs */
+  int64_t value; /* limit of each job, in microseconds */
   uint32_t first_job, n_jobs;
 };
 
@@ -39,11 +41,11 @@ struct hr__batches {
   struct hr_arena *arena;
   struct hr__waiting *waiting;
   bool remembers;
-  bool walking;            /* all remembered batches have been returned */
-  struct hr__walk *walks;  /* of shapes with jobs not yet returned, in no order */
-  struct hr__batch *known; /* in order */
+  bool walking;            /* all remembered batches have been returned, so the queue is walked */
+  struct hr__walk *walks;  /* walks of the shapes that have jobs which were not returned yet, in no order */
+  struct hr__batch *known; /* remembered batches, in order */
   struct hr_job_entry *jobs;
-  struct hr_job_entry at; /* the last job returned */
+  struct hr_job_entry at; /* the last job that was returned */
   uint32_t n_known, n_next, n_jobs, n_walks, known_capacity, jobs_capacity, walks_capacity;
 };
 
@@ -53,13 +55,13 @@ static inline const struct hr_job_entry *batches_jobs(const struct hr__batches *
 
 static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
 
-/* `remembers`: the queue has no subqueues, and jobs keep their keys. */
+/* `remembers`: the queue has no subqueues, and keys of jobs do not change. */
 static void batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
                          bool remembers) {
   *batches = (struct hr__batches){.arena = arena, .waiting = waiting, .remembers = remembers, .at = before_all};
 }
 
-/* For a new job that precedes the last one returned. */
+/* Forgets all batches, because a new job precedes the last one that was returned. */
 static void batches_forget(struct hr__batches *batches) {
   batches->n_known = batches->n_next = batches->n_jobs = 0;
   batches->at = before_all;
@@ -76,7 +78,7 @@ static bool add_job(struct hr__batches *batches, struct hr_job_entry job) {
   return true;
 }
 
-/* Adds an empty batch. */
+/* Adds an empty batch. False: out of memory. */
 static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int64_t value) {
   if (batches->n_known == batches->known_capacity)
     batches->known = hr_arena_grown(batches->arena, batches->known, &batches->known_capacity, sizeof *batches->known);
@@ -85,8 +87,8 @@ static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int6
   return true;
 }
 
-/* Removes jobs that no longer wait, including jobs with a discarded state, which reads as zero, as they have ended.
-   Neither list grows. */
+/* Removes jobs that no longer wait. This includes jobs that have ended and whose state was discarded and reads as 0.
+   The lists do not grow. */
 static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
   uint32_t n_known = batches->n_known;
   batches->n_known = batches->n_jobs = 0;
@@ -115,7 +117,7 @@ static bool batches_make_room(struct hr__batches *batches) {
   return batches->walks != NULL;
 }
 
-/* Begins after the last job returned or, if nothing is remembered, at the first job. */
+/* Begins the walks after the last job that was returned, or at the first job if no batch is remembered. */
 static enum hr_status begin_walks(struct hr__batches *batches) {
   struct hr__waiting *waiting = batches->waiting;
   batches->walking = true;
@@ -130,7 +132,7 @@ static enum hr_status begin_walks(struct hr__batches *batches) {
   return HR_OK;
 }
 
-/* Returns the walk with the first next job of all; `*next`: the first of the next jobs of the others. */
+/* Returns the walk whose next job is the first in order. `*next`: the first of the next jobs of all other walks. */
 static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_entry *next) {
   struct hr__walk *first = &batches->walks[0];
   *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
@@ -146,7 +148,7 @@ static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_en
   return first;
 }
 
-/* `*ended`: the walk has no further job, and another walk has taken its place. */
+/* Advances a walk. `*ended`: the walk had no further job; another walk has replaced it. */
 static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk, bool *ended) {
   *ended = !hr__walk_next(batches->waiting, walk);
   if (!*ended) return HR_OK;
@@ -155,8 +157,8 @@ static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk
   return HR_OK;
 }
 
-/* Makes a batch of the next job, unless it is held back, and of all that follow it with the same request and limit.
-   With admission limits a batch has one job, as any start may block others. */
+/* Creates a batch from the next job and all jobs that follow with the same request and limit. The batch is empty if the
+   next job is held back. With admission limits a batch has at most one job, because a start may block other jobs. */
 static enum hr_status walk_batch(struct hr__batches *batches) {
   struct hr_job_entry next;
   struct hr__walk *walk = first_walk(batches, &next);
@@ -175,7 +177,7 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
 
 /* ---- Returning batches ---------------------------------------------------------------------------- */
 
-/* Starts at the first job. `state`: enum hr_job_state of all jobs. */
+/* Begins a pass over all batches. `state`: enum hr_job_state by job. */
 static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *state) {
   batches->n_next = 0;
   batches->at = before_all;
@@ -185,13 +187,13 @@ static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *
   return HR_OK;
 }
 
-/* Continues after the last job returned. Only for batches that remember. */
+/* Begins a pass after the last job that was returned. Only if batches are remembered. */
 static void batches_continue(struct hr__batches *batches) {
   batches->walking = false;
 }
 
-/* Returns the next batch, which is empty if its only job is held back; NULL at the end. It is valid until the next call
-   or, with batches that remember, until the next batches_begin. */
+/* Returns the next batch; an empty batch stands for a job that is held back; NULL at the end. The batch is valid until
+   the next call, or until the next batches_begin if batches are remembered. */
 static enum hr_status batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
   enum hr_status status = HR_OK;
   *batch = NULL;
@@ -207,7 +209,7 @@ static enum hr_status batches_next(struct hr__batches *batches, const struct hr_
   return HR_OK;
 }
 
-/* Ends a pass: batches that were not returned are forgotten. */
+/* Ends a pass. Remembered batches that were not returned are removed. */
 static void batches_end(struct hr__batches *batches) {
   batches->n_known = batches->n_next;
   batches->n_jobs = 0;
@@ -216,7 +218,8 @@ static void batches_end(struct hr__batches *batches) {
   batches->n_jobs = last->first_job + last->n_jobs;
 }
 
-/* The shapes that may have jobs not yet returned, and whether one of these has a limit of at most `bound`. */
+/* The shapes that may have jobs which were not returned yet: their number, the i-th shape, and whether the i-th shape
+   has such a job with a limit of at most `bound`. */
 static uint32_t batches_shapes(const struct hr__batches *batches) {
   return batches->remembers ? batches->waiting->n_active : batches->n_walks;
 }
@@ -233,34 +236,37 @@ static bool batches_has(const struct hr__batches *batches, uint32_t i, int64_t b
 
 /* ---- The planner ---------------------------------------------------------------------------------- */
 
-/* Classes of window lengths, four for each doubling. */
+/* Number of classes of window lengths: four for each power of 2. */
 enum { LENGTH_CLASSES = 4 * 64 };
 
-/* Maximum number of jobs of a plan that is kept, unless many jobs wait. */
+/* Maximum number of jobs in a kept plan, unless many jobs wait. */
 enum { MAX_REMEMBERED = 4096 };
 
-/* Jobs of at least this length start no earlier. */
+/* Jobs of at least this length cannot start before this time. */
 struct bound {
   int64_t length_us, start_us;
 };
 
-/* What the plan has learnt about a shape. As a plan only fills up, a job that is at least as long as an earlier one
-   starts no earlier. By class of length; start times never decrease with the length. */
+/* Lower bounds for the start times of a shape in the current plan, by class of length. Reservations only reduce free
+   capacity, so a job cannot start before an earlier job of the same shape that is at most as long. The start times in
+   `of` do not decrease with the length. */
 struct bounds {
-  uint32_t number; /* the number of the plan that they belong to */
+  uint32_t number; /* number of the plan for which the bounds are valid */
   struct bound of[LENGTH_CLASSES];
 };
 
 struct planner {
   struct hr__cluster_profile cluster_profile;
   struct hr__batches batches;
-  uint32_t may_start;          /* index of the shape that could start a job when last checked */
-  struct bounds **bounds;      /* by shape */
-  uint32_t n_plans, n_classes; /* n_classes: of the lengths that occur */
+  uint32_t may_start;     /* index of the shape that could start a job at the last check */
+  struct bounds **bounds; /* by index of the shape */
+  /* n_plans: number of plans so far; n_classes: number of classes up to the maximum limit */
+  uint32_t n_plans, n_classes;
   uint32_t n_shapes, shapes_capacity;
-  bool can_keep;                   /* keys do not change, and no running job is stopped */
-  bool kept;                       /* all has gone as planned so far */
-  struct hr__reservations pending; /* of a plan that can be kept */
+  /* keys do not change, the policy does not stop running jobs, and the placement rule is suitable */
+  bool can_keep;
+  bool kept;                       /* all has gone as planned since the plan was made */
+  struct hr__reservations pending; /* reservations of a plan that can be kept */
 };
 
 /* ---- Which jobs could start now ------------------------------------------------------------------- */
@@ -272,7 +278,7 @@ static bool shape_may_start(struct planner *planner, uint32_t i) {
   return window > 0 && batches_has(&planner->batches, i, window);
 }
 
-/* The shape that could start a job at the last check is checked first. */
+/* Returns whether some shape could start a job now. The shape of the last positive check is checked first. */
 static bool some_may_start(struct planner *planner) {
   uint32_t n_shapes = batches_shapes(&planner->batches), i = planner->may_start;
   for (uint32_t asked = 0; asked < n_shapes; asked++, i++) {
@@ -286,7 +292,7 @@ static bool some_may_start(struct planner *planner) {
 
 /* ---- The pass ------------------------------------------------------------------------------------- */
 
-/* Makes bounds for all shapes. False: out of memory. */
+/* Allocates bounds for all shapes. False: out of memory. */
 static bool grow_bounds(struct hr__queue *queue, struct planner *planner) {
   while (planner->n_shapes < queue->waiting.n_shapes) {
     if (planner->n_shapes == planner->shapes_capacity) {
@@ -301,7 +307,7 @@ static bool grow_bounds(struct hr__queue *queue, struct planner *planner) {
   return true;
 }
 
-/* Returns the bounds of a shape, reset for a new plan. */
+/* Returns the bounds of a shape. Bounds of a previous plan are reset. */
 static struct bounds *bounds_of(struct planner *planner, const struct hr__shape *shape) {
   struct bounds *bounds = planner->bounds[shape->number];
   if (bounds->number != planner->n_plans) memset(bounds->of, 0, sizeof bounds->of);
@@ -322,7 +328,7 @@ static void learn_bound(const struct planner *planner, struct bounds *bounds, in
     bounds->of[i] = bound;
 }
 
-/* Returns the time before which a job of this length cannot start. */
+/* Returns a time before which a job of this length cannot start in the current plan. */
 static int64_t known_bound(const struct bounds *bounds, int64_t length_us) {
   uint32_t class = length_class(length_us);
   if (length_us >= bounds->of[class].length_us) return bounds->of[class].start_us;
@@ -347,8 +353,8 @@ static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *v
   return status;
 }
 
-/* Makes the earliest reservation for the first of the jobs of `reservation`, and for those that share its placement;
-   the reservation then has these jobs only. Starts them if it is now. */
+/* Makes the earliest reservation for the first job of `reservation`, and for the following jobs that have the same time
+   and placement. Reduces `reservation` to these jobs. Starts them if the time is now. */
 static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__profile_demand *demand,
                                    const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__reservation *reservation) {
@@ -359,7 +365,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__pro
   if (from_us < view->now_us) from_us = view->now_us;
   reservation->start_us = hr__cluster_profile_earliest(&planner->cluster_profile, demand, from_us);
   if (reservation->start_us == HR_NEVER_US && queue->expected_us)
-    return HR_OK; /* all wait for nodes that may come up */
+    return HR_OK; /* these jobs wait for nodes that may come up */
   if (reservation->start_us == HR_NEVER_US ||
       !hr__cluster_profile_place(&planner->cluster_profile, demand, reservation->start_us, &placement))
     return HR_INTERNAL;
@@ -374,7 +380,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__pro
   return known ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Makes reservations for the jobs of a batch, in order. */
+/* Makes reservations for the jobs of a batch, in order. `*started`: some job was started. */
 static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
                               struct hr_moves *moves, bool *started) {
   struct hr__profile_demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
@@ -392,7 +398,8 @@ static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *b
   return status;
 }
 
-/* Extends the plan over the queue as it is: starts in between change no key until all reservations are made. */
+/* Makes reservations for further jobs. Keys are frozen, so starts do not change the order before the plan is
+   complete. */
 static enum hr_status extend_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   const struct hr__batch *batch;
@@ -412,7 +419,7 @@ static enum hr_status extend_plan(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-/* Until a job does not fit, none has a reservation: capacity that is free now remains free. */
+/* Makes a new plan. Jobs before the first one that does not fit are started without reservations. */
 static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   struct hr__shape *blocked;
@@ -453,7 +460,7 @@ static enum hr_status continue_plan(struct hr__queue *queue, const struct hr_vie
   return status;
 }
 
-/* Computes the GPUs on which planned jobs start now, by bin. */
+/* Computes the GPUs of the reservations that start now, by bin. */
 static void count_due(const struct planner *planner, int64_t *due_gpus) {
   memset(due_gpus, 0, planner->cluster_profile.n_bins * sizeof *due_gpus);
   for (uint32_t i = 0; i < planner->pending.n_due; i++) {
@@ -463,26 +470,28 @@ static void count_due(const struct planner *planner, int64_t *due_gpus) {
   }
 }
 
-/* Returns whether free capacity is as planned, and no job should have started before. */
-static bool goes_as_planned(struct planner *planner, int64_t now_us) {
+/* Returns whether the plan can be continued: free capacity is as planned, and no reservation is overdue. */
+static bool is_as_planned(struct planner *planner, int64_t now_us) {
   if (!planner->kept || !hr__reservations_advance(&planner->pending, now_us)) return false;
   count_due(planner, planner->cluster_profile.per_bin);
   return hr__cluster_profile_matches(&planner->cluster_profile, now_us, planner->cluster_profile.per_bin);
 }
 
-/* A plan remembers all jobs that it started. If all goes as planned for long it would remember a whole trace, so it is
-   replaced by a new plan, which is the same. */
-static bool is_overgrown(const struct planner *planner, const struct hr_view *view) {
+/* Returns whether the plan should be replaced because it remembers too many jobs that it started. The new plan is
+   equal, but contains waiting jobs only. Without this, the plan of a run in which all goes as planned would contain all
+   jobs of the trace. */
+static bool remembers_too_many(const struct planner *planner, const struct hr_view *view) {
   uint32_t n_jobs = planner->batches.n_jobs;
   return n_jobs > MAX_REMEMBERED && n_jobs / 8 > view->n_waiting;
 }
 
-/* Jobs that start outside the plan are in none, so the plan is not kept then. */
+/* The plan is kept only by continue_plan and by a complete make_plan. Jobs that make_plan starts before the first
+   reservation belong to no plan. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
-  bool goes_on = goes_as_planned(planner, view->now_us) && !is_overgrown(planner, view);
+  bool continues = is_as_planned(planner, view->now_us) && !remembers_too_many(planner, view);
   planner->kept = false;
-  return goes_on ? continue_plan(queue, view, moves) : make_plan(queue, view, moves);
+  return continues ? continue_plan(queue, view, moves) : make_plan(queue, view, moves);
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -514,14 +523,14 @@ static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view
 static const struct hr__listener listener = {
     .job_waits = job_waits, .job_stops = job_stops, .job_rejected = job_rejected};
 
-/* Returns whether the order gives a job one key for all time: it has no state. */
+/* Returns whether the keys of the order never change, which is the case for orders without state. */
 static bool keys_stay(const struct hr__queue *queue) {
   const struct hr__order *order = queue->order;
   return !order->listener && !order->running_key && !order->begin_pass && !order->refresh && !order->end_pass &&
          !queue->waiting.full_key;
 }
 
-/* For the placement rules see above. */
+/* Returns whether plans can be kept. For the condition on placement rules see the beginning of this file. */
 static bool may_keep(const struct hr__queue *queue) {
   bool in_first_place = queue->rule == HR_PLACE_FIRST_FIT || queue->rule == HR_PLACE_POOL;
   return in_first_place && !queue->stops && !queue->preemptor;

@@ -2,11 +2,14 @@
 /*
  * Market rules: when nodes of elastic pools are acquired and released.
  *
- * After the backfill has started what fits, the jobs that still wait are packed, demand by demand, on the GPUs that are
- * free or booting. For the rest, nodes are acquired in the pool that the rule prefers. A pass costs
- * O(demands x pools), whatever the number of waiting jobs. Under spot-first a job waits for spot capacity for some time
- * before it uses on-demand; each demand counts its jobs that have waited for that time. A node that has been idle for
- * long enough is released. Under spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
+ * A demand is the set of waiting jobs with equal requests. After the backfill has started jobs, the remaining waiting
+ * jobs are packed on GPUs that are free or booting, one demand after the other. For jobs without room, nodes are
+ * acquired in the pool that the rule prefers. A pass costs O(demands x pools), independent of the number of waiting
+ * jobs.
+ *
+ * Under spot-first a job waits for spot capacity for a limited time, its patience, before it uses on-demand. Each
+ * demand counts its jobs whose patience is over. A node that has been idle for a minimum time is released. Under
+ * spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
  */
 
 #include "policies/queue/market/market.h"
@@ -21,12 +24,12 @@ static uint32_t min_u32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* The nodes of one gang. */
+/* Returns the number of nodes that a gang uses. */
 static uint32_t nodes_per_job(uint32_t gpus, uint32_t size) {
   return gpus / size + (gpus % size != 0);
 }
 
-/* Fills `levels` with the free GPUs of nodes that are up or booting. */
+/* Fills `levels` with the number of nodes that are up or booting, by their free GPUs. */
 static void read_levels(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   for (uint32_t i = 0; i < market->n_pools; i++) {
@@ -37,7 +40,8 @@ static void read_levels(struct hr__queue *queue) {
   }
 }
 
-/* Packs up to `count` jobs on nodes of `size` GPUs, counted in `levels`. Returns how many found room. */
+/* Packs up to `count` jobs of a demand on the nodes in `levels`, whose size is `size` GPUs. Returns the number of
+   packed jobs. */
 static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand, uint32_t count) {
   uint32_t gpus = demand->gpus, packed = 0;
   if (gpus == 0) return count;
@@ -58,8 +62,8 @@ static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__m
   return packed;
 }
 
-/* Packs up to `count` jobs of a demand on the nodes counted in `levels`, of spot pools alone or of all pools that the
-   jobs accept. Returns how many jobs found room. */
+/* Packs up to `count` jobs of a demand on the nodes in `levels`, in spot pools only or in all pools that the jobs
+   accept. Returns the number of packed jobs. */
 static uint32_t pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count, bool spot_only) {
   uint32_t packed = 0;
   for (uint32_t i = 0; i < queue->market->n_pools && packed < count; i++)
@@ -83,7 +87,7 @@ static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
   for (uint32_t i = 0; i < market->n_demands; i++)
     if (market->demands[i].gpus == gpus && market->demands[i].accept_class == accept_class) return i;
   struct hr__market_demand *demands =
-      hr__roomy(queue->arena, market->demands, market->n_demands, &market->demands_capacity, sizeof *demands);
+      hr__ensure_room(queue->arena, market->demands, market->n_demands, &market->demands_capacity, sizeof *demands);
   if (!demands) return HR_NONE;
   market->demands = demands;
   demands[market->n_demands] =
@@ -107,26 +111,27 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   return hr__deadline_fifo_add(&market->patience, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* A job may have ended before its time is over. Its column is then HR_NEVER_US, or 0 once it has been forgotten.
-   Neither is mistaken for a due time: times of 0 are taken in the first pass, before any job that waited can have
-   ended. */
-static void lose_patience(struct hr__market *market, int64_t now_us) {
+/* Counts jobs whose patience is over. An entry is skipped if the job has started or ended since; its patience_us then
+   differs from the entry. patience_us is HR_NEVER_US after a start, and reads as 0 after the state of an ended job was
+   discarded. A value of 0 cannot match an entry: entries with time 0 are removed in the first pass, before any job that
+   waited can have ended. */
+static void end_patience(struct hr__market *market, int64_t now_us) {
   struct hr__deadline_entry entry;
   while (hr__deadline_fifo_take(&market->patience, now_us, &entry)) {
-    if (market->patience_us[entry.id] != entry.at_us) continue; /* it has started since */
+    if (market->patience_us[entry.id] != entry.at_us) continue; /* the job has started since */
     market->patience_us[entry.id] = HR__IMPATIENT;
     market->demands[market->demand_of[entry.id]].impatient++;
   }
 }
 
-/* Counts a job if its quota admits it in addition to those counted before. */
+/* Counts a job if its tenant's quota admits it in addition to the jobs counted before. */
 static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__queue *queue = self;
   struct hr__market *market = queue->market;
   if (hr__gpus(queue, entry.job) == 0) return true;
   if (!hr__quota_allows(queue, entry.job)) return false;
   market->counted =
-      hr__roomy(queue->arena, market->counted, market->n_counted, &market->counted_capacity, sizeof(hr_job));
+      hr__ensure_room(queue->arena, market->counted, market->n_counted, &market->counted_capacity, sizeof(hr_job));
   if (!market->counted) return false;
   market->counted[market->n_counted++] = entry.job;
   market->demands[market->demand_of[entry.job.id]].held--;
@@ -144,17 +149,17 @@ static bool count_held(struct hr__queue *queue) {
   return market->counted || market->n_counted == 0;
 }
 
-/* Counts waiting jobs: the jobs of each demand that have ended their wait for spot capacity, and those that quotas
-   block even if there were nodes for all. False: out of memory. */
+/* Counts, for each demand, the waiting jobs whose patience is over, and the waiting jobs that quotas would block even
+   if there were enough nodes. False: out of memory. */
 static bool count_demands(struct hr__queue *queue, int64_t now_us) {
-  lose_patience(queue->market, now_us);
+  end_patience(queue->market, now_us);
   return !queue->quota || count_held(queue);
 }
 
 /* ---- Acquiring nodes ------------------------------------------------------------------------------ */
 
-/* The price of a GPU-hour including the work lost to reclaims; the risk grows with the pool's share of all nodes, which
-   would be lost together. */
+/* Returns the price of a GPU-hour, increased by the work lost to reclaims. The risk is higher the larger the pool's
+   share of all nodes is, because the nodes of a pool may be reclaimed together. */
 static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   double price = (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){pool}, now_us);
   uint32_t all = hr__market_n_active_in(queue, true, true);
@@ -163,7 +168,7 @@ static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us
   return price * (1 + reclaims_per_h * queue->market->limits.reclaim_hours * (1 + share));
 }
 
-/* Returns how many nodes of the pool may be acquired now. */
+/* Returns the number of nodes of the pool that may be acquired now. */
 static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   const struct hr__market *market = queue->market;
   uint32_t offer = hr_cluster_offer(queue->cluster, (hr_pool){pool});
@@ -176,7 +181,7 @@ static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_u
   return maximum <= 0 ? 0 : maximum < offer ? (uint32_t)maximum : offer;
 }
 
-/* Returns the pool in which to acquire nodes for at least one job of the demand; HR_NONE: none. */
+/* Returns the preferred pool for at least one job of the demand; HR_NONE: no pool has enough nodes available. */
 static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__market_demand *demand, bool spot_only,
                             int64_t now_us) {
   const struct hr__market *market = queue->market;
@@ -200,8 +205,8 @@ static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__mark
   return best;
 }
 
-/* Acquires nodes for up to `count` jobs of a demand, in spot pools only or in all. `*found`: how many jobs found
-   room. */
+/* Acquires nodes for up to `count` jobs of a demand, in spot pools only or in all pools. `*found`: the number of jobs
+   for which nodes were acquired. */
 static enum hr_status acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
                               bool spot_only, const struct hr_view *view, struct hr_moves *moves, uint32_t *found) {
   struct hr__market *market = queue->market;
@@ -216,7 +221,7 @@ static enum hr_status acquire(struct hr__queue *queue, const struct hr__market_d
       nodes =
           nodes_per_job(demand->gpus, size) - min_u32(market->levels[i][size], nodes_per_job(demand->gpus, size) - 1);
     nodes = min_u32(nodes, room(queue, i, view->now_us));
-    /* one node at a time, as each changes the shares */
+    /* one node at a time, because each node changes the shares on which the score depends */
     if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
     status = hr_moves_acquire(moves, (hr_pool){i}, nodes);
     market->levels[i][size] += nodes;
@@ -239,7 +244,8 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr__market_de
   return acquire(queue, demand, impatient, false, view, moves, &found);
 }
 
-/* If the first job blocks the others, nodes are acquired for it first. */
+/* Acquires nodes for the first job in order, if the backfill does not start jobs after one that does not fit. `*of`:
+   its demand; NULL: not applicable. */
 static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__market_demand **of) {
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
@@ -254,12 +260,12 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
   return supply(queue, &one, view, moves);
 }
 
-/* Acquires nodes for all waiting jobs, beyond what `levels` has for them. */
+/* Acquires nodes for all waiting jobs that cannot be packed in `levels`. */
 static enum hr_status supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   struct hr__market_demand *of_first;
   enum hr_status status = supply_first(queue, view, moves, &of_first);
-  if (of_first) of_first->held++; /* its nodes have been acquired */
+  if (of_first) of_first->held++; /* nodes for the first job have been acquired */
   for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
     if (market->demands[i].count > market->demands[i].held) status = supply(queue, &market->demands[i], view, moves);
   if (of_first) of_first->held--;
@@ -306,7 +312,7 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
   return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* After a job has left: nodes that are wholly free begin to idle. False: out of memory. */
+/* Begins the idle time of all wholly free nodes of a placement, after its job has left. False: out of memory. */
 static bool idle_after(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
   if (!hr__market_is_elastic(queue, placement->pool.id)) return true;
   uint32_t first = hr_cluster_first_node(queue->cluster, placement->pool).id;
@@ -333,7 +339,7 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
   return (hr_pool){i};
 }
 
-/* Packs all waiting jobs on free and booting nodes. No job waits for the remaining capacity. */
+/* Packs all waiting jobs in `levels`. Afterwards, `levels` contains the capacity that no waiting job will use. */
 static void pack_all(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   read_levels(queue);
@@ -341,8 +347,8 @@ static void pack_all(struct hr__queue *queue) {
     pack(queue, &market->demands[i], market->demands[i].count - market->demands[i].held, false);
 }
 
-/* A wholly free node of the pool is spare if no waiting job will use it (such as a gang that lacks further nodes) and
-   it is not needed for the minimum of on-demand nodes. */
+/* Returns whether a wholly free node of the pool is spare: no waiting job will use it, and the minimum number of
+   on-demand nodes does not require it. A gang that waits for further nodes counts as using its free nodes. */
 static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__market *market = queue->market;
   if (!hr__market_is_spot(queue, pool.id) && hr__market_n_active_in(queue, false, true) <= market->limits.min_on_demand)
@@ -350,7 +356,7 @@ static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   return market->levels[pool.id][market->gpus_per_node[pool.id]] > 0;
 }
 
-/* Releases the nodes that have been idle for long enough and that no job waits for. */
+/* Releases spare nodes whose minimum idle time is over. */
 static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
@@ -359,7 +365,7 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
   while (status == HR_OK && hr__deadline_fifo_take(&market->idle, view->now_us, &entry)) {
     hr_pool pool = pool_of(queue, entry.id);
     if (!is_still_idle(queue, entry, pool)) continue;
-    if (!is_spare(queue, pool)) { /* checked again later */
+    if (!is_spare(queue, pool)) { /* check again after another idle time */
       if (!node_idles(queue, (hr_node){entry.id}, view->now_us)) return HR_NO_MEMORY;
       continue;
     }
@@ -373,12 +379,12 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
 
 /* ---- Return to spot capacity ---------------------------------------------------------------------- */
 
-/* Notes a job that starts on one on-demand node and could use spot capacity. Gangs over several nodes stay where they
-   are. */
+/* Adds a job that starts on one on-demand node and could use spot capacity to the list of returning jobs. Gangs on
+   several nodes are never moved. False: out of memory. */
 static bool add_returning(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market *market = queue->market;
-  struct hr__returning_job *returning =
-      hr__roomy(queue->arena, market->returning, market->n_returning, &market->returning_capacity, sizeof *returning);
+  struct hr__returning_job *returning = hr__ensure_room(queue->arena, market->returning, market->n_returning,
+                                                        &market->returning_capacity, sizeof *returning);
   if (!returning) return false;
   market->returning = returning;
   returning[market->n_returning++] = (struct hr__returning_job){job, placement->pool.id, placement->slices[0].node.id};
@@ -386,7 +392,7 @@ static bool add_returning(struct hr__queue *queue, hr_job job, const struct hr_p
   return true;
 }
 
-/* Does nothing for other jobs. */
+/* Removes a job from the list of returning jobs, if it is in the list. */
 static void drop_returning(struct hr__queue *queue, hr_job job) {
   struct hr__market *market = queue->market;
   uint32_t at = market->returning_at[job.id];
@@ -398,7 +404,8 @@ static void drop_returning(struct hr__queue *queue, hr_job job) {
   market->returning_at[last.job.id] = at;
 }
 
-/* Finds the fullest node of a cheaper spot pool that the job accepts and that has room for it. */
+/* Finds a node for a job in the first stable spot pool that the job accepts, that has room, and that is cheaper than
+   the job's pool. Among the nodes with room, the fullest is selected. */
 static bool find_spot_node(const struct hr__queue *queue, const struct hr__returning_job *job, int64_t now_us,
                            struct hr_slice *slice, hr_pool *pool) {
   uint32_t gpus = hr__gpus(queue, job->job), accept_class = hr_cluster_accept_class(queue->cluster, job->job);
@@ -419,7 +426,7 @@ static bool find_spot_node(const struct hr__queue *queue, const struct hr__retur
   return false;
 }
 
-/* Excludes jobs that have just started, and jobs that will end soon by their limit. */
+/* Returns whether a job should be moved. It must not have just started, and it must run long enough by its limit. */
 static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   if (view->attempt_us[job.id] == view->now_us) return false;
   return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
@@ -437,8 +444,8 @@ static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* Moves jobs to spot nodes with room. `*leaving`: how many. A job that moves leaves the list, and the last one takes
-   its place. */
+/* Moves jobs to spot nodes with room. `*leaving`: incremented for each moved job. A moved job is removed from the list,
+   and the last job of the list replaces it; the loop runs backwards for this reason. */
 static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                uint32_t *leaving) {
   struct hr__market *market = queue->market;
@@ -455,7 +462,7 @@ static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *vi
   return status;
 }
 
-/* While no job waits: moves jobs to spot nodes, and acquires nodes for those that find none. */
+/* Called while no job waits: moves jobs to spot nodes, and acquires spot nodes for jobs without room. */
 static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   uint32_t leaving = 0;
@@ -473,7 +480,7 @@ static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_vi
     if (pack(queue, &demand, 1, true)) continue;
     if (!hr__market_keeps_share(queue, 1, leaving)) break;
     status = acquire(queue, &demand, 1, true, view, moves, &found);
-    if (!found) break; /* none is available */
+    if (!found) break; /* no spot node is available */
   }
   return status;
 }
@@ -528,7 +535,7 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
 
 /* ---- The pass ------------------------------------------------------------------------------------- */
 
-/* The next time at which available spot capacity becomes stable. */
+/* Returns the next time after now at which available spot capacity becomes stable; HR_NEVER_US: none. */
 static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; i < market->n_pools; i++) {
@@ -605,7 +612,7 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   bool all = market->returning_at && market->gpus_per_node && market->demand_of && market->patience_us &&
              market->stable_us && market->idle_us && market->levels;
   if (!all) return false;
-  /* Capacity that is available at the start counts as stable. */
+  /* Capacity that is available at the start of the run counts as stable. */
   for (uint32_t i = 0; i < n_pools; i++)
     market->stable_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
   queue->market = market;

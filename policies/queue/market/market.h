@@ -2,17 +2,17 @@
 #ifndef HR_POLICIES_QUEUE_MARKET_MARKET_H
 #define HR_POLICIES_QUEUE_MARKET_MARKET_H
 
-/* Acquiring and releasing nodes of elastic pools. */
+/* Market rules: when nodes of elastic pools are acquired and released. */
 
 #include "policies/kit/deadline_fifo.h"
 #include "policies/queue/dispatch.h"
 
 enum hr__market_rule {
-  HR__MARKET_STATIC, /* the engine acquires all that is available */
+  HR__MARKET_STATIC, /* the engine acquires all available nodes */
   HR__MARKET_ON_DEMAND_ONLY,
   HR__MARKET_SPOT_FIRST,
   HR__MARKET_PRICE_CAPACITY,
-  /* Each job has nodes of its own, by its deadline (policies/deadline). */
+  /* Rules by deadline: each job acquires its own nodes (policies/deadline). */
   HR__MARKET_DEADLINE_GREEDY,
   HR__MARKET_UNIFORM_PROGRESS,
   HR__MARKET_OMNISCIENT
@@ -20,59 +20,60 @@ enum hr__market_rule {
 
 struct hr__market_limits {
   enum hr__market_rule rule;
-  int64_t spot_wait_us;    /* how long a job waits for spot capacity before it uses on-demand */
-  int64_t spot_hold_us;    /* how long spot capacity must be available without a reclaim */
+  int64_t spot_wait_us;    /* maximum time for which a job waits for spot capacity before it uses on-demand */
+  int64_t spot_hold_us;    /* time without a reclaim after which available spot capacity is stable */
   int64_t idle_release_us; /* idle time after which a node is released */
-  uint32_t min_on_demand;  /* minimum number of nodes */
-  double max_spot_share;   /* of all elastic nodes */
+  uint32_t min_on_demand;  /* minimum number of on-demand nodes */
+  double max_spot_share;   /* maximum share of spot nodes in all elastic nodes, 0 to 1 */
   double reclaim_hours;    /* assumed cost of a reclaim, in hours of work */
   bool returns;            /* spot-first: running jobs return from on-demand to spot capacity */
 };
 
-/* Creates queue->market, which listens to the queue, for the rules up to HR__MARKET_PRICE_CAPACITY. False: out of
-   memory. */
+/* Creates queue->market for the rules up to HR__MARKET_PRICE_CAPACITY, and adds it to the listeners of the queue.
+   False: out of memory. */
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
-/* For a waiting job without a placement: returns whether the nodes that it lacks are available, so that the rule does
-   not acquire them. */
+/* Returns whether the nodes that a waiting job without a placement needs are available, so that only the rule prevents
+   their acquisition. */
 bool hr__market_could_ask(const struct hr__queue *queue, hr_job job);
-/* To be called after the backfill's pass. */
+/* Acquires and releases nodes. Call this after the pass of the backfill. */
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* ---- State ---------------------------------------------------------------------------------------- */
 
-/* Waiting jobs of equal request. */
+/* A demand: waiting jobs with equal requests. */
 struct hr__market_demand {
   uint32_t gpus, accept_class;
-  uint32_t count, impatient; /* impatient: of `count`, those that have ended their wait for spot capacity */
-  uint32_t held;             /* of `count`, those that quotas block in this pass */
+  uint32_t count, impatient; /* count: waiting jobs; impatient: jobs among them whose patience is over */
+  uint32_t held;             /* waiting jobs among them that quotas block in this pass */
   bool is_single, may_use_spot;
 };
 
-/* A job on one on-demand node that may return to spot capacity. */
+/* A running job on one on-demand node that may return to spot capacity. */
 struct hr__returning_job {
   hr_job job;
   uint32_t pool, node;
 };
 
-/* In patience_us: the time to wait for spot capacity is over. */
+/* Value in patience_us: the patience of the job is over. */
 #define HR__IMPATIENT INT64_C(-1)
 
 struct hr__market {
   struct hr__market_limits limits;
-  uint32_t n_pools, *gpus_per_node;  /* n_pools; by pool */
-  struct hr__market_demand *demands; /* all requests seen */
+  uint32_t n_pools, *gpus_per_node;  /* gpus_per_node: by pool */
+  struct hr__market_demand *demands; /* all requests that occurred */
   uint32_t n_demands, demands_capacity;
-  uint32_t *demand_of;  /* by job, while it waits */
-  int64_t *patience_us; /* by job: until when it waits for spot capacity, then HR__IMPATIENT */
-  int64_t *stable_us;   /* by pool: since when spot capacity is available without a reclaim; HR_NEVER_US: it is not */
-  int64_t *idle_us;     /* by node: since when it has no job */
-  uint32_t **levels;    /* by pool and free GPUs: nodes on which waiting jobs can be packed */
-  struct hr__deadline_fifo idle, patience; /* of nodes; of jobs */
-  int64_t wake_us;                         /* the next wake-up that was requested */
+  uint32_t *demand_of;  /* by job: index of its demand while it waits */
+  int64_t *patience_us; /* by job: end of its patience; then HR__IMPATIENT */
+  /* by pool: time since which spot capacity is available without a reclaim; HR_NEVER_US: not available */
+  int64_t *stable_us;
+  int64_t *idle_us;                        /* by node: time since which it has no job */
+  uint32_t **levels;                       /* by pool and number of free GPUs: number of nodes for packing */
+  struct hr__deadline_fifo idle, patience; /* idle: ends of idle times, by node; patience: ends of patience, by job */
+  int64_t wake_us;                         /* time of the next requested wake-up */
   struct hr__returning_job *returning;     /* in no order */
   uint32_t n_returning, returning_capacity;
-  uint32_t *returning_at; /* by job: its index + 1, 0 for none */
-  hr_job *counted;        /* jobs counted while quotas are tried */
+  uint32_t *returning_at; /* by job: index in `returning` + 1; 0: not in the list */
+  hr_job *counted;        /* buffer: jobs counted while quotas are tried */
   uint32_t n_counted, counted_capacity;
 };
 
@@ -84,19 +85,19 @@ static inline bool hr__market_is_spot(const struct hr__queue *queue, uint32_t po
   return hr_cluster_pool_spec(queue->cluster, (hr_pool){pool})->market.market == HR_MARKET_SPOT;
 }
 
-/* Returns whether spot capacity has been available for long enough to be used. */
+/* Returns whether spot capacity of the pool has been available for the minimum time (spot_hold_us). */
 static inline bool hr__market_is_stable(const struct hr__market *market, uint32_t pool, int64_t now_us) {
   int64_t stable_us = market->stable_us[pool];
   return stable_us != HR_NEVER_US && now_us - stable_us >= market->limits.spot_hold_us;
 }
 
-/* Returns how many nodes of a pool are paid for. */
+/* Returns the number of nodes of a pool that are paid for. */
 static inline uint32_t hr__market_n_active(const struct hr__queue *queue, uint32_t pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){pool});
   return spec->nodes - hr_cluster_nodes_in(queue->cluster, (hr_pool){pool}, HR_NODE_OFF);
 }
 
-/* Returns how many nodes are paid for in elastic pools: of spot pools, of on-demand pools, or of both. */
+/* Returns the number of nodes of elastic pools that are paid for, in spot pools, on-demand pools, or both. */
 static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
   uint32_t sum = 0;
   for (uint32_t i = 0; i < queue->market->n_pools; i++)
@@ -105,7 +106,8 @@ static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, boo
   return sum;
 }
 
-/* Returns whether spot nodes stay within their share with `more_spot` more of them and `fewer_others` fewer others. */
+/* Returns whether the share of spot nodes remains within its maximum if `more_spot` spot nodes are added and
+   `fewer_others` on-demand nodes are removed. */
 static inline bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others) {
   double spot = hr__market_n_active_in(queue, true, false) + more_spot;
   double others = hr__market_n_active_in(queue, false, true);
@@ -114,7 +116,7 @@ static inline bool hr__market_keeps_share(const struct hr__queue *queue, uint32_
          spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
 }
 
-/* Returns until when a waiting job waits for spot capacity; HR_NEVER_US if it does not. */
+/* Returns the end of the patience of a waiting job; HR_NEVER_US: it does not wait for spot capacity. */
 static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
   int64_t until_us = queue->market->patience_us[job.id];
   bool waits = queue->market->limits.rule == HR__MARKET_SPOT_FIRST && until_us != HR__IMPATIENT;

@@ -2,10 +2,10 @@
 /*
  * Orders by attained service: least attained service (las) and the Gittins index (gittins).
  *
- * Attained service is the time for which a job has held its GPUs times their number; fractions count as such.
- * Thresholds of service split jobs into service queues (Gu et al., "Tiresias: A GPU Cluster Manager for Distributed
- * Deep Learning", NSDI'19). A running job enters the next queue at the microsecond at which its service reaches the
- * threshold.
+ * The attained service of a job is the time for which it has run, multiplied by its number of GPUs, including
+ * fractions. Thresholds of service divide jobs into service queues (Gu et al., "Tiresias: A GPU Cluster Manager for
+ * Distributed Deep Learning", NSDI'19). A running job enters the next service queue at the microsecond at which its
+ * service reaches the threshold; this is its crossing.
  */
 
 #include "headroom/policy_kit.h"
@@ -14,27 +14,27 @@
 #include "policies/queue/preemption/preemption.h"
 
 struct hr__standing {
-  int64_t entered_us;  /* when the job entered its queue */
-  int64_t held_us;     /* time for which it has held its GPUs, without the current attempt */
-  int64_t crossing_us; /* of a running job: when it enters the next queue; HR_NEVER_US: never */
+  int64_t entered_us;  /* time at which the job entered its service queue */
+  int64_t held_us;     /* time for which the job ran in completed attempts */
+  int64_t crossing_us; /* of a running job: time at which it enters the next service queue; HR_NEVER_US: never */
   uint32_t queue;
 };
 
 struct hr__service {
-  const int64_t *threshold_us; /* GPU-microseconds, increasing; at most INT64_MAX / 1000 */
+  const int64_t *threshold_us; /* [n_thresholds]: GPU-microseconds, in increasing order, at most INT64_MAX / 1000 */
   uint32_t n_thresholds;
   struct hr__standing *jobs;
-  struct hr_job_tree crossings; /* running jobs by crossing_us */
+  struct hr_job_tree crossings; /* running jobs, sorted by crossing_us */
 };
 
-/* Crossings are computed at the start and applied later with the times at which they occurred: no wake-up is needed
-   while no waiting job depends on them. */
+/* Crossings are computed when a job starts. They are applied in a later pass, with the times at which they occurred, so
+   they need no wake-up unless a waiting job depends on them. */
 
 enum { MOMENT_BITS = 58 };
 #define LAST_MOMENT ((INT64_C(1) << MOMENT_BITS) - 1)
 
-/* Returns the key of a job that entered the queue of a rank (0 to 15) at a time; the second function the key after all
-   of the rank. */
+/* Return the key of a job that entered the service queue of a rank (0 to 15) at a time, and the key after all jobs of
+   the rank. */
 static int64_t service_key(uint32_t rank, int64_t entered_us) {
   return (int64_t)rank << MOMENT_BITS | (entered_us < LAST_MOMENT ? entered_us : LAST_MOMENT);
 }
@@ -43,7 +43,7 @@ static int64_t service_end_of(uint32_t rank) {
   return service_key(rank, LAST_MOMENT);
 }
 
-/* False: out of memory. */
+/* Initializes the service of all jobs. False: out of memory. */
 static bool service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
                          uint32_t n_thresholds) {
   *service = (struct hr__service){
@@ -52,17 +52,17 @@ static bool service_init(struct hr__service *service, struct hr__queue *queue, c
   return service->jobs != NULL;
 }
 
-/* Puts a job without service, or with a reset service, into the first queue. */
+/* Sets the service of a job to 0, and puts the job into the first service queue. */
 static void service_begin(struct hr__service *service, hr_job job, int64_t now_us) {
   service->jobs[job.id] = (struct hr__standing){.entered_us = now_us, .crossing_us = HR_NEVER_US};
 }
 
-/* Returns when a job that runs since `from_us` enters the next queue. */
+/* Returns the time at which a job that has been running since `from_us` enters the next service queue. */
 static int64_t crossing_us(const struct hr__service *service, const struct hr__standing *standing, int64_t milli,
                            int64_t from_us) {
   if (standing->queue == service->n_thresholds || milli == 0) return HR_NEVER_US;
   int64_t threshold =
-      service->threshold_us[standing->queue] * HR_WHOLE_GPU_MILLI; /* thousandths of a GPU x microseconds */
+      service->threshold_us[standing->queue] * HR_WHOLE_GPU_MILLI; /* in thousandths of a GPU x microseconds */
   int64_t whole_us = threshold / milli + (threshold % milli != 0);
   return from_us + (whole_us > standing->held_us ? whole_us - standing->held_us : 0);
 }
@@ -74,7 +74,8 @@ static bool service_start(struct hr__service *service, const struct hr__queue *q
   return hr_job_tree_insert(&service->crossings, (struct hr_job_entry){standing->crossing_us, job, 0});
 }
 
-/* The queue after it may be entered at the same time. */
+/* Moves a running job into the next service queue. It may leave that queue at the same time, if thresholds are
+   equal. */
 static bool cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__standing *standing = &service->jobs[job.id];
   hr_job_tree_remove(&service->crossings, standing->crossing_us, job);
@@ -83,8 +84,8 @@ static bool cross(struct hr__service *service, const struct hr__queue *queue, co
   return service_start(service, queue, job, view->attempt_us[job.id]);
 }
 
-/* Moves a running job into its next queue if its time has come. `*job`: the job, or HR_NONE. False: out
-   of memory. */
+/* Moves one running job whose crossing is due into the next service queue. `*job`: that job; HR_NONE: no crossing is
+   due. False: out of memory. */
 static bool service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
                           hr_job *job) {
   struct hr_job_entry due;
@@ -105,31 +106,32 @@ static bool service_stop(struct hr__service *service, const struct hr__queue *qu
   return true;
 }
 
-/* Returns the next crossing; HR_NEVER_US: none. */
+/* Returns the time of the next crossing; HR_NEVER_US: none. */
 static int64_t service_next_us(const struct hr__service *service) {
   struct hr_job_entry next;
   return hr_job_tree_first(&service->crossings, &next) ? next.key : HR_NEVER_US;
 }
 
 /*
- * Least attained service, discretized (Tiresias, NSDI'19): jobs are in three queues by their service. A lower queue
- * comes first; within a queue, running jobs precede waiting ones, then the job that entered first.
+ * Least attained service, discretized (Tiresias, NSDI'19). Jobs are in three service queues. The queue with less
+ * service is first. Within a queue, running jobs precede waiting jobs, and then the job that entered the queue first
+ * precedes.
  *
- * With `las_promote` above 0, a job that has waited for that many times as long as it had run returns to the first
- * queue, and its service is reset.
+ * If `las_promote` is positive, a job is promoted after it has waited for `las_promote` times its run time so far: its
+ * service is reset to 0, and it returns to the first queue.
  */
 
 enum { N_THRESHOLDS = 2 };
 
-/* Longer than any wait, in microseconds. */
+/* microseconds, longer than any wait */
 #define NEVER_WAITED 4e18
 
 struct las {
   struct hr__service service;
   int64_t threshold_us[N_THRESHOLDS];
   double promote;
-  int64_t *promotion_us;         /* by job: when it is promoted if it still waits; NULL without promotion */
-  struct hr_job_tree promotions; /* by that time */
+  int64_t *promotion_us;         /* by job: time at which it is promoted if it still waits; NULL without promotion */
+  struct hr_job_tree promotions; /* waiting jobs, sorted by promotion_us */
 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -255,16 +257,20 @@ const struct hr__order hr__order_las = {.key = key,
 
 /*
  * The two-dimensional Gittins index (Tiresias, NSDI'19; Gittins, "Bandit processes and dynamic allocation indices",
- * 1979). For a job with attained service a, and S the service of a job drawn from those that have finished,
+ * 1979). Let a be the attained service of a job, and S the service of a random job among the finished ones. The index
+ * is
  *
- *   G(a) = sup over d of P(S - a <= d | S > a) / E[min(S - a, d) | S > a]:
+ *   G(a) = sup over d of P(S - a <= d | S > a) / E[min(S - a, d) | S > a],
  *
- * the probability that it completes, relative to the service that it takes. The largest index comes first. Service is
- * counted in levels, each four times as long as all before it; a and a + d are boundaries of levels, and of finished
- * jobs only number and sum per level are kept. Jobs beyond all history are last; without history, less service comes
- * first. Indices are computed again whenever the history has grown by an eighth.
+ * the probability that the job ends within d, relative to the expected service until then. The job with the largest
+ * index is first.
  *
- * Within a level, running jobs precede waiting ones, then the job that entered the level first.
+ * Service is divided into levels, each four times as wide as all levels before it together. a and a + d are limited to
+ * boundaries of levels, so only the number and the total service of finished jobs are stored per level. Levels beyond
+ * the service of all finished jobs are last in order. Before enough jobs have finished, the order is by level. Indices
+ * are computed again when the number of finished jobs has grown by an eighth.
+ *
+ * Within a level, running jobs precede waiting jobs, and then the job that entered the level first precedes.
  */
 
 /* Levels begin at 0, 64, 256, ... GPU-seconds. */
@@ -273,7 +279,7 @@ enum { N_LEVELS = 14, FIRST_BITS = 6, BITS_PER_LEVEL = 2, FIRST_FINISHED = 8 };
 struct gittins {
   struct hr__service service;
   int64_t threshold_us[N_LEVELS - 1];
-  double count[N_LEVELS], sum_s[N_LEVELS]; /* of finished jobs: number, and service in GPU-seconds */
+  double count[N_LEVELS], sum_s[N_LEVELS]; /* finished jobs by level: number, and sum of service in GPU-seconds */
   uint64_t n_finished, next_update;
   uint32_t rank[N_LEVELS];
 };
@@ -295,7 +301,8 @@ static enum hr_status gittins_create(struct hr__queue *queue, const struct hr_po
 
 /* ---- The index ------------------------------------------------------------------------------------ */
 
-/* Returns the index of a job with a service at the start of the level; negative: no job has finished beyond it. */
+/* Returns the index of a job whose service is the lower boundary of the level; negative if no finished job had more
+   service. */
 static double index_of(const struct gittins *gittins, uint32_t level) {
   double beyond = 0, done = 0, spent_s = 0, best = -1, from_s = begin_s(level);
   for (uint32_t i = level; i < N_LEVELS; i++) beyond += gittins->count[i];
@@ -309,7 +316,8 @@ static double index_of(const struct gittins *gittins, uint32_t level) {
   return best;
 }
 
-/* Returns whether any rank has changed. Of equal indices the lower level comes first. */
+/* Computes the ranks of the levels by decreasing index; among equal indices the lower level is first. Returns whether a
+   rank has changed. */
 static bool compute_ranks(struct gittins *gittins) {
   double index[N_LEVELS];
   bool changed = false;
@@ -389,7 +397,7 @@ static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_
   return hr__queue_wake(queue, view, moves, service_next_us(&gittins->service));
 }
 
-/* A subqueue is a level. */
+/* The jobs of one level form a subqueue. */
 static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
   const struct gittins *gittins = queue->order_state;
   return gittins->service.jobs[job.id].queue;

@@ -2,13 +2,16 @@
 /*
  * Orders by usage relative to shares: fair-share, multifactor and drf.
  *
- *   fair-share   the account with the least usage relative to its share first (tree: as of now; classic: by its
- * factor); within an account by (submit, row). multifactor  the largest sum of weight x factor first, as in Slurm's
- * multifactor priority. Factors: age, up to a maximum; the account's fair share; size, the job's part of all GPUs;
- * quality of service, the job's priority relative to the highest in the trace. Factors are from 0 to 1 and, as in
- * Slurm, as of the last time that they were computed.
+ * fair-share: the account with the least usage relative to its share is first. With the rule tree, usage is current;
+ * with the rule classic, the account's factor of the last update is used. Within an account, jobs are in order of
+ * (submit, row).
  *
- * Jobs of one account, priority and size keep their relative order: they are one subqueue.
+ * multifactor: the job with the largest sum of weight x factor is first, as in Slurm's multifactor priority. Factors
+ * are from 0 to 1 and, as in Slurm, computed at intervals. Factors: age, up to a maximum; fair share of the account;
+ * size, the job's share of all GPUs; quality of service, the job's priority relative to the highest priority in the
+ * trace.
+ *
+ * Jobs of one account, priority and size keep their relative order, so they form one subqueue.
  */
 
 #include "headroom/policy_kit.h"
@@ -18,27 +21,27 @@
 #include <math.h>
 #include <string.h>
 
-/* What the jobs of a subqueue have in common. */
+/* Common properties of the jobs of a subqueue. */
 struct fair_share_kind {
   uint32_t account;
   int32_t priority;
-  uint64_t milli; /* of GPUs */
+  uint64_t milli; /* GPUs of the job, in thousandths of a GPU */
 };
 
 struct fairness {
   struct hr__shares shares;
-  uint32_t *account_of; /* by job */
+  uint32_t *account_of; /* by job: index of its account */
   int64_t period_us, next_us;
-  int64_t computed_us; /* when factors were last computed */
-  int64_t moment_us;   /* that of the shares when subqueues were last ranked: keys are scaled to it */
+  int64_t computed_us; /* time at which factors were last computed */
+  int64_t moment_us;   /* value of shares.moment_us when subqueues were last ranked; keys are scaled to this time */
   /* For multifactor only. */
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
   bool favours_small;
   double total_gpus, highest_priority;
   struct fair_share_kind *kinds;
   uint32_t n_kinds, kinds_capacity;
-  struct hr__pair_map kind_numbers; /* (account, priority), thousandths of a GPU */
-  uint32_t *kind_of;                /* by job */
+  struct hr__pair_map kind_numbers; /* number of (account, priority) x (thousandths of a GPU) */
+  uint32_t *kind_of;                /* by job: number of its kind */
 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -79,8 +82,8 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-/* Keys only grow, so only first subqueues need to be checked, unless usage has been scaled to another time. Preemption
-   also visits subqueues that are not first, so it ranks all of them. */
+/* Ranks the subqueues again. While usage is scaled to the same time, keys only increase, so only the first subqueue of
+   each shape needs to be checked. Preemption also visits other subqueues, so it needs all of them ranked. */
 static enum hr_status rank_by_use(struct hr__queue *queue) {
   struct fairness *fairness = queue->order_state;
   bool only_grown = fairness->moment_us == fairness->shares.moment_us && !queue->preemptor;
@@ -186,7 +189,7 @@ static uint64_t kind_subqueue(const struct hr__queue *queue, hr_job job) {
   return fairness->kind_of[job.id];
 }
 
-/* In millionths; negative, as the smallest key goes first. */
+/* Returns the key of a job: the negative of its sum of factors, in millionths, because the smallest key is first. */
 static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
@@ -203,7 +206,8 @@ static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, s
   return -llround(sum * 1e6);
 }
 
-/* Sums do not change until they are computed again, all at once, so each is a line as of time 0. */
+/* Returns the sum as a line with slope 1 from time 0. This is valid because sums are computed all at once, and do not
+   change in between. */
 static struct hr__line line_of_sum(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   return (struct hr__line){sum_of_factors(self, subqueue, entry), 1};
 }
@@ -227,29 +231,30 @@ const struct hr__order hr__order_multifactor = {.key = by_id,
                                                 .begin_pass = begin_pass,
                                                 .line_of = line_of_sum};
 
-/* Dominant resource fairness (Ghodsi et al., NSDI'11): the tenant with the smallest dominant share / weight goes first;
-   within a tenant, by (submit, row). A share is what the tenant's running jobs hold of a resource relative to its
-   total; the dominant share is the largest. Resources are the GPUs of each type, in thousandths, and CPUs and memory if
-   the pools state them. Shares are computed after each start and each stop. */
+/* Dominant resource fairness (Ghodsi et al., NSDI'11). The tenant with the smallest (dominant share / weight) is first;
+   within a tenant, jobs are in order of (submit, row). The share of a tenant in a resource is the amount that its
+   running jobs use, divided by the total amount of the cluster. The dominant share is the maximum over all resources.
+   Resources are the GPUs of each type, and CPU and memory if the pools specify them. Shares are updated after each
+   start and each stop. */
 
-/* The unit of shares in keys, and the maximum: shares of tenants with little weight are large. */
+/* Value of a key for a share of 1, and maximum key. Tenants with a small weight can have large keys. */
 #define WHOLE_SHARE ((double)(INT64_C(1) << 50))
 #define MOST ((double)(INT64_C(1) << 62))
 
 struct tenant {
   double weight;
-  int64_t key;      /* as ranked */
-  int64_t next_key; /* as of now */
-  uint64_t *held;   /* by resource */
+  int64_t key;      /* key when subqueues were last ranked */
+  int64_t next_key; /* current key */
+  uint64_t *held;   /* by resource: amount that running jobs use */
 };
 
 struct drf {
-  uint32_t n_resources, n_types; /* GPU types first, then CPU, then memory */
-  uint32_t *type_of;             /* by pool */
-  uint64_t *total;               /* by resource; 0: unknown */
-  struct tenant *tenants;        /* the last one has the jobs without a tenant */
+  uint32_t n_resources, n_types; /* resources: GPU types, then CPU, then memory */
+  uint32_t *type_of;             /* by pool: index of its GPU type */
+  uint64_t *total;               /* by resource: total amount; 0: unspecified */
+  struct tenant *tenants;        /* by tenant; the last element is for jobs without a tenant */
   uint32_t n_tenants;
-  uint32_t changed; /* the owner of the changed key: a tenant, NOBODY or SEVERAL */
+  uint32_t changed; /* the tenant whose key has changed since the last ranking; NOBODY: none; SEVERAL: more than one */
 };
 
 #define NOBODY HR_NONE
@@ -314,9 +319,9 @@ static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) 
   return llround(fmin(dominant / tenant->weight * WHOLE_SHARE, MOST));
 }
 
-/* What a job holds. With per-GPU allocation its tasks are those of its placement. */
+/* Resources of a job, in addition to GPUs. Without per-GPU allocation, `tasks` is the number of tasks in the trace. */
 struct fair_share_demand {
-  uint64_t tasks, cpu_milli, mem_mib; /* CPU and memory: of each task */
+  uint64_t tasks, cpu_milli, mem_mib; /* CPU and memory of each task */
 };
 
 static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job job) {
@@ -331,7 +336,8 @@ static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job 
                                     trace->mem_mib ? trace->mem_mib[job.id] : 0};
 }
 
-/* Adds what the job requests, or subtracts it: unsigned sums wrap around. */
+/* Adds the resources of the job to those of its tenant (sign = 1), or subtracts them (sign = -1 as an unsigned number,
+   whose sums wrap around). */
 static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t sign) {
   struct drf *drf = queue->order_state;
   uint32_t number = tenant_of(queue, job);

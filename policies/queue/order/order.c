@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Orders with a key that is fixed at submission, and the orders by remaining run time (srtf) and by WFP3. */
+/* Orders with a key that is fixed at submission, and two orders whose keys change with time: remaining run time (srtf)
+   and WFP3. */
 
 #include "policies/queue/order/order.h"
 
@@ -14,7 +15,7 @@ static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_
   (void)view;
   (void)queue;
   (void)job;
-  return 0; /* ties are broken by id, the order of (submit, row) */
+  return 0; /* ties are broken by id, which is the order of (submit, row) */
 }
 
 static int64_t smallest_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -32,8 +33,8 @@ static int64_t sjf_key(struct hr__queue *queue, const struct hr_view *view, hr_j
   return hr_trace_estimate_us(queue->trace, job);
 }
 
-/* With aging, the priorities of all waiting jobs rise at the same rate, so the key is the time at which a job's
-   priority would have been 0. */
+/* Returns the time at which the job's priority would have been 0. With aging, the priorities of all waiting jobs
+   increase at the same rate, so this time does not change. */
 static int64_t priority_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   const int64_t *aging_us = queue->order_state;
@@ -55,7 +56,7 @@ static enum hr_status create_priority(struct hr__queue *queue, const struct hr_p
   return HR_OK;
 }
 
-/* Jobs without a deadline are last. */
+/* Returns the deadline. Jobs without a deadline are last. */
 static int64_t edf_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   int64_t deadline_us = queue->trace->deadline_us ? queue->trace->deadline_us[job.id] : HR_UNKNOWN_US;
@@ -63,8 +64,8 @@ static int64_t edf_key(struct hr__queue *queue, const struct hr_view *view, hr_j
 }
 
 /* F1 of Carastan-Santos and de Camargo, "Obtaining Dynamic Scheduling Policies with Simulation and Machine Learning",
-   SC'17: log10(r) n + 870 log10(s) with run time r, processors n and arrival s, in seconds. The smallest value goes
-   first. Times below one second count as one. */
+   SC'17: log10(r) n + 870 log10(s) with run time r, number of processors n and submit time s, in seconds. The smallest
+   value is first. Times below one second count as one second. */
 static int64_t f1_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   double run_s = (double)hr_trace_estimate_us(queue->trace, job) / (double)HR_SECOND_US;
@@ -91,9 +92,9 @@ const struct hr__order hr__order_priority = {.key = priority_key, .create = crea
 const struct hr__order hr__order_edf = {.key = edf_key};
 const struct hr__order hr__order_f1 = {.key = f1_key};
 
-/* Shortest remaining time first: true work minus work done. The remaining time of running jobs falls as time passes, so
-   they are ordered by their ends. A waiting job comes after the running jobs that end no later than it would if it ran
-   from now on. */
+/* Shortest remaining time first, where remaining time is the true work minus the work done. The remaining time of
+   running jobs decreases as time passes, so running jobs have their end as the key. A waiting job precedes the running
+   jobs that end later than the waiting job would end if it started now. */
 
 static int64_t left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   return queue->trace->work_us[job.id] - (view->kept_us ? view->kept_us[job.id] : 0);
@@ -115,14 +116,14 @@ static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view
 const struct hr__order hr__order_srtf = {.key = key, .running_key = running_key, .running_bound = running_bound};
 
 /* WFP3 (Tang, Lan, Desai and Buettner, "Fault-aware, utility-based job scheduling on Blue Gene/P systems", CLUSTER'09):
-   the largest (wait / run time)^3 x GPUs goes first, with the estimated run time. Jobs with equal run times and GPUs
-   keep their relative order, so they form a subqueue. The cube root of the value, (wait / run time) x GPUs^(1/3), grows
-   linearly, so subqueues can be kept in a kinetic tournament. */
+   the job with the largest (wait / run time)^3 x GPUs is first; the run time is estimated. Jobs with equal run times
+   and equal GPUs keep their relative order, so they form a subqueue. The cube root of the value, (wait / run time) x
+   GPUs^(1/3), grows linearly with time, so subqueues can be compared in a kinetic tournament. */
 
 struct wfp3 {
-  struct hr__pair_map kinds; /* (run time, thousandths of a GPU) */
+  struct hr__pair_map kinds; /* number of (run time, thousandths of a GPU) */
   uint32_t n_kinds;
-  uint32_t *kind_of; /* by job */
+  uint32_t *kind_of; /* by job: number of its kind */
 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -156,7 +157,8 @@ static double run_us(const struct hr__queue *queue, hr_job job) {
   return fmax((double)hr_trace_estimate_us(queue->trace, job), 1);
 }
 
-/* A job without GPUs always has the value 0, so its slowness is as large as possible. */
+/* Returns the line of a job's value. The value of a job without GPUs is always 0, which is approximated by the largest
+   slowness. */
 static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)subqueue;
   const struct hr__queue *queue = self;
@@ -165,7 +167,8 @@ static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, 
   return (struct hr__line){queue->trace->submit_us[entry.job.id], slowness};
 }
 
-/* The bits of non-negative doubles compare as the numbers do. */
+/* Returns a key that is smaller for a larger value. The bits of non-negative doubles, read as integers, have the same
+   order as the doubles. */
 static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)subqueue;
   const struct hr__queue *queue = self;

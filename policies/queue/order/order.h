@@ -2,7 +2,7 @@
 #ifndef HR_POLICIES_QUEUE_ORDER_ORDER_H
 #define HR_POLICIES_QUEUE_ORDER_ORDER_H
 
-/* Orders of waiting jobs. */
+/* Orders of waiting jobs: the interface and the list of all orders. */
 
 #include "headroom/policy_kit.h"
 #include "policies/queue/waiting.h"
@@ -11,40 +11,41 @@ struct hr__queue;
 struct hr__listener;
 
 struct hr__order {
-  /* The key of a job when it begins to wait. The smallest key goes first; ties are broken by id, the order of
-     (submit, row). */
+  /* Returns the key of a job when it begins to wait. The smallest key is first. Ties are broken by id, which is the
+     order of (submit, row). */
   int64_t (*key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
-  /* For orders with keys that change while jobs wait; both are NULL in other orders. Jobs with keys that change
-     together share a subqueue, in which the order never changes. */
+  /* Used by orders whose keys change while jobs wait; NULL in other orders. `subqueue` returns the number of the job's
+     subqueue. The keys of all jobs of a subqueue change together, so their relative order never changes. */
   uint64_t (*subqueue)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
-  bool keys_only_grow;    /* subqueues need to be ranked again only when they come first */
+  bool keys_only_grow;    /* keys never decrease, so subqueues need to be ranked again only when they are first */
 
-  /* The key of a running job, if it differs from its key while waiting, and the key above which running jobs come after
-     a waiting one. Such orders preempt by default. Both are NULL in other orders. */
+  /* Used by orders in which running jobs have other keys than waiting jobs; NULL in other orders. `running_key` returns
+     the key of a running job. The second function returns the key above which running jobs come after a waiting job.
+     Such orders preempt by default. */
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*running_bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting);
 
-  /* Whether a waiting job precedes all but finitely many future arrivals. NULL: no. */
+  /* Returns whether only finitely many future jobs can precede a waiting job. NULL: no. */
   bool (*ages)(const struct hr__queue *queue);
 
-  /* For orders with state. Each may be NULL. */
+  /* Functions of orders with state. Each may be NULL. */
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error);
   const struct hr__listener *listener;
-  /* Before a pass: updates what depends on time. */
+  /* Called before a pass: updates what depends on time. */
   enum hr_status (*begin_pass)(struct hr__queue *queue, const struct hr_view *view);
-  /* After a job started or stopped: ranks the subqueues with changed keys again. */
+  /* Called after a job started or stopped: ranks the subqueues whose keys have changed. */
   enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
-  /* After a pass: requests a wake-up for the next time at which the order changes. */
+  /* Called after a pass: requests a wake-up for the next time at which the order changes. */
   enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-  /* For orders in which all keys change (hr__line_of; `self`: the queue). Used unless subqueues are walked. */
+  /* Used by orders in which all keys change (see hr__line_of; `self`: the queue), unless subqueues are walked. */
   hr__line_of *line_of;
 };
 
-/* All orders: the text in a scenario, the suffix of the object's name, and the help text. A policy of the same name
-   stands for `queue` with this order. A new order is one line here, its object in a file of this folder, and its name
-   in the scenario schema. */
+/* All orders: name in a scenario, suffix of the object's name, and help text. A policy with the name of an order is
+   `queue` with this order. A new order needs one line here, its object in a file of this folder, and its name in the
+   scenario schema. */
 #define HR__ORDERS(X)                                                                                                  \
   X("fifo", fifo, "submit time")                                                                                       \
   X("sjf", sjf, "estimated run time")                                                                                  \

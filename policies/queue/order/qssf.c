@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Quasi-shortest-service-first (Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale
- * GPU Datacenters", SC'21): the smallest predicted GPU time goes first. An estimate that a job has is used as it is.
- * Otherwise the run time is predicted from the user's finished jobs of the same name (the trace's `model`), with more
- * weight on later ones; else from the user's jobs of the most similar name; else from all jobs of the user; else from
- * all jobs; else the limit is used. The prediction uses finished jobs only.
+ * GPU Datacenters", SC'21): the job with the smallest predicted GPU time is first.
+ *
+ * If the job has an estimate of its run time, the estimate is used. Otherwise the run time is predicted from finished
+ * jobs, with more weight on later ones. The first non-empty set is used: the user's jobs with the same name (the
+ * trace's `model`); the user's jobs with the most similar name; all jobs of the user; all jobs. Without finished jobs,
+ * the limit is used.
  */
 
 #include "policies/queue/dispatch.h"
@@ -13,34 +15,34 @@
 #include <math.h>
 #include <string.h>
 
-/* A mean in which each value has `decay` times the weight of the next one. */
+/* A weighted mean: each value has `decay` times the weight of the value after it. */
 struct mean {
   double sum_us, weight;
 };
 
-/* The jobs of one user with one name. */
+/* The finished jobs of one user with the same name. */
 struct habit {
   struct mean mean;
   uint32_t name;
-  uint32_t next; /* of the same user, the latest first; index + 1 */
+  uint32_t next; /* next habit of the same user, the latest first: index + 1; 0: none */
 };
 
 struct user {
   struct mean mean;
-  uint32_t first; /* index of a habit + 1 */
+  uint32_t first; /* first habit of the user: index + 1; 0: none */
 };
 
 struct qssf {
   double decay, similarity;
   struct mean all;
-  int64_t *key;       /* by job, while it waits */
-  struct user *users; /* the last one has the jobs without a user */
+  int64_t *key;       /* by job: its key while it waits */
+  struct user *users; /* by user; the last element is for jobs without a user */
   struct habit *habits;
   uint32_t n_habits, habits_capacity;
-  struct hr__pair_map numbers; /* (user, name) */
+  struct hr__pair_map numbers; /* number of (user, name) */
 };
 
-/* Number of habits that are compared with a new name, and of characters that count. */
+/* Maximum number of habits that are compared with a new name, and maximum number of compared characters. */
 enum { MAX_COMPARED = 32, NAME_LENGTH = 64 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -70,7 +72,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* Returns 1 minus the edit distance (Levenshtein) relative to the length of the longer name. */
+/* Returns the similarity of two names, 0 to 1: 1 minus the edit distance (Levenshtein) divided by the length of the
+   longer name. */
 static double similarity(const char *a, const char *b) {
   uint32_t row[NAME_LENGTH + 1];
   uint32_t length_a = (uint32_t)strnlen(a, NAME_LENGTH), length_b = (uint32_t)strnlen(b, NAME_LENGTH);
@@ -89,7 +92,7 @@ static double similarity(const char *a, const char *b) {
   return 1 - (double)row[length_b] / longer;
 }
 
-/* Returns the user's habit with the most similar name; NULL if none is similar enough. */
+/* Returns the user's habit with the most similar name; NULL if no name is similar enough. */
 static const struct habit *most_similar(const struct hr__queue *queue, const struct user *user, uint32_t name) {
   const struct qssf *qssf = queue->order_state;
   const struct habit *best = NULL;
@@ -98,10 +101,10 @@ static const struct habit *most_similar(const struct hr__queue *queue, const str
   for (uint32_t i = 0; qssf->habits && at && i < MAX_COMPARED; i++, at = qssf->habits[at - 1].next) {
     const struct habit *habit = &qssf->habits[at - 1];
     if (habit->name == HR_NONE) continue;
-    double alike = similarity(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
-    if (alike < qssf->similarity || alike <= best_likeness) continue;
+    double likeness = similarity(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
+    if (likeness < qssf->similarity || likeness <= best_likeness) continue;
     best = habit;
-    best_likeness = alike;
+    best_likeness = likeness;
   }
   return best;
 }

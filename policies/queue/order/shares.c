@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shares and usage of accounts: see shares.h. Tenants and users are two levels of one list; a tenant precedes its
-   users. */
+/* Shares and usage of accounts: see shares.h. One list contains the accounts of both levels, tenants and users. A
+   tenant precedes its users. */
 
 #include "policies/queue/order/shares.h"
 
@@ -10,13 +10,14 @@
 
 #define LN_2 0.69314718055994530942
 
-/* An account while accounts are ranked: by its parent's usage / share, then its own, as in hr__shares_key. */
+/* An account in a ranking of accounts. Accounts are ranked by the usage / share of their parent, then by their own, as
+   in hr__shares_key. */
 struct hr__standing_of {
   uint32_t account;
   int64_t key;
 };
 
-/* Number of half-lives after which usage is scaled to a later time. */
+/* Number of half-lives after which usage is scaled to a later time, so that numbers remain in range. */
 enum { FARTHEST = 256 };
 
 /* ---- Accounts ------------------------------------------------------------------------------------- */
@@ -24,12 +25,13 @@ enum { FARTHEST = 256 };
 static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) {
   if (shares->count < shares->capacity) return true;
   shares->accounts = hr_arena_grown(queue->arena, shares->accounts, &shares->capacity, sizeof *shares->accounts);
-  shares->room = hr_arena_grown(queue->arena, shares->room, &shares->room_capacity, sizeof *shares->room);
+  shares->ranking = hr_arena_grown(queue->arena, shares->ranking, &shares->ranking_capacity, sizeof *shares->ranking);
   shares->risen = hr_arena_grown(queue->arena, shares->risen, &shares->risen_capacity, sizeof *shares->risen);
-  return shares->accounts && shares->room && shares->risen;
+  return shares->accounts && shares->ranking && shares->risen;
 }
 
-/* A new account has its tenant's factor until factors are computed again. */
+/* Returns the account, created if needed. A new account has the factor of its tenant until factors are computed
+   again. */
 static uint32_t find_or_make(struct hr__shares *shares, const struct hr__queue *queue, struct hr__pair name,
                              uint32_t parent) {
   uint32_t number = hr__pair_map_find(&shares->numbers, name);
@@ -67,7 +69,7 @@ static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   double gpus = (double)of->running_milli / HR_WHOLE_GPU_MILLI;
   if (shares->half_life_us <= 0) return of->usage + gpus * (double)(shares->now_us - of->at_us);
   double half_lives = (double)(shares->now_us - of->at_us) / shares->half_life_us;
-  double grown = expm1(half_lives * LN_2); /* 2^x - 1, exact also for small x */
+  double grown = expm1(half_lives * LN_2); /* 2^x - 1, accurate for small x, too */
   return of->usage + gpus * (shares->half_life_us / LN_2) * of->x_at * grown;
 }
 
@@ -100,7 +102,8 @@ void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t
 
 /* ---- Keys ----------------------------------------------------------------------------------------- */
 
-/* The bits of a non-negative number compare as the number does: sign, exponent and 20 bits of its fraction. */
+/* Returns the sign, the exponent and 20 bits of the fraction of a non-negative number. These bits, read as an integer,
+   have the same order as the numbers. */
 static uint64_t upper_bits(double number) {
   uint64_t bits;
   memcpy(&bits, &number, sizeof bits);
@@ -111,7 +114,7 @@ static double by_weight(const struct hr__shares *shares, uint32_t account) {
   return scaled_usage(shares, account) / shares->accounts[account].weight;
 }
 
-/* Returns U / S of an account, given the total usage. */
+/* Returns U / S of an account (see shares.h). `total`: total usage. */
 static double effective_by_share(const struct hr__shares *shares, uint32_t account, double total) {
   const struct hr__share_account *of = &shares->accounts[account];
   if (total <= 0) return 0;
@@ -123,7 +126,7 @@ static double effective_by_share(const struct hr__shares *shares, uint32_t accou
   return effective / (parent->weight / shares->weights_of_tenants * among);
 }
 
-/* Sums in the order in which tenants were added, so that the result is reproducible. */
+/* Returns the sum over all tenants, in the order in which they were added, so that rounding is reproducible. */
 static double total_usage(const struct hr__shares *shares) {
   double total = 0;
   for (uint32_t i = 0; i < shares->count; i++)
@@ -146,12 +149,12 @@ static int by_standing(const void *left, const void *right) {
   return a->account < b->account ? -1 : 1;
 }
 
-/* Accounts that have jobs of their own: users, or tenants if the trace has no users. */
+/* Returns whether the account has jobs of its own: users, or tenants if the trace has no users. */
 static bool is_leaf(const struct hr__shares *shares, uint32_t account) {
   return shares->count == shares->n_tenants || shares->accounts[account].parent != HR_NONE;
 }
 
-/* A tenant has the factor of the best of its users. */
+/* Sets the factor and the excess of an account. Those of a tenant are the best values of its users. */
 static void set_factor(struct hr__shares *shares, uint32_t account, double factor, double excess) {
   uint32_t parent = shares->accounts[account].parent;
   shares->accounts[account].factor = factor;
@@ -165,15 +168,16 @@ static struct hr__standing_of standing_now(const struct hr__shares *shares, uint
   return (struct hr__standing_of){account, hr__shares_key(shares, account)};
 }
 
-/* Scaled usage only grows. So most accounts keep their order, except those that have risen above their successor: these
-   are taken out (a drop-merge sort). Returns how many. */
+/* Updates the keys in the last ranking, and removes the accounts that now come after their successor (first step of a
+   drop-merge sort). Usage only grows, so most accounts keep their order. New accounts are added to the removed ones.
+   Returns the number of removed and new accounts. */
 static uint32_t take_out_risen(struct hr__shares *shares) {
   uint32_t n_kept = 0, n_risen = 0;
   for (uint32_t i = 0; i < shares->n_ranked; i++) {
-    struct hr__standing_of now = standing_now(shares, shares->room[i].account);
-    while (n_kept > 0 && by_standing(&shares->room[n_kept - 1], &now) > 0)
-      shares->risen[n_risen++] = shares->room[--n_kept];
-    shares->room[n_kept++] = now;
+    struct hr__standing_of now = standing_now(shares, shares->ranking[i].account);
+    while (n_kept > 0 && by_standing(&shares->ranking[n_kept - 1], &now) > 0)
+      shares->risen[n_risen++] = shares->ranking[--n_kept];
+    shares->ranking[n_kept++] = now;
   }
   for (; shares->n_seen < shares->count; shares->n_seen++)
     if (is_leaf(shares, shares->n_seen)) shares->risen[n_risen++] = standing_now(shares, shares->n_seen);
@@ -181,13 +185,13 @@ static uint32_t take_out_risen(struct hr__shares *shares) {
   return n_risen;
 }
 
-/* Merges from the end, where there is room. */
+/* Merges the sorted list `risen` into the ranking (second step). Merging from the end needs no other memory. */
 static void merge_risen(struct hr__shares *shares, uint32_t n_risen) {
   uint32_t n_kept = shares->n_ranked, to = n_kept + n_risen;
   shares->n_ranked = to;
   while (n_risen > 0) {
-    bool kept_is_last = n_kept > 0 && by_standing(&shares->room[n_kept - 1], &shares->risen[n_risen - 1]) > 0;
-    shares->room[--to] = kept_is_last ? shares->room[--n_kept] : shares->risen[--n_risen];
+    bool kept_is_last = n_kept > 0 && by_standing(&shares->ranking[n_kept - 1], &shares->risen[n_risen - 1]) > 0;
+    shares->ranking[--to] = kept_is_last ? shares->ranking[--n_kept] : shares->risen[--n_risen];
   }
 }
 
@@ -197,8 +201,8 @@ static void rank_down_the_tree(struct hr__shares *shares) {
   merge_risen(shares, n_risen);
   uint32_t n_leaves = shares->n_ranked;
   for (uint32_t i = 0, place = 0; i < n_leaves; i++) {
-    const struct hr__standing_of *of = &shares->room[i];
-    if (i > 0 && of->key != shares->room[i - 1].key) place = i;
+    const struct hr__standing_of *of = &shares->ranking[i];
+    if (i > 0 && of->key != shares->ranking[i - 1].key) place = i;
     set_factor(shares, of->account, (double)(n_leaves - place) / n_leaves, 0);
   }
 }

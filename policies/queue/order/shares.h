@@ -4,19 +4,21 @@
 
 /*
  * Usage of accounts relative to their shares. An account is a tenant, or a user of a tenant if the trace has users.
- * Usage is GPU time that decays with a half-life h: usage dt ago counts 2^(-dt / h). All users of a tenant have equal
- * shares; tenants have the weights of their quotas.
+ * Usage is GPU time that decays with a half-life h: usage at an age of dt is multiplied by 2^(-dt / h). All users of a
+ * tenant have equal shares; shares of tenants are the weights of their quotas.
  *
- * Usage is kept in closed form and scaled to a fixed time, as the sum of GPUs x (h / ln 2) x (x(end) - x(begin)) with
- * x(t) = 2^((t - moment) / h). The usage of an account that runs nothing is then constant while that of others grows,
- * and accounts compare as their decayed usages do. Without decay, x is time itself.
+ * Representation: usage is scaled to a fixed time `moment`. It is the sum of GPUs x (h / ln 2) x (x(end) - x(begin))
+ * with x(t) = 2^((t - moment) / h). The scaled usage of an account without running jobs is constant, and that of other
+ * accounts grows. All accounts are scaled by the same factor, so they compare as their decayed usages do. Without
+ * decay, x is the time itself.
  *
  * Rules:
  *
- *   tree     Fair Tree (Slurm, fair_tree.html): siblings by usage / share, the smallest first, depth first; accounts
- * that are tied are one, and share their children. The factor is the rank from the end / number of accounts. classic
- * factor 2^(-U / S) (Slurm, multifactor priority plugin): S an account's share of the whole, U its effective usage, U =
- * own + (U of parent - own) x share among its siblings, all relative to the total usage.
+ *   tree      Fair Tree (Slurm, fair_tree.html): siblings are sorted by usage / share, the smallest first, depth first.
+ *             Tied accounts are treated as one account with the children of all. The factor of an account is its rank
+ *             from the end, divided by the number of accounts.
+ *   classic   factor 2^(-U / S) (Slurm, multifactor priority plugin). S is the account's share of the whole. U is its
+ *             effective usage: own + (U of the parent - own) x share among siblings, all relative to the total usage.
  */
 
 #include "policies/queue/dispatch.h"
@@ -26,46 +28,46 @@
 enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 
 struct hr__share_account {
-  uint32_t parent;       /* HR_NONE: a tenant; its usage is that of all its jobs */
-  int64_t running_milli; /* of GPUs */
-  int64_t at_us;         /* the time of `usage`, which is scaled */
+  uint32_t parent;       /* HR_NONE: the account is a tenant, and its usage is that of all its jobs */
+  int64_t running_milli; /* GPUs of running jobs, in thousandths of a GPU */
+  int64_t at_us;         /* time up to which `usage` is computed */
   double usage;
-  double x_at;          /* x at that time */
-  double weight;        /* among the accounts of one parent */
-  double weights_below; /* sum over its users */
-  double factor;        /* 0 to 1, 1 is best; as of the last update */
-  double excess;        /* classic: U / S as of the last update; more precise than the factor near 0 and 1 */
+  double x_at;          /* x at the time `at_us` */
+  double weight;        /* share relative to the other accounts with the same parent */
+  double weights_below; /* sum of the weights of its users */
+  double factor;        /* 0 to 1, larger is better; as of the last update */
+  double excess;        /* classic: U / S as of the last update; more precise than the factor if that is near 0 or 1 */
 };
 
 struct hr__shares {
   enum hr__share_rule rule;
   double half_life_us; /* 0: no decay */
-  int64_t moment_us;   /* to which usage is scaled */
+  int64_t moment_us;   /* time to which usage is scaled */
   int64_t now_us;
-  double x;                            /* as of now */
-  const struct hr_quota_spec *weights; /* of tenants; NULL: all equal */
+  double x;                            /* x at the current time */
+  const struct hr_quota_spec *weights; /* weights of tenants; NULL: all equal */
   struct hr__share_account *accounts;
   uint32_t count, capacity, n_tenants;
   double weights_of_tenants;
-  struct hr__pair_map numbers;  /* (tenant, user); (tenant, HR_NONE) for the tenant itself */
-  struct hr__standing_of *room; /* accounts that have jobs of their own, as last ranked */
-  uint32_t room_capacity;
-  struct hr__standing_of *risen; /* buffer of the ranking: those that may have passed others */
+  struct hr__pair_map numbers;     /* number of (tenant, user); (tenant, HR_NONE) for the tenant itself */
+  struct hr__standing_of *ranking; /* last ranking of the accounts that have jobs of their own */
+  uint32_t ranking_capacity;
+  struct hr__standing_of *risen; /* buffer of the ranking: accounts that may have changed their position */
   uint32_t risen_capacity;
-  uint32_t n_ranked, n_seen; /* in `room`; accounts seen by the last ranking */
+  uint32_t n_ranked, n_seen; /* number of accounts in `ranking`, and number of accounts at the last ranking */
 };
 
-/* Returns the job's account, created if needed; HR_NONE: out of memory. */
+/* Returns the index of the job's account, created if needed; HR_NONE: out of memory. */
 uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *queue, hr_job job);
-/* Advances to `now_us`. To be called before all functions below. */
+/* Advances the time to `now_us`. Call this before any of the functions below. */
 void hr__shares_advance(struct hr__shares *shares, int64_t now_us);
-/* Adds to the thousandths of GPUs that an account runs on: positive when a job starts, negative when it stops. Brings
-   the account's `usage` up to now. */
+/* Adds to the GPUs of an account's running jobs, in thousandths of a GPU: positive when a job starts, negative when it
+   stops. Updates the account's `usage` to the current time. */
 void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t milli);
-/* Returns a key by which accounts compare under the rule; the smallest goes first. It distinguishes usages that differ
-   by a millionth. Under `tree` it never decreases with time, unless `moment_us` changes. */
+/* Returns the key by which accounts are compared under the rule; the smallest key is first. Usages that differ by a
+   millionth have different keys. Under `tree` the key of an account never decreases while `moment_us` is unchanged. */
 int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
-/* Computes all factors. */
+/* Computes the factors of all accounts. */
 void hr__shares_update(struct hr__shares *shares);
 
 static inline void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
@@ -73,7 +75,7 @@ static inline void hr__shares_init(struct hr__shares *shares, enum hr__share_rul
   *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};
 }
 
-/* Returns the weight of a tenant in the quotas; 1 by default. */
+/* Returns the weight of a tenant in the quotas; 1 if unspecified. */
 static inline double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace,
                                        uint32_t tenant) {
   for (uint32_t i = 0; quotas && tenant != HR_NONE && i < quotas->n_nodes; i++)

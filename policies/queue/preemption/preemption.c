@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Preemption in the queue policy: the running jobs that may be preempted, and passes that preempt. Running jobs are
- * kept by pool in trees by key, with their GPUs as values, so that what could come free for a waiting job is one sum.
+ * Preemption in the queue policy: the running jobs that may be preempted, and passes that preempt. Each pool has a tree
+ * of its running jobs, sorted by key, with their GPUs as values. The GPUs that a waiting job could get by preemption
+ * are one sum over the tree.
  *
- * If keys rank all jobs and only the number of GPUs matters (placement `pool`), a pass is one walk over the order; else
- * waiting jobs are tried one by one, with victims from victims.c.
+ * If keys rank all jobs and only the number of GPUs matters (placement `pool`), a pass is one walk over the order.
+ * Otherwise waiting jobs are tried one by one, with victims selected by victims.c.
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -15,7 +16,8 @@
 
 /* ---- Rules ---------------------------------------------------------------------------------------- */
 
-/* If running does not change a job's key, the running jobs with a larger key come after the waiting one. */
+/* Return the key of a running job and the bound of a waiting job, for preemption by order. If the order has no
+   `running_key`, running jobs keep their keys, and a waiting job may preempt running jobs with larger keys. */
 static int64_t order_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__order *order = queue->order;
   return order->running_key ? order->running_key(queue, view, job) : order->key(queue, view, job);
@@ -39,7 +41,7 @@ static int64_t priority_bound(struct hr__queue *queue, const struct hr_view *vie
   return -priority_of(queue, head.job);
 }
 
-/* Any job is eligible by its key. */
+/* For preemption by quota only: all running jobs may be preempted, whatever their keys are. */
 static int64_t any_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)queue;
   (void)view;
@@ -90,7 +92,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return hr__deadline_fifo_add(&preemptor->protected_jobs, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Updates the state when a job that received notice has left. */
+/* Updates the state after a job with notice has left. False: out of memory. */
 static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event) {
   struct hr__preemptor *preemptor = queue->preemptor;
   if (!preemptor->leaving || !preemptor->leaving[event->job.id]) return true;
@@ -147,7 +149,7 @@ enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_vie
   return status == HR_OK ? list(queue, job, pool, key) : status;
 }
 
-/* Collects the jobs of a pool's tree, and inserts them again by their new keys. */
+/* Removes all jobs from the tree of a pool, and inserts them again with their new keys. */
 static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *view, uint32_t pool) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_job_tree *running = &preemptor->running[pool];
@@ -182,7 +184,7 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
   while (status == HR_OK && hr__deadline_fifo_take(&preemptor->protected_jobs, view->now_us, &entry)) {
     hr_job job = {entry.id};
     struct hr_slice one;
-    /* a job that has ended is not running, also when its state has been forgotten and is zero */
+    /* this also skips jobs that have ended and whose state was discarded and reads as 0 */
     if (view->state[entry.id] != HR_JOB_RUNNING ||
         view->attempt_us[entry.id] + preemptor->terms.min_run_us != entry.at_us)
       continue;
@@ -230,9 +232,10 @@ static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-/* The job starts when all victims have left; until then no other job is preempted. */
-static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                                  hr_job job) {
+/* Gives notice to the needed victims. The job starts when all of them have left; no other job is preempted until
+   then. */
+static enum hr_status give_notices(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                   hr_job job) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
@@ -247,7 +250,7 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
   enum hr_status status = hr__preemption_find_victims(queue, view, moves, head, &found);
   *started = false;
   if (status != HR_OK || !found) return status;
-  if (queue->preemptor->terms.grace_us > 0) return warn_needed(queue, view, moves, head.job);
+  if (queue->preemptor->terms.grace_us > 0) return give_notices(queue, view, moves, head.job);
   struct hr_placement placement;
   status = stop_needed(queue, view, moves);
   if (status != HR_OK) return status;
@@ -257,16 +260,17 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
 }
 
 /*
- * Preemption by order where only the number of GPUs matters. The outcome is that of taking all jobs, running and
- * waiting, in order, and running each that fits in the remaining capacity.
+ * Preemption by order if only the number of GPUs matters. The result is the same as if all jobs, running and waiting,
+ * were taken in order, and each job that fits in the remaining capacity were run.
  *
- * Running jobs fit as they are, so the walk visits waiting jobs only, and of each shape only until one does not fit, as
- * less is left for those behind it. A pool's debt is the capacity that starting jobs take beyond its free capacity. A
- * running job is passed when the running jobs behind it hold less than the debt: it becomes a victim, and the debt
- * falls by its GPUs. A waiting job fits if what running jobs behind it hold minus the debt is enough. With sums over
- * the tree of running jobs each step costs O(log n). The moves are made after the walk.
+ * The walk visits waiting jobs only. It visits the jobs of a shape until one does not fit, because later jobs have less
+ * capacity. The debt of a pool is the capacity that started jobs use in excess of its free capacity. If the running
+ * jobs after a running job have less GPUs than the debt, the running job becomes a victim, and the debt is reduced by
+ * its GPUs. A waiting job fits if the running jobs after it have enough GPUs for the debt and for the waiting job.
+ * These sums are computed with the trees of running jobs, so each step costs O(log n). The moves are made after the
+ * walk.
  *
- * A job that fits without a debt goes to the first such pool, another one to the first pool in which it fits.
+ * A job that fits without a debt starts in the first such pool, and any other job in the first pool in which it fits.
  */
 
 struct hr__start {
@@ -276,9 +280,9 @@ struct hr__start {
   enum hr_reason reason;
 };
 
-/* The lists of the walk; their memory is reused from pass to pass. */
+/* The lists of the walk. Their memory is reused in each pass. */
 struct hr__preemption_walk {
-  int64_t *debt; /* by pool, in GPUs; negative: free */
+  int64_t *debt; /* by pool: debt in GPUs; negative: free GPUs */
   struct hr__walk *walks;
   struct hr__start *starts;
   hr_job *victims;
@@ -316,8 +320,9 @@ static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
   return first;
 }
 
-/* Makes victims of the running jobs of a pool up to the bound that do not fit any more. */
-static bool pass_over(struct hr__queue *queue, uint32_t pool, int64_t bound) {
+/* Makes victims of running jobs of a pool with keys up to `bound`, while the debt exceeds the GPUs of the jobs after
+   them. False: out of memory. */
+static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
   struct hr_job_entry victim;
@@ -333,7 +338,8 @@ static bool pass_over(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   return true;
 }
 
-/* `*chosen`: the pool in which the job fits at its place in the order, or HR_NONE. False: out of memory. */
+/* Selects a pool for a waiting job with the given bound. `*chosen`: HR_NONE if the job does not fit. False: out of
+   memory. */
 static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint32_t *chosen) {
   const struct hr__preemption_walk *walk = queue->preemptor->in_order;
   uint32_t n_pools = hr_cluster_pools(queue->cluster), accept_class = hr_cluster_accept_class(queue->cluster, job);
@@ -341,7 +347,7 @@ static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint
   *chosen = HR_NONE;
   for (uint32_t i = 0; i < n_pools; i++) {
     if (!hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
-    if (!pass_over(queue, i, bound)) return false;
+    if (!make_victims(queue, i, bound)) return false;
     const struct hr_job_tree *running = &queue->preemptor->running[i];
     bool is_free = walk->debt[i] + gpus <= 0;
     if (is_free) {
@@ -365,8 +371,9 @@ static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint3
   return true;
 }
 
-/* Walks the order until each shape has reached a job that does not fit, or its end. */
-static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
+/* Walks over the waiting jobs in order. The walk of a shape ends at its last job, or at the first job that does not
+   fit. False: out of memory. */
+static bool walk_order(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   enum hr_reason reason = HR_REASON_IN_ORDER;
   while (walk->n_walks > 0) {
@@ -384,7 +391,7 @@ static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
     *at = walk->walks[--walk->n_walks];
   }
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
-    if (!pass_over(queue, i, INT64_MAX)) return false;
+    if (!make_victims(queue, i, INT64_MAX)) return false;
   return true;
 }
 
@@ -396,7 +403,7 @@ static bool has_several_pools(const struct hr_cluster *cluster) {
 }
 
 static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
-  if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
+  if (!begin(queue) || !walk_order(queue, view)) return HR_NO_MEMORY;
   const struct hr__preemption_walk *walk = queue->preemptor->in_order;
   enum hr_status status = HR_OK;
   queue->preemptor->retries = walk->n_victims > 0 && has_several_pools(queue->cluster);
@@ -412,10 +419,10 @@ static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_
 
 /* ---- Preemption for single jobs ------------------------------------------------------------------- */
 
-/* The next job to try: the first one of a shape; or, if that was refused, of another subqueue of the shape, which may
-   preempt others; or of a subqueue that quotas block. */
+/* The next job to try. It is the first job of a shape. After that job was refused, it is the first job of another
+   subqueue of the shape, because that job may preempt others; or of a subqueue that quotas block. */
 struct preemption_candidate {
-  struct hr__shape *shape; /* NULL: none */
+  struct hr__shape *shape; /* NULL: no further job */
   struct hr_job_entry entry;
   struct hr__subqueue *subqueue; /* NULL without subqueues */
 };
@@ -437,8 +444,8 @@ static void consider_shape(const struct hr__queue *queue, struct hr__shape *shap
   if (subqueue) consider(next, shape, subqueue->listed, subqueue);
 }
 
-/* Parked subqueues are tried in order, too: those within guarantees, and those behind the refused first job of a
-   shape. */
+/* Returns whether the first job of a parked subqueue should be tried. It should be if it is within its tenant's
+   guarantee, or if the first job of its shape was refused and precedes it. */
 static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue *subqueue) {
   const struct hr__shape *shape = subqueue->shape;
   uint32_t pass = queue->preemptor->n_passes;
@@ -459,7 +466,7 @@ static struct preemption_candidate next_in_order(struct hr__queue *queue) {
   return next;
 }
 
-/* Starts a job, or preempts others for it. */
+/* Starts a job, or preempts others for it. `allowed`: its tenant's quota admits it. */
 static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               const struct preemption_candidate *next, enum hr_reason reason, bool allowed,
                               bool *started) {

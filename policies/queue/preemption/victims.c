@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Victims for a job that does not fit. Eligible jobs are preempted tentatively, one by one, until it fits; then each is
- * restored in reverse order if the job still fits. All remaining victims are needed. The tentative moves are rolled
- * back, and the moves are made for the remaining victims only. Pools are tried one at a time: the first in which enough
- * could come free and the job can be placed.
+ * Selection of victims for a job that does not fit. Eligible jobs are preempted tentatively, one by one, until the job
+ * fits. Then, in reverse order, each victim is restored if the job still fits afterwards, so all remaining victims are
+ * needed. The tentative moves are rolled back, and real moves are made for the remaining victims only. Pools are tried
+ * one at a time, until the job fits in one.
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -58,7 +58,7 @@ static void sort_victims(struct hr__preemptor *preemptor) {
                                                               [HR__VICTIMS_LEAST_LOST] = by_loss,
                                                               [HR__VICTIMS_YOUNGEST] = by_age,
                                                               [HR__VICTIMS_LOWEST_PRIORITY] = by_priority};
-  if (preemptor->n_victims > 1) /* there may be no list yet */
+  if (preemptor->n_victims > 1) /* without victims, the list may be NULL */
     qsort(preemptor->victims, preemptor->n_victims, sizeof *preemptor->victims, orders[preemptor->terms.victims]);
 }
 
@@ -77,7 +77,7 @@ static bool make_room(struct hr__queue *queue, uint32_t n_slices) {
   return preemptor->victims != NULL;
 }
 
-/* The slices are noted by index, as the list may still move. */
+/* Adds a candidate for preemption. Its slices are stored by index, because the list of slices may be reallocated. */
 static bool add_victim(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry entry) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
@@ -98,7 +98,8 @@ static bool add_victim(struct hr__queue *queue, const struct hr_view *view, stru
   return true;
 }
 
-/* Returns whether a job is on a node that accepts no new jobs. It could not be restored, and will be evicted anyway. */
+/* Returns whether a job is on a node that accepts no new jobs. Such a job is not tried, because it could not be
+   restored, and will be evicted in any case. */
 static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr_slice one;
   if (!hr_cluster_changes(queue->cluster)) return false;
@@ -108,7 +109,7 @@ static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view
   return false;
 }
 
-/* Returns whether a running job may be preempted for a waiting one. A job that has just started may not. */
+/* Returns whether a running job may be preempted for a waiting job. A job that has started at this instant may not. */
 static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_job job, hr_job victim) {
   bool just_started = view->attempt_us[victim.id] == view->now_us;
   queue->preemptor->retries = queue->preemptor->retries || just_started;
@@ -116,14 +117,14 @@ static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
 
-/* A search among the jobs of one pool with keys above a bound, for a waiting job. */
+/* A search among the running jobs of one pool whose keys are above the bound of a waiting job. */
 struct pool_search {
   struct hr__queue *queue;
   const struct hr_view *view;
   hr_job job;
   int64_t bound;
   bool failed; /* out of memory */
-  /* For add_room. */
+  /* State of add_room. */
   const struct hr_free_index *index;
   uint32_t first_node, size, whole, whole_needed;
   bool is_single, enough;
@@ -147,8 +148,8 @@ static bool gather(struct pool_search *search, uint32_t pool) {
 
 /* ---- Bounds --------------------------------------------------------------------------------------- */
 
-/* Adds what would come free on the nodes of a job: enough if the waiting job fits on one of them, else one more whole
-   node. */
+/* Adds the GPUs of a job to the free GPUs of its nodes. Sets `enough` if a node now has enough GPUs for the waiting job
+   or, for a gang of several nodes, if enough nodes are wholly free. */
 static bool add_room(void *self, struct hr_job_entry entry) {
   struct pool_search *search = self;
   struct hr_slice one;
@@ -166,8 +167,8 @@ static bool add_room(void *self, struct hr_job_entry entry) {
   return !search->enough;
 }
 
-/* Returns false if the job could not fit even if all were preempted. Checks nodes; the total has been checked
-   before. */
+/* Returns whether the nodes would have enough room if all eligible jobs of the pool were preempted. The caller has
+   checked the total number of GPUs. */
 static bool has_room(struct pool_search *search, uint32_t pool) {
   struct hr__queue *queue = search->queue;
   uint32_t gpus = hr__gpus(queue, search->job), accept_class = hr_cluster_accept_class(queue->cluster, search->job);
@@ -195,7 +196,7 @@ static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves 
   return status;
 }
 
-static enum hr_status put_back(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
+static enum hr_status restore(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
   const struct hr_slice *slices = victim->n_slices > 0 ? queue->preemptor->slices + victim->first_slice : NULL;
   struct hr_placement placement = {victim->pool, victim->n_slices, slices};
   enum hr_status status = hr_moves_start(moves, victim->job, &placement, HR_REASON_NONE);
@@ -204,7 +205,8 @@ static enum hr_status put_back(struct hr__queue *queue, struct hr_moves *moves, 
   return status;
 }
 
-/* Preempts victims tentatively until the job fits. Under quotas each may make the next one ineligible. */
+/* Preempts victims tentatively until the job fits. With preemption by quota, eligibility is checked again for each
+   victim, because each preemption changes the usage of its tenant. */
 static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *moves, hr_job job, bool *found) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
@@ -219,15 +221,15 @@ static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *
   return HR_OK;
 }
 
-/* Restores, in reverse order, each victim without which the job still fits. */
-static enum hr_status add_back(struct hr__queue *queue, struct hr_moves *moves, hr_job job) {
+/* Restores, in reverse order, each victim that is not needed for the job to fit. */
+static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves *moves, hr_job job) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
   for (uint32_t i = preemptor->n_victims; i-- > 0;) {
     struct hr__victim *victim = &preemptor->victims[i];
     if (!victim->needed) continue;
     uint32_t mark = hr_moves_mark(moves);
-    enum hr_status status = put_back(queue, moves, victim);
+    enum hr_status status = restore(queue, moves, victim);
     if (status != HR_OK) return status;
     if (hr__preemption_fits(queue, job, &placement)) continue;
     hr_moves_rollback(moves, mark);
@@ -244,7 +246,7 @@ static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t
   return free + (uint64_t)(running->sum - hr_job_tree_sum_to(running, bound)) >= gpus;
 }
 
-/* Searches one pool and marks the needed victims. Undoes all tentative moves. */
+/* Searches for victims in one pool, and marks those that are needed. All tentative moves are undone. */
 static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   hr_job job, uint32_t pool, int64_t bound, bool *found) {
   struct pool_search search = {.queue = queue, .view = view, .job = job, .bound = bound};
@@ -253,7 +255,7 @@ static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view 
   const struct hr__preemptor *preemptor = queue->preemptor;
   uint32_t mark = hr_moves_mark(moves);
   enum hr_status status = stop_until_fits(queue, moves, job, found);
-  if (status == HR_OK && *found) status = add_back(queue, moves, job);
+  if (status == HR_OK && *found) status = restore_unneeded(queue, moves, job);
   if (status != HR_OK) return status;
   hr_moves_rollback(moves, mark);
   for (uint32_t i = 0; i < preemptor->n_victims; i++)

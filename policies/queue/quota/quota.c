@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas in the queue policy: jobs start only within their tenants' quotas. Jobs within their tenants' guarantees
- * precede those that would borrow, whatever the order, as in Kueue (pkg/scheduler). Each tenant has subqueues of its
- * own; those within guarantees are preferred. The subqueue of a tenant that may not use more now is parked at the node
- * of the quota tree that limits it, and does not block others. A release makes room at the tenant's own node and at
- * those above.
+ * Quotas in the queue policy: a job starts only if its tenant's quota admits it. Jobs within the guarantees of their
+ * tenants precede jobs that would borrow, in any order, as in Kueue (pkg/scheduler). Each tenant has its own subqueues;
+ * the subqueues within guarantees are preferred. If a tenant may not use more now, its subqueue is parked at the node
+ * of the quota tree with the limiting quota, and does not block other subqueues. A release leaves more room at the
+ * tenant's own node and at all its ancestors.
  */
 
 #include "policies/queue/quota/quota.h"
@@ -66,7 +66,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return usage_changed(queue, job);
 }
 
-/* Released quota may be used by all tenants below the places at which it was counted. */
+/* Notifies the queue that the tenant's node and its ancestors have more room, which all tenants below them may use. */
 static enum hr_status ease_limits(struct hr__queue *queue, uint32_t tenant) {
   const struct hr_quota_tree *tree = queue->quota->tree;
   struct hr__waiting *waiting = &queue->waiting;

@@ -2,67 +2,69 @@
 #ifndef HR_POLICIES_QUEUE_QUOTA_QUOTA_H
 #define HR_POLICIES_QUEUE_QUOTA_QUOTA_H
 
-/* Quotas in the queue policy: jobs start only within their tenants' quotas. Jobs that request more than their tenant
-   could ever use are rejected. */
+/* Quotas in the queue policy: a job starts only if its tenant's quota admits it. A job is rejected if it requests more
+   than its tenant could use on an empty cluster. */
 
 #include "policies/queue/dispatch.h"
 
 struct hr__quota {
   struct hr_quota_tree *tree;
-  uint32_t n_tenants, n_nodes; /* n_nodes: those that the scenario names */
+  uint32_t n_tenants, n_nodes; /* n_nodes: number of nodes of the quota tree that the scenario names */
   bool guarantees;             /* some tenant has a guarantee */
 };
 
-/* Creates queue->quota, which listens to the queue, before queue->waiting is initialized. Subqueues with jobs that
-   exceed what their tenant may use now are held back by `admission`; those within their tenant's guarantee are
-   preferred. False: out of memory. */
+/* Creates queue->quota, and adds it to the listeners of the queue. Call this before queue->waiting is initialized: it
+   writes `admission`, which holds back subqueues with jobs that exceed the current quota of their tenant, and prefers
+   subqueues within the guarantees of their tenants. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
-/* Returns whether the job exceeds what its tenant may use now, and the owner of that limit, as in hr_wait_reason. */
+/* Returns whether the job exceeds what its tenant may use now. `*quota`: the owner of that limit, as in
+   hr_wait_reason. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 
-/* Returns the owner of a job's subqueue: its tenant; 0 without quotas. */
+/* Returns the owner of the job's subqueue: its tenant; 0 without quotas. */
 static inline uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
   uint32_t tenant = hr__tenant(queue, job);
   if (!queue->quota) return 0;
   return tenant < queue->quota->n_tenants ? tenant : queue->quota->n_tenants;
 }
 
-/* Returns whether the job is within its tenant's guarantee; true without quotas. */
+/* Returns whether the job is within the guarantee of its tenant; true without quotas. */
 static inline bool hr__quota_is_guaranteed(const struct hr__queue *queue, hr_job job) {
   if (!queue->quota) return true;
   return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
-/* Returns whether any tenant has a guarantee. Only with quotas. */
+/* Returns whether some tenant has a guarantee. Call this only with quotas. */
 static inline bool hr__quota_guarantees(const struct hr__queue *queue) {
   return queue->quota->guarantees;
 }
 
-/* Returns whether the job may start in the current part of the pass: first, only jobs within guarantees. */
+/* Returns whether the job may start in the current part of the pass. In the first part, only jobs within guarantees may
+   start. */
 static inline bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
   return !queue->waiting.preferred_only || hr__quota_is_guaranteed(queue, job);
 }
 
-/* Returns whether the job is within what its tenant may use now; true without quotas. */
+/* Returns whether the tenant's quota admits the job now; true without quotas. */
 static inline bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
   uint64_t milli = hr__counted_milli(queue, job);
   if (!queue->quota || milli == 0) return true;
   return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
 }
 
-/* Returns whether a victim may be preempted for a job because its tenant uses what the job's tenant is guaranteed;
-   false without quotas. */
+/* Returns whether a victim may be preempted for a job because the victim's tenant uses capacity that is guaranteed to
+   the job's tenant; false without quotas. */
 static inline bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
   return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job),
                                                    hr__counted_milli(queue, job), hr__tenant(queue, victim));
 }
 
-/* Subtracts a job from its tenant's usage, to try preemption. */
+/* Subtracts a job from the usage of its tenant, for a tentative preemption. */
 static inline void hr__quota_uncount(const struct hr__queue *queue, hr_job job) {
   if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
-/* Adds a job to its tenant's usage again. */
+/* Adds a job to the usage of its tenant again. */
 static inline void hr__quota_count(const struct hr__queue *queue, hr_job job) {
   if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The quota tree. Node 0 is the root, followed by the nodes of the spec in their order, then by a leaf for each tenant
- * of the trace without a node in the spec; the last leaf is for jobs without a tenant. Parents precede children.
+ * The quota tree. Node 0 is the root. It is followed by the nodes of the spec in their order, then by one leaf for each
+ * tenant of the trace that has no node in the spec. The last leaf is for jobs without a tenant. Parents precede
+ * children.
  *
- *   subtree = guaranteed + what children lend           usage = what children use beyond their `kept`
- *   kept    = max(0, subtree - lending limit), 0 without one
+ *   subtree = guaranteed + sum of (subtree - kept) of the children
+ *   kept    = max(0, subtree - lending limit); 0 without a lending limit
+ *   usage   = own usage + sum of max(0, usage - kept) of the children
  *   available(root) = subtree - usage
  *   available(n)    = max(0, kept - usage) + min(available(parent), subtree - kept - max(0, usage - kept) + borrow)
  *
- * as in Kueue (pkg/cache/scheduler/resource_node.go, available and potentialAvailable), unrolled from the leaf upwards.
- * Maximum limits are counted separately, on all usage at and below a node.
+ * These are the formulas of Kueue (pkg/cache/scheduler/resource_node.go, available and potentialAvailable), computed in
+ * a loop from the leaf to the root. Maximum limits are separate; they apply to all usage at a node and below it.
  *
- * Guarantees are below 2^32 and there are fewer than 2^28 nodes, so sums of guarantees are below 2^60. Usage and limits
- * are kept below 2^60, too, so sums of a few of them do not overflow.
+ * Overflow: guarantees are below 2^32 and there are fewer than 2^28 nodes, so sums of guarantees are below 2^60. Usage
+ * and limits are below 2^60, too, so sums of a few of them fit into 64 bits.
  */
 
 #include "policies/queue/quota/quota_tree.h"
@@ -54,7 +56,7 @@ static void add_node(struct hr_quota_tree *tree, const struct hr_quota_node *spe
       .parent = parent,
       .depth = tree->nodes[parent].depth + 1,
       .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
-      .kept = bounded(spec->lend_milli), /* the lending limit, until all children are known */
+      .kept = bounded(spec->lend_milli), /* the lending limit, until sum_up computes `kept` */
       .borrow = bounded(spec->borrow_milli),
       .max = bounded(spec->max_milli),
       .weight = spec->weight};
@@ -64,7 +66,7 @@ static uint32_t place_of(uint32_t spec_index) {
   return spec_index == HR_NONE ? 0 : spec_index + 1;
 }
 
-/* Sorts the tenants of the spec by name. */
+/* Returns the number of tenants of the spec; `sorted`: these tenants, sorted by name. */
 static uint32_t sorted_tenants(const struct hr_quota_spec *spec, const struct hr_quota_node **sorted) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < spec->n_nodes; i++)
@@ -85,7 +87,8 @@ static void add_leaves(struct hr_quota_tree *tree, const struct hr_quota_spec *s
   }
 }
 
-/* Computes what each node keeps and lends, children before parents; the root has the GPUs beyond all guarantees. */
+/* Computes `subtree` and `kept` of each node, children before parents. The root also gets the GPUs of the cluster that
+   are not guaranteed. */
 static void sum_up(struct hr_quota_tree *tree, uint64_t total_milli) {
   int64_t guaranteed = 0;
   for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
@@ -142,8 +145,8 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
 
 /* ---- Availability --------------------------------------------------------------------------------- */
 
-/* `from_below`: what the nodes below add from what they keep. Each node on the way limits how much can come from above;
-   the root has what there is. */
+/* `from_below`: capacity that nodes on the path keep for themselves. Each node on the path limits how much can come
+   from its parent; the root provides what is available there. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
   int64_t from_below = 0, available = NO_LIMIT;
   for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
@@ -167,7 +170,7 @@ int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, en
   return max_i64(0, node->kept - node->usage) + node->subtree - node->kept - beyond_kept(node) + node->borrow;
 }
 
-/* The conditions of hr_quota_tree_available, one by one. */
+/* Checks the conditions of hr_quota_tree_available one by one. */
 uint32_t hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
                                    struct hr__admission_limit *limit) {
   int64_t wanted = bounded(milli), spare = 0;
