@@ -51,8 +51,8 @@ static void set_state(struct hr__engine *engine, hr_job job, enum hr_job_state s
 /* Returns the locality rule that a start would break, or NULL if it breaks none. */
 static const char *refuse_locality(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   const struct hr_cluster *cluster = &engine->cluster;
-  bool sits_nowhere = placement->n_slices == 0 && engine->trace->gpus[job.id] == 0;
-  if (!cluster->tiers_within || sits_nowhere || placement->pool.id >= cluster->n_pools) return NULL;
+  bool needs_no_node = placement->n_slices == 0 && engine->trace->gpus[job.id] == 0;
+  if (!cluster->tiers_within || needs_no_node || placement->pool.id >= cluster->n_pools) return NULL;
   struct hr_locality within = hr_cluster_locality(cluster, job);
   if (within.tier == HR_TIER_ANY || engine->view.now_us >= within.until_us) return NULL;
   return hr_cluster_span(cluster, placement) > within.tier

@@ -158,8 +158,8 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
     hr_job other = residents->links[link - 1].job;
     struct hr_slice one;
     struct hr_placement placement = hr__allocation_placement(engine, other, &one);
-    bool is_dead = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
-    if (other.id != job.id && !is_dead && hr__placement_has_gpu(&placement, node, gpu)) return other;
+    bool backs_off = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
+    if (other.id != job.id && !backs_off && hr__placement_has_gpu(&placement, node, gpu)) return other;
   }
   return (hr_job){HR_NONE};
 }
