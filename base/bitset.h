@@ -15,7 +15,7 @@ enum { HR__BITSET_LEVELS = 4 }; /* 64^4 = 16.7 million members */
 
 struct hr__bitset_shape {
   uint32_t n_levels, n_words;
-  /* of each level, in words: its first word, the number of its words */
+  /* by level: the index of its first word, and the number of its words */
   uint32_t offset[HR__BITSET_LEVELS], length[HR__BITSET_LEVELS];
 };
 

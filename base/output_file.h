@@ -47,7 +47,7 @@ void hr__output_abandon(struct hr__output_file *file);
    hr__unfinished_remove. Returns the descriptor, or -1 with errno set. `*place` is the index of the file in the list of
    unfinished files plus 1, or 0 if the list is full. */
 int hr__unfinished_make(char *path, uint32_t *place);
-/* For tests: if `all` is true, files are not created without a name; if false, they are again. */
+/* For tests: disables files without a name if `all` is true, and enables them again if it is false. */
 void hr__unfinished_name_all(bool all);
 /* Removes a file from the list of unfinished files, because it is complete or removed. Returns true if the caller owns
    the path again, and false if hr_discard_unfinished has already removed the file. */

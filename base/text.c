@@ -63,8 +63,8 @@ char *hr__put_usd(char *at, int64_t uusd) {
   return at + DECIMALS + 1;
 }
 
-/* Returns whether the value fits into an integer of millionths. Values that do not fit are larger than the precision of
-   their decimals. */
+/* Returns whether the value fits into an integer of millionths. The decimals of larger
+   values would be meaningless, because a double has only about 16 significant digits. */
 static bool has_micros(double value) {
   return fabs(value) < 9e12;
 }

@@ -46,7 +46,7 @@ static uint8_t *sets_draft(const struct hr__pool_sets *sets) {
   return sets->row + (size_t)sets->count * sets->n_pools;
 }
 
-/* Adds the set that was built there, unless an equal set exists. Returns the number of the set. */
+/* Adds the set at sets_draft, unless an equal set exists. Returns the number of the set. */
 static uint32_t sets_intern(struct hr__pool_sets *sets) {
   const uint8_t *draft = sets_draft(sets);
   for (uint32_t i = 0; i < sets->count; i++)

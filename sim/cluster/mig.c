@@ -2,11 +2,14 @@
 /*
  * The geometry of MIG instances on one GPU, and the names of profiles and layouts.
  *
- * Each memory slice is a bit of an integer. A few shifts find sequences of free slices and the possible starts of a
- * profile. Of several starts for an instance, the best start is the one after which most other instances still fit. For
- * this purpose the room for each profile takes four bits of one number, with the largest profile in the highest bits,
- * and the best start is the one with the maximum number. Large profiles have priority because they have few starts: a
- * start that is lost for a large profile is also lost for all smaller profiles, but the converse is not true.
+ * The start of an instance is its first memory slice. Memory slices are bits of an integer, so a few shifts find
+ * sequences of free slices and the possible starts of a profile.
+ *
+ * The best start for an instance is the one after which most other instances still fit. The room for a profile is the
+ * number of its instances that still fit. The rooms for all profiles are combined into one number with four bits for
+ * each profile, the largest profile in the highest bits. The start after which this number is greatest is the best.
+ * Large profiles have priority because they have few starts: a start that is lost for a large profile is also lost for
+ * all smaller profiles, but the converse is not true.
  */
 
 #include "headroom/mig.h"

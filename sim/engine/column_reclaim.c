@@ -20,7 +20,7 @@
 
 /* Some code still reads the state of finished jobs. It reads either the last state or zero. Neither value may mean that
    the job waits or runs. */
-_Static_assert(HR_JOB_FUTURE == 0, "the state of a job whose memory has gone back");
+_Static_assert(HR_JOB_FUTURE == 0, "the state of a finished job must not read as waiting or running");
 
 /* Returns the number of jobs of a block. It equals the number of bytes of a page. The narrowest column has one byte per
    job, so a block is a whole number of pages in each column. */

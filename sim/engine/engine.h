@@ -99,7 +99,7 @@ struct hr__engine_attempt {
   int64_t down_us;     /* phase LEAVING: when the job's node goes down */
   int64_t evict_us;    /* when the policy's notice ends; 0: no notice */
   bool evict_keeps;    /* all work is kept when the policy's notice ends */
-  int64_t unkept_us;   /* run time since the attempt began or the work was last kept */
+  int64_t unkept_us;   /* time spent working since the attempt began or work was last kept */
   int64_t retry_us;    /* phase BACKING_OFF: when the job tries again */
   uint32_t kills;      /* consecutive kills for lack of GPU memory */
   uint32_t speed_ppm, gpu_milli;
@@ -203,10 +203,9 @@ struct hr__engine {
   struct hr_job_accounting *accounting; /* by job */
   struct hr__storage *storage;          /* by pool */
 
-  /* The members up to `residents` are NULL or 0 unless nodes come and go. Jobs that slow each other down also need
-     `residents`. */
-  struct hr__engine_market *markets;          /* by pool */
+  struct hr__engine_market *markets;          /* by pool; NULL unless nodes come and go */
   struct hr_pool_accounting *pool_accounting; /* by pool */
+  /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
 
   struct hr__claims claims;

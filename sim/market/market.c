@@ -130,7 +130,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
 
 /* ---- Levels ---- */
 
-/* Makes capacity available that will exist for the whole notice period, and no other capacity. */
+/* Updates the number of available nodes. Nodes that will be gone within the notice period are not available. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];

@@ -174,10 +174,10 @@ static void track_start(struct tracker *tracker, const struct hr_event *event) {
   tracker->since_us[job] = event->at_us;
   bool must_not_use_spot = random->flags[job] || random->classes[random->class_[job]].no_spot;
   if (random->gpus[job] && must_not_use_spot && random->pools[placement->pool.id].market.market == HR_MARKET_SPOT)
-    report_violation(tracker, "a job that is barred goes to spot", event);
+    report_violation(tracker, "a job that must not use spot starts on spot", event);
   uint32_t allowed = random->pools[placement->pool.id].classes;
   if (random->gpus[job] && allowed && !(allowed >> random->class_[job] & 1))
-    report_violation(tracker, "a job goes to a pool for other classes", event);
+    report_violation(tracker, "a job starts in a pool for other classes", event);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t node = placement->slices[i].node.id, gpus = placement->slices[i].gpu_milli / 1000;
     if (!tracker->up[node] || tracker->closing[node])
@@ -187,7 +187,7 @@ static void track_start(struct tracker *tracker, const struct hr_event *event) {
       report_violation(tracker, "over capacity", event);
     sum += gpus;
   }
-  if (sum != random->gpus[job]) report_violation(tracker, "a gang is not whole", event);
+  if (sum != random->gpus[job]) report_violation(tracker, "a gang does not have the GPUs that it requests", event);
 }
 
 static void track_stop(struct tracker *tracker, const struct hr_event *event) {
@@ -202,7 +202,7 @@ static void track_stop(struct tracker *tracker, const struct hr_event *event) {
     leaves_closing_node = leaves_closing_node || tracker->closing[node];
   }
   if (event->kind == HR_EVENT_INTERRUPT && event->reason == HR_REASON_SAVED && !leaves_closing_node)
-    report_violation(tracker, "a job leaves nodes that stay", event);
+    report_violation(tracker, "a job leaves nodes that have no notice", event);
 }
 
 /* Returns the minimum level of a recorded pool between `at_us` and the end of a notice period that begins then. */
@@ -224,14 +224,14 @@ static void track_launch(struct tracker *tracker, const struct hr_event *event) 
   uint32_t number = event->node.id - tracker->first_node[event->pool.id];
   if (pool->market.market == HR_MARKET_SPOT && pool->market.spot.model == HR_SPOT_TRACE &&
       number >= min_level(pool, event->at_us))
-    report_violation(tracker, "a launch of a node that cannot be had", event);
+    report_violation(tracker, "launch of a node that is not available", event);
 }
 
 static void track_node(struct tracker *tracker, const struct hr_event *event) {
   uint32_t node = event->node.id;
   int64_t notice_us = tracker->random->pools[event->pool.id].market.spot.notice_us;
   if (event->kind != HR_EVENT_NODE_UP && tracker->closing[node] && event->at_us - tracker->notice_us[node] > notice_us)
-    report_violation(tracker, "a node outlives its notice", event);
+    report_violation(tracker, "a node stays up after the end of its notice", event);
   if (event->kind == HR_EVENT_NODE_UP) {
     if (tracker->up[node]) report_violation(tracker, "a node comes up twice", event);
     tracker->up[node] = true;
@@ -241,7 +241,7 @@ static void track_node(struct tracker *tracker, const struct hr_event *event) {
     tracker->closing[node] = true;
     tracker->notice_us[node] = event->at_us;
   } else {
-    if (tracker->used[node]) report_violation(tracker, "a node goes with jobs on it", event);
+    if (tracker->used[node]) report_violation(tracker, "a node with jobs goes down", event);
     tracker->up[node] = tracker->closing[node] = false;
   }
 }
