@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A bump allocator. Chunks come from calloc: memory is zero, and pages that are never touched never become resident.
-   A request that is larger than a quarter of a chunk gets a chunk of its own. */
+/* A bump allocator: each allocation takes the next bytes of the current chunk. Chunks come from calloc, so memory is
+   zero and pages that are never accessed use no physical memory. A request that is larger than a quarter of a chunk
+   gets a chunk of its own. */
 
 #include "base/arena.h"
 

@@ -2,29 +2,30 @@
 #ifndef HR_BASE_ARENA_H
 #define HR_BASE_ARENA_H
 
-/* The memory of a run: allocated in chunks, zeroed, freed all at once. Allocation functions: headroom/base.h. An
-   arena that is all zero is empty. */
+/* The memory of a run. It is allocated in chunks, zeroed, and freed all at once. The allocation functions are declared
+   in headroom/base.h. An arena with all members 0 is empty. */
 
 #include "headroom/base.h"
 
 struct hr__arena_chunk;
 
-/* The source of per-job columns in a streamed run, which reclaims their memory as jobs finish
+/* The allocator of per-job columns in a streamed run. It reclaims the memory of finished jobs
    (sim/engine/column_reclaim.c). */
 struct hr__arena_job_columns {
-  void *(*allocate)(void *self, uint32_t n_jobs, size_t width); /* zeroed; NULL if memory is exhausted */
+  /* `width`: bytes per job. The column is zeroed. NULL if memory is exhausted */
+  void *(*allocate)(void *self, uint32_t n_jobs, size_t width);
   void (*passed)(void *self, hr_job job);
   void *self;
 };
 
 struct hr_arena {
   struct hr__arena_chunk *chunks; /* newest first */
-  char *next;                     /* the unused part of the newest chunk */
+  char *next;                     /* the unused part of the newest chunk, `left` bytes */
   size_t left;
   struct hr__arena_job_columns job_columns; /* `self` is NULL unless the run is streamed */
 };
 
-/* Whether the run is streamed, so that memory of finished jobs is reclaimed. */
+/* Returns whether the run is streamed. In a streamed run the memory of finished jobs is reclaimed. */
 static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
   return arena->job_columns.self != NULL;
 }

@@ -3,8 +3,9 @@
 #define HR_BASE_ARRAY_H
 
 /*
- * Arrays that grow by doubling, and a queue built on them. The memory comes from malloc; the owner frees it. Arrays
- * that live as long as a run come from its arena instead: hr_arena_grown in headroom/base.h.
+ * Arrays that grow by doubling, and a queue that is built on such an array. The memory comes from malloc, and the owner
+ * of the array frees it. Arrays that exist as long as a run come from its arena instead: see hr_arena_grown in
+ * headroom/base.h.
  */
 
 #include <stdbool.h>
@@ -13,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reallocates an array of `*capacity` items of `bytes` bytes each to twice the capacity (64 items at first) and stores
-   the new capacity. Returns the new array; NULL if memory is exhausted, and then array and capacity are unchanged. */
+/* Reallocates an array of `*capacity` items of `bytes` bytes each to twice the capacity; a capacity of 0 grows to 64.
+   Stores the new capacity in `*capacity` and returns the new array. Returns NULL if memory is exhausted; the array and
+   `*capacity` are then unchanged. */
 static inline void *hr__grown(void *items, uint32_t *capacity, size_t bytes) {
   uint32_t wanted = *capacity ? 2 * *capacity : 64;
   void *grown = wanted > *capacity ? realloc(items, wanted * bytes) : NULL;
@@ -22,7 +24,7 @@ static inline void *hr__grown(void *items, uint32_t *capacity, size_t bytes) {
   return grown;
 }
 
-/* Implements HR__ARRAY_HAS_ROOM. `array` is the address of the pointer to the items. */
+/* Implements HR__ARRAY_HAS_ROOM. `array` is the address of the variable that points to the items. */
 static inline bool hr__array_grow(void *array, uint32_t *capacity, size_t bytes) {
   void *items;
   memcpy(&items, array, sizeof items);
@@ -31,12 +33,13 @@ static inline bool hr__array_grow(void *array, uint32_t *capacity, size_t bytes)
   return items != NULL;
 }
 
-/* Makes room for one more item behind the first `count` ones: all three arguments are lvalues, `count` and `capacity`
-   of type uint32_t. False if memory is exhausted; the array is unchanged then. */
+/* Makes room for one more item after the first `count` items. All three arguments are lvalues; `count` and `capacity`
+   are of type uint32_t. The value is false if memory is exhausted; the array is then unchanged. */
 #define HR__ARRAY_HAS_ROOM(items, count, capacity)                                                                     \
   ((count) < (capacity) || hr__array_grow(&(items), &(capacity), sizeof *(items)))
 
-/* A first-in, first-out queue of items of one size, which is passed to each call. All zero is an empty queue. */
+/* A first-in, first-out queue of items of equal size. Each function takes the size of an item in `bytes`. A queue with
+   all members 0 is empty. */
 struct hr__fifo {
   char *items;
   uint32_t first, end, capacity; /* the queue holds items first .. end - 1 */
@@ -46,18 +49,18 @@ static inline uint32_t hr__fifo_count(const struct hr__fifo *fifo) {
   return fifo->end - fifo->first;
 }
 
-/* The oldest item of a queue that is not empty. The pointer is valid until the next push. */
+/* Returns the oldest item. The queue must not be empty. The pointer is valid until the next push. */
 static inline const void *hr__fifo_front(const struct hr__fifo *fifo, size_t bytes) {
   return fifo->items + fifo->first * bytes;
 }
 
-/* Removes the oldest item of a queue that is not empty. */
+/* Removes the oldest item. The queue must not be empty. */
 static inline void hr__fifo_pop(struct hr__fifo *fifo) {
   if (++fifo->first == fifo->end) fifo->first = fifo->end = 0;
 }
 
-/* Appends a copy of the item. A full array is compacted if more than half of it is unused, else doubled; both cost O(1)
-   amortized. False if memory is exhausted. */
+/* Appends a copy of the item. If the array is full, it is compacted if more than half of it is unused, and doubled
+   otherwise, so a push takes O(1) amortized. Returns false if memory is exhausted. */
 static inline bool hr__fifo_push(struct hr__fifo *fifo, const void *item, size_t bytes) {
   if (fifo->end == fifo->capacity && fifo->first > fifo->end / 2) {
     fifo->end -= fifo->first;

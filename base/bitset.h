@@ -3,9 +3,9 @@
 #define HR_BASE_BITSET_H
 
 /*
- * A set of small integers with summary levels: a bit of level k + 1 is set if the corresponding word of level k is not
- * zero. Finding the next member reads at most two words per level, whatever the size. Several sets may share one shape;
- * the words of a set, level after level, are in memory that the caller owns and has zeroed.
+ * A set of small integers with summary levels. Bit i of level k + 1 is set if word i of level k is not zero. A search
+ * for the next member reads at most two words per level, for any size of the set. Several sets may share one shape. The
+ * words of a set are stored level after level, in memory that the caller owns and has zeroed.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,8 @@ enum { HR__BITSET_LEVELS = 4 }; /* 64^4 = 16.7 million members */
 
 struct hr__bitset_shape {
   uint32_t n_levels, n_words;
-  uint32_t offset[HR__BITSET_LEVELS], length[HR__BITSET_LEVELS]; /* of each level, in words */
+  /* by level: the index of its first word, and the number of its words */
+  uint32_t offset[HR__BITSET_LEVELS], length[HR__BITSET_LEVELS];
 };
 
 static inline struct hr__bitset_shape hr__bitset_shape(uint32_t n_bits) {
@@ -50,10 +51,10 @@ static inline void hr__bitset_remove(const struct hr__bitset_shape *shape, uint6
   }
 }
 
-/* The smallest member >= `from`; UINT32_MAX if none exists. */
+/* Returns the smallest member >= `from`, or UINT32_MAX if no such member exists. */
 static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, const uint64_t *words, uint32_t from) {
   uint32_t level = 0, at = from;
-  for (;; level++) { /* go up to the first level with a set bit at or after `at` in its word */
+  for (;; level++) { /* ascend to the first level with a set bit at or after `at` in the same word */
     if (level == shape->n_levels || at / 64 >= shape->length[level]) return UINT32_MAX;
     uint64_t word = words[shape->offset[level] + at / 64] & ~UINT64_C(0) << at % 64;
     if (word) {
@@ -62,12 +63,12 @@ static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, con
     }
     at = at / 64 + 1;
   }
-  /* Go down to the member. */
+  /* Descend to the member. */
   while (level-- > 0) at = at * 64 + (uint32_t)__builtin_ctzll(words[shape->offset[level] + at]);
   return at;
 }
 
-/* The largest member; UINT32_MAX if none exists. */
+/* Returns the largest member, or UINT32_MAX if the set is empty. */
 static inline uint32_t hr__bitset_last(const struct hr__bitset_shape *shape, const uint64_t *words) {
   uint32_t at = 0;
   for (uint32_t level = shape->n_levels; level-- > 0;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Printing for terminals: width of UTF-8 text, cutting, wrapping, labels; and Markdown. */
+/* Printing for terminals and for Markdown: the width of UTF-8 text, truncation, line wrapping, labels. */
 
 #include "base/console.h"
 
@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of bytes of the first `width` characters. */
+/* Returns the number of bytes of the first `width` characters. */
 static size_t bytes_of(const char *text, size_t width) {
   size_t bytes = 0;
   while (text[bytes] && (width > 0 || !hr__begins_character(text[bytes]))) width -= hr__begins_character(text[bytes++]);
   return bytes;
 }
 
-/* A copy that is safe to print (hr__presentable). */
+/* Returns a copy that is safe to print (hr__presentable). */
 static char *presentable(struct hr__console *console, const char *text) {
   char *copy = hr__utf8_copy(text);
   if (!copy) console->out_of_memory = true;
@@ -41,7 +41,7 @@ char *hr__fitted(struct hr__console *console, const char *text, size_t width, bo
   return copy;
 }
 
-/* Whether the text begins with a unit that belongs to the number before it: time, per cent, bytes. */
+/* Returns whether the text begins with a unit that belongs to the preceding number: time, per cent or bytes. */
 static bool begins_with_unit(const char *text) {
   static const char *const units[] = {"us", "ms", "s", "min", "h", "d", "w", "%", "GiB", "MiB"};
   size_t bytes = strcspn(text, " ,;:.)");
@@ -55,7 +55,8 @@ static bool ends_with_digit(const char *text, size_t bytes) {
   return bytes > 0 && text[bytes - 1] >= '0' && text[bytes - 1] <= '9';
 }
 
-/* The number of bytes up to the first possible line break. A number and its unit are not separated. */
+/* Returns the number of bytes up to the first possible line break. No line break is possible between a number and its
+   unit. */
 static size_t unbroken_bytes(const char *text) {
   size_t bytes = strcspn(text, " ");
   while (text[bytes] == ' ' && ends_with_digit(text, bytes) && begins_with_unit(text + bytes + 1))
@@ -63,7 +64,7 @@ static size_t unbroken_bytes(const char *text) {
   return bytes;
 }
 
-/* Prints words, with a line break before a word that would exceed the line width. */
+/* Prints words. A word that would exceed the line width is printed on the next line. */
 static void print_wrapped(struct hr__console *console, const char *text) {
   size_t room = HR__LINE_WIDTH - HR__LABEL_WIDTH, column = 0;
   while (*text) {

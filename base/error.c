@@ -83,13 +83,13 @@ void hr_notes_finish(struct hr_notes *notes) {
 
 enum { MAX_WORD_BYTES = 63 };
 
-/* Converts ASCII letters to lower case, in any locale. */
+/* Converts an ASCII letter to lower case. The result does not depend on the locale. */
 static char folded(char letter) {
   return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
-/* Edit distance with transpositions of adjacent letters (optimal string alignment), ignoring case. SIZE_MAX for
-   words that are too long. */
+/* Returns the edit distance with transpositions of adjacent letters (optimal string alignment). Case is ignored.
+   Returns SIZE_MAX if a word is too long. */
 static size_t edit_distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > MAX_WORD_BYTES || m > MAX_WORD_BYTES) return SIZE_MAX;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Open addressing with linear probing; at most half of the slots are occupied, so a lookup takes O(1) on average. Slots
- * store the hash: candidates are compared only if all 32 bits agree, and growth does not need the keys.
+ * Open addressing with linear probing. At most half of the slots are occupied, so a lookup takes O(1) on average. A
+ * slot stores the 32-bit hash of its entry. The caller compares keys only for entries with an equal hash, and the table
+ * can grow without the keys.
  *
- * Removal moves later entries of the same run of slots back into the gap, so deletion marks are not needed (Knuth, The
- * Art of Computer Programming 3, 6.4, algorithm R).
+ * Removing an entry moves later entries of the same sequence of occupied slots back into the gap, so the table needs no
+ * deletion marks (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
  */
 
 #include "base/hash.h"
@@ -22,13 +23,13 @@ static void insert(struct hr__hash *table, struct hr__hash_slot entry) {
 static bool make_room(struct hr__hash *table, struct hr_arena *arena) {
   if (2 * (table->count + 1) <= table->n_slots) return true;
   struct hr__hash larger = {.count = table->count, .n_slots = table->n_slots ? 2 * table->n_slots : FIRST_SLOTS};
-  if (larger.n_slots == 0) return false; /* 2^32 slots */
+  if (larger.n_slots == 0) return false; /* there were 2^31 slots already */
   larger.slots = arena ? hr_arena_alloc(arena, larger.n_slots * sizeof *larger.slots)
                        : calloc(larger.n_slots, sizeof *larger.slots);
   if (!larger.slots) return false;
   for (uint32_t i = 0; i < table->n_slots; i++)
     if (table->slots[i].number) insert(&larger, table->slots[i]);
-  if (!arena) free(table->slots); /* in an arena, the old slots remain until the run ends */
+  if (!arena) free(table->slots); /* a table in an arena leaves its old slots allocated until the run ends */
   *table = larger;
   return true;
 }
@@ -44,7 +45,8 @@ void hr__hash_remove(struct hr__hash *table, struct hr__hash_cursor at) {
   uint32_t mask = table->n_slots - 1, gap = at.slot;
   for (uint32_t next = (gap + 1) & mask; table->slots[next].number; next = (next + 1) & mask) {
     uint32_t home = table->slots[next].hash & mask;
-    if (((next - home) & mask) < ((next - gap) & mask)) continue; /* in the gap it would precede its home slot */
+    /* moved into the gap, the entry would be before its home slot */
+    if (((next - home) & mask) < ((next - gap) & mask)) continue;
     table->slots[gap] = table->slots[next];
     gap = next;
   }

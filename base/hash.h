@@ -5,16 +5,16 @@
 /*
  * Digests and hash tables.
  *
- * A table maps a 32-bit hash to numbers below HR_NONE, usually indices into an array of the caller, which also holds
- * the keys. To look a key up, compare it with the candidates of its hash:
+ * A table maps a 32-bit hash to numbers less than HR_NONE, usually indices into an array of the caller. That array also
+ * has the keys. To find a key, compare it with all entries that have its hash:
  *
  *   struct hr__hash_cursor at;
  *   for (uint32_t i = hr__hash_first(table, hash, &at); i != HR_NONE; i = hr__hash_next(table, &at))
  *     if (equal(&items[i], key)) return i;
  *
- * A table that is all zero is empty. Its memory comes from an arena (and lives as long as that) or, if `arena` is NULL,
- * from malloc; each table uses one of the two only. Lookups do not depend on the order of insertion, and no function
- * iterates over a table, so no result can depend on hash order.
+ * A table with all members 0 is empty. The memory of a table comes from an arena or, if `arena` is NULL, from malloc.
+ * All calls for a table must use the same one of the two. The results of a run cannot depend on hash order: lookups do
+ * not depend on the order of insertion, and no function iterates over a table.
  */
 
 #include "headroom/base.h"
@@ -24,19 +24,20 @@
 
 #define HR__DIGEST_SEED UINT64_C(0x243f6a8885a308d3) /* the first digits of pi */
 
-/* Adds a number to a 64-bit digest of a sequence of numbers: one multiplication and one shift. Not cryptographic. */
+/* Adds a number to a 64-bit digest of a sequence of numbers and returns the new digest. The digest is fast (one
+   multiplication and one shift), but not cryptographic. */
 static inline uint64_t hr__digest_add(uint64_t digest, uint64_t value) {
   digest = (digest ^ value) * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio */
   return digest ^ digest >> 32;
 }
 
-/* The hash of a 64-bit digest or key. */
+/* Returns the hash of a 64-bit digest or key. */
 static inline uint32_t hr__hash_u64(uint64_t key) {
   return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
 
-/* The hash of a 32-bit key. It is one-to-one (the finalizer of MurmurHash3), so equal hashes are equal keys and a table
-   of such keys needs no comparison. */
+/* Returns the hash of a 32-bit key. The function is one-to-one (the finalizer of MurmurHash3): equal hashes imply equal
+   keys, so a table of such keys needs no comparison of keys. */
 static inline uint32_t hr__hash_u32(uint32_t key) {
   key = (key ^ key >> 16) * UINT32_C(0x85ebca6b);
   key = (key ^ key >> 13) * UINT32_C(0xc2b2ae35);
@@ -44,20 +45,21 @@ static inline uint32_t hr__hash_u32(uint32_t key) {
 }
 
 struct hr__hash_slot {
-  uint32_t hash, number; /* number + 1; 0: the slot is empty */
+  uint32_t hash, number; /* number + 1; 0 if the slot is empty */
 };
 
 struct hr__hash {
   struct hr__hash_slot *slots;
-  uint32_t n_slots, count; /* n_slots: 0 or a power of two, at least 2 * count */
+  uint32_t n_slots, count; /* n_slots is 0 or a power of two, and at least 2 * count */
 };
 
-/* A slot of the table. Valid until an entry is added or removed. */
+/* The position of an entry in a table. It is valid until an entry is added or removed. */
 struct hr__hash_cursor {
   uint32_t slot, hash;
 };
 
-/* The number in the first slot at or after the cursor's that has its hash; HR_NONE if none exists. */
+/* Searches the slots from the cursor on for an entry with the hash of the cursor. Moves the cursor to the entry and
+   returns its number. Returns HR_NONE if no such entry exists. */
 static inline uint32_t hr__hash_probe(const struct hr__hash *table, struct hr__hash_cursor *at) {
   for (;; at->slot = (at->slot + 1) & (table->n_slots - 1)) {
     const struct hr__hash_slot *slot = &table->slots[at->slot];
@@ -66,20 +68,22 @@ static inline uint32_t hr__hash_probe(const struct hr__hash *table, struct hr__h
   }
 }
 
-/* The first number with this hash, and where it is; HR_NONE if none exists. */
+/* Returns the first number with this hash and sets the cursor to its slot. Returns HR_NONE if no such number exists. */
 static inline uint32_t hr__hash_first(const struct hr__hash *table, uint32_t hash, struct hr__hash_cursor *at) {
   if (!table->n_slots) return HR_NONE;
   *at = (struct hr__hash_cursor){hash & (table->n_slots - 1), hash};
   return hr__hash_probe(table, at);
 }
 
-/* The next number with the same hash; HR_NONE if none exists. */
+/* Returns the next number with the same hash and moves the cursor to its slot. Returns HR_NONE if no such number
+   exists. */
 static inline uint32_t hr__hash_next(const struct hr__hash *table, struct hr__hash_cursor *at) {
   at->slot = (at->slot + 1) & (table->n_slots - 1);
   return hr__hash_probe(table, at);
 }
 
-/* Adds a number whose key is not in the table yet. False if memory is exhausted; the table is unchanged then. */
+/* Adds a number. Its key must not be in the table. Returns false if memory is exhausted; the table is then
+   unchanged. */
 bool hr__hash_add(struct hr__hash *table, struct hr_arena *arena, uint32_t hash, uint32_t number);
 
 /* Replaces the number at the cursor. */
@@ -90,13 +94,13 @@ static inline void hr__hash_set(struct hr__hash *table, struct hr__hash_cursor a
 /* Removes the entry at the cursor. Cursors are invalid afterwards. */
 void hr__hash_remove(struct hr__hash *table, struct hr__hash_cursor at);
 
-/* Removes all entries and keeps the memory. */
+/* Removes all entries. The memory stays allocated. */
 static inline void hr__hash_clear(struct hr__hash *table) {
   if (table->n_slots) memset(table->slots, 0, table->n_slots * sizeof *table->slots);
   table->count = 0;
 }
 
-/* Frees the memory of a table that uses malloc; the table is empty afterwards. */
+/* Frees the memory of a table that uses malloc. The table is empty afterwards. */
 static inline void hr__hash_finish(struct hr__hash *table) {
   free(table->slots);
   *table = (struct hr__hash){0};
@@ -113,7 +117,8 @@ struct hr__pair_entry {
   uint32_t number;
 };
 
-/* A map from pairs to numbers below HR_NONE, in an arena. All zero is an empty map. Pairs cannot be removed. */
+/* A map from pairs to numbers less than HR_NONE, in an arena. A map with all members 0 is empty. Pairs cannot be
+   removed. */
 struct hr__pair_map {
   struct hr__hash table;
   struct hr__pair_entry *entries;
@@ -124,7 +129,7 @@ static inline uint32_t hr__hash_pair(struct hr__pair pair) {
   return hr__hash_u64(pair.a ^ pair.b * UINT64_C(0xff51afd7ed558ccd));
 }
 
-/* The number of the pair; HR_NONE if it is not in the map. */
+/* Returns the number of the pair, or HR_NONE if the pair is not in the map. */
 static inline uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct hr__pair pair) {
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&map->table, hr__hash_pair(pair), &at); i != HR_NONE;
@@ -133,7 +138,7 @@ static inline uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct 
   return HR_NONE;
 }
 
-/* Adds a pair that is not in the map yet. False if memory is exhausted. */
+/* Adds a pair. The pair must not be in the map. Returns false if memory is exhausted. */
 bool hr__pair_map_add(struct hr__pair_map *map, struct hr_arena *arena, struct hr__pair pair, uint32_t number);
 
 #endif

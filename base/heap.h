@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* A heap need not use all of its functions. */
+/* Suppresses the compiler's warning about functions of a heap that a source file does not use. */
 #ifdef __GNUC__
 #define HR__HEAP_FUNCTION __attribute__((unused)) static inline
 #else
@@ -12,18 +12,20 @@
 #endif
 
 /*
- * Binary heaps in arrays of the caller, for items of any type. HR__HEAP(NAME, ITEM, PRECEDES) defines
+ * Binary heaps in arrays of the caller, for items of any type. HR__HEAP(NAME, ITEM, PRECEDES) defines three functions:
  *   void NAME_rise(ITEM *heap, uint32_t count, ITEM item, const void *self)
- *     inserts an item into a heap of `count` items; the array has room for one more
+ *     inserts an item into a heap of `count` items; the array must have room for one more item
  *   void NAME_sink(ITEM *heap, uint32_t count, ITEM item, const void *self)
- *     replaces the top of a heap of `count` items by `item`
+ *     replaces the first item of a heap of `count` items by `item`
  *   void NAME_refill(ITEM *heap, uint32_t count, uint32_t hole, ITEM item, const void *self)
  *     replaces the item at index `hole` of a heap of `count` items by `item`
- * All take O(log count). bool PRECEDES(const void *self, ITEM a, ITEM b) is a strict order; `self` is passed through to
- * it. The top is heap[0]. To remove the top: NAME_sink(heap, count - 1, heap[count - 1], self).
+ * Each function takes O(log count). bool PRECEDES(const void *self, ITEM a, ITEM b) is a strict order. The functions
+ * pass `self` on to PRECEDES. The first item of the heap is heap[0]. To remove it, call NAME_sink(heap, count - 1,
+ * heap[count - 1], self).
  *
- * HR__HEAP_PLACED(NAME, ITEM, PRECEDES, PUT) is for heaps that record where items are: void PUT(const void *self, ITEM
- * *heap, uint32_t at, ITEM item) stores an item at an index.
+ * HR__HEAP_PLACED(NAME, ITEM, PRECEDES, PUT) defines a heap that records the index of each item. The functions call
+ * void PUT(const void *self, ITEM *heap, uint32_t at, ITEM item), which must store the item at index `at` and may
+ * record the index.
  */
 #define HR__HEAP_PLACED(name, item_type, precedes, put)                                                                \
   HR__HEAP_FUNCTION void name##_rise(item_type *heap, uint32_t count, item_type item, const void *self) {              \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Interned strings: the texts and their lengths in two arrays, indexed by number, and a hash table over them. A trace
- * reader looks up a name for each row and column, so texts are hashed and compared eight bytes at a time.
+ * Interned strings: an array of texts and an array of their lengths, both indexed by number, and a hash table of all
+ * texts. A trace reader looks up a name for each row and column. For speed, texts are hashed and compared eight bytes
+ * at a time.
  */
 
 #include "base/names.h"
@@ -11,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last bytes of a text, at most eight, as one number. Of two texts of the same length and up to eight bytes, equal
-   numbers imply equal texts: for 4 to 7 bytes the two halves overlap. */
+/* Returns the last bytes of a text, at most eight, as one number. For two texts of equal length of at most eight
+   bytes, equal numbers imply equal texts. For texts of 4 to 7 bytes, the number consists of two overlapping groups
+   of 4 bytes. */
 static uint64_t load_tail(const char *text, size_t length) {
   uint32_t first, last;
   if (length >= sizeof first) {
@@ -54,7 +56,8 @@ uint32_t hr__names_find(const struct hr__name_table *names, const char *text, si
   return number;
 }
 
-/* Both arrays have the same capacity, `names->capacity`. */
+/* Makes room for one more text in both arrays. Returns false if memory is exhausted. Both arrays have the capacity
+   `names->capacity`. */
 static bool make_room(struct hr__name_table *names) {
   uint32_t text_capacity = names->capacity, length_capacity = names->capacity;
   if (names->count < names->capacity) return true;

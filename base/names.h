@@ -2,8 +2,8 @@
 #ifndef HR_BASE_NAMES_H
 #define HR_BASE_NAMES_H
 
-/* Interned strings: equal texts have equal numbers, which count from 0 in the order of first appearance. A table that
-   is all zero is empty. */
+/* Interned strings. Equal texts have equal numbers. Numbers count from 0 in the order of first appearance. A table with
+   all members 0 is empty. */
 
 #include "base/hash.h"
 
@@ -12,15 +12,15 @@ struct hr__name_table {
   size_t *length; /* [count] */
   uint32_t count, capacity;
   struct hr__hash table;
-  uint64_t bytes; /* of all texts and the pointers to them */
+  uint64_t bytes; /* the size of all texts and of the pointers to them */
 };
 
-/* The number of a text of `length` bytes other than NUL; a new text is copied and gets the next number. HR_NONE if
-   memory is exhausted. */
+/* Returns the number of a text of `length` bytes. The text must not contain NUL. If the text is not in the table, the
+   function stores a copy with the next number. Returns HR_NONE if memory is exhausted. */
 uint32_t hr__names_intern(struct hr__name_table *names, const char *text, size_t length);
-/* The number of a text; HR_NONE if it is not in the table. */
+/* Returns the number of a text, or HR_NONE if the text is not in the table. */
 uint32_t hr__names_find(const struct hr__name_table *names, const char *text, size_t length);
-/* Frees all texts; the table is empty afterwards. */
+/* Frees all texts. The table is empty afterwards. */
 void hr__names_finish(struct hr__name_table *names);
 
 #endif

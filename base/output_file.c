@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Atomic output files, and the list of those that are not finished. The life of a file is described in the header. */
+/* Atomic output files, and the list of unfinished files. The header describes how a file is created and named. */
 
 #include "base/output_file.h"
 
@@ -18,15 +18,15 @@
 /* ---- Unfinished files ---- */
 
 /*
- * The list of unfinished files is the only global state of the library: a signal handler has no other way to find them.
- * It is an array of pointers, added and removed by single atomic operations, so that threads and the handler need no
- * lock. Whoever removes a path from the list owns it.
+ * The list of unfinished files is the only global state of the library, because a signal handler has no other way to
+ * find these files. The list is an array of pointers. Each entry is added or removed by one atomic operation, so
+ * threads and the signal handler need no lock. The code that removes a path from the list owns the path afterwards.
  */
 
 enum { MAX_FILES = 64, LINK_BYTES = 32, MAX_NAMES = 1000 };
 static char *_Atomic unfinished[MAX_FILES];
 static atomic_uint discards;
-static atomic_bool all_named; /* files without a name are disabled */
+static atomic_bool all_named; /* tests only: never create a file without a name */
 
 static uint32_t list_file(char *path) {
   for (uint32_t i = 0; i < MAX_FILES; i++) {
@@ -39,7 +39,8 @@ static uint32_t list_file(char *path) {
 int hr__unfinished_make(char *path, uint32_t *place) {
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before); /* the handler must not run between creation and listing */
+  /* no signal handler may run between the creation of the file and its addition to the list */
+  pthread_sigmask(SIG_BLOCK, &all, &before);
   int descriptor = mkstemp(path), number = errno;
   *place = descriptor >= 0 ? list_file(path) : 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -56,14 +57,14 @@ static int open_in_folder_of(const char *path) {
     errno = ENOMEM;
     return -1;
   }
-  if (slash) slash[slash == folder] = '\0'; /* "/" in "/file" stays */
+  if (slash) slash[slash == folder] = '\0'; /* the folder of "/file" is "/" */
   int descriptor = open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   free(folder);
   return descriptor;
 }
 #endif
 
-/* The path of a descriptor below /proc, which linkat needs to name the file. */
+/* Returns the path of a descriptor below /proc. linkat needs this path to name the file. */
 static const char *link_of(int descriptor, char buffer[LINK_BYTES]) {
   snprintf(buffer, LINK_BYTES, "/proc/self/fd/%d", descriptor);
   return buffer;
@@ -73,8 +74,9 @@ void hr__unfinished_name_all(bool all) {
   atomic_store(&all_named, all);
 }
 
-/* Creates a file without a name in the folder of `path`; the system removes it when the process ends. -1 if the file
-   system does not support this, with errno EOPNOTSUPP, or if memory is exhausted, with ENOMEM. */
+/* Creates a file without a name in the folder of `path` and returns its descriptor. The system removes the file when
+   the process ends. Returns -1 with errno EOPNOTSUPP if the file system does not support such files, or -1 with the
+   errno of the failed call. */
 static int make_nameless(const char *path) {
 #ifdef O_TMPFILE
   char at[LINK_BYTES];
@@ -90,13 +92,15 @@ static int make_nameless(const char *path) {
   return -1;
 }
 
-/* Links such a file to a path that does not exist yet. Returns whether that succeeded; errno is set if not. */
+/* Links a file without a name to `path`, which must not exist. Returns whether this succeeded; otherwise errno is
+   set. */
 static bool link_to(int descriptor, const char *path) {
   char at[LINK_BYTES];
   return linkat(AT_FDCWD, link_of(descriptor, at), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* In the folder of `path`, with a short name that is valid however long the name of `path` is. */
+/* Links a file without a name to a short temporary name in the folder of `path`, and stores that path in `name`. The
+   short name is valid even if the name of `path` has the maximum length. */
 static bool link_beside(int descriptor, const char *path, char *name, size_t size) {
   const char *slash = strrchr(path, '/');
   int folder_bytes = slash ? (int)(slash - path) + 1 : 0;
@@ -108,8 +112,8 @@ static bool link_beside(int descriptor, const char *path, char *name, size_t siz
   return false;
 }
 
-/* Links a file without a name to a temporary name beside `path` and adds it to the list of unfinished files. The
-   caller owns the name that is returned; NULL with errno set on failure. */
+/* Links a file without a name to a temporary name in the folder of `path` and adds it to the list of unfinished files.
+   Returns the temporary path, which the caller frees, or NULL with errno set. */
 static char *name_beside(int descriptor, const char *path, uint32_t *place) {
   enum { SUFFIX_BYTES = 40 };
   sigset_t all, before;
@@ -136,7 +140,8 @@ bool hr__unfinished_remove(uint32_t place) {
   return place == 0 || atomic_exchange(&unfinished[place - 1], NULL);
 }
 
-/* The number of calls of hr_discard_unfinished: a file that was opened before the last call must not be named. */
+/* Returns the number of calls of hr_discard_unfinished. A file that was opened before the last call must not be
+   named. */
 static unsigned count_discards(void) {
   return atomic_load(&discards);
 }
@@ -158,7 +163,7 @@ static enum hr_status cannot_write(const char *path, int number, struct hr_error
   return hr_fail(error, status, "%s: cannot be written: %s", path, strerror(number));
 }
 
-/* The mode of an existing file; for a new one, 0666 less the umask. */
+/* Returns the mode of the existing file, or 0666 less the umask for a new file. */
 static mode_t mode_for(const char *path) {
   struct stat info;
   if (stat(path, &info) == 0) return info.st_mode & 07777;
@@ -167,7 +172,8 @@ static mode_t mode_for(const char *path) {
   return 0666 & ~mask;
 }
 
-/* Pipes, terminals and devices like /dev/null cannot be replaced by rename, so they are written directly. */
+/* Returns whether the path is a pipe, a terminal or a device like /dev/null. Such files cannot be replaced by rename,
+   so they are written directly. */
 static bool is_special(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
@@ -179,8 +185,8 @@ static void forget(struct hr__output_file *file) {
   *file = (struct hr__output_file){0};
 }
 
-/* Creates the file without a name or, if that is not supported, a temporary file beside `path`. Returns the
-   descriptor, or -1 with errno set. */
+/* Creates a file without a name. If the system does not support that, creates a temporary file in the folder of the
+   path. Returns the descriptor, or -1 with errno set. */
 static int create_file(struct hr__output_file *file) {
   static const char suffix[] = ".XXXXXX";
   file->begun = count_discards();
@@ -234,8 +240,8 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
   return cannot_write(path, number, error);
 }
 
-/* Links a file without a name to its path. If the path exists, links it to a temporary name beside it, to be
-   renamed. Returns whether that succeeded; errno is set if not. */
+/* Links a file without a name to its path. If the path exists, links the file to a temporary name in the same folder,
+   which the caller renames to the path. Returns whether this succeeded; otherwise errno is set. */
 static bool name_file(struct hr__output_file *file) {
   int descriptor = fileno(file->stream);
   if (!file->nameless) return true;
@@ -249,7 +255,7 @@ static bool name_file(struct hr__output_file *file) {
   return file->temporary != NULL;
 }
 
-/* Flushes the stream and syncs the file. Returns whether all bytes are on disk. */
+/* Flushes the stream and syncs the file. Returns whether all bytes are on the disk. */
 static bool is_whole(const struct hr__output_file *file) {
   if (fflush(file->stream) != 0 || ferror(file->stream)) return false;
   return (!file->temporary && !file->nameless) || fsync(fileno(file->stream)) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Philox4x32-10 as in the paper (see random.h), streams of draws, and an adapter for GSL. */
+/* Philox4x32-10 (see random.h for the paper), streams of draws, and an adapter for GSL. */
 
 #include "base/random.h"
 
@@ -88,8 +88,8 @@ static const gsl_rng_type philox_type = {.name = "philox4x32-10",
                                          .get_double = adapter_get_double};
 
 gsl_rng hr__stream_rng(struct hr__stream *stream) {
-  /* GSL passes `state` to the adapter functions. It is the address of a pointer to the stream, kept in the stream
-     itself. */
+  /* GSL passes `state` to the adapter functions. `state` must be the address of a pointer to the stream. That pointer
+     is a member of the stream. */
   stream->self = stream;
   return (gsl_rng){.type = &philox_type, .state = &stream->self};
 }

@@ -4,17 +4,17 @@
 
 /*
  * Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3",
- * SC'11). The key is the scenario's seed; the counter is (draw, purpose, entity, replication), so no draw depends on
- * how many draws others made.
+ * SC'11). The key is the scenario's seed. The counter is (draw, purpose, entity, replication). Each draw is a function
+ * of these numbers only, so it does not depend on the number of other draws.
  *
- * A stream is the sequence of draws of one purpose, entity and replication. It lives where the caller puts it and needs
- * no clean-up.
+ * A stream is the sequence of draws of one purpose, entity and replication. The caller owns the memory of the stream; a
+ * stream needs no clean-up.
  */
 
 #include <gsl/gsl_rng.h>
 #include <stdint.h>
 
-/* The purpose of a stream of draws. The numbers are part of every result: never change one, append new ones. */
+/* The purpose of a stream of draws. The numbers are part of every result. Never change a number; append new ones. */
 enum hr__purpose {
   HR__PURPOSE_ARRIVAL = 1,
   HR__PURPOSE_RUN_TIME = 2,
@@ -24,12 +24,12 @@ enum hr__purpose {
   HR__PURPOSE_PLACEMENT = 6,
   HR__PURPOSE_SPOT_LEVEL = 7,   /* entity: the zone */
   HR__PURPOSE_SPOT_RECLAIM = 8, /* entity: the zone */
-  HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node; one life per launch */
-  HR__PURPOSE_BOOT = 10,        /* entity: the node; one life per launch */
+  HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node; each launch has draws of its own */
+  HR__PURPOSE_BOOT = 10,        /* entity: the node; each launch has draws of its own */
   HR__PURPOSE_SPOT_PRICE = 11,  /* entity: the zone */
-  HR__PURPOSE_REPLICATION = 12, /* the seed of a replication; entity: its number */
+  HR__PURPOSE_REPLICATION = 12, /* the seeds of replications; entity: the number of the replication */
   HR__PURPOSE_SAMPLE = 13,      /* jobs of a trace, drawn with replacement */
-  HR__PURPOSE_SHUFFLE = 14,     /* the order of those jobs */
+  HR__PURPOSE_SHUFFLE = 14,     /* the order of the drawn jobs */
   HR__PURPOSE_BLOCKS = 15,      /* blocks of a trace; entity: the position, replication: the layer */
   HR__PURPOSE_THINNING = 16,    /* entity: the job; draw: the position; replication: the layer */
   HR__PURPOSE_FORECAST = 17,    /* future demand; entity: the series, HR_NONE for the total */
@@ -43,29 +43,29 @@ enum hr__purpose {
 struct hr__stream {
   uint32_t key[2], counter[4];
   uint32_t block[4];
-  unsigned left;           /* words of the block not yet used */
-  struct hr__stream *self; /* the target of the pointer that hr__stream_rng returns */
+  unsigned left;           /* number of words of the block that are not yet used */
+  struct hr__stream *self; /* the address of this member is the state of hr__stream_rng */
 };
 void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose purpose, uint32_t entity,
                      uint32_t replication);
-/* Moves to the draws of the entity's life number `life`, which may use up to 1,024 draws. */
+/* Moves to the draws for launch number `life` of the entity. Each launch has 1,024 draws. */
 static inline void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t life) {
   stream->counter[0] = life << 8;
   stream->left = 0;
 }
 
 uint32_t hr__stream_next(struct hr__stream *stream);
-/* Uniform in (0, 1), 53 bits. */
+/* Returns a uniform random number in (0, 1) with 53 bits. */
 static inline double hr__stream_uniform(struct hr__stream *stream) {
   uint64_t high = hr__stream_next(stream) >> 5, low = hr__stream_next(stream) >> 6;
   return ((double)(high << 26 | low) + 0.5) * 0x1p-53;
 }
 
-/* Draws an index in 0 .. n - 1 with given weights: `sums` are the cumulative sums of the weights, n >= 1, and `p` is
-   uniform in (0, 1). O(log n). */
+/* Returns a random index in 0 .. n - 1 (n >= 1) with the given weights. `sums` are the cumulative sums of the weights.
+   `p` is a uniform random number in (0, 1). O(log n). */
 uint32_t hr__weighted_place(const double *sums, uint32_t n, double p);
 
-/* A gsl_rng that draws from `stream`, for GSL's samplers. It is valid while the stream stays at its address. */
+/* Returns a gsl_rng that draws from `stream`, for GSL's samplers. It is valid while the stream stays at its address. */
 gsl_rng hr__stream_rng(struct hr__stream *stream);
 
 #endif

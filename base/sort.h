@@ -9,8 +9,8 @@ struct hr__keyed_row {
   uint32_t row;
 };
 
-/* Sorts by key; the sort is stable. O(count) time, and as much memory again. False if memory is exhausted; the order
-   is unchanged then. */
+/* Sorts rows by key. The sort is stable and takes O(count) time and additional memory of the size of the rows. Returns
+   false if memory is exhausted; the order is then unchanged. */
 bool hr__sort_keyed_rows(struct hr__keyed_row *rows, size_t count);
 
 #endif

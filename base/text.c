@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Formatting by hand: printf takes most of the time of writing a row of numbers, and its decimal point depends on
-   the locale. */
+/* Numbers are formatted without printf, because printf would take most of the time to write a row of numbers and its
+   decimal point depends on the locale. */
 
 #include "base/text.h"
 
@@ -24,7 +24,8 @@ static uint64_t magnitude_of(int64_t value) {
   return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
-/* `unit` is 10^`digits`. Both are constants at each call, so the compiler replaces the divisions by multiplications. */
+/* Writes `value` / `unit` as a decimal. `unit` is 10^`digits`. Both are constants at each call, so the compiler
+   replaces the divisions by multiplications. */
 static inline char *put_scaled(char *at, int64_t value, uint32_t unit, unsigned digits) {
   uint64_t magnitude = magnitude_of(value);
   uint32_t fraction = (uint32_t)(magnitude % unit);
@@ -62,12 +63,13 @@ char *hr__put_usd(char *at, int64_t uusd) {
   return at + DECIMALS + 1;
 }
 
-/* Values beyond this range do not fit into an integer of millionths, and their decimals would be noise. */
+/* Returns whether the value fits into an integer of millionths. The decimals of larger
+   values would be meaningless, because a double has only about 16 significant digits. */
 static bool has_micros(double value) {
   return fabs(value) < 9e12;
 }
 
-/* Limited to 10^18, which no figure reaches. */
+/* Writes a value without decimals. The value is limited to 10^18; no number of a result reaches this limit. */
 static char *put_huge(char *at, double value) {
   if (value < 0) *at++ = '-';
   value = fmin(fabs(value), 1e18);
@@ -86,7 +88,7 @@ const char *hr__exact_text(double value, char *buffer) {
     snprintf(buffer, HR__NUMBER_BYTES, "%.*g", digits, value);
     if (!(strtod(buffer, NULL) < value || strtod(buffer, NULL) > value)) break;
   }
-  char *comma = strchr(buffer, ','); /* from a locale */
+  char *comma = strchr(buffer, ','); /* the decimal comma of a locale */
   if (comma) *comma = '.';
   return buffer;
 }
@@ -152,7 +154,7 @@ const char *hr__usd_text(int64_t uusd, char *buffer) {
   return buffer;
 }
 
-/* "3 h 12 min"; a second part of zero is omitted. */
+/* Formats two units of time as "3 h 12 min". The second part is omitted if it is zero. */
 static const char *two_parts(uint64_t large, const char *large_unit, uint64_t small, const char *small_unit,
                              char *buffer) {
   char *at = put_grouped(buffer, large);
@@ -179,7 +181,7 @@ const char *hr__duration_text(double seconds, char *buffer) {
   return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
 }
 
-/* The number of bytes of the well-formed UTF-8 sequence (RFC 3629) at `at`; 0 if it is not well-formed. */
+/* Returns the number of bytes of the valid UTF-8 sequence (RFC 3629) at `at`, or 0 if the sequence is not valid. */
 static size_t sequence_length(const unsigned char *at) {
   if (at[0] < 0x80) return 1;
   size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A pool of threads that take tasks in ascending order. If a task fails, all tasks before it have ended or are
-   running, so the failed task with the lowest number is known when all threads have ended. */
+/* A pool of threads that take tasks in ascending order. If a task fails, all tasks with lower numbers have ended or are
+   running. The failed task with the lowest number is therefore known when all threads have ended. */
 
 #include "base/threads.h"
 
@@ -11,12 +11,12 @@ struct threads_pool {
   const struct hr__tasks *tasks;
   pthread_mutex_t lock;
   size_t next;
-  size_t failed; /* SIZE_MAX: no task has failed */
+  size_t failed; /* the failed task with the lowest number; SIZE_MAX if no task has failed */
   enum hr_status status;
   struct hr_error error;
 };
 
-/* The next task; tasks->count if no task is left or one has failed. */
+/* Returns the number of the next task, or tasks->count if no task is left or a task has failed. */
 static size_t take(struct threads_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   size_t task = pool->failed == SIZE_MAX && pool->next < pool->tasks->count ? pool->next++ : pool->tasks->count;

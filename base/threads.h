@@ -4,15 +4,17 @@
 
 #include "headroom/base.h"
 
-/* Tasks 0 .. count - 1. Each runs once, on any thread. `run` returns HR_OK or writes `error`. */
+/* Tasks 0 .. count - 1. Each task runs once, on any thread. `run` returns HR_OK, or another status after writing
+   `error`. */
 struct hr__tasks {
   void *self;
   enum hr_status (*run)(void *self, size_t task, struct hr_error *error);
   size_t count;
 };
 
-/* Runs all tasks on up to `n_threads` threads, including the caller's. If tasks fail, the error of the failed task
-   with the lowest number is returned, whatever the number of threads; tasks after it may not have run. */
+/* Runs all tasks on up to `n_threads` threads, including the caller's thread. If tasks fail, the function returns the
+   status and error of the failed task with the lowest number, so the result does not depend on the number of threads.
+   Tasks with higher numbers than a failed task may not have run. */
 enum hr_status hr__pool_run(const struct hr__tasks *tasks, uint32_t n_threads, struct hr_error *error);
 
 #endif

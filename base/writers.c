@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Buffered text, CSV fields and JSON strings. Field by field, this is several times as fast as printf. */
+/* Buffered text, CSV fields and JSON strings. Writing each field with its own function is several times as fast as
+   printf. */
 
 #include "base/writers.h"
 
@@ -55,7 +56,7 @@ static void put_quoted(struct hr__csv_out *csv, const char *text) {
   hr__out_byte(&csv->out, '"');
 }
 
-/* The length of a text; SIZE_MAX if it needs quotes. */
+/* Returns the length of a text, or SIZE_MAX if the text needs quotes. */
 static size_t plain_length(const char *text) {
   size_t length = 0;
   for (; text[length]; length++)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Costs: what each pool costs, and what jobs are charged. The two sums are computed independently: a pool costs from
- * the time when its nodes are billed, a job is charged from the time when it holds GPUs. The difference is idle
- * capacity.
+ * The ledger of costs: the cost of each pool, and the charges for each job. The two are computed independently. A pool
+ * costs money from the time when its nodes are billed. A job is charged from the time when GPUs are allocated to it.
+ * The difference is the cost of idle capacity.
  *
- * Charges are in one array, found through a hash table by (tenant, class, pool, month). Each node of an elastic pool
- * has a session from launch to end. If a node that is reclaimed early is free, the charges of its jobs are held
- * back until the session has outlived that time, in linked lists in one array; freed links are reused.
+ * Charges are in one array. A hash table finds them by account (tenant, class, pool, month). Each node of an elastic
+ * pool has a session from its launch to its end. Some providers do not bill a node that is reclaimed within a certain
+ * time. In such pools, charges for the use of a node are deferred until its session has exceeded this time. Deferred
+ * uses are linked lists in one array; freed links are reused.
  *
- * Of each running job only the present attempt is stored, in a list, so memory does not grow with the trace.
+ * For each running job only the present attempt is stored, so memory does not grow with the trace.
  */
 
 #include "base/array.h"
@@ -18,14 +19,15 @@
 
 #include <stdlib.h>
 
-/* The account that use is charged to. */
+/* The job that uses capacity, and the tenant and class that are charged. */
 struct payer {
   hr_job job;
   uint32_t tenant;
   uint8_t class_;
 };
 
-/* The attempt of a running job. Stored here, since jobs that still run at the end of the run cause no event. */
+/* The present attempt of a running job. It is stored because a job that still runs at the end of the run causes no
+   event. */
 struct segment {
   int64_t from_us;
   struct payer payer;
@@ -33,17 +35,17 @@ struct segment {
   uint32_t gpu_milli;
 };
 
-/* Use of a node that is not charged yet. */
+/* A use of a node that is not charged yet. */
 struct held_use {
   int64_t from_us, to_us;
   struct payer payer;
   uint32_t gpu_milli;
-  uint32_t next; /* link + 1; 0: the last one */
+  uint32_t next; /* next link + 1; 0 at the end of the list */
 };
 
 struct session {
   int64_t since_us; /* HR_NEVER_US while the node is off */
-  uint32_t held;    /* first use held back + 1; 0: none */
+  uint32_t held;    /* first deferred use + 1; 0 if there is none */
 };
 
 struct book {
@@ -52,7 +54,7 @@ struct book {
   struct hr_pool_account account;
   uint64_t node_milli;
   uint32_t first_node;
-  int64_t free_us;          /* a node that is reclaimed within this time is free; 0: never */
+  int64_t free_us;          /* a node that is reclaimed within this time is not billed; 0 if all nodes are billed */
   struct session *sessions; /* [nodes] of an elastic pool, else NULL */
 };
 
@@ -60,15 +62,15 @@ struct hr_ledger {
   const struct hr_trace *trace;
   struct book *books; /* by pool */
   uint32_t n_books;
-  struct segment *segments; /* of running jobs, in no particular order */
+  struct segment *segments; /* the attempts of running jobs, in no particular order */
   uint32_t n_segments, segments_capacity;
-  struct hr__hash segment_numbers; /* by job */
-  hr_amount *job_cost;             /* by job, or NULL */
+  struct hr__hash segment_numbers; /* indices of `segments`, found by job */
+  hr_amount *job_cost;             /* by job; may be NULL */
   struct hr_charge *charges;
   uint32_t n_charges, charges_capacity;
-  struct hr__hash charge_numbers; /* by account */
+  struct hr__hash charge_numbers; /* indices of `charges`, found by account */
   struct held_use *held_uses;
-  uint32_t n_held_uses, held_capacity, unused_held; /* first unused link + 1; 0: none */
+  uint32_t n_held_uses, held_capacity, unused_held; /* unused_held: first unused link + 1; 0 if there is none */
   enum hr_status status;
 };
 
@@ -83,7 +85,7 @@ static bool is_same_account(const struct hr_account *a, const struct hr_account 
   return a->tenant == b->tenant && a->month == b->month && a->pool == b->pool && a->class_ == b->class_;
 }
 
-/* The charge of an account, a new one if none exists yet. NULL if memory is exhausted. */
+/* Returns the charge of an account. If none exists, the function adds one. Returns NULL if memory is exhausted. */
 static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_account *account) {
   struct hr__hash_cursor at;
   uint32_t hash = hash_account(account), i = hr__hash_first(&ledger->charge_numbers, hash, &at);
@@ -99,7 +101,7 @@ static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_acc
   return &ledger->charges[ledger->n_charges++];
 }
 
-/* Within one month. */
+/* Charges a use whose times are within one month. */
 static void charge_month(struct hr_ledger *ledger, struct payer payer, hr_pool pool, uint64_t gpu_milli,
                          int64_t from_us, int64_t to_us) {
   struct hr_account account = {
@@ -127,7 +129,7 @@ static void charge_use(struct hr_ledger *ledger, struct payer payer, hr_pool poo
   }
 }
 
-/* ---- Charges that are held back ---- */
+/* ---- Deferred charges ---- */
 
 static void hold_back(struct hr_ledger *ledger, struct session *session, struct held_use use) {
   uint32_t place = ledger->unused_held;
@@ -145,7 +147,7 @@ static void hold_back(struct hr_ledger *ledger, struct session *session, struct 
   session->held = place;
 }
 
-/* Charges the uses that were held back, or waives them. */
+/* Charges the deferred uses of a session, or drops them if `charged` is false. */
 static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *session, bool charged) {
   while (session->held) {
     uint32_t place = session->held;
@@ -157,7 +159,8 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
   }
 }
 
-/* Sets aside the use of nodes that may still turn out to be free; returns the rest in milli-GPUs. */
+/* Defers the use of nodes that may still turn out not to be billed. Charges earlier deferred uses of the other nodes.
+   Returns the milli-GPUs on the other nodes. */
 static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *event, struct segment segment) {
   const struct book *book = &ledger->books[segment.pool.id];
   uint64_t rest_milli = 0;
@@ -195,11 +198,12 @@ static void begin_segment(struct hr_ledger *ledger, const struct hr_event *event
   ledger->segments[ledger->n_segments++] = segment;
 }
 
-/* Removes the segment of a job; the last one takes its place in the array. */
+/* Removes and returns the segment of a job. The last segment moves to its place in the array. */
 static struct segment take_segment(struct hr_ledger *ledger, hr_job job) {
   struct hr__hash_cursor at, last_at;
   uint32_t place = hr__hash_first(&ledger->segment_numbers, hr__hash_u32(job.id), &at);
-  if (place == HR_NONE) return (struct segment){.from_us = HR_NEVER_US}; /* memory was exhausted when it began */
+  /* memory was exhausted when the segment began */
+  if (place == HR_NONE) return (struct segment){.from_us = HR_NEVER_US};
   struct segment segment = ledger->segments[place], last = ledger->segments[--ledger->n_segments];
   ledger->segments[place] = last;
   (void)hr__hash_first(&ledger->segment_numbers, hr__hash_u32(last.payer.job.id), &last_at);
@@ -216,7 +220,8 @@ static void end_segment(struct hr_ledger *ledger, const struct hr_event *event) 
   charge_use(ledger, segment.payer, segment.pool, gpu_milli, segment.from_us, event->at_us);
 }
 
-/* The time added by rounding and by the minimum is billed at the price at the end of the session. */
+/* Bills a session. The time that rounding and the minimum duration add is billed at the price at the end of the
+   session. */
 static void bill_session(struct book *book, int64_t since_us, int64_t to_us) {
   int64_t length_us = hr__billed_us(&book->spec->market.billing, to_us - since_us);
   hr_amount extra_us = length_us - (to_us - since_us);
@@ -238,8 +243,8 @@ static void end_session(struct hr_ledger *ledger, hr_pool pool, struct session *
   session->since_us = HR_NEVER_US;
 }
 
-/* The session of the event's node. NULL if its pool is not elastic: such pools are billed for their window, whatever
-   the state of their nodes. */
+/* Returns the session of the event's node, or NULL if the pool is not elastic. Such pools are billed for their reserved
+   time, so the states of their nodes do not matter. */
 static struct session *session_of(const struct hr_ledger *ledger, const struct hr_event *event) {
   const struct book *book = &ledger->books[event->pool.id];
   return book->sessions ? &book->sessions[event->node.id - book->first_node] : NULL;
@@ -336,7 +341,7 @@ void hr_ledger_destroy(struct hr_ledger *ledger) {
 
 /* ---- Results ---- */
 
-/* A fixed or reserved pool is billed with all its nodes for the time that was bought. */
+/* Bills a fixed or reserved pool: all its nodes for the time that was bought. */
 static void bill_window(struct book *book, int64_t end_us) {
   const struct hr_market_spec *market = &book->spec->market;
   bool reserved = market->market == HR_MARKET_RESERVED;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Each list of GPU types is a set of pools, and so are each list of regions, the class of a job, its model and its
- * memory. Traces have many lists that describe the same few sets, so sets are made distinct first. An accept class is
- * the intersection of one set of each kind, without spot pools for jobs that must not use them.
+ * Accept classes: the distinct sets of pools that jobs accept.
+ *
+ * A set of pools belongs to each list of GPU types, each list of regions, each job class, each row of the table of
+ * speeds and each GPU memory size. Traces have many lists that describe the same few sets, so equal sets are stored
+ * once. An accept class is the intersection of one set of each kind. Spot pools are removed for jobs that must not use
+ * spot capacity.
  */
 
 #include "sim/cluster/accepts.h"
@@ -21,7 +24,7 @@ static bool same_word(const char *a, size_t length, const char *b) {
   return b[length] == '\0';
 }
 
-/* Whether `word` is an element of a list separated by '|', ignoring case. */
+/* Returns whether `word` is an element of a list separated by '|'. Case is ignored. */
 static bool list_has(const char *list, const char *word) {
   for (;;) {
     size_t length = strcspn(list, "|");
@@ -38,12 +41,12 @@ static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *are
   return sets->row ? HR_OK : HR_NO_MEMORY;
 }
 
-/* The place of the next set, behind the existing ones. */
+/* Returns the memory after the existing sets, where the next set is built. */
 static uint8_t *sets_draft(const struct hr__pool_sets *sets) {
   return sets->row + (size_t)sets->count * sets->n_pools;
 }
 
-/* Adds the draft unless an equal set exists. Returns the number of the set. */
+/* Adds the set at sets_draft, unless an equal set exists. Returns the number of the set. */
 static uint32_t sets_intern(struct hr__pool_sets *sets) {
   const uint8_t *draft = sets_draft(sets);
   for (uint32_t i = 0; i < sets->count; i++)
@@ -55,7 +58,7 @@ static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t p
   return sets->row[(size_t)set * sets->n_pools + pool];
 }
 
-/* The property by which a list selects pools: GPU type or region; NULL if a pool's is unknown. */
+/* Returns the property by which a list selects pools (GPU type or region), or NULL if it is unknown for the pool. */
 typedef const char *trait(const struct hr_pool_spec *spec);
 
 static const char *gpu_trait(const struct hr_pool_spec *spec) {
@@ -82,7 +85,7 @@ static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_o
   return HR_OK;
 }
 
-/* The pools that serve jobs of each class. */
+/* Makes the set of pools that serve jobs of each class. */
 static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_arena *arena,
                                       const struct hr_cluster_spec *cluster) {
   struct hr__pool_sets *sets = &accepts->by_class;
@@ -99,7 +102,7 @@ static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_are
   return HR_OK;
 }
 
-/* Adds a memory size to the ascending list unless it is there. */
+/* Adds a memory size to the ascending list, unless the list has this size. */
 static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   uint32_t at = accepts->n_memories;
   while (at > 0 && accepts->memory_mib[at - 1] >= memory_mib) at--;
@@ -108,7 +111,8 @@ static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   accepts->memory_mib[at] = memory_mib;
 }
 
-/* The pools of GPUs with more memory than the first k sizes. Unknown memory counts as sufficient. */
+/* For each k, makes the set of pools whose GPUs have more memory than the k smallest sizes. Pools with unknown memory
+   are in each of these sets. */
 static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
                                        const struct hr_cluster_spec *cluster) {
   size_t max_sets = (size_t)cluster->n_pools + 1;
@@ -130,7 +134,7 @@ static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_ar
   return HR_OK;
 }
 
-/* A model does not run in pools where its speed is 0. */
+/* Makes the set of pools in which each model runs. A model does not run in pools where its speed is 0. */
 static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
   const struct hr_speeds *table = accepts->speeds->table;
   uint32_t n_rows = table ? table->n_rows + 1 : 0;
@@ -148,7 +152,7 @@ static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_aren
 
 /* ---- Accept classes ---- */
 
-/* One set of each kind. */
+/* A choice of one set of each kind. */
 struct accepts_choice {
   uint32_t gpus, regions, class_, speeds, memory;
   bool barred;
@@ -229,7 +233,7 @@ static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr
   return accepts->set_of_memory[below];
 }
 
-/* A job that must not be interrupted, or that is of a class that must not use spot capacity. */
+/* Returns whether the job must not use spot capacity, because of the job itself or because of its class. */
 static bool is_barred(const struct hr__accepts *accepts, hr_job job) {
   const struct hr_trace *trace = accepts->trace;
   const struct hr_class_spec *classes = accepts->job_classes;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The state of a cluster. Free capacity is kept at three levels, each derived from the one before: free milli-GPUs per
- * node, free whole GPUs per node in the pool's free index, and free milli-GPUs per pool. A placement without slices
- * changes the pool's count only.
+ * The state of a cluster. Free capacity is stored at three levels: free milli-GPUs per node, free whole GPUs per node
+ * (in the pool's free index), and free milli-GPUs per pool. The second and third levels are derived from the first. A
+ * placement without slices changes only the count of the pool.
  *
- * A node that comes and goes counts as full in the index, and not at all in the free GPUs of its pool, unless it
- * is up. While it is closing, its own count is maintained for the jobs that are still there.
+ * A node that comes and goes is available only while it is up. In any other state it has no free GPUs in the index and
+ * does not count in the free GPUs of its pool. While the node is closing, its own count is maintained for the jobs that
+ * still run on it.
  *
  * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the counts are
- * derived from it: whole GPUs are then idle GPUs.
+ * derived from it. A whole GPU is free if it is idle.
  */
 
 #include "sim/cluster/cluster.h"
@@ -19,7 +20,8 @@ enum { MILLI = 1000 };
 
 /* ---- Initialization ---- */
 
-/* Whether nodes of the pool come and go: it has some, and they are elastic or reserved for a limited time. */
+/* Returns whether nodes of the pool come and go. This applies to pools with nodes that are elastic or reserved for a
+   limited time. */
 static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
   const struct hr_market_spec *market = &spec->market;
   if (spec->nodes == 0) return false;
@@ -27,7 +29,7 @@ static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
   return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
 }
 
-/* All nodes of the pool are off. */
+/* Initializes a pool whose nodes come and go. All its nodes are off. */
 static enum hr_status init_elastic(struct hr__pool *pool, struct hr_arena *arena) {
   uint32_t n_nodes = pool->spec->nodes;
   pool->comes_and_goes = true;
@@ -289,7 +291,8 @@ static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_no
 typedef void release_function(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                               const struct hr_slice *slice);
 
-/* `request` is NULL in counted allocation. `back`: hr_gpu_inventory_give or hr_gpu_inventory_undo. */
+/* Releases slices. `request` is NULL in counted allocation. `back` is hr_gpu_inventory_give or
+   hr_gpu_inventory_undo. */
 static void release_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
                            const struct hr_slice *slices, uint32_t n_slices, release_function *back) {
   for (uint32_t i = 0; i < n_slices; i++) {
@@ -312,7 +315,7 @@ static const char *allocate_slice(struct hr_cluster *cluster, struct hr__pool *p
   return NULL;
 }
 
-/* Allocates all slices, or none. */
+/* Allocates all slices. If a slice breaks a rule, the function allocates nothing and returns the rule. */
 static const char *allocate_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
                                    const struct hr_placement *placement) {
   for (uint32_t i = 0; i < placement->n_slices; i++) {
@@ -324,7 +327,7 @@ static const char *allocate_slices(struct hr_cluster *cluster, struct hr__pool *
   return NULL;
 }
 
-/* The request of the job per task; NULL in counted allocation. */
+/* Returns the request of each task of the job, or NULL in counted allocation. */
 static const struct hr_request *request_of(const struct hr_cluster *cluster, hr_job job) {
   return cluster->inventory ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
 }
@@ -337,7 +340,7 @@ static bool needs_node(const struct hr_cluster *cluster, hr_job job, const struc
   return request ? hr_request_needs_node(request) : cluster->trace->gpus[job.id] > 0;
 }
 
-/* The rules for a placement as a whole. */
+/* Returns the rule that the placement as a whole breaks, or NULL if it breaks none. */
 static const char *refuse_placement(const struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
                                     const struct hr_request *request) {
   if (!hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), placement->pool))
@@ -369,7 +372,7 @@ const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_pla
   return NULL;
 }
 
-/* The part of a placement on nodes on which jobs may start. */
+/* Returns the milli-GPUs of a placement that are on nodes on which jobs may start. */
 static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   uint64_t sum_milli = 0;
   for (uint32_t i = 0; i < placement->n_slices; i++)
@@ -414,7 +417,7 @@ void hr__cluster_undo_release(struct hr_cluster *cluster, const struct hr_placem
 
 /* ---- Jobs that never fit ---- */
 
-/* Ranks reasons: the higher, the closer the job is to fitting. */
+/* Ranks reasons why a job is rejected. A higher rank means that the job is closer to fitting. */
 static int nearness(enum hr_reason reason) {
   switch (reason) {
   case HR_REASON_NO_GPU_TYPE:
@@ -436,7 +439,7 @@ static int nearness(enum hr_reason reason) {
   }
 }
 
-/* Whether no task fits on a node because of MIG instances rather than CPU or memory. */
+/* Returns whether no task fits on a node for lack of MIG instances, not for lack of CPU or memory. */
 static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request) {
   struct hr_request gpus_alone = *request;
   gpus_alone.cpu_milli = 0;
@@ -455,7 +458,7 @@ static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool numb
   return on_each * pool->spec->nodes >= request->tasks ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
 }
 
-/* Whether the pool would have room for the job if all its nodes were present and empty. */
+/* Returns the reason why the job would not fit into the pool if all nodes were present and empty, or HR_REASON_NONE. */
 static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                    const struct hr_request *request) {
   enum hr_reason reason = refuse_room(cluster, number, job, request);
@@ -463,7 +466,7 @@ static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool num
   return never ? HR_REASON_NO_GROUP : reason;
 }
 
-/* A pool without nodes is ignored if other pools have some. */
+/* Returns whether the pool is considered. Pools without nodes are ignored, unless no pool has nodes. */
 static bool is_relevant(const struct hr_cluster *cluster, uint32_t pool) {
   return cluster->pools[pool].spec->nodes > 0 || cluster->n_nodes == 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Descriptions of clusters: pools and what they own, tiers and networks, speeds by network, MIG settings, quotas. */
+/* Descriptions of clusters: pools and the objects that belong to them, tiers and networks, speeds by network, MIG
+   settings, quotas. */
 
 #include "headroom/cluster.h"
 
@@ -26,7 +27,7 @@ enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr
   return HR_OK;
 }
 
-/* NULL is accepted. */
+/* Frees a MIG description. `spec` may be NULL. */
 static void destroy_mig(struct hr_mig_spec *spec) {
   if (!spec) return;
   for (uint32_t i = 0; i < spec->n_layouts; i++) free(spec->layouts[i].name);
@@ -102,7 +103,7 @@ static bool is_of_family(const char *model, const char *family) {
   return model && strncasecmp(model, family, strlen(family)) == 0;
 }
 
-/* The length by which families are ranked: the longest one that matches wins, "*" is the shortest. */
+/* Returns the rank of a matching model family. The longest family has the highest rank; "*" has the lowest. */
 static size_t length_of(const char *family) {
   return strcmp(family, "*") == 0 ? 0 : strlen(family);
 }
@@ -152,7 +153,7 @@ const char *hr_mig_mode_name(enum hr_mig_mode mode) {
   return names[mode];
 }
 
-/* Copies profiles and their names into one block. NULL if memory is exhausted. */
+/* Copies profiles and their names into one block of memory. Returns NULL if memory is exhausted. */
 static struct hr_mig_profile *copy_profiles(const struct hr_mig_type *type) {
   struct hr_mig_profile *copy = malloc(type->n_profiles * (sizeof *copy + HR_MIG_NAME_BYTES));
   if (!copy) return NULL;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Fragmentation of nodes: how much of the free GPU capacity of a node typical pods cannot use. A pod is one task of a
+   job. The typical pods of a trace are the most frequent distinct requests that together cover 95 % of all tasks. */
 
 #include "headroom/unstable/fragmentation.h"
 #include "headroom/policy.h"
@@ -7,72 +9,79 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* F if GPUs are partitioned by MIG: a pod can use the remainder of a GPU if the GPU has, or can be given, a suitable
-   instance, whatever the milli-GPUs; otherwise as without MIG. */
+/* The calculation of F for nodes whose GPUs are partitioned by MIG. There, a pod can use the remainder of a GPU if the
+   GPU has, or can create, a suitable instance. The number of free milli-GPUs does not matter. */
 struct mig_fragments;
 
-/* In the arena; NULL if memory is exhausted. */
+/* Creates the state of this calculation in the arena. Returns NULL if memory is exhausted. */
 static struct mig_fragments *mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                   const struct hr_acceptance *acceptance,
                                                   const struct hr_gpu_inventory *inventory);
-/* F(node) x typical->total for a node with partitioned GPUs. With `slice`: as if the slice were allocated to a task
-   with `cpu_milli` of CPU; NULL: the present state. */
+/* Returns F(node) x typical->total for a node with partitioned GPUs. If `slice` is not NULL, the result is for the
+   state after the slice was allocated to a task with `cpu_milli` of CPU. */
 static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
                              uint32_t cpu_milli);
 
 /*
- * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23), as a sum over the GPUs of a node.
- * The remainder of a GPU is useless to a pod that requests more of each GPU, or that does not fit for other reasons
- * than GPUs; this depends on that GPU only and on how many of the CPU levels that pods request are available on the
- * node. It is also useless to a pod that requests several such GPUs if the node has some, but too few; this depends on
- * their number.
+ * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23). F is a sum over the GPUs of a node:
+ * the free milli-GPUs of each GPU (its remainder) times the number of typical pods that cannot use them. A pod cannot
+ * use a remainder in two cases:
+ *  1. The pod requests more milli-GPUs of each GPU than the remainder, or it does not fit on the node for reasons other
+ *     than GPUs. This depends on the remainder and on the free CPU of the node only.
+ *  2. The pod requests several such GPUs, and the node has some, but too few of them. This depends on their number.
  *
- * So two tables per CPU level, made when a node is first at that level, give the number of pods. F is counted in pods x
- * milli-GPUs: integers, so that equal fragmentation compares equal whatever the order of summation.
+ * The free CPU of a node is reduced to a level: the number of distinct CPU requests of typical pods that do not exceed
+ * it. For each level there is a table of the number of pods in each case. The table is computed when a node first has
+ * this level. F is in pods x milli-GPUs. These are integers, so the order of summation does not affect comparisons.
  */
 
-/* Pods that request `gpus` GPUs with at least `milli` each, and at least `cpu_milli` of CPU. */
+/* The typical pods that request `gpus` GPUs with `milli` milli-GPUs each, and `cpu_milli` of CPU. */
 struct need {
   uint32_t milli, gpus, cpu_milli;
-  uint64_t pods; /* cumulative over needs with the same GPUs */
+  uint64_t pods; /* later the sum over all needs of the group with at most this CPU */
 };
 
-/* Needs first .. end - 1, which request the same GPUs. */
+/* A group: needs first .. end - 1, which request the same number of GPUs and the same milli-GPUs. */
 struct same_gpus {
   uint32_t first, end;
 };
 
-/* Typical pods as seen by pools that the same pods accept. A row of the table is for one CPU level. It has, for each
-   number of steps (requested milli-GPUs, ascending) that a remainder reaches, the pods for which it is useless by
-   itself; and for each wide step and number of GPUs that reach it, the pods that request it on more GPUs and fit
-   otherwise. */
+/*
+ * The needs of typical pods in a set of pools that accept the same pods.
+ *
+ * A step is a number of milli-GPUs per GPU that some pod requests. A wide step is one that some pod requests on several
+ * GPUs. A row belongs to one CPU level and has two parts. Entry k of the first part is the number of pods in case 1 for
+ * a remainder that reaches k steps. The second part has, for each wide step and each number of GPUs that reach it, the
+ * number of pods in case 2.
+ */
 struct needs {
-  struct need *need; /* of pods that request GPUs and accept the pools, sorted by (milli, gpus, cpu) */
+  struct need *need; /* of pods that request GPUs and accept the pools; sorted by (milli, gpus, cpu) */
   uint32_t count;
-  struct same_gpus *group; /* of needs, in order */
+  struct same_gpus *group; /* the groups of needs, in order */
   uint32_t n_groups;
-  uint64_t useless;  /* all other pods */
-  uint64_t pods;     /* all pods */
-  uint16_t *reached; /* [HR_WHOLE_GPU_MILLI + 1]: the number of distinct steps up to each number of milli-GPUs */
-  uint16_t *wide;    /* [n_wide]: the steps that some pod requests on several GPUs, ascending */
+  uint64_t useless; /* number of all other pods, which cannot use any GPU of these pools */
+  uint64_t pods;    /* number of all pods */
+  /* [HR_WHOLE_GPU_MILLI + 1]: number of distinct steps that a remainder of so many milli-GPUs reaches */
+  uint16_t *reached;
+  uint16_t *wide; /* [n_wide]: the wide steps, ascending */
   uint32_t n_steps, n_wide;
-  uint32_t *row_level; /* [n_rows]: the level of each row + 1; 0: none */
+  uint32_t *row_level; /* [n_rows]: the level of the row + 1; 0 if the row is not computed */
   uint64_t *rows;      /* [n_rows][row_size] */
   uint32_t n_rows, row_size;
 };
 
-/* More levels than this share rows, by replacement. */
+/* The maximum number of rows. If there are more levels, several levels share a row, which is recomputed when needed. */
 enum { MAX_ROWS = 256 };
 
 struct hr_fragmentation {
   const struct hr_typical_pods *typical;
   const struct hr_acceptance *acceptance;
   const struct hr_gpu_inventory *inventory;
-  uint32_t *cpu_milli; /* [n_levels]: CPU requests of typical pods, ascending */
+  uint32_t *cpu_milli; /* [n_levels]: the distinct CPU requests of typical pods, ascending */
   uint32_t n_levels;
-  struct needs *needs;       /* [n_pools]; used for the first pool of each set of equal ones */
-  uint16_t *slot_milli;      /* [n_pools], as in the inventory */
-  uint32_t *first_pool;      /* [n_pools]: the first pool equal to each */
+  struct needs *needs;       /* [n_pools]; used for the first pool of each set of pools that accept the same pods */
+  uint16_t *slot_milli;      /* [n_pools]: as in the inventory */
+  uint32_t *first_pool;      /* [n_pools]: the first pool that accepts the same pods */
   struct mig_fragments *mig; /* NULL if no GPU is partitioned */
 };
 
@@ -83,7 +92,7 @@ static bool accepts(const struct hr_fragmentation *f, uint32_t pod, uint32_t poo
   return f->acceptance->row[(size_t)class_ * f->acceptance->n_pools + pool];
 }
 
-/* The CPU that a pod uses in a pool. */
+/* Returns the CPU that a pod uses in a pool. */
 static uint32_t cpu_milli_of(const struct hr_fragmentation *f, const struct hr_request *pod, uint32_t pool) {
   const uint32_t *gpu_cpu_milli = f->inventory->gpu_cpu_milli;
   uint32_t milli = f->slot_milli[pool] ? f->slot_milli[pool] : pod->gpu_milli;
@@ -123,7 +132,7 @@ static void find_levels(struct hr_fragmentation *f) {
       f->cpu_milli[f->n_levels++] = f->cpu_milli[i];
 }
 
-/* Makes the pod counts cumulative within each group. */
+/* Replaces the number of pods of each need by the cumulative number within its group. */
 static void group_needs(struct needs *needs) {
   for (uint32_t i = 0; i < needs->count; i++) {
     struct need *need = &needs->need[i];
@@ -220,7 +229,7 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
 
 /* ---- Rows ---- */
 
-/* The number of levels <= `cpu_milli`. */
+/* Returns the level of a free CPU: the number of distinct CPU requests <= `cpu_milli`. */
 static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
   uint32_t low = 0, high = f->n_levels;
   while (low < high) {
@@ -233,7 +242,7 @@ static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
   return low;
 }
 
-/* The pods of a group that need at most `cpu_milli` of CPU. */
+/* Returns the number of pods of a group that request at most `cpu_milli` of CPU. */
 static uint64_t pods_within(const struct need *need, struct same_gpus group, uint32_t cpu_milli) {
   uint32_t low = group.first, high = group.end;
   while (low < high) {
@@ -318,16 +327,16 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
 }
 
 /*
- * With MIG, F is a sum over the GPUs of a node: the remainder of each times the number of pods for which it is useless.
- * That number depends on the pool, on the free CPU of the node and on the profiles of which the GPU could provide an
- * instance. It is cached by these in a direct-mapped table, since only few such states occur.
+ * With MIG, F is a sum over the GPUs of a node: the remainder of each GPU times the number of pods that cannot use it.
+ * This number depends on the pool, on the free CPU of the node and on the profiles of which the GPU could provide an
+ * instance. Only few such states occur, so the numbers are cached in a direct-mapped table.
  */
 
 enum { CACHE_BITS = 12 };
 
-/* A cached state. */
+/* A state and its cached number of pods. */
 struct cached {
-  uint32_t pool_above; /* pool + 1; 0: the entry is empty */
+  uint32_t pool_above; /* pool + 1; 0 if the entry is empty */
   uint32_t cpu_milli;
   uint32_t profiles;
   uint64_t pods;
@@ -403,7 +412,7 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
 
 /* ---- Typical pods of a trace ---- */
 
-/* A request without what F does not depend on: memory, and the number of tasks. */
+/* Returns the request without the properties that do not affect F: memory and the number of tasks. */
 static struct hr_request pod_of(const struct hr_request *request) {
   struct hr_request pod = *request;
   pod.tasks = 1;
@@ -416,7 +425,7 @@ static struct hr_request pod_of(const struct hr_request *request) {
 struct fragmentation_group {
   struct hr_request pod;
   uint64_t pods;
-  uint32_t number; /* of its first request */
+  uint32_t number; /* the number of the first request of the group */
 };
 
 #define BY(x, y, member)                                                                                               \
@@ -445,7 +454,7 @@ static int by_frequency(const void *a, const void *b) {
   return 0;
 }
 
-/* One group for each distinct pod, in no particular order. */
+/* Makes one group for each distinct pod, in no particular order. Returns the number of groups. */
 static uint32_t group_pods(const struct hr_requests *requests, struct fragmentation_group *groups) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < requests->count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes of a pool by free GPUs: one set of nodes for each count, and a set of the counts that occur. All queries
-   take O(1). */
+/* An index of the nodes of a pool by free GPUs: one set of nodes for each number of free GPUs, and a set of the numbers
+   that occur. All queries take O(1). */
 
 #include "sim/cluster/cluster.h"
 
@@ -74,16 +74,17 @@ uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus) {
 }
 
 /*
- * Groups of consecutive nodes by the largest gang that fits: a gang takes empty nodes and, for its remainder, one more.
- * With w empty nodes and p free GPUs on the fullest of the others, that is w x (GPUs of a node) + p, and every smaller
- * gang fits as well. So one number describes a group, and a free index over groups by this number finds the tightest
- * group in which a gang fits.
+ * An index of groups of consecutive nodes by the largest gang that fits into the group. A gang takes empty nodes and
+ * one more node for its remainder. Let w be the number of empty nodes of a group, and p the maximum number of free GPUs
+ * on any other node of the group. The largest gang that fits then has w x (GPUs of a node) + p GPUs, and every smaller
+ * gang fits, too. So this one number describes a group. A free index of the groups by this number finds the group with
+ * the least free capacity in which a gang fits.
  */
 
 struct hr_group_index {
-  struct hr_group_index *next; /* the next index over the same nodes */
+  struct hr_group_index *next; /* the next group index of the same nodes */
   uint32_t nodes_per_group, n_levels;
-  uint32_t *count; /* [groups][n_levels]: number of nodes, by free GPUs */
+  uint32_t *count; /* [groups][n_levels]: by number of free GPUs, the number of nodes of the group */
   struct hr_free_index *by_room;
 };
 
@@ -114,7 +115,7 @@ struct hr_group_index *hr__free_index_add_groups(struct hr_arena *arena, struct 
   return groups;
 }
 
-/* Updates all indices of the list: a node's free GPUs changed from `before` to `after`. */
+/* Updates all group indices after the number of free GPUs of a node has changed from `before` to `after`. */
 static void move_node(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after) {
   for (; groups; groups = groups->next) {
     uint32_t group = node / groups->nodes_per_group;
@@ -125,7 +126,7 @@ static void move_node(struct hr_group_index *groups, uint32_t node, uint32_t bef
   }
 }
 
-/* The largest gang that fits into nodes from .. end - 1, computed from the nodes. */
+/* Returns the size of the largest gang that fits into nodes from .. end - 1, computed from the nodes. */
 static uint32_t room_by_node(const struct hr_free_index *index, uint32_t from, uint32_t end) {
   uint32_t size = index->gpus_per_node, whole = 0, rest = 0;
   for (uint32_t node = from; node < end && node < index->n_nodes; node++) {

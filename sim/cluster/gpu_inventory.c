@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The GPU inventory (see headroom/gpu_inventory.h): columns by node and by GPU. For each node the sum and the maximum
- * of its GPUs' free milli-GPUs are maintained, so that most nodes that do not fit are recognised without a look at
- * GPUs.
+ * The GPU inventory (see headroom/gpu_inventory.h). Its data are columns by node and by GPU. For each node it maintains
+ * the sum and the maximum of the free milli-GPUs of its GPUs. With these, most nodes on which a task does not fit are
+ * recognised without examining their GPUs.
  */
 
 #include "sim/cluster/cluster.h"
@@ -13,9 +13,10 @@
 /*
  * ---- MIG ----
  *
- * A GPU with a fixed layout is stored as the number of the layout and the set of starts that tasks occupy; the idle
- * instances of a profile follow with one AND. On demand, its instances are those of its tasks. Sets of profiles are
- * words; profiles are numbered from the largest to the smallest, so the highest bit is the smallest profile.
+ * For a GPU with a fixed layout, the number of the layout and the set of occupied starts are stored. The idle instances
+ * of a profile are the starts of this profile in the layout that are not occupied. For a GPU in on-demand mode, the
+ * instances are those of its tasks. A set of profiles is an integer with one bit per profile. Profiles are numbered
+ * from the largest to the smallest, so the highest bit is the smallest profile.
  */
 
 static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
@@ -31,7 +32,7 @@ static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struc
   return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Allocates columns for instances if some pool has partitioned GPUs. `requests` may be NULL. */
+/* Allocates the columns for MIG instances if some pool has partitioned GPUs. `requests` may be NULL. */
 static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
                                const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
   uint32_t n_split = 0;
@@ -50,7 +51,7 @@ static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_are
 
 /* ---- The state of a GPU ---- */
 
-/* The state of a GPU, present or hypothetical. */
+/* The present or a hypothetical state of a GPU. */
 struct state {
   struct hr_mig_gpu gpu;
   uint32_t layout, taken;
@@ -91,7 +92,7 @@ static struct state layout_state(const struct hr_mig_spec *mig, uint32_t layout)
   return (struct state){mig->layouts[layout].gpu, layout, 0};
 }
 
-/* Resets the GPUs of a node to their initial layout, without tasks. */
+/* Resets the GPUs of a node to their initial layouts, without tasks. */
 static void mig_renew(struct hr_gpu_inventory *inventory, hr_node node) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
   size_t first = (size_t)node.id * inventory->max_gpus;
@@ -111,7 +112,7 @@ static uint32_t smallest(uint32_t profiles) {
   return 31U - (uint32_t)__builtin_clz(profiles);
 }
 
-/* The smallest of the `wanted` profiles of which the layout has an idle instance; HR_NONE if none exists. */
+/* Returns the smallest of the `wanted` profiles of which the layout has an idle instance, or HR_NONE. */
 static uint32_t idle_profile(const struct hr_mig_layout *layout, uint32_t taken, uint32_t wanted) {
   for (; wanted; wanted &= ~(1U << smallest(wanted)))
     if (layout->starts[smallest(wanted)] & ~taken) return smallest(wanted);
@@ -124,7 +125,7 @@ static struct hr_instance instance_of(const struct hr_mig_spec *mig, uint32_t la
   return (struct hr_instance){(uint8_t)__builtin_ctz(idle), (uint8_t)profile, (uint8_t)layout, (uint8_t)before};
 }
 
-/* For a GPU without tasks, with a layout without a suitable instance. */
+/* Finds another layout with a suitable instance for a GPU without tasks. Returns false if there is no such layout. */
 static bool find_other_layout(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted,
                               struct hr_instance *found) {
   uint32_t best = HR_NONE, best_profile = 0;
@@ -146,7 +147,8 @@ static uint32_t instances_of(const struct hr_mig_layout *layout, uint32_t wanted
   return count;
 }
 
-/* For a GPU without tasks: the layout with the most suitable instances for a gang. */
+/* Finds the layout with the maximum number of suitable instances for a gang, for a GPU without tasks. Returns false if
+   no layout has a suitable instance. */
 static bool find_for_gang(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted, struct hr_instance *found) {
   uint32_t best = present, most = instances_of(&mig->layouts[present], wanted);
   for (uint32_t layout = 0; layout < mig->n_layouts; layout++) {
@@ -186,7 +188,7 @@ static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_re
   return is_free && find_other_layout(mig, layout, wanted, found);
 }
 
-/* The GPUs of the node that have, or can be given, a suitable instance. */
+/* Returns the set of GPUs of the node that have, or can create, a suitable instance. */
 static uint64_t mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
   uint32_t wanted = wanted_in(inventory, request, node);
@@ -219,7 +221,7 @@ static uint64_t mig_pick(const struct hr_gpu_inventory *inventory, const struct 
   return best_gpu == HR_NONE ? 0 : UINT64_C(1) << best_gpu;
 }
 
-/* The slice of a task on a GPU that fits. */
+/* Returns the slice of a task on a GPU on which the task fits. */
 static struct hr_slice mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                  hr_node node, uint64_t gpus) {
   struct hr_slice slice = {.node = node, .gpus = gpus};
@@ -247,7 +249,7 @@ static const char *refuse_kept(const struct hr_gpu_inventory *inventory, const s
   return is_idle ? NULL : "a GPU has no such idle instance";
 }
 
-/* The rule that an instance breaks on a GPU that fits the task; NULL if none. */
+/* Returns the rule that the instance of a slice breaks, or NULL if it breaks none. The task must fit on the GPU. */
 static const char *mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                               const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
@@ -289,8 +291,8 @@ uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inv
   return profiles_of(mig, &state);
 }
 
-/* If several tasks of the placement are on the GPU, any of them may have changed the layout; the instances of the
-   others are released with it. */
+/* Restores the layout that a GPU had before the slice was allocated. Any of several tasks of a placement on the GPU may
+   have changed the layout. The occupied starts of the other tasks stay recorded until their slices are released. */
 static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   if (mig->mode != HR_MIG_DYNAMIC || slice->instance.layout == slice->instance.layout_before) return;
@@ -302,7 +304,7 @@ static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *
 
 /* ---- An empty GPU ---- */
 
-/* The number of tasks that an empty GPU can hold, with the most suitable kind of instance. */
+/* Returns the maximum number of tasks on an empty GPU. */
 static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
   uint32_t most = 0, count = 0;
   if (mig->mode == HR_MIG_ON_DEMAND) {
@@ -372,7 +374,7 @@ static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_
   }
 }
 
-/* Records the CPU that comes with each GPU, if some pool has any. */
+/* Stores the CPU that comes with each GPU by default, if some pool has such a setting. */
 static enum hr_status init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
                                     const struct hr_cluster_spec *spec) {
   bool any = false;
@@ -427,13 +429,13 @@ uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory,
   return fitting;
 }
 
-/* Whether a set has at least `count` members. Cheap for small counts. */
+/* Returns whether a set has at least `count` members. This is fast if `count` is small. */
 static bool has_as_many(uint64_t set, uint32_t count) {
   for (; count > 1 && set; count--) set &= set - 1;
   return set != 0;
 }
 
-/* Whether the only constraint on the GPU is its milli-GPUs, for a task with one GPU. */
+/* Returns whether the free milli-GPUs of a GPU alone decide whether a task with one GPU fits on it. */
 static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
 }
@@ -461,7 +463,7 @@ uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, co
   return fitting;
 }
 
-/* The GPU with the smallest remainder, the first of equal ones. */
+/* Returns the GPU with the minimum of free milli-GPUs; of several, the one with the lowest number. */
 static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
   uint32_t best = (uint32_t)__builtin_ctzll(gpus);
   for (uint64_t rest = gpus; rest; rest &= rest - 1) {
@@ -471,7 +473,8 @@ static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
   return best;
 }
 
-/* As smallest_left, of the GPUs with at least `requested_milli`; 0 if none exists. */
+/* Returns, as a set, the GPU with the minimum of free milli-GPUs among the GPUs with at least `requested_milli`, or the
+   empty set if there is no such GPU. */
 static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t requested_milli) {
   enum { GPU_BITS = 6 };
   uint32_t best = UINT32_MAX;
@@ -482,7 +485,8 @@ static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t reques
   return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
 }
 
-/* Whole GPUs have nothing allocated, so their remainders are equal. */
+/* Selects GPUs in ascending order of free milli-GPUs. Whole GPUs have equal free milli-GPUs, so they are selected in
+   the order of their numbers. */
 uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   hr_node node, uint64_t gpus) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
@@ -531,7 +535,7 @@ const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, co
   return is_split ? mig_refuse(inventory, request, slice) : NULL;
 }
 
-/* `taken`: 1 to allocate, -1 (unsigned) to release. */
+/* Allocates or releases a slice. `taken` is 1 to allocate and -1 (as unsigned) to release. */
 static void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice,
                    uint32_t taken) {
   uint32_t node = slice->node.id;
@@ -583,7 +587,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* The number of tasks for which a node has suitable MIG instances. */
+/* Returns the number of tasks for which an empty node has suitable MIG instances. */
 static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
   uint64_t most = 0;
   for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
@@ -591,7 +595,7 @@ static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct h
   return most;
 }
 
-/* The number of tasks for which a node has GPUs. */
+/* Returns the number of tasks for which an empty node has GPUs. */
 static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   uint64_t on_each = smaller(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));

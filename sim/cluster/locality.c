@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Locality: how far a placement spreads, which network links it uses, how near to each other a job's GPUs must be, and
- * whether a placement or the empty cluster satisfies that.
+ * Locality: the tier and the network links of a placement, the tier that a job requires, and whether a placement or the
+ * empty cluster satisfies this requirement.
  */
 
 #include "sim/cluster/cluster.h"
 
 /* ---- Placements ---- */
 
-/* The lowest and the highest node of a placement, relative to its pool. */
+/* The lowest and the highest node of a placement, relative to the first node of its pool. */
 struct network_range {
   uint32_t low, high;
 };
@@ -24,7 +24,8 @@ static struct network_range nodes_of(const struct hr_cluster *cluster, const str
   return range;
 }
 
-/* On one node: the narrowest group that contains all GPUs. */
+/* Returns the narrowest tier of a placement on one node: the narrowest whose group contains all GPUs of the
+   placement. */
 static enum hr_tier tier_on_node(const struct hr_pool_spec *spec, const struct hr_placement *placement) {
   uint64_t gpus = 0;
   for (uint32_t i = 0; i < placement->n_slices; i++) gpus |= placement->slices[i].gpus;
@@ -37,8 +38,8 @@ static enum hr_tier tier_on_node(const struct hr_pool_spec *spec, const struct h
   return HR_TIER_NODE;
 }
 
-/* In counted allocation a node has no inner groups. Groups are consecutive nodes, so if the outermost two share a
-   group, all do. */
+/* Returns the narrowest tier whose group contains the placement. Groups consist of consecutive nodes, so it suffices to
+   compare the lowest and the highest node. In counted allocation, tiers within a node are not distinguished. */
 enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
   if (placement->n_slices == 0) return HR_TIER_POOL;
@@ -51,7 +52,7 @@ enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_p
   return HR_TIER_POOL;
 }
 
-/* A tier that equals the next wider one has the links of that one. */
+/* Returns the links of a placement. If a tier is not specified, the links of the next wider tier are returned. */
 enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
   enum hr_tier tier = hr_cluster_span(cluster, placement);
@@ -61,13 +62,14 @@ enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct 
 
 /* ---- Jobs ---- */
 
-/* A job on one GPU satisfies every tier. In per-GPU allocation, tasks without GPUs are on nodes, too. */
+/* Returns whether a job can spread over several groups. A job with one GPU satisfies every tier. In per-GPU allocation,
+   this function also considers tasks without GPUs, because they are placed on nodes. */
 static bool may_spread(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
   return trace->gpus[job.id] > 1 || (cluster->inventory && trace->tasks && trace->tasks[job.id] > 1);
 }
 
-/* The job's own columns have precedence over its class. */
+/* Returns the tier that a job requires. The job's own columns take precedence over the settings of its class. */
 struct hr_locality hr_cluster_locality(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
   enum hr_tier tier = trace->within ? (enum hr_tier)trace->within[job.id] : HR_TIER_ANY;
@@ -97,7 +99,8 @@ static void find_tiers(struct hr_cluster *cluster, struct hr_arena *arena) {
   cluster->tiers_within &= ~(1u << HR_TIER_ANY);
 }
 
-/* In per-GPU allocation, policies look at groups by themselves. */
+/* Makes the indices of node groups. They are used in counted allocation only. In per-GPU allocation, policies examine
+   the groups without an index. */
 static enum hr_status make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
   for (uint32_t i = 0; i < cluster->n_pools && !cluster->inventory; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
@@ -117,9 +120,9 @@ enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *ar
 
 /* ---- The empty cluster ---- */
 
-/* The number of tasks that fit into one group of the empty pool. */
+/* Returns the number of tasks that fit into one group of the empty pool. */
 static uint64_t room_of_group(const struct hr_pool_spec *spec, const struct hr_request *request, enum hr_tier tier) {
-  struct hr_pool_spec part = *spec; /* for a tier within a node: a node with the GPUs of one group */
+  struct hr_pool_spec part = *spec; /* a node with the GPUs of one group, if the tier is within a node */
   struct hr_cluster_spec alone = {.pools = &part, .n_pools = 1};
   part.gpus_per_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
   return (uint64_t)hr_pool_max_tasks(&alone, (hr_pool){0}, request) *
@@ -132,7 +135,7 @@ bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_
   if (!cluster->tiers_within) return false;
   struct hr_locality within = hr_cluster_locality(cluster, job);
   if (within.tier == HR_TIER_ANY || within.until_us != HR_NEVER_US) return false;
-  if (request && spec->mig) return false; /* the policy refuses these */
+  if (request && spec->mig) return false; /* the policy rejects such jobs */
   if (request) return room_of_group(spec, request, within.tier) < request->tasks;
   uint64_t n_nodes = hr_topology_nodes(&spec->topology, within.tier, spec->nodes);
   return n_nodes * spec->gpus_per_node < cluster->trace->gpus[job.id];

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The geometry of MIG on one GPU; names of profiles and layouts.
+ * The geometry of MIG instances on one GPU, and the names of profiles and layouts.
  *
- * Memory slices are bits, so free runs of slices and the starts that remain for a profile take a few shifts. Where to
- * put an instance is decided by what still fits afterwards. The room for each profile, in four bits each with the
- * largest profile on top, is one number, and the best start is the one that leaves the greatest number: a large profile
- * has few starts, and what it loses is lost for all smaller ones too, but not the other way round.
+ * The start of an instance is its first memory slice. Memory slices are bits of an integer, so a few shifts find
+ * sequences of free slices and the possible starts of a profile.
+ *
+ * The best start for an instance is the one after which most other instances still fit. The room for a profile is the
+ * number of its instances that still fit. The rooms for all profiles are combined into one number with four bits for
+ * each profile, the largest profile in the highest bits. The start after which this number is greatest is the best.
+ * Large profiles have priority because they have few starts: a start that is lost for a large profile is also lost for
+ * all smaller profiles, but the converse is not true.
  */
 
 #include "headroom/mig.h"
@@ -24,7 +28,7 @@ _Static_assert(sizeof(struct hr_mig_gpu) <= 16, "a state is copied to try someth
 
 /* ---- Types ---- */
 
-/* Largest first. Names break ties, so the order of the rows does not matter. */
+/* Compares profiles: the largest first. Names break ties, so the result does not depend on the order of the rows. */
 static int compare_profiles(const void *left, const void *right) {
   const struct hr_mig_profile *a = left, *b = right;
   if (a->memory_slices != b->memory_slices) return b->memory_slices - a->memory_slices;
@@ -51,7 +55,7 @@ void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct hr_mig_p
 
 /* ---- One GPU ---- */
 
-/* The memory slices of an instance. */
+/* Returns the memory slices of an instance, as a set. */
 static uint32_t slices_of(const struct hr_mig_profile *profile, uint32_t start) {
   return ((1U << profile->memory_slices) - 1) << start;
 }
@@ -72,7 +76,8 @@ uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mig_gpu *
   return wanted->starts & runs;
 }
 
-/* For instances of one length, taking the lowest start repeatedly wastes least. */
+/* Counts the instances that fit if each takes the lowest start. This is the maximum number, because all instances have
+   the same length. */
 uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile) {
   const struct hr_mig_profile *wanted = &type->profiles[profile];
   uint32_t starts = hr_mig_starts(type, gpu, profile);
@@ -84,8 +89,8 @@ uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gp
   return apart < max ? apart : max;
 }
 
-/* The room for each profile of the set `wanted` as one number: of two states of a type, the greater number has room for
-   more instances of the largest such profile for which their room differs. */
+/* Returns the room for each profile of the set `wanted` as one number. Let p be the largest wanted profile for which
+   two states have different room. The state with more room for p has the greater number. */
 static uint64_t outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted) {
   uint64_t room = 0;
   for (uint32_t i = 0; i < type->n_profiles; i++)
@@ -148,15 +153,16 @@ const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_mig_gpu 
 
 /* ---- Profile names: as in nvidia-smi and Kubernetes ---- */
 
-/* The profile with that many compute slices and the least memory, with or without media engines; HR_NONE if there is
-   none. */
+/* Returns the profile with that many compute slices and the minimum of memory, with or without media engines as
+   requested, or HR_NONE if no such profile exists. */
 static uint32_t profile_with(const struct hr_mig_type *type, uint32_t compute_slices, bool media) {
   for (uint32_t i = type->n_profiles; i-- > 0;)
     if (type->profiles[i].compute_slices == compute_slices && type->profiles[i].media == media) return i;
   return HR_NONE;
 }
 
-/* Reduces "nvidia.com/mig-1g.10gb.me" to "1g.10gb+me"; false if the text is longer than any name. */
+/* Reduces a resource name such as "nvidia.com/mig-1g.10gb.me" to a profile name such as "1g.10gb+me". Returns false if
+   the text is longer than any name. */
 static bool unwrap(const char *text, char name[HR_MIG_NAME_BYTES]) {
   static const char *const wraps[] = {"nvidia.com/", "mig-"};
   for (size_t i = 0; i < sizeof wraps / sizeof *wraps; i++)
@@ -180,7 +186,7 @@ static uint32_t find_profile(const struct hr_mig_type *type, const char *text) {
   return is_short && slices <= HR_MIG_SLICES ? profile_with(type, (uint32_t)slices, media) : HR_NONE;
 }
 
-/* "a, b, c" */
+/* Writes names as a list, such as "a, b, c". */
 static void list_names(const char *const *names, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
@@ -203,8 +209,9 @@ static enum hr_status fail_unknown(const struct hr_mig_type *type, const char *w
   return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown for %.40s; there are: %s", what, text, type->gpu, list);
 }
 
-/* Of the profiles with the number of compute slices in the text, the one with the most similar name, or else the
-   smallest; NULL if none exists. */
+/* Returns a suggestion for an unknown name. Among the profiles with the number of compute slices in the text, it is the
+   one with the most similar name; if no name is similar, the smallest. Returns NULL if no profile has this number of
+   slices. */
 static const char *nearest_of_its_size(const struct hr_mig_type *type, const char *text) {
   const char *names[HR_MIG_PROFILES + 1] = {NULL};
   size_t count = 0;
@@ -239,7 +246,8 @@ static bool place_one(const struct hr_mig_type *type, uint8_t left[], struct hr_
   return false;
 }
 
-/* The largest first, since it has the fewest starts. */
+/* Places all remaining instances, by backtracking. The largest instance comes first, because it has the fewest
+   starts. */
 static bool place_rest(const struct hr_mig_type *type, uint8_t left[], struct hr_mig_gpu *gpu) {
   uint32_t profile = 0;
   while (profile < type->n_profiles && !left[profile]) profile++;
@@ -267,7 +275,7 @@ static struct mig_demand demand_of(const struct hr_mig_type *type, const uint8_t
   return demand;
 }
 
-/* Places `count[p]` instances of each profile p on an empty GPU. False if no arrangement has room. */
+/* Places `count[p]` instances of each profile p on an empty GPU. Returns false if no arrangement has room for them. */
 static bool place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu) {
   struct mig_demand demand = demand_of(type, count);
   uint8_t left[HR_MIG_PROFILES];
@@ -289,7 +297,7 @@ static void count_balanced(const struct hr_mig_type *type, uint8_t count[]) {
   }
 }
 
-/* The profile of Volcano's group `number`; HR_NONE if there are fewer groups. */
+/* Returns the profile of Volcano's group `number`, or HR_NONE if there are fewer groups. */
 static uint32_t profile_of_group(const struct hr_mig_type *type, uint32_t number) {
   for (uint32_t slices = 1; slices <= type->compute_slices; slices++) {
     if (slices > type->compute_slices / 2U && slices < type->compute_slices) continue;
@@ -299,7 +307,7 @@ static uint32_t profile_of_group(const struct hr_mig_type *type, uint32_t number
   return HR_NONE;
 }
 
-/* The smallest profile without media engines: profiles are sorted, so the last one. */
+/* Returns the smallest profile without media engines. Profiles are sorted from the largest to the smallest. */
 static uint32_t smallest_plain(const struct hr_mig_type *type) {
   uint32_t profile = type->n_profiles;
   while (profile-- > 0 && type->profiles[profile].media) continue;
@@ -346,7 +354,8 @@ static enum hr_status fail_name(const struct hr_mig_type *type, const char *text
   return fail_unknown(type, "MIG layout", text, names, error);
 }
 
-/* "3g.40gb" or "2x1g.10gb", separated by commas. */
+/* Adds an element of a layout's name, such as "3g.40gb" or "2x1g.10gb", to the counts. Elements are separated by
+   commas. */
 static enum hr_status add_item(const struct hr_mig_type *type, const char *item, uint8_t count[],
                                struct hr_error *error) {
   char *behind;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The distinct requests of a trace. They are numbered in the order of first appearance and found through a hash table,
- * so that policies handle shapes of jobs instead of jobs.
+ * The distinct requests of a trace. They are numbered in the order of first appearance and found through a hash table.
+ * Policies can therefore handle each distinct request once instead of each job.
  *
- * For clusters with MIG, a request also names the profiles that suffice, per pool. Distinct sets are stored once.
+ * In clusters with MIG, a request also contains, for each pool, the set of profiles that suffice for it. Equal arrays
+ * of sets are stored once.
  */
 
 #include "sim/cluster/cluster.h"
@@ -17,19 +18,20 @@
 struct mig_needs {
   struct hr_arena *arena;
   const struct hr_cluster_spec *cluster; /* NULL if no GPU is partitioned */
-  const uint16_t **need;                 /* [count] distinct sets; each is [n_pools] */
+  const uint16_t **need;                 /* [count]: the distinct arrays of sets, each of them [n_pools] */
   uint32_t count, capacity;
-  uint16_t *scratch;     /* [n_pools] */
-  struct mig_name *name; /* by the trace's number of the profile name */
+  uint16_t *scratch;     /* [n_pools]: an array that is being built */
+  struct mig_name *name; /* by number of the profile name in the trace */
 };
 
-/* `cluster` may be NULL. HR_NO_MEMORY. */
+/* Initializes `needs`. `cluster` may be NULL. Returns HR_OK or HR_NO_MEMORY. */
 static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *arena,
                                      const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
-/* Sets the profiles that suffice for a job's request: the named profile, if it has the memory that the job requests;
-   otherwise all profiles without media engines that have the requested memory and compute slices. A share or memory
-   that the job does not state is that of its profile in the first pool that has it. No profile suffices for a task
-   with several GPUs, since instances cannot communicate with each other. Returns false if memory is exhausted. */
+/* Sets the profiles that suffice for a job's request. If the job names a profile, this is the named profile, provided
+   that it has the memory that the job requests. Otherwise these are all profiles without media engines that have the
+   requested memory and compute slices. If the job names a profile but states no share or memory, these are taken from
+   the profile in the first pool that has it. No profile suffices for a task with several GPUs, because instances cannot
+   communicate with each other. Returns false if memory is exhausted. */
 static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
                           struct hr_request *request);
 
@@ -48,7 +50,7 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
   return a;
 }
 
-/* Splits the GPUs of a task that is larger than a node into equal tasks, as few as possible. */
+/* Splits a task that is larger than a node into the minimum number of equal tasks that fill nodes evenly. */
 static void split(struct hr_request *request, uint32_t max_gpus) {
   if (max_gpus == 0 || request->gpus <= max_gpus) return;
   uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;
@@ -58,10 +60,10 @@ static void split(struct hr_request *request, uint32_t max_gpus) {
   request->mem_mib = (request->mem_mib + parts - 1) / parts;
 }
 
-/* The data needed to derive the request of a job. */
+/* The data from which the request of a job is derived. */
 struct requests_reader {
   const struct hr_trace *trace;
-  const struct hr__accepts *accepts; /* NULL: accept classes are given in `accept_class` */
+  const struct hr__accepts *accepts; /* if NULL, accept classes are given in `accept_class` */
   const uint32_t *accept_class, *max_gpus;
   struct mig_needs mig;
 };
@@ -93,7 +95,7 @@ struct requests_table {
   struct hr_arena *arena;
   struct hr_requests *requests;
   uint32_t capacity;
-  struct hr__hash numbers; /* by request */
+  struct hr__hash numbers; /* the numbers of the requests, found by request */
 };
 
 static uint32_t hash_of(const struct hr_request *request) {
@@ -122,7 +124,8 @@ static bool grow(struct requests_table *table) {
   return true;
 }
 
-/* The number of an equal request, a new one if none exists yet; HR_NONE if memory is exhausted. */
+/* Returns the number of an equal request. If none exists, the function adds the request. Returns HR_NONE if memory is
+   exhausted. */
 static uint32_t number_of(struct requests_table *table, const struct hr_request *request) {
   struct hr_requests *requests = table->requests;
   struct hr__hash_cursor at;
@@ -142,7 +145,7 @@ struct hr__request_reader {
   struct requests_reader reader;
 };
 
-/* The number of a job's request; HR_NONE if memory is exhausted. */
+/* Returns the number of a job's request, or HR_NONE if memory is exhausted. */
 static uint32_t find(struct hr__request_reader *self, hr_job job) {
   struct hr_request request = request_of(&self->reader, job);
   if (!mig_needs_add(&self->reader.mig, self->reader.trace, job, &request)) return HR_NONE;
@@ -165,7 +168,7 @@ static bool count_jobs(struct hr_requests *requests) {
   return true;
 }
 
-/* This cannot fail: in a streamed run all requests are in the table before the run begins. */
+/* This cannot fail: in a streamed run all requests are added to the table before the run begins. */
 void hr__requests_submit(const struct hr_requests *requests, hr_job job) {
   requests->of_job[job.id] = find(requests->reader, job);
 }
@@ -195,13 +198,13 @@ struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_
   return make(arena, &reader, cluster);
 }
 
-/* The meaning of a profile name in the pools. */
+/* The meaning of a profile name in each pool. */
 struct mig_name {
-  uint16_t *profile;           /* [n_pools]: a set of one profile, or the empty set */
-  uint32_t gpu_milli, mem_mib; /* in the first pool that has the profile; 0: none has */
+  uint16_t *profile;           /* [n_pools]: the set with the named profile, or the empty set */
+  uint32_t gpu_milli, mem_mib; /* of the first pool that has the profile; 0 if no pool has it */
 };
 
-/* NULL: the pool has no partitioned GPUs. */
+/* Returns the MIG settings of a pool, or NULL if the pool has no partitioned GPUs. */
 static const struct hr_mig_spec *split_of(const struct hr_cluster_spec *cluster, uint32_t pool) {
   return cluster->pools[pool].nodes > 0 ? cluster->pools[pool].mig : NULL;
 }
@@ -255,7 +258,8 @@ static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *r
   return (uint16_t)profiles;
 }
 
-/* The stored set array that equals the scratch one; a copy if none exists. NULL if memory is exhausted. */
+/* Returns the stored array that equals the scratch array. If none exists, the function stores a copy of the scratch
+   array. Returns NULL if memory is exhausted. */
 static const uint16_t *intern_needs(struct mig_needs *needs, uint32_t *number) {
   size_t bytes = needs->cluster->n_pools * sizeof *needs->scratch;
   for (*number = 0; *number < needs->count; ++*number)
@@ -273,7 +277,7 @@ static const struct mig_name *name_of(const struct mig_needs *needs, const struc
   return number == HR_NONE ? NULL : &needs->name[number];
 }
 
-/* The named profile, unless it has less memory than the job requests. */
+/* Returns the set with the named profile, or the empty set if the profile has less memory than the job requests. */
 static uint16_t named_in(const struct mig_needs *needs, const struct mig_name *name, uint32_t pool,
                          uint64_t requested_mib) {
   const struct hr_mig_spec *mig = split_of(needs->cluster, pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows of a table of speeds are sorted by model and, for each model, by GPUs. The rows of a model are looked up once
- * per model of the trace, not per job.
+ * Tables of speeds. The rows of a table are sorted by model and, for each model, by number of GPUs. The rows of a model
+ * are looked up once per model of the trace, not once per job.
  */
 
 #include "sim/cluster/speeds.h"
@@ -23,8 +23,8 @@ static struct hr__row_span rows_of(const struct hr_speeds *table, const char *mo
   return span;
 }
 
-/* The row with the largest number of GPUs that does not exceed the job's; the first row of the model if all exceed
-   it. */
+/* Returns the row with the maximum number of GPUs that does not exceed the job's number of GPUs, or the first row of
+   the model if there is no such row. */
 static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span, uint32_t gpus) {
   if (span.count == 0) return table->n_rows;
   uint32_t row = span.first;

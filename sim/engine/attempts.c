@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that can be stopped before their end. An attempt has phases: it restarts (not the first attempt), works, and
- * writes a checkpoint from time to time; after a notice it may write one and leave. If its GPUs have too little memory,
- * it is killed before that and tries again later.
+ * Attempts of jobs, in runs where a job can be stopped before its end. An attempt consists of phases: restarting (not
+ * in the first attempt), working and, from time to time, writing a checkpoint. After a notice, a job may write a
+ * checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is killed before it
+ * restarts or works, and retries later.
  *
- * The event heap has one entry for the end of a job's phase or of its work, except for jobs that write to a shared
- * storage, which the storage advances. Work is measured on the job's own clock, which stops during restarts
- * and checkpoints. Work before the last checkpoint is kept; later work is lost if the job is stopped.
+ * The event heap has one entry per running job: the end of its phase or of its work. Jobs that write to shared storage
+ * are an exception: the pool's storage has one entry for the first write that completes. Work is measured on the job's
+ * own clock, which stops during restarts and checkpoints. When a job is stopped, the work before its last checkpoint is
+ * kept and later work is lost.
  */
 
 #include "base/array.h"
@@ -16,19 +18,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kubernetes' CrashLoopBackOff: 10 s, 20 s, 40 s, ..., at most 5 minutes (kubernetes.io, "Pod Lifecycle", "How Pods
-   handle problems with containers"). */
+/* Wait times between retries, as in Kubernetes' CrashLoopBackOff: 10 s, 20 s, 40 s, ..., at most 5 minutes
+   (kubernetes.io, "Pod Lifecycle", "How Pods handle problems with containers"). */
 #define FIRST_BACK_OFF_US (10 * HR_SECOND_US)
 #define MAX_BACK_OFF_US (300 * HR_SECOND_US)
 
 /*
  * ---- Storage ----
  *
- * The storage of a pool. Checkpoints that are written at the same time share its bandwidth equally, so all writers make
- * the same progress, and one clock suffices: the service that each writer has received so far. A writer is done when
- * the clock reaches its mark, the size of its checkpoint after the value at which it began. Service is counted in units
- * of 2^-10 MiB x microseconds per second, so that the division by the number of writers loses almost nothing, equally
- * on every machine.
+ * The shared storage of a pool. Checkpoints that are written at the same time share its bandwidth equally, so all
+ * writers receive the same amount of service in the same time. The storage therefore needs only one clock: the service
+ * that each writer has received so far. The mark of a writer is the value of the clock when the writer began plus the
+ * size of its checkpoint. The writer is done when the clock reaches this mark. Service is an integer in units of 2^-10
+ * MiB x microseconds per second. These units are so small that the division by the number of writers loses almost
+ * nothing, and integers give equal results on all machines.
  */
 
 #define SERVICE_PER_MIB (UINT64_C(1000000) << 10)
@@ -47,7 +50,7 @@ static void read_clock(struct hr__storage *storage, int64_t now_us) {
   storage->clock_us = now_us;
 }
 
-/* The time until the clock has advanced by `service` with `count` writers. */
+/* Returns the time until the clock has advanced by `service`, with `count` writers. */
 static int64_t time_for(const struct hr__storage *storage, hr__service service, uint32_t count) {
   hr__service rate = (hr__service)storage->mib_s << 10;
   hr__service us = (service * count + rate - 1) / rate;
@@ -96,7 +99,7 @@ static enum hr_status cancel_write(struct hr__engine *engine, hr_pool pool, hr_j
 
 /* ---- Checkpoints: settings of the job's class and the job's own columns ---- */
 
-/* All zero if the run has no classes. */
+/* Returns the settings of the job's class. All members are 0 if the run has no classes. */
 static const struct hr_class_spec *class_spec_of(const struct hr__engine *engine, hr_job job) {
   static const struct hr_class_spec nothing = {0};
   const struct hr_class_spec *classes = engine->config->classes;
@@ -104,14 +107,14 @@ static const struct hr_class_spec *class_spec_of(const struct hr__engine *engine
   return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
 }
 
-/* The size of a checkpoint of the job; 0: unknown. */
+/* Returns the size of a checkpoint of the job, or 0 if it is unknown. */
 static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
   uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
   return own ? own : class_spec_of(engine, job)->checkpoint_mib;
 }
 
-/* Checkpoints are written to the pool's storage if its bandwidth and their size are known; otherwise they take the
-   time of the class. */
+/* Returns whether checkpoints of the job are written to the pool's storage. This requires that the bandwidth of the
+   storage and the size of the checkpoints are known. Otherwise a checkpoint takes the write time of the job's class. */
 static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
 }
@@ -122,7 +125,8 @@ static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_po
   return (int64_t)llround(seconds * (double)HR_SECOND_US);
 }
 
-/* The rate at which any of a job's nodes is lost, relative to the rate of one node. */
+/* Returns the rate of interruptions that reclaim at least one of the job's `n_nodes` nodes, relative to the rate for
+   one node. */
 static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
   switch (spot->model) {
   case HR_SPOT_ON_OFF:
@@ -139,8 +143,9 @@ static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_no
   return n_nodes;
 }
 
-/* Daly's interval ("A higher order estimate of the optimum checkpoint interval for restart dumps", 2006), to first
-   order: sqrt(2 d M) - d for a write time d and a mean time M between losses; M if d >= 2 M. */
+/* Returns the checkpoint interval of Daly ("A higher order estimate of the optimum checkpoint interval for restart
+   dumps", 2006), to first order. With the write time d and the mean time M between interruptions, the interval is
+   sqrt(2 d M) - d, or M if d >= 2 M. */
 static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
   if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
@@ -155,7 +160,8 @@ static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_poo
   return interval_us > 0 ? interval_us : HR_SECOND_US;
 }
 
-/* The work between two checkpoints of a job in that pool, at its present placement; HR_NEVER_US: none. */
+/* Returns the work between two checkpoints of a job at its present placement in `pool`, or HR_NEVER_US if the job
+   writes no periodic checkpoints. */
 static int64_t checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
   const struct hr_class_spec *class_ = class_spec_of(engine, job);
@@ -185,7 +191,7 @@ bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job) {
 }
 
 static bool can_save(const struct hr__engine *engine, hr_job job) {
-  if (hr__attempt_keeps_all(engine, job)) return false; /* has no need to */
+  if (hr__attempt_keeps_all(engine, job)) return false; /* all work is kept already */
   return class_spec_of(engine, job)->checkpoint != HR_CHECKPOINT_NONE ||
          engine->attempt[job.id].interval_us != HR_NEVER_US;
 }
@@ -196,7 +202,7 @@ static hr_amount gpu_time(const struct hr__engine_attempt *attempt, int64_t time
   return (hr_amount)attempt->gpu_milli * time_us;
 }
 
-/* All work so far is kept from now on. */
+/* Marks all completed work of the job as kept. */
 static void keep(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (engine->kept_us[job.id] < attempt->progress_us) engine->last_progress_us = engine->view.now_us;
@@ -206,8 +212,9 @@ static void keep(struct hr__engine *engine, hr_job job) {
   attempt->unkept_us = 0;
 }
 
-/* The work completed by now. Times are rounded up to whole microseconds, in which a fast job would do more than
-   there is left, so it is limited to that. `*part`: the fraction of the next microsecond, in millionths. */
+/* Returns the work completed so far. `*part` is set to the completed fraction of the next microsecond of work, in
+   millionths. The end of a phase is rounded up to a whole microsecond. In this time a fast job could do more work than
+   remains, so the result is limited to the job's total work. */
 static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t *part) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   *part = attempt->part;
@@ -224,7 +231,7 @@ static void note_saved(struct hr__engine *engine, hr_job job) {
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
-/* Adds the time of the phase that ends now to the accounts. */
+/* Adds the time since the beginning of the phase to the accounts of the job. The phase ends now. */
 static void close_phase(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_job_accounting *accounting = &engine->accounting[job.id];
@@ -249,11 +256,11 @@ static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   engine->attempt[job.id].phase = phase;
 }
 
-/* Schedules the next checkpoint or the end of the work. */
+/* Schedules the next checkpoint or the end of the work, whichever is earlier. */
 static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
-  int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* since the last checkpoint */
+  int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* work since the last checkpoint */
   if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
     int64_t until_us = attempt->interval_us > done_us ? attempt->interval_us - done_us : 0;
     return hr__schedule(engine, now_us + hr__time_left_us(until_us, attempt->part, attempt->speed_ppm),
@@ -263,7 +270,7 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
                       job.id);
 }
 
-/* Changes the speed of a running job from now on. Its completed work is kept exactly. */
+/* Changes the speed of a running job from now on. No completed work is lost, not even a fraction of a microsecond. */
 static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->speed_ppm == speed_ppm) return HR_OK;
@@ -282,8 +289,8 @@ static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase
   return hr__schedule(engine, engine->view.now_us + class_spec_of(engine, job)->write_us, HR__PENDING_PHASE, job.id);
 }
 
-/* Whether a job that works or restarts would complete by `down_us` without another checkpoint; for a job that backs
-   off, if its next try succeeds. */
+/* Returns whether the job would complete by `down_us` if it wrote no further checkpoint. For a job that backs off, the
+   function assumes that its next try succeeds. */
 static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
@@ -292,7 +299,8 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
   return hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) <= down_us - from_us;
 }
 
-/* A job that planned to vacate after its checkpoint keeps running if it can finish before the deadline. */
+/* Completes a checkpoint. A job that was to leave after this checkpoint keeps running if it can complete before its
+   node goes down. */
 static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_slice one;
@@ -323,7 +331,7 @@ static enum hr_status pace_node(struct hr__engine *engine, struct hr_slice slice
   return status;
 }
 
-/* A job has come to this placement or has left it: updates the speeds of the jobs on the same GPUs. */
+/* Updates the speeds of the jobs on the GPUs of a placement, because a job was placed there or has left. */
 static enum hr_status neighbours_change(struct hr__engine *engine, const struct hr_placement *placement) {
   enum hr_status status = HR_OK;
   if (!engine->interferes || !hr__pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
@@ -332,7 +340,7 @@ static enum hr_status neighbours_change(struct hr__engine *engine, const struct 
   return status;
 }
 
-/* Counts the kill of a job that got no memory, and schedules its next try. */
+/* Counts the kill of a job for lack of GPU memory and schedules its next try. */
 static enum hr_status back_off(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
@@ -347,7 +355,7 @@ static enum hr_status back_off(struct hr__engine *engine, hr_job job) {
   return hr__schedule(engine, attempt->retry_us, HR__PENDING_PHASE, job.id);
 }
 
-/* A job that has its GPUs and their memory restarts or works. */
+/* Begins the restart or the work of a job that has its GPUs and their memory. */
 static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
   int64_t restart_us = engine->attempt[job.id].restart_us;
   enter(engine, job, restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING);
@@ -381,7 +389,7 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
   return finish_save(engine, job);
 }
 
-/* The first write to the storage of a pool completes, unless the pending entry is outdated. */
+/* Completes the first write to the storage of a pool, unless the pending entry is outdated. */
 static enum hr_status advance_storage(struct hr__engine *engine, hr_pool pool) {
   struct hr__storage *storage = &engine->storage[pool.id];
   if (!storage->count || storage->next_us != engine->view.now_us) return HR_OK;
@@ -446,7 +454,7 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   accounting->held_us += engine->view.now_us - engine->attempt_us[job.id];
 }
 
-/* The job is no longer on the nodes of its placement. */
+/* Removes the job from the lists of its nodes and updates the speeds of the jobs that stay. */
 static enum hr_status leave_nodes(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   if (engine->residents.first) hr__residents_remove(engine, job, placement);
   return neighbours_change(engine, placement);
@@ -506,7 +514,7 @@ static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_
   return write_us <= down_us - engine->view.now_us;
 }
 
-/* A job that is writing a checkpoint leaves when that is written. */
+/* Records that a job leaves after the checkpoint that it is writing now. */
 static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->phase == HR__PHASE_SAVING || down_us < attempt->down_us) attempt->down_us = down_us;
@@ -514,9 +522,9 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
   return HR_OK;
 }
 
-/* After a notice: a job that will complete in time works on; one that restarts or backs off has nothing to save and
-   leaves; one that works writes a checkpoint and leaves, if there is time for it; all others work until they are
-   stopped. */
+/* Handles a notice. A job that will complete before `down_us` continues to work. A job that restarts or backs off has
+   no new work to save and is interrupted at once. A working job writes a checkpoint and leaves if the remaining time is
+   sufficient for the checkpoint. All other jobs continue to work until they are stopped. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (!can_save(engine, job)) return HR_OK;
@@ -543,8 +551,8 @@ enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job j
   return status == HR_OK && !keeps ? hr__attempt_notice(engine, job, evict_us) : status;
 }
 
-/* Does nothing if the job has left or ended, or if a later notice replaced this one. The state of a finished job may
-   have been reclaimed; then it is not running either. */
+/* Ends the notice of a preempted job. The call has no effect if the job no longer runs or if a later notice replaced
+   this one. If the memory of a finished job was reclaimed, its state reads as a job that does not run. */
 static enum hr_status evict(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;
@@ -560,7 +568,7 @@ enum hr_status hr__attempts_advance(struct hr__engine *engine, struct hr__pendin
 
 /* ---- Queries of policies ---- */
 
-/* Of a running job in a run where jobs cannot be stopped. */
+/* Returns the work completed by a running job in a run where jobs cannot be stopped. */
 static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
   int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
   if (!engine->speeds.table && !engine->network.table) return passed_us;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Streamed runs. Per-job columns have addresses for the whole trace, but not memory: the pages of a block of jobs
- * become resident when its first job is submitted, and return to the system when all its jobs are finished. Job ids
- * stay the same, so nothing else in the engine or in a policy changes, ties included. A job that runs for months
- * retains its own block only, not all later ones. Pages of the engine's columns lose their contents; pages of the trace
- * are mapped from its file and would be read from there again.
+ * Streamed runs. Per-job columns have addresses for all jobs of the trace, but only blocks of jobs in use have memory.
+ * The pages of a block get memory when the first job of the block is submitted. They are returned to the system when
+ * all jobs of the block are finished. A job that runs for months retains only its own block, not all later blocks. Job
+ * ids are the same as in other runs, so no other code of the engine or of a policy depends on streaming, and ties are
+ * broken in the same way.
+ *
+ * Pages of the engine's columns lose their contents when they are returned. Pages of the trace are mapped from the
+ * trace's file; a later access would read them from the file again.
  */
 
 #include "base/array.h"
@@ -15,12 +18,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Code that still refers to a finished job and reads its state must see one that neither waits nor runs: the last
-   one, or zero. */
-_Static_assert(HR_JOB_FUTURE == 0, "the state of a job whose memory has gone back");
+/* Some code still reads the state of finished jobs. It reads either the last state or zero. Neither value may mean that
+   the job waits or runs. */
+_Static_assert(HR_JOB_FUTURE == 0, "the state of a finished job must not read as waiting or running");
 
-/* The number of jobs of a block: one page of the narrowest column, which has one byte per job, so that a block is a
-   whole number of pages in each column. */
+/* Returns the number of jobs of a block. It equals the number of bytes of a page. The narrowest column has one byte per
+   job, so a block is a whole number of pages in each column. */
 static uint32_t block_jobs(void) {
   long page_bytes = sysconf(_SC_PAGESIZE);
   return page_bytes > 4096 ? (uint32_t)page_bytes : 4096;
@@ -80,7 +83,7 @@ static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct 
 
 static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block);
 
-/* Huge pages are disabled so that a block is a whole number of pages. */
+/* Allocates a column. Huge pages are disabled, so that each block can be returned to the system separately. */
 static void *column_of(void *self, uint32_t n_jobs, size_t width) {
   struct hr__column_reclaim *reclaim = self;
   size_t bytes = ((size_t)n_jobs + reclaim->block_jobs) * width;
@@ -112,13 +115,13 @@ enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
   return HR_OK;
 }
 
-/* Reading one page of a mapped file also maps the pages around it that are in memory: 64 KiB, the default of Linux's
-   fault_around_bytes. */
+/* When one page of a mapped file is read, Linux also maps the pages around it that are already in memory. The default
+   size of this area (fault_around_bytes) is 64 KiB. */
 enum { FAULT_AROUND_BYTES = 1 << 16 };
 
-/* Releases all pages that an access to the block may have mapped. Pages of neighbouring blocks that are still in use
-   are mapped again from the file on access. The column may begin anywhere in a page; the bytes around it belong to
-   the same file. */
+/* Releases all pages of a trace column that an access to the block may have mapped. These may include pages of
+   neighbouring blocks that are still in use; the next access maps such pages from the file again. The column may begin
+   at any address within a page, because the bytes around it belong to the same file. */
 static void release_trace_block(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
                                 uint32_t block) {
   uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;

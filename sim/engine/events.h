@@ -8,18 +8,19 @@
 
 #include <stdlib.h>
 
-/* Kinds of pending events, in their order at one instant: first what frees capacity, then what removes it, then what
-   adds it. Submissions come after HR__PENDING_NODE_UP and before timers. */
+/* Kinds of pending events, in the order in which they are handled at one instant: first events that release capacity,
+   then events that remove it, then events that add it. Submissions are handled after HR__PENDING_NODE_UP and before
+   timers. */
 enum hr__pending_kind {
   HR__PENDING_END,          /* a job completes */
-  HR__PENDING_PHASE,        /* the phase of a job ends: restart, checkpoint, work between checkpoints, back-off */
-  HR__PENDING_STORAGE,      /* a pool's storage: its first write completes */
+  HR__PENDING_PHASE,        /* the phase of a job ends: restart, checkpoint, work between checkpoints, or back-off */
+  HR__PENDING_STORAGE,      /* the first write to a pool's storage completes */
   HR__PENDING_EVICT,        /* the notice of a preempted job ends */
-  HR__PENDING_LEVEL_AHEAD,  /* a pool: the next change of its level of availability is one notice period ahead */
-  HR__PENDING_LEVEL,        /* a pool: the next change of its level of availability */
-  HR__PENDING_INTERRUPTION, /* a pool: notice to the nodes of the next group interruption */
-  HR__PENDING_NODE_NOTICE,  /* notice to a node */
-  HR__PENDING_NODE_DOWN,    /* a node is taken away */
+  HR__PENDING_LEVEL_AHEAD,  /* the next change of a pool's level of availability is one notice period ahead */
+  HR__PENDING_LEVEL,        /* a pool's level of availability changes */
+  HR__PENDING_INTERRUPTION, /* the nodes of a pool's next group interruption get notice */
+  HR__PENDING_NODE_NOTICE,  /* a node gets notice */
+  HR__PENDING_NODE_DOWN,    /* a node goes down */
   HR__PENDING_WINDOW_CLOSE, /* a pool's reservation ends */
   HR__PENDING_WINDOW_OPEN,  /* a pool's reservation begins */
   HR__PENDING_NODE_UP,      /* a node has booted */
@@ -34,7 +35,7 @@ struct hr__pending {
 struct hr__event_heap {
   struct hr__pending *entries;
   uint32_t count, capacity;
-  /* by job: the index of its only entry + 1; 0: none. NULL if entries are never removed before they are due */
+  /* by job: the index of its only entry + 1, or 0; NULL if entries are never removed before their time */
   uint32_t *place;
 };
 
@@ -47,20 +48,20 @@ static inline enum hr__pending_kind hr__pending_kind(struct hr__pending pending)
 static inline uint32_t hr__pending_entity(struct hr__pending pending) {
   return (uint32_t)pending.kind_entity;
 }
-/* Compares time, kind and entity as one 128-bit number (times are not negative), without branches: which child is
-   smaller cannot be predicted. */
+/* Returns whether `a` precedes `b`. Time, kind and entity are compared as one 128-bit number, because times are not
+   negative. The comparison has no branches: the processor could not predict which child of a heap node is smaller. */
 static inline bool hr__pending_before(struct hr__pending a, struct hr__pending b) {
   __extension__ typedef unsigned __int128 wide;
   return ((wide)(uint64_t)a.at_us << 64 | a.kind_entity) < ((wide)(uint64_t)b.at_us << 64 | b.kind_entity);
 }
 
-/* Inserts an entry. O(log n). HR_NO_MEMORY. */
+/* Inserts an entry. O(log n). Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending);
 /* Removes and returns the first entry. The heap must not be empty. O(log n). */
 struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap);
-/* Removes the entry of a job, if it has one. Needs `place`. O(log n). */
+/* Removes the entry of a job, if the job has one. `place` must not be NULL. O(log n). */
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job);
-/* Frees the entries. `place` belongs to the caller. */
+/* Frees the entries, but not `place`, which belongs to the caller. */
 static inline void hr__event_heap_finish(struct hr__event_heap *heap) {
   free(heap->entries);
   *heap = (struct hr__event_heap){0};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The run loop. At each instant: first all jobs that end, then nodes that go and come, then submissions, then timers;
- * then one pass of the policy, with its moves carried out in order. A job without run time that starts in a pass ends
- * at the same instant, which is therefore processed again.
+ * The run loop. At each instant the loop handles the ends of jobs, changes of nodes, submissions and timers, in this
+ * order. Then it runs one pass of the policy and carries out the policy's moves in order. A job with zero run time that
+ * starts in a pass ends at the same instant, so the loop then handles the same instant again.
  *
- * Every event is added to the digest; observers are notified of all events, the policy of those that are not its own
- * moves.
+ * Every event is added to the digest. Observers are notified of all events. The policy is notified of all events except
+ * its own moves.
  */
 
 #include "base/hash.h"
@@ -15,11 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The upper limit of simulated time: the sum of a time reached and a duration that was read cannot overflow. */
+/* The upper limit of simulated time. The sum of a time before this limit and a duration from the input cannot
+   overflow. */
 #define LAST_US (INT64_MAX / 2)
 
-/* A run is stalled if no job is submitted or ends and no work is kept for this time plus the longest run time of a
-   job: what the waiting jobs need never comes, or comes and is lost again. */
+/* A run is stalled if no job is submitted or ends, and no work is kept, for this time plus the maximum run time of a
+   job. This happens if capacity that waiting jobs need never becomes available, or is always reclaimed before they make
+   progress. */
 #define STALL_US (INT64_C(365) * 86400 * HR_SECOND_US)
 
 enum { JOBS_CHECK_PASSES = 1 << 12 };
@@ -57,7 +59,8 @@ static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
   return hr__time_for_us(time_us, engine->interference_ppm);
 }
 
-/* Initializes the columns of a job, in a streamed run; in other runs this is done for all jobs at the start. */
+/* Initializes the columns of a job at its submission, in a streamed run. In other runs the columns of all jobs are
+   initialized at the start. */
 static void init_job(struct hr__engine *engine, hr_job job) {
   engine->start_us[job.id] = HR_NEVER_US;
   hr__speeds_find_row(&engine->speeds, engine->trace, job);
@@ -69,8 +72,8 @@ static void init_job(struct hr__engine *engine, hr_job job) {
   if (longest_us > engine->longest_us) engine->longest_us = longest_us;
 }
 
-/* A job that does not fit into any acceptable pool, even an empty one, is rejected at submission. The policy is not
-   notified. */
+/* Submits a job. A job that does not fit into any acceptable pool, even an empty one, is rejected, and the policy is
+   not notified of it. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
@@ -118,7 +121,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   }
 }
 
-/* Handles all events that are pending now, up to the given kind. */
+/* Handles all events of the present instant up to the given kind. */
 static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_kind last) {
   const struct hr__event_heap *heap = &engine->heap;
   enum hr_status status = HR_OK;
@@ -169,7 +172,7 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   return hr__schedule(engine, now_us + run_us, HR__PENDING_END, move->job.id);
 }
 
-/* The cluster already has the capacity back; this closes the accounts of the job. */
+/* Closes the accounts of a preempted job. The capacity of the job is already released in the cluster. */
 static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr__move *move) {
   struct hr__allocation now = hr__allocation_get(engine, move->job);
   int64_t attempt_us = engine->attempt_us[move->job.id];
@@ -245,13 +248,15 @@ static int64_t next_instant(const struct hr__engine *engine) {
   return at_us;
 }
 
-/* No event occurs between the last instant and the horizon, but time passes: the observers are notified. */
+/* Advances the clock to the horizon and notifies the observers. No event occurs between the last instant and the
+   horizon. */
 static void stop_at_horizon(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us = engine->config->horizon_us;
   notify_instant(engine);
 }
 
-/* Repeated kills for lack of memory emit no event but still advance the clock. */
+/* Ends a stalled run at the last kill for lack of memory, if that is later than the last event. Such kills emit no
+   event, but they advance the clock. */
 static void stop_stalled(struct hr__engine *engine) {
   if (engine->claims.killed_us <= engine->last_us) return;
   engine->view.now_us = engine->last_us = engine->claims.killed_us;
@@ -262,13 +267,14 @@ static bool all_submitted(const struct hr__engine *engine) {
   return engine->cursor == engine->trace->n_jobs;
 }
 
-/* Markets never end; a run with markets ends with its last job. */
+/* Returns whether the run is over. Events of markets never end, so a run with markets ends with its last job. */
 static bool is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
   return engine->markets && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
 }
 
-/* With a horizon the run always continues to it, since cost accrues until then. */
+/* Returns whether the run is stalled. A run with a horizon always continues to the horizon, because costs accrue until
+   then. */
 static bool is_stalled(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
   if (engine->view.n_waiting + engine->view.n_running == 0) return false;
@@ -344,7 +350,7 @@ static enum hr_status create_policy(struct hr__engine *engine) {
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
 }
 
-/* Columns of runs in which jobs can be stopped. */
+/* Allocates columns that are needed if jobs can be stopped, or if jobs have different speeds. */
 static enum hr_status begin_attempts(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   if (engine->markets || engine->interferes || engine->split_us || engine->claims.of_gpu ||
@@ -377,7 +383,7 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
   return status == HR_OK ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* Columns of per-GPU allocation. */
+/* Allocates the columns for per-GPU allocation. */
 static enum hr_status allocate_gpu_columns(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
   engine->allocation_gpus = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->allocation_gpus);
@@ -410,7 +416,7 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .start_us = engine->start_us,
                                   .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
-  /* before the policy, as its view includes available nodes */
+  /* This precedes the creation of the policy, whose view includes available nodes. */
   if (engine->cluster.nodes) status = hr__markets_init(engine);
   if (status == HR_OK) status = hr__sharing_init(engine);
   if (status == HR_OK) status = create_policy(engine);
@@ -432,7 +438,7 @@ static void forget_columns(struct hr__engine *engine) {
   engine->gpu_milli = NULL;
 }
 
-/* The columns of a streamed run remain the engine's. */
+/* Removes the per-job columns from the result of a streamed run, because the engine owns them. */
 static void drop_result_columns(struct hr_result *result) {
   result->n_jobs = 0;
   result->state = result->reason = NULL;
@@ -454,7 +460,7 @@ static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct
   totals->milli_us.restarting += accounting->milli_us.restarting;
 }
 
-/* At the end of a streamed run. */
+/* Returns the totals of the jobs that wait or run at the end of a streamed run. */
 static struct hr_unfinished_totals sum_unfinished(const struct hr__engine *engine) {
   const struct hr__column_reclaim *reclaim = &engine->reclaim;
   struct hr_unfinished_totals totals = {0};
@@ -465,7 +471,7 @@ static struct hr_unfinished_totals sum_unfinished(const struct hr__engine *engin
   return totals;
 }
 
-/* Moves the per-job columns into the result. */
+/* Creates the result. In runs that are not streamed, the result takes over the per-job columns. */
 static enum hr_status make_result(struct hr__engine *engine, struct hr_result **result) {
   *result = malloc(sizeof **result);
   if (!*result) return hr__out_of_memory(engine);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that share a GPU: its memory, and their speed.
+ * Jobs that share a GPU: their GPU memory and their speeds.
  *
- * Memory: in pools with GPU memory that is first come, first served, a job claims the memory of its tasks when it
- * begins to work, and holds it until it leaves. If there is too little, all of its tasks are killed: the job stays
- * where it is and claims nothing, like a container that its node restarts, and tries again after a time that doubles
- * with each consecutive kill. Free memory is separate from the GPU inventory, which changes while a policy plans;
- * claims change only when jobs begin to work and leave.
+ * Memory: in some pools, jobs get GPU memory first come, first served. There a job claims the memory of its tasks when
+ * its attempt begins, and releases it when it leaves. If some GPU has too little memory, all tasks of the job are
+ * killed. The job keeps its placement but claims no memory, like a container that its node restarts. It tries again
+ * after a back-off time that doubles with each consecutive kill. Claims are separate from the GPU inventory: the
+ * inventory also changes while a policy plans, but claims change only when jobs begin and leave.
  *
- * Speed: jobs on one GPU slow each other down, except those that wait after a kill. A job is as fast as on the slowest
- * of its GPUs. When a task comes to a GPU or leaves it, the jobs there continue at another speed; completed work is
- * kept exactly.
+ * Speed: jobs on one GPU slow each other down, except jobs that back off after a kill. The speed of a job is the
+ * minimum of its speeds on all of its GPUs. When a task is placed on a GPU or leaves it, the speeds of the jobs on this
+ * GPU change. No completed work is lost by such a change.
  */
 
 #include "sim/engine/engine.h"
@@ -61,7 +61,7 @@ static void give(const struct hr__engine *engine, struct hr_slice slice, uint32_
   }
 }
 
-/* Tasks of one job may share a GPU, so each task's claim counts for the next one. */
+/* Claims the memory one task after the other, because several tasks of one job may share a GPU. */
 bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   if (!has_claims(engine, placement->pool)) return true;
   uint32_t mib = asked_mib(engine, job);
@@ -95,7 +95,7 @@ static int by_models(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Pairs of models that the trace does not have are left out. */
+/* Builds the pair table of a pool. Pairs with a model that is not in the trace are omitted. */
 static enum hr_status bind_pairs(struct hr__engine *engine, const struct hr_pool_spec *spec,
                                  struct hr__pair_table *table) {
   table->of = hr_arena_alloc(&engine->arena, ((size_t)spec->n_pairs + 1) * sizeof *table->of);
@@ -120,7 +120,7 @@ static enum hr_status bind_all_pairs(struct hr__engine *engine) {
   return status;
 }
 
-/* 0: unknown */
+/* Returns the speed of `job` beside `other`, or 0 if it is unknown. */
 static uint32_t pair_ppm(const struct hr__engine *engine, hr_pool pool, hr_job job, hr_job other) {
   const struct hr__pair_table *table = &engine->pairs[pool.id];
   const uint32_t *model = engine->trace->model;
@@ -141,7 +141,8 @@ uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const str
   return both_ppm > 0 ? both_ppm : 1;
 }
 
-/* The speed of tasks that together have `milli` of a GPU. With time slicing, each has its share of the time. */
+/* Returns the speed of `tasks` tasks that together use `milli` milli-GPUs of one GPU. With time slicing, each task gets
+   an equal share of the time. */
 static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t milli, uint32_t tasks) {
   uint32_t turn_ppm = spec->sharing == HR_SHARING_TIME_SLICE ? HR__FULL_SPEED_PPM / tasks : HR__FULL_SPEED_PPM;
   uint32_t step = 0;
@@ -150,24 +151,25 @@ static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t mil
   return (uint32_t)((uint64_t)turn_ppm * spec->interference[step].speed_ppm / HR__FULL_SPEED_PPM);
 }
 
-/* The other job of two tasks on a GPU of the node; HR_NONE if both belong to one job. */
+/* Returns the other job on a GPU with two tasks, or HR_NONE if both tasks belong to `job`. */
 static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node, uint64_t gpu) {
   const struct hr__residents *residents = &engine->residents;
   for (uint32_t link = residents->first[node.id]; link; link = residents->links[link - 1].next) {
     hr_job other = residents->links[link - 1].job;
     struct hr_slice one;
     struct hr_placement placement = hr__allocation_placement(engine, other, &one);
-    bool is_dead = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
-    if (other.id != job.id && !is_dead && hr__placement_has_gpu(&placement, node, gpu)) return other;
+    bool backs_off = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
+    if (other.id != job.id && !backs_off && hr__placement_has_gpu(&placement, node, gpu)) return other;
   }
   return (hr_job){HR_NONE};
 }
 
-/* The speed of a job on one GPU of a slice. */
+/* Returns the speed factor of a job on one of its GPUs, in ppm. */
 static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, hr_node node, uint32_t gpu) {
   const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
   size_t at = (size_t)node.id * inventory->max_gpus + gpu;
-  const struct hr__claim *claim = claim_on(engine, pool, node, gpu); /* killed tasks do not count as processes there */
+  /* claims do not include killed tasks, which have no process on the GPU */
+  const struct hr__claim *claim = claim_on(engine, pool, node, gpu);
   uint32_t tasks = claim ? claim->tasks : inventory->gpu_tasks[at];
   if (tasks < 2) return HR__FULL_SPEED_PPM;
   if (tasks == 2 && engine->pairs[pool.id].count > 0) {
@@ -196,7 +198,7 @@ uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const st
     uint32_t ppm = slowest_ppm(engine, job, placement->pool, placement->slices[i]);
     if (ppm < share_ppm) share_ppm = ppm;
   }
-  if (share_ppm == UINT32_MAX) return alone_ppm; /* it has no GPU */
+  if (share_ppm == UINT32_MAX) return alone_ppm; /* the job has no GPU */
   uint32_t both_ppm = (uint32_t)((uint64_t)alone_ppm * share_ppm / HR__FULL_SPEED_PPM);
   return both_ppm > 0 ? both_ppm : 1;
 }
@@ -218,7 +220,8 @@ static enum hr_status init_reconfiguration(struct hr__engine *engine) {
   return engine->split_us ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* Jobs that come to a GPU during its reconfiguration wait for it, too. */
+/* Returns the time until an instance is ready. A job that is placed on a GPU during a reconfiguration also waits for
+   its end. */
 static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig, const struct hr_slice *slice) {
   if (mig->mode == HR_MIG_ON_DEMAND) return mig->lead_us;
   size_t gpu = (size_t)slice->node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
@@ -227,7 +230,6 @@ static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig,
   return engine->split_us[gpu] > now_us ? engine->split_us[gpu] - now_us : 0;
 }
 
-/* The time from a job's start until its instances are ready. Must be called once for each start. */
 int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement) {
   const struct hr_mig_spec *mig = engine->split_us ? engine->cluster.pools[placement->pool.id].spec->mig : NULL;
   int64_t longest_us = 0;
@@ -259,7 +261,7 @@ static enum hr_status init_claims(struct hr__engine *engine) {
   return HR_OK;
 }
 
-/* The lowest factor by which sharing can slow a job down, in ppm; at least 1. */
+/* Returns the minimum factor by which jobs on the same GPU can slow a job down, in ppm; at least 1. */
 static uint32_t min_interference_ppm(const struct hr__engine *engine) {
   uint32_t min_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that come and go. The supply is a function of time (supply.h), and the node that will be reclaimed is known in
- * advance: a lower level takes the nodes above it, a group interruption its nodes, and an age the node that reaches it.
- * So the time when a node goes down is known; it has notice for the specified time before. Levels are known one notice
- * period ahead: capacity that will be gone by then is not available any more, so a node is never launched into a
- * notice.
+ * Nodes that come and go. The supply is a function of time (see market.h), so the time when a node is reclaimed is
+ * known in advance. There are three causes: a level drops below the number of the node, a group interruption includes
+ * the node, or the node reaches the end of its lifetime. The node gets notice a specified time before. Changes of the
+ * level are known one notice period ahead. Capacity that will be gone by then is not available any more, so no node is
+ * launched that already has notice.
  */
 
 #include "headroom/market.h"
@@ -16,12 +16,12 @@
 
 struct hr__engine_market {
   struct hr__level_source levels;
-  struct hr_level_step ahead; /* the step after the window */
-  struct hr__fifo window;     /* of struct hr_level_step: known future steps of the level */
-  uint32_t level;             /* at present */
+  struct hr_level_step ahead; /* the first step that is not in `window` */
+  struct hr__fifo window;     /* of struct hr_level_step: the steps within the next notice period */
+  uint32_t level;             /* the present level */
   struct hr__interruption_source interruptions;
   int64_t interruption_us;
-  uint32_t *hit, n_hit; /* the nodes of the next interruption */
+  uint32_t *hit, n_hit; /* [n_hit]: the nodes of the next group interruption */
   int64_t touched_us;
 };
 
@@ -33,7 +33,7 @@ static int64_t notice_us(const struct hr__engine *engine, hr_pool pool) {
   return spot_of(engine, pool)->notice_us;
 }
 
-/* `before_us` earlier, but not in the past. */
+/* Returns the time `before_us` before `at_us`, but at least the present time. */
 static int64_t ahead_of(const struct hr__engine *engine, int64_t at_us, int64_t before_us) {
   int64_t now_us = engine->view.now_us;
   return at_us - now_us > before_us ? at_us - before_us : now_us;
@@ -45,7 +45,8 @@ static hr_node node_of(const struct hr__pool *pool, uint32_t number) {
 
 /* ---- Accounts ---- */
 
-/* Must be called before any node of the pool changes its state: accounts for the time until now. */
+/* Adds the time since the last call to the accounts of the pool. Must be called before any node of the pool changes its
+   state. */
 static void settle_accounts(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr__engine_market *market = &engine->markets[pool.id];
@@ -86,7 +87,7 @@ static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node nod
 }
 
 static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
-  /* Closed first, since capacity that its jobs release must not be used again. */
+  /* The node is closed first, so that the capacity which its jobs release is not used again. */
   if (engine->cluster.nodes[node.id].state == HR_NODE_UP) hr__market_set_state(engine, node, HR_NODE_CLOSING);
   enum hr_status status = interrupt_residents(engine, node);
   if (status != HR_OK) return status;
@@ -96,8 +97,8 @@ static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node
   return emit_node_event(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
 }
 
-/* The jobs of a node that has notice. The list changes as they leave. Each job is listed once, so it gets one
-   notice. */
+/* Gives notice to all jobs of a node. Jobs that leave at once are removed from the list during the loop. Each job is in
+   the list once, so it gets one notice. */
 static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us) {
   const struct hr__residents *residents = &engine->residents;
   uint32_t link = residents->first[node.id];
@@ -110,7 +111,7 @@ static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, in
   return HR_OK;
 }
 
-/* The node will go down at `down_us` and has notice from now on. A node that is booting goes down at once. */
+/* Gives notice to a node: it will go down at `down_us`. A node that is booting goes down at once. */
 static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t down_us) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state == HR_NODE_OFF) return HR_OK;
@@ -129,7 +130,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
 
 /* ---- Levels ---- */
 
-/* Only capacity that will not be gone within the notice period is available. */
+/* Updates the number of available nodes. Nodes that will be gone within the notice period are not available. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
@@ -153,7 +154,7 @@ static enum hr_status schedule_lookahead(struct hr__engine *engine, hr_pool pool
   return hr__schedule(engine, look_us, HR__PENDING_LEVEL_AHEAD, pool.id);
 }
 
-/* The next step enters the window: nodes above a lower level get notice. */
+/* Moves the next step into the window. If the level drops, nodes above the new level get notice. */
 static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
   struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
@@ -193,7 +194,8 @@ static enum hr_status handle_interruption(struct hr__engine *engine, hr_pool poo
   return status == HR_OK ? schedule_interruption(engine, pool) : status;
 }
 
-/* Ignores the age of a launch that has been released since. */
+/* Gives notice to a node at the end of its lifetime. The event is ignored if the launch that it belongs to has been
+   released. */
 static enum hr_status handle_age(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];
@@ -261,8 +263,8 @@ enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any) {
   return HR_OK;
 }
 
-/* Ignores a boot if the node was released, and perhaps requested again, since it was scheduled: then its boot ends
-   at another time, or at the same one. */
+/* Brings a node up at the end of its boot. The event is ignored if the node was released in the meantime. If the node
+   was then requested again, only the event at the end of the new boot counts. */
 static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];

@@ -2,16 +2,17 @@
 /*
  * Three kinds of spot supply.
  *
- * Group interruptions: a Poisson process of instants, each of which reclaims some nodes. Their number is one plus a
- * geometric variable, limited to the number of nodes. With E its mean, n nodes and a rate r per node, interruptions
- * come at the rate n r / E, so that each node is reclaimed at the rate r exactly, whatever the limit.
+ * Group interruptions are a Poisson process. Each interruption reclaims one or several nodes. Their number is one plus
+ * a geometric variable, limited to the number n of nodes. Let E be the mean of this number and r the rate per node. The
+ * rate of interruptions is n r / E. Each node is then reclaimed at exactly the rate r, with or without the limit.
  *
- * Levels: a record is repeated cyclically. A zone that is on or off draws the lengths of its periods from its own
- * stream. It begins as an observer at a random time finds it: within a period that is more likely to be found the
- * longer it is, at a uniform point of it. Such a period has the density x f(x) / mean, which can be drawn in closed
- * form for each kind of duration.
+ * Levels come from a record or from the model on-off. A record is repeated cyclically. In the model on-off, a zone
+ * draws the lengths of its up and down periods from its own stream. The run begins in the stationary state, at a random
+ * time within a period. Such a period is longer than the average: its length x has the density x f(x) / mean, if f is
+ * the density of all periods. This density can be drawn in closed form for each kind of duration. The time 0 is at a
+ * uniformly distributed point of the period.
  *
- * Lifetimes: nodes that end by age.
+ * Lifetimes end at a random age of the node.
  */
 
 #include "sim/market/market.h"
@@ -20,12 +21,14 @@
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
-/* The probability that an interruption reclaims one more node: before the limit it reclaims `batch_mean` on average. */
+/* Returns the probability that an interruption reclaims a further node. Without the limit, an interruption then
+   reclaims `batch_mean` nodes on average. */
 static double continue_probability(const struct hr_spot_spec *spec) {
   return spec->batch_mean > 1 ? 1 - 1 / spec->batch_mean : 0;
 }
 
-/* 1 + q + q^2 + ... + q^(n-1) = (1 - q^n) / (1 - q), without loss of precision if batches are far larger than n. */
+/* Returns the mean number of nodes of an interruption, 1 + q + q^2 + ... + q^(n-1) = (1 - q^n) / (1 - q). The formula
+   is evaluated without loss of precision if batch_mean is much larger than n. */
 static double mean_size(const struct hr_spot_spec *spec, uint32_t n_nodes) {
   if (!(spec->batch_mean > 1)) return 1;
   return -expm1(n_nodes * log1p(-1 / spec->batch_mean)) * spec->batch_mean;
@@ -52,8 +55,8 @@ void hr__interruption_source_init(struct hr__interruption_source *source, const 
   hr__stream_init(&source->stream, seed, HR__PURPOSE_SPOT_RECLAIM, spec->zone, replication);
 }
 
-/* Draws `count` of n_nodes without replacement, in ascending order: each node is taken with the probability (number
-   still to take) / (number still there). */
+/* Draws `count` of n_nodes without replacement, in ascending order. The nodes are examined in order. Each is selected
+   with probability (number of nodes still to be selected) / (number of nodes still to be examined). */
 static void choose_nodes(struct hr__interruption_source *source, uint32_t *nodes, uint32_t count) {
   uint32_t chosen = 0;
   for (uint32_t node = 0; chosen < count; node++)
@@ -88,7 +91,7 @@ static bool has_record(const struct hr_spot_spec *spec) {
   return spec->model == HR_SPOT_TRACE && spec->n_levels > 0 && spec->period_us > 0;
 }
 
-/* The step of the record at `at_us`. */
+/* Returns the step of the record at `at_us`. */
 static uint32_t step_at(const struct hr_spot_spec *spec, int64_t at_us) {
   uint32_t low = 0, high = spec->n_levels - 1;
   while (low < high) {
@@ -101,7 +104,7 @@ static uint32_t step_at(const struct hr_spot_spec *spec, int64_t at_us) {
   return low;
 }
 
-/* `next` counts the steps from the one at the start of the run. */
+/* Returns a step of the repeated record. Step 0 (`next`) is the one at the start of the run. */
 static struct hr_level_step recorded(const struct hr__level_source *source, uint32_t next) {
   const struct hr_spot_spec *spec = source->spec;
   int64_t offset_us = spec->offset_us % spec->period_us;
@@ -113,7 +116,8 @@ static struct hr_level_step recorded(const struct hr__level_source *source, uint
   return found;
 }
 
-/* Leaves out steps with the level of the previous one; a record with a single level has no second step. */
+/* Returns the next step of the record that changes the level. If all steps of a record have the same level, there is no
+   second step. */
 static struct hr_level_step next_recorded(struct hr__level_source *source) {
   struct hr_level_step found = recorded(source, source->next);
   if (source->next == 0) {
@@ -130,7 +134,7 @@ static struct hr_level_step next_recorded(struct hr__level_source *source) {
 
 /* ---- On and off ---- */
 
-/* The length of a period as found by an observer at a random time. */
+/* Draws the length of the period that contains a random time. */
 static double draw_observed_s(const struct hr_duration *duration, struct hr__stream *stream) {
   gsl_rng rng = hr__stream_rng(stream);
   switch (duration->kind) {
@@ -174,15 +178,16 @@ struct hr_level_step hr__level_source_next(struct hr__level_source *source) {
 
 /* ---- Lifetimes, and the mean lifetime in any model ---- */
 
-/* The share of nodes that are gone at an age. The form of Kadupitige, Jadhao and Sharma (HPDC'20) is slightly
-   above 0 at age 0, where such nodes end at once, and may exceed 1 before the last hour, where it is limited. */
+/* Returns the share of nodes whose lifetime is at most `age_h`. The formula of Kadupitige, Jadhao and Sharma (HPDC'20)
+   is slightly greater than 0 at age 0; this share of nodes ends at once. The formula may exceed 1 before the last hour;
+   it is then limited to 1. */
 static double gone_share(const struct hr_bathtub *bathtub, double age_h) {
   if (age_h >= bathtub->last_h) return 1;
   double raw = bathtub->a * (1 - exp(-age_h / bathtub->tau1_h) + exp((age_h - bathtub->b_h) / bathtub->tau2_h));
   return raw < 1 ? raw : 1;
 }
 
-/* The age at which a share of nodes is gone, by bisection to less than a microsecond. */
+/* Returns the age by which the given share of nodes has ended, by bisection to less than a microsecond. */
 static double age_h(const struct hr_bathtub *bathtub, double share) {
   double low = 0, high = bathtub->last_h;
   for (int i = 0; i < 44; i++) {
@@ -205,8 +210,8 @@ int64_t hr__life_draw(const struct hr_spot_spec *spec, uint64_t seed, uint32_t n
   return life_us > 0 ? life_us : 1;
 }
 
-/* The integral of the survival function, by the midpoint rule on a grid that is much finer than the curve's
-   features. */
+/* Returns the mean lifetime: the integral of the survival function, by the midpoint rule. The grid is much finer than
+   the features of the curve. */
 static double mean_life_h(const struct hr_bathtub *bathtub) {
   enum { STEPS = 20000 };
   double sum = 0, step = bathtub->last_h / STEPS;
@@ -214,7 +219,7 @@ static double mean_life_h(const struct hr_bathtub *bathtub) {
   return sum * step;
 }
 
-/* Node time up per node reclaimed, over one period of the record. */
+/* Returns the node time per reclaimed node in seconds, over one period of the record. */
 static double recorded_life_s(const struct hr_spot_spec *spec) {
   double up_us = 0, lost = 0;
   for (uint32_t i = 0; i < spec->n_levels; i++) {

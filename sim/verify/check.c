@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checked mode: recomputes the state from the running jobs (the pending ends) and compares it with the state that the
- * engine maintains: free GPUs per node, per pool and in the index, job counts, the order of the event heap, GPU
- * inventory, GPU memory claims, MIG instances. Scratch memory comes from malloc; this code need not be fast.
+ * Checked mode. The checks recompute the state from the running jobs, which are found through their pending events, and
+ * compare it with the state that the engine maintains. They cover free GPUs per node, per pool and in the index, job
+ * counts, the order of the event heap, the GPU inventory, GPU memory claims and MIG instances. Scratch memory comes
+ * from malloc. This code is not optimized for speed.
  */
 
 #include "sim/cluster/cluster.h"
@@ -17,32 +18,32 @@
 struct claims_use {
   struct claim_sum {
     uint64_t mib, tasks, milli;
-  } * of_gpu; /* by node and GPU, as in the inventory; NULL if no pool has such memory */
+  } * of_gpu; /* by node and GPU, as in the inventory; NULL if no pool has claims */
 };
 
 static enum hr_status claims_use_init(struct claims_use *use, const struct hr__engine *engine);
 static void claims_use_finish(struct claims_use *use);
 static void claims_use_add(struct claims_use *use, const struct hr__engine *engine, hr_job job,
                            const struct hr_placement *placement);
-/* The first inconsistency and its node; NULL if none exists. */
+/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if there is no inconsistency. */
 static const char *claims_use_check(const struct claims_use *use, const struct hr__engine *engine, uint32_t *node);
 
-/* The use of each node and GPU, summed over running jobs. */
+/* The resources in use on each node and GPU, summed over the running jobs. */
 
 struct inventory_use {
   uint64_t *cpu_milli, *mem_mib;     /* by node */
-  uint32_t *tasks, *alone;           /* by node; `alone`: the number of tasks that have the node exclusively */
+  uint32_t *tasks, *alone;           /* by node; `alone`: number of tasks that use the node exclusively */
   uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the inventory */
-  /* by node and GPU; only `at` is used: the instances of tasks, UINT8_MAX if two tasks have the same one */
+  /* by node and GPU; only the member `at` is used: the instances of tasks. UINT8_MAX marks an instance of two tasks */
   struct hr_mig_gpu *instances;
 };
 
-/* Nothing is in use yet; without a GPU inventory nothing ever is. Fails with HR_NO_MEMORY only. */
+/* Initializes all sums to 0. Does not allocate the arrays in counted allocation. Returns HR_OK or HR_NO_MEMORY. */
 static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster);
 static void inventory_use_finish(struct inventory_use *use);
 static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
                               const struct hr_placement *placement);
-/* The first inconsistency and its node; NULL if none exists. */
+/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if there is no inconsistency. */
 static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
                                        uint32_t *node);
 
@@ -57,8 +58,8 @@ static enum hr_status broken(const struct hr__engine *engine, const char *format
 }
 
 struct usage {
-  uint64_t *pool_milli; /* allocated, by pool */
-  uint32_t *node_milli; /* allocated, by node */
+  uint64_t *pool_milli; /* by pool: allocated milli-GPUs */
+  uint32_t *node_milli; /* by node: allocated milli-GPUs */
   struct inventory_use inventory;
   struct claims_use claims;
   uint32_t n_running;
@@ -79,7 +80,8 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
     usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
 }
 
-/* A pending end is when the remaining work completes, to the microsecond. */
+/* Checks a pending entry of a job that can be stopped. A pending end must be exactly at the microsecond in which the
+   remaining work completes. */
 static enum hr_status check_pending_phase(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   uint32_t job = hr__pending_entity(pending);
@@ -92,7 +94,7 @@ static enum hr_status check_pending_phase(const struct hr__engine *engine, uint3
   return HR_OK;
 }
 
-/* A job's pending entry: the end of its work or, if jobs can be stopped, of its phase. */
+/* Checks a pending entry of a job: the end of its work or, if jobs can be stopped, of its phase. */
 static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   hr_job job = {hr__pending_entity(pending)};
@@ -199,8 +201,8 @@ static enum hr_status check_counts(const struct hr__engine *engine, const struct
   return HR_OK;
 }
 
-/* The time that a job held its GPUs is the sum of its work, checkpoints and restarts; checked between attempts and
-   at the end of the run. */
+/* Checks that the time for which a job held its GPUs is the sum of its work, checkpoints and restarts. This is true
+   between attempts and at the end of the run. */
 static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t job) {
   const struct hr_job_accounting *accounting = &engine->accounting[job];
   if (engine->kept_us[job] > engine->trace->work_us[job]) return broken(engine, "job %" PRIu32 " kept too much", job);
@@ -221,7 +223,7 @@ static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t
   return HR_OK;
 }
 
-/* The speed of a running job is that of its placement, and above 0. */
+/* Checks that the speed of a running job is the speed at its placement, and greater than 0. */
 static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job) {
   struct hr_slice one;
   if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
@@ -389,7 +391,7 @@ static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory,
   return NULL;
 }
 
-/* Compares the instances of tasks with those of the GPU and with each other. */
+/* Compares the instances of tasks with those of the GPU and with each other. Returns the inconsistency, or NULL. */
 static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                    size_t gpu, const struct hr_mig_spec *mig) {
   const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
@@ -404,7 +406,7 @@ static const char *check_instances(const struct hr_gpu_inventory *inventory, con
   return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "the instances of a GPU differ from its layout";
 }
 
-/* The sums over a node's GPUs. */
+/* Checks the sums over the GPUs of a node. Returns the inconsistency, or NULL. */
 static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t node) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, (hr_node){node});
   uint32_t sum = 0, widest = 0;

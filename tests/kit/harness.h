@@ -3,11 +3,12 @@
 #define HR_TESTS_KIT_HARNESS_H
 
 /*
- * Each test source is one suite: it lists its tests in TEST_MAIN. The suites of a folder are linked into one program,
- * test_FOLDER, with kit/main.c, which runs the suite that its first argument names. CMake defines TEST_SUITE for each
- * suite's source (the name of the object that TEST_MAIN defines) and generates the program's table of suites.
+ * The test harness. Each test source is one suite, whose tests are listed in TEST_MAIN. The suites of a folder are
+ * linked into one program, test_FOLDER, with kit/main.c. The program runs the suite that its first argument names.
+ * CMake defines TEST_SUITE for the source of each suite: the name of the object that TEST_MAIN defines. CMake also
+ * generates the program's table of suites.
  *
- * A suite that exits with code 77 counts as skipped in ctest.
+ * A suite that exits with code 77 is counted as skipped by ctest.
  */
 
 #include <CUnit/Basic.h>
@@ -35,12 +36,12 @@ struct test_suite {
   extern const struct test_suite TEST_SUITE;                                                                           \
   const struct test_suite TEST_SUITE = {title, test_cases, sizeof test_cases / sizeof *test_cases};
 
-/* The number at position `place` (1 is the first) of the arguments that follow the suite's name, `fallback` if there
-   are fewer. Some suites take a number of repetitions. */
+/* Returns argument number `place` (counted from 1) of those after the suite's name, as a number. Returns `fallback` if
+   there are fewer arguments. Some suites use this for a number of repetitions. */
 uint32_t test_argument(int place, uint32_t fallback);
 
-/* Real traces are not part of the repository. If this one is missing, prints that the test is skipped and returns
-   true. */
+/* Real traces are not part of the repository. If the trace at `path` is missing, the function prints that the test is
+   skipped and returns true. */
 bool real_trace_missing(const char *path);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_KIT_HOLDS_H
 #define HR_TESTS_KIT_HOLDS_H
 
-/* Follows a run and asks why jobs wait: by groups, job by job, and whether what is said can be true. */
+/* Observers that record why jobs wait, by groups and by individual jobs, and check that each reason is plausible. */
 
 #include "headroom/unstable/why.h"
 
@@ -11,14 +11,15 @@ enum { HOLDS_FOLDS = 3 };
 struct holds {
   const struct hr_trace *trace;
   struct hr_waits *grouped, *each;
-  char fault[200]; /* the first thing that does not hold; empty: none */
+  char fault[200]; /* the first violation; empty if there is none */
 };
 
 bool holds_init(struct holds *holds, const struct hr_trace *trace);
 void holds_finish(struct holds *holds);
-/* [HOLDS_FOLDS] */
+/* Sets `observers`, an array of HOLDS_FOLDS elements. */
 void holds_observers(struct holds *holds, struct hr_observer *observers);
-/* After the run: parts sum to waits, waits equal those of the result, and groups agree with single jobs. */
+/* Call this after the run. Checks that parts sum to waits, that waits equal those of the result, and that reasons by
+   group agree with reasons by job. */
 void holds_check_end(struct holds *holds, const struct hr_result *result);
 
 #endif

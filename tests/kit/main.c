@@ -2,8 +2,8 @@
 /*
  * main() of every test program:
  *
- *   test_FOLDER SUITE [NUMBER...]   runs one suite; the numbers are for the suite (test_argument)
- *   test_FOLDER                     runs every suite, each in a process of its own, as ctest does
+ *   test_FOLDER SUITE [NUMBER...]   runs one suite; the suite may read the numbers (test_argument)
+ *   test_FOLDER                     runs every suite, each in a separate process, as ctest does
  *   test_FOLDER --list              prints the names of the suites
  */
 #include "suites.h"
@@ -36,7 +36,7 @@ static int run_suite(const struct test_suite *suite) {
   return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Suites keep state in static variables and change the working directory, so they do not share a process. */
+/* Runs a suite in a separate process, because suites use static variables and change the working directory. */
 static int run_apart(const struct named_suite *named) {
   int status;
   fflush(NULL);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seven compute slices and eight memory slices, by the names that a GPU has for them. */
+/* A GPU type with seven compute slices and eight memory slices. The arguments are the memory sizes in the names of its
+   profiles. */
 #define SEVEN(type, full, four, three, two, double_one, one)                                                           \
   {                                                                                                                    \
     .gpu = type, .compute = 7, .memory = 8, .n_profiles = 7,                                                           \
@@ -41,29 +42,30 @@ static bool is_among(const int *starts, int start) {
   return false;
 }
 
-/* The whole state recomputed: which instance has each slice, their sums, and the number of each profile. */
+/* Recomputes the whole state: the instance on each slice, the sums of slices, and the number of instances of each
+   profile. */
 bool brute_is_legal(const struct brute_type *type, const struct brute_state *state) {
-  int holders[2 * BRUTE_SLICES] = {0}, number[BRUTE_PROFILES] = {0}, compute = 0, media = 0;
+  int instances_on[2 * BRUTE_SLICES] = {0}, number[BRUTE_PROFILES] = {0}, compute = 0, media = 0;
   for (int start = 0; start < BRUTE_SLICES; start++) {
     if (state->begins[start] < 0) continue;
     const struct brute_profile *profile = &type->profiles[state->begins[start]];
     if (!is_among(profile->starts, start)) return false;
     for (int i = 0; i < profile->memory; i++)
-      if (holders[start + i]++) return false;
+      if (instances_on[start + i]++) return false;
     compute += profile->compute;
     media += strstr(profile->name, "+me") != NULL;
     if (++number[state->begins[start]] > profile->most) return false;
   }
   for (int slice = type->memory; slice < 2 * BRUTE_SLICES; slice++)
-    if (holders[slice]) return false;
+    if (instances_on[slice]) return false;
   return compute <= type->compute && media <= 1;
 }
 
 bool brute_may_begin(const struct brute_type *type, const struct brute_state *state, int profile, int start) {
-  struct brute_state with = *state;
-  if (with.begins[start] >= 0) return false;
-  with.begins[start] = (signed char)profile;
-  return brute_is_legal(type, &with);
+  struct brute_state with_instance = *state;
+  if (with_instance.begins[start] >= 0) return false;
+  with_instance.begins[start] = (signed char)profile;
+  return brute_is_legal(type, &with_instance);
 }
 
 bool brute_is_full(const struct brute_type *type, const struct brute_state *state) {
@@ -73,14 +75,14 @@ bool brute_is_full(const struct brute_type *type, const struct brute_state *stat
   return true;
 }
 
-/* Every subset of the starts after `from`. */
+/* Examines every subset of the starts from `from` on. Returns the maximum number of instances. */
 static int room_from(const struct brute_type *type, const struct brute_state *state, int profile, int from) {
   if (from == BRUTE_SLICES) return 0;
   int most = room_from(type, state, profile, from + 1);
   if (!brute_may_begin(type, state, profile, from)) return most;
-  struct brute_state with = *state;
-  with.begins[from] = (signed char)profile;
-  int others = 1 + room_from(type, &with, profile, from + 1);
+  struct brute_state with_instance = *state;
+  with_instance.begins[from] = (signed char)profile;
+  int others = 1 + room_from(type, &with_instance, profile, from + 1);
   return others > most ? others : most;
 }
 
@@ -93,7 +95,8 @@ struct list {
   size_t count, capacity;
 };
 
-/* Each pair of profile and start is in the set or not. */
+/* Examines all sets of pairs of profile and start, beginning with pair number `pair`. Appends the valid sets to the
+   list. */
 static void choose(const struct brute_type *type, struct list *list, struct brute_state *state, int pair) {
   if (pair == type->n_profiles * BRUTE_SLICES) {
     if (list->count == list->capacity) {

@@ -2,8 +2,9 @@
 #ifndef HR_TESTS_KIT_MIG_BRUTE_H
 #define HR_TESTS_KIT_MIG_BRUTE_H
 
-/* The rules of MIG implemented a second time, in a slow and obvious way, with separate tables: a state is, for each
-   memory slice, the index of the profile whose instance begins there, or -1. Shares no code with sim/. */
+/* A second implementation of the rules of MIG: simple and slow, with its own tables, and without code from sim/. The
+   state of a GPU is an array with one entry per memory slice: the index of the profile whose instance begins there, or
+   -1. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,16 +27,16 @@ struct brute_state {
   signed char begins[BRUTE_SLICES];
 };
 
-/* Terminated by one whose `gpu` is NULL. */
+/* The last element has the `gpu` NULL. */
 extern const struct brute_type brute_types[];
 
 bool brute_is_legal(const struct brute_type *type, const struct brute_state *state);
 bool brute_may_begin(const struct brute_type *type, const struct brute_state *state, int profile, int start);
 bool brute_is_full(const struct brute_type *type, const struct brute_state *state);
-/* The maximum number of instances of the profile that can be added. */
+/* Returns the maximum number of instances of the profile that can be added. */
 int brute_room(const struct brute_type *type, const struct brute_state *state, int profile);
 
-/* All valid sets of pairs of profile and start, sorted; the caller frees them. */
+/* Returns all valid states, sorted. The caller frees the array. */
 struct brute_state *brute_states(const struct brute_type *type, size_t *count);
 int brute_compare(const void *a, const void *b);
 

@@ -11,12 +11,12 @@ static bool accepts(const struct naive *naive, const struct naive_node *node, co
   return naive->acceptance.row[request->accept_class * naive->acceptance.n_pools + node->pool];
 }
 
-/* Of each GPU. */
-static int asked(const struct naive_node *node, const struct hr_request *request) {
+/* Returns the milli-GPUs that a task uses on each of its GPUs. */
+static int requested_milli(const struct naive_node *node, const struct hr_request *request) {
   return node->whole_only && request->gpus > 0 ? 1000 : (int)request->gpu_milli;
 }
 
-/* A GPU, or a share of one, comes with CPUs for who tells none. */
+/* Returns the milli-CPUs that a task uses. If the request states none, each GPU (or share of a GPU) comes with CPUs. */
 static long cpu_of(const struct naive_node *node, const struct hr_request *request) {
   if (request->cpu_milli || request->gpus == 0) return (long)request->cpu_milli;
   long milli = (long)request->gpus * (node->whole_only ? 1000 : (long)request->gpu_milli);
@@ -24,7 +24,7 @@ static long cpu_of(const struct naive_node *node, const struct hr_request *reque
 }
 
 static bool gpu_fits(const struct naive_node *node, const struct hr_request *request, int gpu) {
-  return node->left[gpu] >= asked(node, request) &&
+  return node->left[gpu] >= requested_milli(node, request) &&
          (node->gpu_mem[gpu] < 0 || node->gpu_mem[gpu] >= (long)request->gpu_mem_mib);
 }
 
@@ -40,7 +40,7 @@ static bool fits(const struct naive *naive, const struct naive_node *node, const
   return request->gpus == 0 || count >= (int)request->gpus;
 }
 
-static int left_on(const struct naive_node *node) {
+static int free_on(const struct naive_node *node) {
   int sum = 0;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) sum += node->left[gpu];
   return sum;
@@ -52,7 +52,7 @@ void naive_change(struct naive_node *node, const struct hr_request *request, uin
   if (node->mem >= 0) node->mem -= by * (long)request->mem_mib;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) {
     if (!(gpus >> gpu & 1)) continue;
-    node->left[gpu] -= by * asked(node, request);
+    node->left[gpu] -= by * requested_milli(node, request);
     if (node->gpu_mem[gpu] >= 0) node->gpu_mem[gpu] -= by * (long)request->gpu_mem_mib;
   }
   if (request->gpus == 0)
@@ -66,17 +66,17 @@ void naive_change(struct naive_node *node, const struct hr_request *request, uin
 /* ---- Fragments -------------------------------------------------------------------------------------- */
 
 static long fragment_for(const struct naive *naive, const struct naive_node *node, const struct hr_request *pod) {
-  int able = 0;
-  long small = 0;
+  int n_fitting = 0;
+  long unusable = 0;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) {
-    if (node->left[gpu] >= asked(node, pod))
-      able++;
+    if (node->left[gpu] >= requested_milli(node, pod))
+      n_fitting++;
     else
-      small += node->left[gpu];
+      unusable += node->left[gpu];
   }
-  bool useless = pod->gpus == 0 || !accepts(naive, node, pod) || able < (int)pod->gpus ||
+  bool useless = pod->gpus == 0 || !accepts(naive, node, pod) || n_fitting < (int)pod->gpus ||
                  (node->cpu >= 0 && node->cpu < cpu_of(node, pod));
-  return useless ? left_on(node) : small;
+  return useless ? free_on(node) : unusable;
 }
 
 long naive_fragment(const struct naive *naive, const struct naive_node *node) {
@@ -90,13 +90,14 @@ static int fgd_score(const struct naive *naive, const struct naive_node *node, c
                      uint64_t gpus) {
   struct naive_node after = *node;
   naive_change(&after, request, gpus, 1);
-  double less = (double)(naive_fragment(naive, node) - naive_fragment(naive, &after));
-  return (int)(100 / (1 + exp(-(less / (double)naive->typical->total / 1000))));
+  double reduction = (double)(naive_fragment(naive, node) - naive_fragment(naive, &after));
+  return (int)(100 / (1 + exp(-(reduction / (double)naive->typical->total / 1000))));
 }
 
 /* ---- GPUs of a node --------------------------------------------------------------------------------- */
 
-/* As many as are asked for, those with the least left first, or with `widest` those with the most. */
+/* Selects the requested number of GPUs: those with the minimum of free milli-GPUs first or, with `widest`, those with
+   the maximum. */
 static uint64_t pick(const struct naive_node *node, const struct hr_request *request, bool widest) {
   uint64_t picked = 0;
   for (uint32_t i = 0; i < request->gpus; i++) {
@@ -111,7 +112,7 @@ static uint64_t pick(const struct naive_node *node, const struct hr_request *req
 }
 
 static bool is_share(const struct naive_node *node, const struct hr_request *request) {
-  return request->gpus == 1 && asked(node, request) < 1000;
+  return request->gpus == 1 && requested_milli(node, request) < 1000;
 }
 
 static uint64_t pick_fgd(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
@@ -147,17 +148,17 @@ static uint64_t pick_by(const struct naive *naive, const char *rule, const struc
 /* ---- Scores ----------------------------------------------------------------------------------------- */
 
 static double max_cpu(const struct naive *naive) {
-  double most = 1;
+  double max = 1;
   for (int i = 0; i < naive->n_nodes; i++)
-    if ((double)naive->node[i].cpu_capacity > most) most = (double)naive->node[i].cpu_capacity;
-  return most;
+    if ((double)naive->node[i].cpu_capacity > max) max = (double)naive->node[i].cpu_capacity;
+  return max;
 }
 
 static double max_gpu(const struct naive *naive) {
-  double most = 1;
+  double max = 1;
   for (int i = 0; i < naive->n_nodes; i++)
-    if (naive->node[i].n_gpus * 1000.0 > most) most = naive->node[i].n_gpus * 1000.0;
-  return most;
+    if (naive->node[i].n_gpus * 1000.0 > max) max = naive->node[i].n_gpus * 1000.0;
+  return max;
 }
 
 static int gpu_packing(const struct naive_node *node, const struct hr_request *request) {
@@ -176,19 +177,21 @@ static int gpu_packing(const struct naive_node *node, const struct hr_request *r
 }
 
 static int gpu_clustering(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
-  int same = request->gpu_milli < 1000 ? node->shares : node->whole[request->gpus], all = node->shares;
-  double most = max_gpu(naive), used = 25 * (most - left_on(node)) / most;
+  int of_same_kind = request->gpu_milli < 1000 ? node->shares : node->whole[request->gpus], all = node->shares;
+  double max = max_gpu(naive), used = 25 * (max - free_on(node)) / max;
   if (request->gpus == 0) return 0;
   for (int i = 0; i <= NAIVE_MOST_GPUS; i++) all += node->whole[i];
   if (all == 0) return (int)(25 + used);
-  if (same == all) return (int)(75 + used);
-  return same ? (int)(50 + used) : (int)used;
+  if (of_same_kind == all) return (int)(75 + used);
+  return of_same_kind ? (int)(50 + used) : (int)used;
 }
 
-/* Shares of CPU and memory in use, with what the task adds times `more`. */
-static int balance(const struct naive_node *node, const struct hr_request *request, int more) {
-  double cpu = (double)(node->cpu_capacity - node->cpu + more * cpu_of(node, request)) / (double)node->cpu_capacity;
-  double mem = (double)(node->mem_capacity - node->mem + more * (long)request->mem_mib) / (double)node->mem_capacity;
+/* Returns the score for balanced use of CPU and memory, 0 to 100. `more` is 1 to include the task, 0 for the present
+   use. */
+static int balance(const struct naive_node *node, const struct hr_request *request, int included) {
+  double cpu = (double)(node->cpu_capacity - node->cpu + included * cpu_of(node, request)) / (double)node->cpu_capacity;
+  double mem =
+      (double)(node->mem_capacity - node->mem + included * (long)request->mem_mib) / (double)node->mem_capacity;
   return (int)((1 - fabs(cpu - mem) / 2) * 100);
 }
 
@@ -197,14 +200,14 @@ static int kube_default(const struct naive_node *node, const struct hr_request *
   if (node->cpu >= 0) sum += (node->cpu - cpu_of(node, request)) * 100 / node->cpu_capacity;
   if (node->mem >= 0) sum += (node->mem - (long)request->mem_mib) * 100 / node->mem_capacity;
   known = (node->cpu >= 0) + (node->mem >= 0);
-  int least = known ? (int)(sum / known) : 0;
-  if (known < 2) return least + 75;
-  return least + 50 + (50 + balance(node, request, 1) - balance(node, request, 0)) / 2;
+  int min = known ? (int)(sum / known) : 0;
+  if (known < 2) return min + 75;
+  return min + 50 + (50 + balance(node, request, 1) - balance(node, request, 0)) / 2;
 }
 
 static int kube_most(const struct naive_node *node, const struct hr_request *request) {
-  long gpu_capacity = node->n_gpus * 1000L, taken = (long)request->gpus * asked(node, request);
-  long sum = 3 * ((gpu_capacity - left_on(node) + taken) * 100 / gpu_capacity), weight = 3;
+  long gpu_capacity = node->n_gpus * 1000L, taken = (long)request->gpus * requested_milli(node, request);
+  long sum = 3 * ((gpu_capacity - free_on(node) + taken) * 100 / gpu_capacity), weight = 3;
   if (node->cpu >= 0) {
     sum += (node->cpu_capacity - node->cpu + cpu_of(node, request)) * 100 / node->cpu_capacity;
     weight++;
@@ -219,14 +222,15 @@ static int kube_most(const struct naive_node *node, const struct hr_request *req
 static int weighted_best_fit(const struct naive *naive, const struct naive_node *node,
                              const struct hr_request *request) {
   double cpu = node->cpu < 0 ? 0 : (double)(node->cpu - cpu_of(node, request)) / max_cpu(naive);
-  double gpu = (left_on(node) - (double)request->gpus * asked(node, request)) / max_gpu(naive);
+  double gpu = (free_on(node) - (double)request->gpus * requested_milli(node, request)) / max_gpu(naive);
   return (int)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }
 
 static int dot_product(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
   double cpu =
       node->cpu < 0 ? 0 : (double)node->cpu * (double)cpu_of(node, request) / (max_cpu(naive) * max_cpu(naive));
-  double gpu = left_on(node) * ((double)request->gpus * asked(node, request)) / (max_gpu(naive) * max_gpu(naive));
+  double gpu =
+      free_on(node) * ((double)request->gpus * requested_milli(node, request)) / (max_gpu(naive) * max_gpu(naive));
   return (int)(100 * (1 - (cpu + gpu) / 2));
 }
 
@@ -239,8 +243,8 @@ static int tasks_on(const struct naive_node *node) {
 static int score(const struct naive *naive, const char *rule, const struct naive_node *node,
                  const struct hr_request *request) {
   if (strcmp(rule, "first-fit") == 0) return 0;
-  if (strcmp(rule, "best-fit") == 0) return -left_on(node);
-  if (strcmp(rule, "worst-fit") == 0) return left_on(node);
+  if (strcmp(rule, "best-fit") == 0) return -free_on(node);
+  if (strcmp(rule, "worst-fit") == 0) return free_on(node);
   if (strcmp(rule, "spread") == 0) return -tasks_on(node);
   if (strcmp(rule, "fgd") == 0) return fgd_score(naive, node, request, pick_fgd(naive, node, request));
   if (strcmp(rule, "gpu-packing") == 0) return gpu_packing(node, request);
@@ -249,18 +253,18 @@ static int score(const struct naive *naive, const char *rule, const struct naive
   if (strcmp(rule, "kube-most-allocated") == 0) return kube_most(node, request);
   if (strcmp(rule, "weighted-best-fit") == 0) return weighted_best_fit(naive, node, request);
   if (strcmp(rule, "dot-product") == 0) return dot_product(naive, node, request);
-  abort(); /* a rule that this file does not know */
+  abort(); /* this file does not implement the rule */
 }
 
-/* As the paper has it: scores of the nodes that fit are scaled to 0 .. 100. */
+/* Scales the scores of the nodes on which the task fits to 0 .. 100, as in the paper. */
 static void normalise(const struct naive *naive, const struct hr_request *request, int *scores) {
-  int least = INT32_MAX, most = INT32_MIN;
+  int min = INT32_MAX, max = INT32_MIN;
   for (int i = 0; i < naive->n_nodes; i++) {
     if (!fits(naive, &naive->node[i], request)) continue;
-    if (scores[i] < least) least = scores[i];
-    if (scores[i] > most) most = scores[i];
+    if (scores[i] < min) min = scores[i];
+    if (scores[i] > max) max = scores[i];
   }
-  for (int i = 0; i < naive->n_nodes; i++) scores[i] = most > least ? (scores[i] - least) * 100 / (most - least) : 0;
+  for (int i = 0; i < naive->n_nodes; i++) scores[i] = max > min ? (scores[i] - min) * 100 / (max - min) : 0;
 }
 
 /* ---- All nodes -------------------------------------------------------------------------------------- */

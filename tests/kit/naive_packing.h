@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_KIT_NAIVE_PACKING_H
 #define HR_TESTS_KIT_NAIVE_PACKING_H
 
-/* The placement rules in the simplest form: every task examines every node. It shares only random numbers and the
-   structs of requests with the product. */
+/* A second implementation of the placement rules in their simplest form: for every task, all nodes are examined. It
+   shares only random numbers and the structs of requests with the product. */
 
 #include "headroom/unstable/placement.h"
 
@@ -11,29 +11,32 @@ enum { NAIVE_MOST_GPUS = 8, NAIVE_MOST_NODES = 64 };
 
 struct naive_node {
   uint32_t pool, id;
-  bool whole_only; /* a share of a GPU takes all of it */
-  bool closed;     /* nothing fits for the moment */
+  bool whole_only; /* a task with a share of a GPU uses the whole GPU */
+  bool closed;     /* at present no task fits on the node */
   int n_gpus, left[NAIVE_MOST_GPUS];
-  long gpu_mem[NAIVE_MOST_GPUS]; /* -1: not told; likewise below */
+  /* free memory of each GPU in MiB; -1 if unknown. The same is true of `cpu` and `mem` */
+  long gpu_mem[NAIVE_MOST_GPUS];
   long cpu, mem, cpu_capacity, mem_capacity;
-  long cpu_per_gpu;                               /* thousandths that go with a GPU; 0: none */
-  int alone;                                      /* a task has it to itself */
-  int shares, no_gpu, whole[NAIVE_MOST_GPUS + 1]; /* tasks that are there: by kind, and by GPUs */
+  long cpu_per_gpu; /* milli-CPUs that come with a GPU; 0 if none */
+  int alone;        /* number of tasks that use the node exclusively */
+  /* number of tasks on the node: with a share of a GPU, without a GPU, and by number of whole GPUs */
+  int shares, no_gpu, whole[NAIVE_MOST_GPUS + 1];
 };
 
 struct naive {
-  struct naive_node node[NAIVE_MOST_NODES]; /* in the order in which ties go */
+  struct naive_node node[NAIVE_MOST_NODES]; /* ties are broken in this order */
   int n_nodes;
   struct hr_acceptance acceptance;
   const struct hr_typical_pods *typical;
   uint64_t seed, finds;
 };
 
-/* Where the task goes: a place in `node`, -1 for nowhere; and which GPUs. */
+/* Returns the index in `node` of the node for a task, or -1 if it does not fit. Stores the set of its GPUs in
+   `*gpus`. */
 int naive_find(struct naive *naive, const char *rule, const struct hr_request *request, uint64_t *gpus);
-/* `by` 1: it is taken, -1: given back. */
+/* Allocates (`by` is 1) or releases (`by` is -1) the resources of a task. */
 void naive_change(struct naive_node *node, const struct hr_request *request, uint64_t gpus, int by);
-/* F x the number of typical pods. */
+/* Returns F x the number of typical pods (see headroom/unstable/fragmentation.h). */
 long naive_fragment(const struct naive *naive, const struct naive_node *node);
 
 #endif

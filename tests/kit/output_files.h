@@ -2,15 +2,15 @@
 #ifndef HR_TESTS_KIT_OUTPUT_FILES_H
 #define HR_TESTS_KIT_OUTPUT_FILES_H
 
-/* Files of a test, in a temporary folder that is removed when the program ends. */
+/* Output files of a test, in a temporary folder that is removed when the program ends. */
 
 #include <stdbool.h>
 
-/* Returns the path of a file in the folder; valid until the next call. */
+/* Returns the path of a file in the folder. It is valid until the next call. */
 const char *files_path(const char *name);
-/* Returns the content of a file, to be freed by the caller. Ends the program on failure. */
+/* Returns the content of a file. The caller frees it. If the file cannot be read, the program aborts. */
 char *files_read(const char *path);
-/* Whether the folder contains only the file `name` (NULL: nothing). */
+/* Returns whether the folder contains only the file `name`, or no file if `name` is NULL. */
 bool files_only(const char *name);
 
 #endif

@@ -2,8 +2,7 @@
 #ifndef HR_TESTS_KIT_QUEUE_CHOICE_H
 #define HR_TESTS_KIT_QUEUE_CHOICE_H
 
-/* The queue policy with some of its parameters set, for tests; whatever cannot fail in a sound test ends the program.
- */
+/* Functions to set parameters of the queue policy in tests. Errors are defects of the test, so the program aborts. */
 
 #include "headroom/policies.h"
 
@@ -23,7 +22,8 @@ static inline void queue_set_number(struct hr_policy_choice *choice, const char 
   queue_set(choice, key, text);
 }
 
-/* A choice, or a boolean, by its place among the values. */
+/* Sets a parameter that is a choice or a boolean. `place` is the index of the value in the parameter's list of
+   values. */
 static inline void queue_set_place(struct hr_policy_choice *choice, const char *key, int64_t place) {
   for (size_t i = 0; i < choice->n_params; i++)
     for (const char *a = choice->ops->params[i].key, *b = key; *a == *b; a++, b++)
@@ -34,7 +34,7 @@ static inline void queue_set_place(struct hr_policy_choice *choice, const char *
   abort();
 }
 
-/* First come first served, as the defaults are. */
+/* Returns the queue policy with the given backfill and placement and defaults for all other parameters. */
 static inline struct hr_policy_choice queue_choice(const char *backfill, const char *placement) {
   struct hr_policy_choice choice;
   if (hr_policy_choice_init(&choice, "queue", NULL) != HR_OK) abort();

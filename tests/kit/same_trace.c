@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hr__stream dice;
+static struct hr__stream draws;
 
 void random_start(uint64_t seed) {
-  hr__stream_init(&dice, seed, HR__PURPOSE_SAMPLE, 77, 0);
+  hr__stream_init(&draws, seed, HR__PURPOSE_SAMPLE, 77, 0);
 }
 
 uint32_t random_below(uint32_t bound) {
-  return (uint32_t)((uint64_t)hr__stream_next(&dice) * bound >> 32);
+  return (uint32_t)((uint64_t)hr__stream_next(&draws) * bound >> 32);
 }
 
 /* ---- Random traces ---------------------------------------------------------------------------------- */
@@ -35,10 +35,10 @@ static int64_t random_us(bool whole, uint32_t max_s) {
   return whole ? us : us + random_below(3) * (int64_t)random_below(1000000);
 }
 
-/* Fields that all jobs of a random trace have. */
+/* The fields that jobs of a random trace may have. */
 struct shape {
   bool has[32];
-  int ids; /* 0: none, 1: numbers, 2: texts */
+  int ids; /* 0: no ids; 1: numbers; 2: texts */
 };
 
 static void common_fields(struct hr_job_record *job, const struct random_spec *spec, const struct shape *shape) {
@@ -97,7 +97,7 @@ static struct hr_job_record random_job(const struct random_spec *spec, const str
 struct hr_trace *random_trace(const struct random_spec *spec) {
   struct shape shape = {.ids = spec->plain ? (int)random_below(2) : (int)random_below(3)};
   for (size_t i = 0; i < sizeof shape.has; i++) shape.has[i] = spec->all_fields || random_below(2);
-  bool dated = random_below(2), fine = true;
+  bool dated = random_below(2), passed = true;
   int64_t zero_us = random_us(spec->plain, 2000000000);
   if (dated && random_below(3) == 0) zero_us = -zero_us;
   struct hr_trace_builder *builder = hr_trace_builder_create("random", "memory");
@@ -106,13 +106,13 @@ struct hr_trace *random_trace(const struct random_spec *spec) {
   for (uint32_t row = 0; row < n; row++) {
     char buffer[64];
     struct hr_job_record job = random_job(spec, &shape, row, zero_us, buffer);
-    fine = fine && hr_trace_builder_add(builder, &job, row + 1, &error) == HR_OK;
+    passed = passed && hr_trace_builder_add(builder, &job, row + 1, &error) == HR_OK;
   }
   if (dated && !spec->plain && random_below(2)) hr_trace_builder_note_local_dates(builder);
   struct hr_trace *trace = NULL;
-  fine = fine && hr_trace_builder_finish(builder, dated, false, &trace, &error) == HR_OK;
-  if (!fine) fprintf(stderr, "\n    no random trace: %s\n", error.text);
-  if (!fine) abort();
+  passed = passed && hr_trace_builder_finish(builder, dated, false, &trace, &error) == HR_OK;
+  if (!passed) fprintf(stderr, "\n    no random trace: %s\n", error.text);
+  if (!passed) abort();
   hr_trace_builder_destroy(builder);
   return trace;
 }

@@ -2,26 +2,30 @@
 #ifndef HR_TESTS_KIT_SAME_TRACE_H
 #define HR_TESTS_KIT_SAME_TRACE_H
 
-/* Random traces with any of the columns, and a comparison of traces column by column that is written by hand. */
+/* Random traces with any subset of the columns, and comparisons of traces. The lists of columns are separate from those
+   of the product. */
 
 #include "headroom/trace_files.h"
 
-/* The next random number below `bound`, from the stream that random_start() began. */
+/* random_start begins a stream of random numbers. random_below returns the next random number less than `bound`. */
 void random_start(uint64_t seed);
 uint32_t random_below(uint32_t bound);
 
 struct random_spec {
   uint32_t max_jobs;
-  bool plain;      /* only what SWF can store: whole seconds, numbers for names, sorted, at least one GPU */
+  /* only what the format SWF can represent: whole seconds, numbers as names, sorted rows, at least one GPU */
+  bool plain;
   bool all_fields; /* each field is known for at least one job */
 };
-/* Rows in random order, some at the same instant; names with all characters that CSV must quote. */
+/* Returns a random trace, which the caller destroys. Its rows are in random order, and some jobs have equal submit
+   times. Names contain all characters for which CSV needs quotes. */
 struct hr_trace *random_trace(const struct random_spec *spec);
 
-/* Whether two traces are bit for bit equal except for notes, source and format; prints the differences. */
+/* Returns whether two traces are exactly equal, except for notes, source and format. Prints the differences. */
 bool same_trace(const struct hr_trace *a, const struct hr_trace *b);
-/* Whether job `i` of `a` and `j` of `b` are equal except for their ids, with all times later by `later_us` in `b`,
-   measured on the clocks of the inputs; names are compared as texts. */
+/* Returns whether job `i` of `a` and job `j` of `b` are equal except for their ids. All times must be later by
+   `later_us` in `b`; they are compared as absolute times, not relative to the first submit. Names are compared as
+   texts. */
 bool same_job(const struct hr_trace *a, uint32_t i, const struct hr_trace *b, uint32_t j, int64_t later_us);
 
 #endif

@@ -2,7 +2,8 @@
 #ifndef HR_TESTS_KIT_SAMPLES_H
 #define HR_TESTS_KIT_SAMPLES_H
 
-/* Small traces of each imported format, made by hand from the published schemas; no line is anybody's data. */
+/* Small traces in each format that can be imported, written by hand from the published schemas. They contain no real
+   data. */
 
 #define HELIOS_HEADER "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
 #define HELIOS_SAMPLE                                                                                                  \
@@ -35,7 +36,7 @@
   "j3,worker,2.0,Terminated,1060.0,1070.0,100.0,1.0,150.0,T4\n"                                                        \
   "j4,worker,1.0,Running,1070.0,,100.0,1.0,25.0,T4\n"                                                                  \
   "j5,worker,1.0,Waiting,,,100.0,1.0,25.0,T4\n"
-/* The job table: the second job was submitted before its launch, the third job is missing. */
+/* The table of jobs. The second job has a submit time before its launch, and the third job is missing. */
 #define PAI_JOBS                                                                                                       \
   "j1,i1,ann,Terminated,990.0,1600.0\n"                                                                                \
   "j2,i2,bob,Failed,1000.5,1200.0\n"                                                                                   \
@@ -123,8 +124,8 @@
   "  }\n"                                                                                                              \
   "}\n"
 
-/* A Job that Kueue ran after an eviction, with its Workload and one of its Pods; a Workload of a PyTorchJob that is
-   not in the list; a Pod without owner; an object that is irrelevant for traces. */
+/* A Job that Kueue admitted again after an eviction, with its Workload and one of its Pods; a Workload of a PyTorchJob
+   that is not in the list; a Pod without an owner; objects that a trace does not need. */
 #define KUBE_JOB                                                                                                       \
   "{\"kind\": \"Job\",\n"                                                                                              \
   "\"metadata\": {\"name\": \"train\", \"namespace\": \"vision\", \"uid\": \"u-job\",\n"                               \
@@ -208,7 +209,7 @@
   "p0,1,2,1,460,T4|P100,LS,Running,10,100,20\n"
 #define CSV_SAMPLE "job_id,submit_s,duration_s,gpus\n1,0,5,1\n"
 
-/* Format and sample; each is detected as that format. */
+/* X(format, sample) for each sample. Detection must find this format. */
 #define EVERY_SAMPLE(X)                                                                                                \
   X("csv", CSV_SAMPLE)                                                                                                 \
   X("swf", SWF_SAMPLE)                                                                                                 \

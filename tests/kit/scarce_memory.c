@@ -44,10 +44,10 @@ void *scarce_malloc(size_t bytes) {
   return __wrap_malloc(bytes);
 }
 
-/* Each of the first `all`, then more and more apart. */
+/* Calls `attempt` with 0, 1, 2, ... successful allocations. Beyond `all`, this number grows by a twentieth per call. */
 static long starve_after(long all, enum hr_status (*attempt)(void)) {
-  enum { MOST = 10000000, APART = 20 };
-  for (long allowed = 0; allowed < MOST; allowed += allowed < all ? 1 : 1 + allowed / APART) {
+  enum { MAX_ALLOCATIONS = 10000000, STEP_FRACTION = 20 };
+  for (long allowed = 0; allowed < MAX_ALLOCATIONS; allowed += allowed < all ? 1 : 1 + allowed / STEP_FRACTION) {
     memory_ends_after(allowed, true);
     enum hr_status status = attempt();
     if (!memory_is_ample()) {
@@ -56,8 +56,8 @@ static long starve_after(long all, enum hr_status (*attempt)(void)) {
     }
     CU_ASSERT_EQUAL(status, HR_NO_MEMORY);
   }
-  CU_FAIL("it never had enough memory");
-  return MOST;
+  CU_FAIL("the attempt always ran out of memory");
+  return MAX_ALLOCATIONS;
 }
 
 long starve(enum hr_status (*attempt)(void)) {

@@ -3,25 +3,29 @@
 #define HR_TESTS_KIT_SCARCE_MEMORY_H
 
 /*
- * Memory that runs out on command. A test made with headroom_scarce_test has the linker send the library's own
- * allocations here (--wrap); those of other libraries are not touched.
+ * Allocations that fail on command. In a test program made with headroom_scarce_memory (tests/CMakeLists.txt), the
+ * linker option --wrap redirects the allocations of the library to these functions. Allocations of other libraries are
+ * not redirected.
  */
 
 #include "headroom/base.h"
 
-/* The next `allocations` succeed; then one fails, or, with `for_good`, all do. */
+/* Lets the next `allocations` allocations succeed. After them one allocation fails or, if `for_good` is true, all
+   fail. */
 void memory_ends_after(long allocations, bool for_good);
-/* Memory is ample again; whether an allocation had failed. */
+/* Lets all later allocations succeed. Returns whether an allocation has failed since memory_ends_after. */
 bool memory_is_ample(void);
 
-/* For libraries that take an allocator. */
+/* Allocates memory, or fails as above. For libraries that take an allocation function. */
 void *scarce_malloc(size_t bytes);
 
-/* Calls `attempt` with no memory at all, then with one allocation more each time, until it succeeds: before that it
-   must say HR_NO_MEMORY. Returns how many allocations it took. */
+/* Calls `attempt` repeatedly. In the first call all allocations fail; in each further call one more allocation
+   succeeds. Each call must return HR_NO_MEMORY until no allocation fails. Returns the number of allocations that the
+   last call needed. */
 long starve(enum hr_status (*attempt)(void));
-/* As `starve`, for what takes long and allocates the same over and over again: each of the first 100 allocations, then
-   one in so many that each step is a twentieth of what went before. Returns the first number tried that was enough. */
+/* Does the same with fewer calls, for attempts with many similar allocations. After the first 100 allocations, the
+   number of successful allocations grows by a twentieth from call to call. Returns the first number that was
+   sufficient. */
 long starve_sparsely(enum hr_status (*attempt)(void));
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool complain(const char *path, const char *what) {
+static bool report_violation(const char *path, const char *what) {
   printf("\n  %s: %s\n", path, what);
   return false;
 }
@@ -50,15 +50,15 @@ static bool keys_fit(const cJSON *schema, const cJSON *value, const cJSON *rule,
   const cJSON *key, *known = schema_get(rule, "properties"), *others = schema_get(rule, "additionalProperties");
   const cJSON *names = schema_get(schema_get(rule, "propertyNames"), "enum");
   cJSON_ArrayForEach(key, schema_get(rule, "required")) {
-    if (!schema_get(value, key->valuestring)) return complain(path, key->valuestring);
+    if (!schema_get(value, key->valuestring)) return report_violation(path, key->valuestring);
   }
   cJSON_ArrayForEach(key, value) {
     const cJSON *own = schema_get(known, key->string);
     char below[300];
-    if (!known && !others) continue; /* anything goes */
+    if (!known && !others) continue; /* any key is allowed */
     snprintf(below, sizeof below, "%s.%s", path, key->string);
-    if (names && !schema_lists(names, key->string)) return complain(below, "a name that is not in the list");
-    if (!own && !cJSON_IsObject(others)) return complain(below, "the schema does not know this key");
+    if (names && !schema_lists(names, key->string)) return report_violation(below, "unknown name");
+    if (!own && !cJSON_IsObject(others)) return report_violation(below, "unknown key");
     if (!fits(schema, key, own ? own : others, below)) return false;
   }
   return true;
@@ -66,11 +66,13 @@ static bool keys_fit(const cJSON *schema, const cJSON *value, const cJSON *rule,
 
 static bool fits(const cJSON *schema, const cJSON *value, const cJSON *rule, const char *path) {
   rule = resolved(schema, rule);
-  if (!rule) return complain(path, "a $ref to nowhere");
-  const cJSON *item, *least = schema_get(rule, "minimum"), *most = schema_get(rule, "maximum");
-  if (!type_allowed(value, schema_get(rule, "type"))) return complain(path, "of another type");
-  if (cJSON_IsNumber(value) && least && value->valuedouble < least->valuedouble) return complain(path, "too small");
-  if (cJSON_IsNumber(value) && most && value->valuedouble > most->valuedouble) return complain(path, "too large");
+  if (!rule) return report_violation(path, "$ref to an unknown definition");
+  const cJSON *item, *minimum = schema_get(rule, "minimum"), *maximum = schema_get(rule, "maximum");
+  if (!type_allowed(value, schema_get(rule, "type"))) return report_violation(path, "wrong type");
+  if (cJSON_IsNumber(value) && minimum && value->valuedouble < minimum->valuedouble)
+    return report_violation(path, "too small");
+  if (cJSON_IsNumber(value) && maximum && value->valuedouble > maximum->valuedouble)
+    return report_violation(path, "too large");
   if (cJSON_IsObject(value)) return keys_fit(schema, value, rule, path);
   if (cJSON_IsArray(value) && schema_get(rule, "items")) {
     cJSON_ArrayForEach(item, value) {

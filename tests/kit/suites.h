@@ -2,12 +2,12 @@
 #ifndef HR_TESTS_KIT_SUITES_H
 #define HR_TESTS_KIT_SUITES_H
 
-/* The table of a program's suites, which CMake generates (headroom_test_program in tests/CMakeLists.txt). */
+/* The table of a program's suites. CMake generates it (headroom_test_program in tests/CMakeLists.txt). */
 
 #include "harness.h"
 
 struct named_suite {
-  const char *name; /* the source's name without its extension */
+  const char *name; /* the name of the source file without its extension */
   const struct test_suite *suite;
 };
 

@@ -14,30 +14,30 @@ static struct {
   struct hr_error error;
 } files;
 
-/* A test that cannot write its own files proves nothing, so failures abort. */
-static void must(bool fine, const char *what) {
-  if (fine) return;
+/* Aborts unless `fine`. A test that cannot write its own files proves nothing. */
+static void require(bool succeeded, const char *what) {
+  if (succeeded) return;
   perror(what);
   abort();
 }
 
 static void remove_folder(void) {
   DIR *folder = opendir(files.folder);
-  must(folder != NULL, files.folder);
+  require(folder != NULL, files.folder);
   for (const struct dirent *entry; (entry = readdir(folder));) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", files.folder, entry->d_name);
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) must(remove(path) == 0, path);
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) require(remove(path) == 0, path);
   }
   closedir(folder);
-  must(rmdir(files.folder) == 0, files.folder);
+  require(rmdir(files.folder) == 0, files.folder);
 }
 
 const char *file_path(const char *name) {
   if (!files.folder[0]) {
     strcpy(files.folder, "/tmp/headroom-test-XXXXXX");
-    must(mkdtemp(files.folder) != NULL, files.folder);
-    must(atexit(remove_folder) == 0, "atexit");
+    require(mkdtemp(files.folder) != NULL, files.folder);
+    require(atexit(remove_folder) == 0, "atexit");
   }
   snprintf(files.path, sizeof files.path, "%s/%s", files.folder, name);
   return files.path;
@@ -46,9 +46,9 @@ const char *file_path(const char *name) {
 const char *file_write(const char *name, const void *bytes, size_t length) {
   const char *path = file_path(name);
   FILE *file = fopen(path, "wb");
-  must(file != NULL, path);
-  must(fwrite(bytes, 1, length, file) == length, path);
-  must(fclose(file) == 0, path);
+  require(file != NULL, path);
+  require(fwrite(bytes, 1, length, file) == length, path);
+  require(fclose(file) == 0, path);
   return path;
 }
 
@@ -58,15 +58,15 @@ const char *file_write_text(const char *name, const char *text) {
 
 void *gzip_bytes(const char *text, size_t *length) {
   z_stream z = {0};
-  must(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK, "deflateInit2");
+  require(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK, "deflateInit2");
   size_t room = deflateBound(&z, strlen(text));
   unsigned char *out = malloc(room);
-  must(out != NULL, "malloc");
+  require(out != NULL, "malloc");
   z.next_in = (unsigned char *)(size_t)text;
   z.avail_in = (uInt)strlen(text);
   z.next_out = out;
   z.avail_out = (uInt)room;
-  must(deflate(&z, Z_FINISH) == Z_STREAM_END, "deflate");
+  require(deflate(&z, Z_FINISH) == Z_STREAM_END, "deflate");
   *length = z.total_out;
   deflateEnd(&z);
   return out;
@@ -75,9 +75,9 @@ void *gzip_bytes(const char *text, size_t *length) {
 void *zstd_bytes(const char *text, size_t *length) {
   size_t room = ZSTD_compressBound(strlen(text));
   void *out = malloc(room);
-  must(out != NULL, "malloc");
+  require(out != NULL, "malloc");
   *length = ZSTD_compress(out, room, text, strlen(text), 3);
-  must(!ZSTD_isError(*length), "ZSTD_compress");
+  require(!ZSTD_isError(*length), "ZSTD_compress");
   return out;
 }
 
@@ -85,7 +85,7 @@ struct hr_trace *trace_at(const char *path, const struct hr_trace_options *optio
   struct hr_trace *trace = NULL;
   files.error = (struct hr_error){0};
   enum hr_status status = hr_trace_read(path, options, &trace, &files.error);
-  must(status == files.error.status, "the error has the status that was returned");
+  require(status == files.error.status, "the error has the status that was returned");
   return trace;
 }
 

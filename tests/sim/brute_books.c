@@ -10,7 +10,7 @@ static int64_t price_at(const struct hr_market_spec *market, int64_t at_us) {
   return price;
 }
 
-/* The first change of price or month after `from_us`, at most `to_us`. */
+/* Returns the first time after `from_us` at which the price or the month changes, limited to `to_us`. */
 static int64_t next_change(const struct hr_market_spec *market, int64_t from_us, int64_t to_us) {
   int64_t next_us = to_us;
   for (uint32_t i = 0; i < market->n_prices; i++)
@@ -20,7 +20,7 @@ static int64_t next_change(const struct hr_market_spec *market, int64_t from_us,
   return next_us;
 }
 
-/* The price sum of GPUs of the pool between two times. */
+/* Adds the cost of `gpu_milli` milli-GPUs of the pool between two times to the pool's account. */
 static void pay(const struct brute_log *log, struct brute_books *books, uint32_t pool, hr_amount gpu_milli,
                 int64_t from_us, int64_t to_us) {
   const struct hr_market_spec *market = &log->cluster->pools[pool].market;

@@ -2,31 +2,31 @@
 #ifndef HR_TESTS_SIM_BRUTE_BOOKS_H
 #define HR_TESTS_SIM_BRUTE_BOOKS_H
 
-/* Cost accounts computed after the fact, by walking every interval between changes: the rules of
-   docs/planner/costs.md without the ledger's code or its optimizations. */
+/* A second implementation of the cost rules in docs/planner/costs.md. It computes all accounts after the run, by
+   examining every interval between changes. It shares no code with the ledger and is not optimized. */
 
 #include "headroom/sim.h"
 
 enum {
   BRUTE_POOLS = 4,
-  BRUTE_TENANTS = 5, /* terminates the list */
+  BRUTE_TENANTS = 5, /* the last tenant stands for jobs without a tenant */
   BRUTE_MONTHS = 16,
   BRUTE_JOBS = 40,
   BRUTE_LIVES = 1000,
   BRUTE_STAYS = 4000
 };
 
-/* A node of an elastic pool, from its launch to its end or to the end of the run. */
+/* One session of a node of an elastic pool: from its launch to its end or to the end of the run. */
 struct brute_life {
   uint32_t pool;
   int64_t from_us, to_us;
   bool reclaimed;
 };
 
-/* The GPUs of a job on one node, or in a pool. */
+/* The GPUs that a job has on one node or, in counted pools, in the whole pool. */
 struct brute_stay {
   uint32_t job, pool, gpu_milli;
-  uint32_t life; /* HR_NONE if the pool is not elastic */
+  uint32_t life; /* index in `lives`; HR_NONE if the pool is not elastic */
   int64_t from_us, to_us;
 };
 

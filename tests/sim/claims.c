@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPU memory that is first come, first served, in small cases with results worked out by hand: which jobs are
-   killed, when they try again, and the effect on others. All in checked mode. */
+/* GPU memory that jobs get first come, first served. Each case is small enough to compute its results by hand: which
+   jobs are killed, when they try again, and how this affects other jobs. All runs are in checked mode. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -15,17 +15,18 @@
 
 enum { MAX_JOBS = 3 };
 
-/* Jobs that are submitted together, on nodes with one 16 GB T4; what a case does not set is unused. */
+/* Jobs that are submitted at the same time, on nodes with one 16 GB T4. Members that a case does not set have no
+   effect. */
 struct memory_case {
   uint32_t n_jobs;
   int64_t work_s[MAX_JOBS];
-  uint32_t tasks[MAX_JOBS]; /* 0: one */
+  uint32_t tasks[MAX_JOBS]; /* by job: number of tasks; 0 means one task */
   uint64_t gib[MAX_JOBS];
   uint32_t model[MAX_JOBS];
   uint32_t replicas, mem_gib;
-  bool reserved, fractions; /* fractions: halves of a GPU, without interference */
+  bool reserved, fractions; /* fractions: jobs share the GPU as halves, without interference; else by time slicing */
   struct hr_pair_speed pairs[2];
-  struct hr_level_step levels[3]; /* nodes of a spot pool; at_us is in seconds here */
+  struct hr_level_step levels[3]; /* number of nodes of a spot pool over time; at_us is in seconds here */
   uint32_t n_levels;
   int64_t notice_s, restart_s;
   enum hr_checkpoint checkpoint;
@@ -73,7 +74,7 @@ static struct hr_result *run_on(const struct hr_trace *trace, const struct hr_po
   return result;
 }
 
-/* The result has a pointer to its trace, which is not followed here. */
+/* Runs a case. The result still points to the trace, which no longer exists; tests must not use this pointer. */
 static struct hr_result *run_case(struct memory_case memory) {
   static char name[] = "p", gpu[] = "T4";
   int64_t submit_us[MAX_JOBS] = {0}, work_us[MAX_JOBS];
@@ -109,72 +110,73 @@ static struct hr_result *run_case(struct memory_case memory) {
   return run_on(&trace, &pool, &memory);
 }
 
-/* Kills, attempts, and in seconds: end, kept, lost, restarting, held. */
-static bool fate_is(const struct hr_result *result, uint32_t job, uint32_t kills, const int64_t *figures) {
+/* Compares the kills and the accounts of a job. `figures`: attempts, then in seconds the end, kept, lost, restarting
+   and held time. */
+static bool accounts_equal(const struct hr_result *result, uint32_t job, uint32_t kills, const int64_t *expected) {
   const struct hr_job_accounting *accounting = &result->accounting[job];
   const int64_t found[] = {accounting->attempts,    accounting->end_us / S,        accounting->kept_us / S,
                            accounting->lost_us / S, accounting->restarting_us / S, accounting->held_us / S};
-  bool same = accounting->oom_kills == kills && memcmp(found, figures, sizeof found) == 0;
+  bool same = accounting->oom_kills == kills && memcmp(found, expected, sizeof found) == 0;
   if (!same) fprintf(stderr, "job %u: %u/%u kills;", job, accounting->oom_kills, kills);
-  for (uint32_t i = 0; !same && i < 6; i++) fprintf(stderr, " %lld/%lld", (long long)found[i], (long long)figures[i]);
+  for (uint32_t i = 0; !same && i < 6; i++) fprintf(stderr, " %lld/%lld", (long long)found[i], (long long)expected[i]);
   return same;
 }
-#define FATE_IS(result, job, kills, ...)                                                                               \
+#define ASSERT_ACCOUNTS(result, job, kills, ...)                                                                       \
   do {                                                                                                                 \
-    CU_ASSERT(fate_is(result, job, kills, (const int64_t[]){__VA_ARGS__}));                                            \
+    CU_ASSERT(accounts_equal(result, job, kills, (const int64_t[]){__VA_ARGS__}));                                     \
   } while (0)
 
 #define TWO_OF_9_GIB .gib = {9, 9}, .replicas = 2, .mem_gib = 16
 
 /* ---- Kills and retries ---- */
 
-/* Killed at 0, 10, 30 and 70 s; the other job runs as if it were alone. */
-static void the_second_dies_until_the_first_has_left(void) {
+/* The second job is killed at 0, 10, 30 and 70 s. The first job runs as fast as without the second. */
+static void second_job_is_killed_until_first_job_ends(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, TWO_OF_9_GIB});
-  FATE_IS(result, 0, 0, 1, 100, 100, 0, 0, 100);
-  FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+  ASSERT_ACCOUNTS(result, 0, 0, 1, 100, 100, 0, 0, 100);
+  ASSERT_ACCOUNTS(result, 1, 4, 1, 200, 50, 0, 150, 200);
   CU_ASSERT_EQUAL(result->pools[0].oom_kills, 4);
   CU_ASSERT(result->pools[0].back_off_milli_us == (hr_amount)500 * 150 * S);
   CU_ASSERT_FALSE(result->stalled);
   hr_result_destroy(result);
 }
 
-/* In a run in which nothing else stops jobs. */
-static void so_it_is_with_fractions(void) {
+/* The same case with fractions. In this run nothing but kills stops jobs. */
+static void second_job_is_killed_with_fractions(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .fractions = true, TWO_OF_9_GIB});
-  FATE_IS(result, 0, 0, 1, 100, 100, 0, 0, 100);
-  FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+  ASSERT_ACCOUNTS(result, 0, 0, 1, 100, 100, 0, 0, 100);
+  ASSERT_ACCOUNTS(result, 1, 4, 1, 200, 50, 0, 150, 200);
   hr_result_destroy(result);
 }
 
-/* A job that ends at the instant of a retry has released its memory. */
-static void a_try_finds_what_was_given_back_at_its_instant(void) {
+/* The first job ends at 70 s, at the instant of a retry. Its memory is released before the retry. */
+static void memory_is_released_before_retry_at_same_instant(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {70, 50}, TWO_OF_9_GIB});
-  FATE_IS(result, 1, 3, 1, 120, 50, 0, 70, 120);
+  ASSERT_ACCOUNTS(result, 1, 3, 1, 120, 50, 0, 70, 120);
   hr_result_destroy(result);
 }
 
-/* At 0, 10, 30, 70, 150, 310, 610, 910, 1210, 1510, 1810 s; it runs at 2110 s. */
-static void tries_are_at_most_five_minutes_apart(void) {
+/* The second job is killed at 0, 10, 30, 70, 150, 310, 610, 910, 1210, 1510 and 1810 s. It runs at 2110 s. */
+static void back_off_is_at_most_five_minutes(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {2000, 50}, TWO_OF_9_GIB});
-  FATE_IS(result, 0, 0, 1, 2000, 2000, 0, 0, 2000);
-  FATE_IS(result, 1, 11, 1, 2160, 50, 0, 2110, 2160);
+  ASSERT_ACCOUNTS(result, 0, 0, 1, 2000, 2000, 0, 0, 2000);
+  ASSERT_ACCOUNTS(result, 1, 11, 1, 2160, 50, 0, 2110, 2160);
   hr_result_destroy(result);
 }
 
-/* The two that run take turns, although three are placed there. */
-static void the_dead_take_no_turns(void) {
+/* Three jobs are placed on the GPU, but the killed one gets no share of the time. The other two get half of it each. */
+static void killed_job_gets_no_time_slice(void) {
   struct hr_result *result = run_case(
       (struct memory_case){.n_jobs = 3, .work_s = {100, 50, 20}, .gib = {9, 9, 0}, .replicas = 3, .mem_gib = 16});
-  FATE_IS(result, 0, 0, 1, 120, 120, 0, 0, 120);
-  FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
-  FATE_IS(result, 2, 0, 1, 40, 40, 0, 0, 40);
+  ASSERT_ACCOUNTS(result, 0, 0, 1, 120, 120, 0, 0, 120);
+  ASSERT_ACCOUNTS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+  ASSERT_ACCOUNTS(result, 2, 0, 1, 40, 40, 0, 0, 40);
   hr_result_destroy(result);
 }
 
-/* The speed of a pair depends on the jobs that run. */
-static void the_dead_are_beside_nobody(void) {
+/* The speed of a pair of jobs depends only on jobs that run, not on a killed job. */
+static void killed_job_does_not_affect_pair_speed(void) {
   char x[] = "x", y[] = "y";
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 3,
                                                            .work_s = {100, 50, 50},
@@ -183,14 +185,14 @@ static void the_dead_are_beside_nobody(void) {
                                                            .replicas = 3,
                                                            .mem_gib = 16,
                                                            .pairs = {{x, y, 800000}, {y, x, 400000}}});
-  FATE_IS(result, 0, 0, 1, 125, 125, 0, 0, 125);
-  FATE_IS(result, 2, 0, 1, 125, 125, 0, 0, 125);
-  FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+  ASSERT_ACCOUNTS(result, 0, 0, 1, 125, 125, 0, 0, 125);
+  ASSERT_ACCOUNTS(result, 2, 0, 1, 125, 125, 0, 0, 125);
+  ASSERT_ACCOUNTS(result, 1, 4, 1, 200, 50, 0, 150, 200);
   hr_result_destroy(result);
 }
 
-/* It retries until the horizon; its held time counts. */
-static void a_run_may_end_while_one_is_dead(void) {
+/* The second job tries again until the horizon. This time counts as held time. */
+static void run_ends_while_job_backs_off(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .horizon_s = 60, TWO_OF_9_GIB});
   CU_ASSERT_EQUAL(result->n_running, 2);
@@ -200,42 +202,42 @@ static void a_run_may_end_while_one_is_dead(void) {
   hr_result_destroy(result);
 }
 
-/* Two tasks of 9 GB never fit on the GPU that they share. After the seventh kill at 610 s, one every 300 s. */
-static void a_gang_that_is_in_its_own_way_dies_for_ever(void) {
+/* Two tasks of 9 GB never fit on the GPU that they share. The seventh kill is at 610 s; later kills are 300 s apart. */
+static void gang_that_never_fits_stalls_run(void) {
   struct hr_result *result = run_case(
       (struct memory_case){.n_jobs = 1, .work_s = {50}, .tasks = {2}, .gib = {9}, .replicas = 2, .mem_gib = 16});
-  int64_t in_cap = (YEAR_S + 50 - 610) / 300;
+  int64_t n_later = (YEAR_S + 50 - 610) / 300;
   CU_ASSERT_TRUE(result->stalled);
   CU_ASSERT_EQUAL(result->n_running, 1);
-  CU_ASSERT_EQUAL(result->accounting[0].oom_kills, 7 + in_cap);
-  CU_ASSERT_EQUAL(result->end_us, (610 + 300 * in_cap) * S);
+  CU_ASSERT_EQUAL(result->accounting[0].oom_kills, 7 + n_later);
+  CU_ASSERT_EQUAL(result->end_us, (610 + 300 * n_later) * S);
   CU_ASSERT_EQUAL(result->accounting[0].restarting_us, result->end_us);
   hr_result_destroy(result);
 }
 
 /* ---- Jobs that are not killed ---- */
 
-static void nobody_dies_where_there_is_enough(void) {
+static void no_kill_with_sufficient_memory(void) {
   struct memory_case cases[] = {{.gib = {9, 7}, .mem_gib = 16}, {.gib = {16, 0}, .mem_gib = 16}, {.gib = {9, 9}}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     cases[i].n_jobs = cases[i].replicas = 2;
     cases[i].work_s[0] = cases[i].work_s[1] = 100;
     struct hr_result *result = run_case(cases[i]);
-    FATE_IS(result, 0, 0, 1, 200, 200, 0, 0, 200);
-    FATE_IS(result, 1, 0, 1, 200, 200, 0, 0, 200);
+    ASSERT_ACCOUNTS(result, 0, 0, 1, 200, 200, 0, 0, 200);
+    ASSERT_ACCOUNTS(result, 1, 0, 1, 200, 200, 0, 0, 200);
     hr_result_destroy(result);
   }
 }
 
-static void what_is_reserved_is_waited_for(void) {
+static void job_waits_for_reserved_memory(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .reserved = true, TWO_OF_9_GIB});
-  FATE_IS(result, 1, 0, 1, 150, 50, 0, 0, 50);
+  ASSERT_ACCOUNTS(result, 1, 0, 1, 150, 50, 0, 0, 50);
   CU_ASSERT_EQUAL(result->start_us[1], 100 * S);
   hr_result_destroy(result);
 }
 
-static void what_no_gpu_has_is_rejected(void) {
+static void request_above_gpu_memory_is_rejected(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 1, .work_s = {100}, .gib = {17}, .replicas = 2, .mem_gib = 16});
   CU_ASSERT_EQUAL(result->state[0], HR_JOB_REJECTED);
@@ -243,11 +245,11 @@ static void what_no_gpu_has_is_rejected(void) {
   hr_result_destroy(result);
 }
 
-/* ---- Nodes that go ---- */
+/* ---- Nodes that are reclaimed ---- */
 
-/* The second job is killed at 0, 10, 30 and 70 s; after the gap, in a new attempt, at 200, 210, 230, 270 and 350 s,
-   and it runs at 510 s, after a restart of five seconds. */
-static void a_node_goes_under_the_dead(void) {
+/* The second job is killed at 0, 10, 30 and 70 s. After the gap in supply, in a new attempt, it is killed at 200, 210,
+   230, 270 and 350 s. It runs at 510 s, after a restart of 5 s. */
+static void killed_job_survives_node_reclaim(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
                                                            .work_s = {150, 50},
                                                            .levels = {{0, 1}, {100, 0}, {200, 1}},
@@ -255,13 +257,14 @@ static void a_node_goes_under_the_dead(void) {
                                                            .notice_s = 30,
                                                            .restart_s = 5,
                                                            TWO_OF_9_GIB});
-  FATE_IS(result, 0, 0, 2, 355, 150, 100, 5, 255);
-  FATE_IS(result, 1, 9, 2, 565, 50, 0, 415, 465);
+  ASSERT_ACCOUNTS(result, 0, 0, 2, 355, 150, 100, 5, 255);
+  ASSERT_ACCOUNTS(result, 1, 9, 2, 565, 50, 0, 415, 465);
   hr_result_destroy(result);
 }
 
-/* With checkpoints and notice at 70 s: the first saves and leaves; the second, just killed again, leaves at once. */
-static void the_dead_leave_on_notice(void) {
+/* Jobs with checkpoints get notice at 70 s. The first job writes a checkpoint and leaves. The second job has just been
+   killed again; it leaves at once. */
+static void killed_job_leaves_on_notice(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
                                                            .work_s = {150, 50},
                                                            .levels = {{0, 1}, {100, 0}, {200, 1}},
@@ -270,31 +273,33 @@ static void the_dead_leave_on_notice(void) {
                                                            .restart_s = 5,
                                                            .checkpoint = HR_CHECKPOINT_INTERVAL,
                                                            TWO_OF_9_GIB});
-  FATE_IS(result, 0, 0, 2, 285, 150, 0, 5, 156);
-  FATE_IS(result, 1, 8, 2, 405, 50, 0, 225, 275);
+  ASSERT_ACCOUNTS(result, 0, 0, 2, 285, 150, 0, 5, 156);
+  ASSERT_ACCOUNTS(result, 1, 8, 2, 405, 50, 0, 225, 275);
   hr_result_destroy(result);
 }
 
-/* With notice at 100 s, when the first has just ended; the second tries again at 150 s. */
-static void the_dead_stay_if_they_can_be_done_in_time(void) {
-  for (int64_t late_s = 0; late_s < 2; late_s++) {
+/* Jobs get notice at 100 s, at the end of the first job. The second job tries again at 150 s and stays if it can
+   complete in time. */
+static void killed_job_stays_if_it_can_complete(void) {
+  for (int64_t extra_s = 0; extra_s < 2; extra_s++) {
     struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
-                                                             .work_s = {100, 50 + late_s},
+                                                             .work_s = {100, 50 + extra_s},
                                                              .levels = {{0, 1}, {200, 0}, {300, 1}},
                                                              .n_levels = 3,
                                                              .notice_s = 100,
                                                              .restart_s = 5,
                                                              .checkpoint = HR_CHECKPOINT_INTERVAL,
                                                              TWO_OF_9_GIB});
-    if (late_s == 0) FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
-    if (late_s == 1) FATE_IS(result, 1, 4, 2, 356, 51, 0, 105, 156);
+    if (extra_s == 0) ASSERT_ACCOUNTS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+    if (extra_s == 1) ASSERT_ACCOUNTS(result, 1, 4, 2, 356, 51, 0, 105, 156);
     hr_result_destroy(result);
   }
 }
 
-TEST_MAIN("claims", TEST(the_second_dies_until_the_first_has_left), TEST(so_it_is_with_fractions),
-          TEST(a_try_finds_what_was_given_back_at_its_instant), TEST(tries_are_at_most_five_minutes_apart),
-          TEST(the_dead_take_no_turns), TEST(the_dead_are_beside_nobody), TEST(a_run_may_end_while_one_is_dead),
-          TEST(a_gang_that_is_in_its_own_way_dies_for_ever), TEST(nobody_dies_where_there_is_enough),
-          TEST(what_is_reserved_is_waited_for), TEST(what_no_gpu_has_is_rejected), TEST(a_node_goes_under_the_dead),
-          TEST(the_dead_leave_on_notice), TEST(the_dead_stay_if_they_can_be_done_in_time))
+TEST_MAIN("claims", TEST(second_job_is_killed_until_first_job_ends), TEST(second_job_is_killed_with_fractions),
+          TEST(memory_is_released_before_retry_at_same_instant), TEST(back_off_is_at_most_five_minutes),
+          TEST(killed_job_gets_no_time_slice), TEST(killed_job_does_not_affect_pair_speed),
+          TEST(run_ends_while_job_backs_off), TEST(gang_that_never_fits_stalls_run),
+          TEST(no_kill_with_sufficient_memory), TEST(job_waits_for_reserved_memory),
+          TEST(request_above_gpu_memory_is_rejected), TEST(killed_job_survives_node_reclaim),
+          TEST(killed_job_leaves_on_notice), TEST(killed_job_stays_if_it_can_complete))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs compared with theory: Daly's completion time under interruptions, the newsvendor's reservation. */
+/* Whole runs compared with closed formulas: Daly's completion time under interruptions, and the newsvendor's
+   reservation. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -43,17 +44,17 @@ static struct hr_result *run(const struct hr_trace *trace, const struct hr_clust
 /* ---- Completion time under interruptions ---- */
 
 /*
- * J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps" (2006): an uninterrupted
- * stretch of length x, with mean time M between interruptions and a restart of R after each, takes M e^(R/M) (e^(x/M) -
- * 1) on average. Work of n intervals has n - 1 stretches of interval + write, and one without the last write, which is
- * not needed.
+ * J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps" (2006). Let M be the mean
+ * time between interruptions and R the restart time. A segment of length x between two checkpoints takes M e^(R/M)
+ * (e^(x/M) - 1) on average. A job of n intervals has n - 1 segments of length interval + write, and a last segment
+ * without a write.
  */
 static double daly_s(double mean_s, double restart_s, double interval_s, double write_s, uint32_t n) {
   double with_write = exp((interval_s + write_s) / mean_s) - 1, last = exp(interval_s / mean_s) - 1;
   return mean_s * exp(restart_s / mean_s) * ((n - 1) * with_write + last);
 }
 
-/* Consecutive jobs on one spot node: their mean completion time, and its standard error. */
+/* Returns the mean completion time of consecutive jobs on one spot node, and stores its standard error in `*error`. */
 static double mean_completion_s(double mean_s, double restart_s, double interval_s, double write_s, uint32_t n,
                                 double *error) {
   enum { N_JOBS = 4000 };
@@ -93,7 +94,7 @@ static double mean_completion_s(double mean_s, double restart_s, double interval
   return sum / N_JOBS;
 }
 
-static void completion_under_interruptions_is_dalys(void) {
+static void completion_time_equals_dalys_formula(void) {
   static const struct {
     double mean_s, restart_s, interval_s, write_s;
     uint32_t n;
@@ -101,9 +102,9 @@ static void completion_under_interruptions_is_dalys(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     double error, mean = mean_completion_s(cases[i].mean_s, cases[i].restart_s, cases[i].interval_s, cases[i].write_s,
                                            cases[i].n, &error);
-    double wanted = daly_s(cases[i].mean_s, cases[i].restart_s, cases[i].interval_s, cases[i].write_s, cases[i].n);
-    CU_ASSERT(fabs(mean - wanted) < 3.5 * error);
-    CU_ASSERT(error < 0.02 * wanted); /* precise enough to detect a formula that is 10 % off */
+    double expected = daly_s(cases[i].mean_s, cases[i].restart_s, cases[i].interval_s, cases[i].write_s, cases[i].n);
+    CU_ASSERT(fabs(mean - expected) < 3.5 * error);
+    CU_ASSERT(error < 0.02 * expected); /* precise enough to detect a formula that is 10 % off */
   }
 }
 
@@ -111,7 +112,7 @@ static void completion_under_interruptions_is_dalys(void) {
 
 enum { HOURS = 200, MAX_DEMAND = 20 };
 
-/* Demand by hour: that many jobs of one GPU and one hour start at each full hour. */
+/* Demand by hour. At each full hour, by_hour[hour] jobs of one GPU and one hour start. */
 struct demand {
   uint32_t by_hour[HOURS], n_jobs;
   int64_t *submit_us, *work_us;
@@ -123,8 +124,8 @@ static void draw_demand(struct demand *demand, uint32_t seed) {
   hr__stream_init(&stream, seed, HR__PURPOSE_ARRIVAL, 0, 0);
   demand->n_jobs = 0;
   for (uint32_t hour = 0; hour < HOURS; hour++) {
-    double day = 0.5 + 0.5 * sin(hour / 24.0 * 6.283185307);
-    demand->by_hour[hour] = (uint32_t)(hr__stream_uniform(&stream) * day * MAX_DEMAND);
+    double daily = 0.5 + 0.5 * sin(hour / 24.0 * 6.283185307);
+    demand->by_hour[hour] = (uint32_t)(hr__stream_uniform(&stream) * daily * MAX_DEMAND);
     demand->n_jobs += demand->by_hour[hour];
   }
   demand->submit_us = malloc(demand->n_jobs * sizeof *demand->submit_us);
@@ -139,7 +140,7 @@ static void draw_demand(struct demand *demand, uint32_t seed) {
     }
 }
 
-/* The cost of a reservation of `reserved` GPUs with the rest on demand, in micro-dollars. */
+/* Returns the cost in micro-dollars if `reserved` GPUs are reserved and all others are on-demand. */
 static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t reserved_uusd_h,
                          int64_t on_demand_uusd_h) {
   struct hr_trace trace = {.source = "test",
@@ -165,7 +166,7 @@ static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t
   return (int64_t)(sum / HR_LEDGER_UNITS_PER_UUSD);
 }
 
-/* The newsvendor: reserve the smallest Q such that demand exceeds Q in at most the share c_reserved / c_on_demand of
+/* The newsvendor solution: the smallest Q such that demand exceeds Q in at most the share c_reserved / c_on_demand of
    all hours. */
 static uint32_t newsvendor(const struct demand *demand, uint32_t n_hours, int64_t reserved_uusd_h,
                            int64_t on_demand_uusd_h) {
@@ -176,26 +177,26 @@ static uint32_t newsvendor(const struct demand *demand, uint32_t n_hours, int64_
   }
 }
 
-static void the_cheapest_reservation_is_the_newsvendors(void) {
+static void cheapest_reservation_equals_newsvendor(void) {
   static const int64_t prices[][2] = {{600000, 1000000}, {400000, 1000000}, {900000, 1000000}, {350000, 3060000}};
   for (uint32_t i = 0; i < sizeof prices / sizeof *prices; i++) {
     struct demand demand;
     draw_demand(&demand, i);
     uint32_t n_hours = HOURS; /* the run ends with its last job */
     while (demand.by_hour[n_hours - 1] == 0) n_hours--;
-    uint32_t best = 1, wanted = newsvendor(&demand, n_hours, prices[i][0], prices[i][1]);
-    int64_t least = INT64_MAX, at_wanted = 0;
+    uint32_t best = 1, expected = newsvendor(&demand, n_hours, prices[i][0], prices[i][1]);
+    int64_t min_cost = INT64_MAX, cost_at_expected = 0;
     for (uint32_t q = 1; q <= MAX_DEMAND; q++) {
       int64_t cost = cost_with(&demand, q, prices[i][0], prices[i][1]);
-      if (cost < least) least = cost, best = q;
-      if (q == wanted) at_wanted = cost;
+      if (cost < min_cost) min_cost = cost, best = q;
+      if (q == expected) cost_at_expected = cost;
     }
-    CU_ASSERT(best == wanted || at_wanted - least < 1000); /* ties: an idle node is released after a microsecond */
+    /* ties: an idle node is billed for a microsecond before it is released */
+    CU_ASSERT(best == expected || cost_at_expected - min_cost < 1000);
     free(demand.submit_us);
     free(demand.work_us);
     free(demand.gpus);
   }
 }
 
-TEST_MAIN("closed forms", TEST(completion_under_interruptions_is_dalys),
-          TEST(the_cheapest_reservation_is_the_newsvendors))
+TEST_MAIN("closed forms", TEST(completion_time_equals_dalys_formula), TEST(cheapest_reservation_equals_newsvendor))

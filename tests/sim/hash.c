@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hash tables against plain arrays: insertion, change, removal and equal hashes. */
+/* Hash tables compared with plain arrays: insertion, change, removal, and entries with equal hashes. */
 
 #include "base/hash.h"
 
@@ -10,9 +10,9 @@
 
 enum { KEYS = 500, STEPS = 40000 };
 
-static uint32_t numbers[KEYS]; /* number + 1; 0: not in the table */
+static uint32_t numbers[KEYS]; /* number + 1; 0 if the key is not in the table */
 
-/* Keys far from each other, so that many have the same home slot if the hash is poor. */
+/* Keys are multiples of 4096. With a poor hash function, many of them would have the same home slot. */
 static uint32_t key_of(uint32_t i) {
   return i * 4096;
 }
@@ -27,8 +27,8 @@ static void assert_equal(const struct hr__hash *table, uint32_t count) {
   for (uint32_t i = 0; i < KEYS; i++) CU_ASSERT_EQUAL(find(table, i, &at), numbers[i] ? numbers[i] - 1 : HR_NONE);
 }
 
-/* Phases with few and with many entries. */
-static void random_steps(void) {
+/* The steps alternate between phases with few and phases with many entries. */
+static void random_operations(void) {
   struct hr__hash table = {0};
   struct hr__hash_cursor at;
   struct hr__stream draws;
@@ -36,10 +36,10 @@ static void random_steps(void) {
   hr__stream_init(&draws, 5, HR__PURPOSE_ARRIVAL, 0, 0);
   for (uint32_t step = 0; step < STEPS; step++) {
     uint64_t draw = (uint64_t)hr__stream_next(&draws) << 32 | hr__stream_next(&draws);
-    uint32_t i = (uint32_t)(draw % KEYS), few = step / 4000 % 2 ? 9 : 2;
+    uint32_t i = (uint32_t)(draw % KEYS), removals_of_10 = step / 4000 % 2 ? 9 : 2;
     bool is_there = find(&table, i, &at) != HR_NONE;
     CU_ASSERT_EQUAL(is_there, numbers[i] != 0);
-    if (is_there && draw / KEYS % 10 < few) {
+    if (is_there && draw / KEYS % 10 < removals_of_10) {
       hr__hash_remove(&table, at);
       numbers[i] = 0;
       count--;
@@ -59,8 +59,8 @@ static void random_steps(void) {
   hr__hash_finish(&table);
 }
 
-/* All numbers of one hash are found, each once. */
-static void equal_hashes(void) {
+/* Entries with equal hashes are all found, each of them once. */
+static void entries_with_equal_hashes(void) {
   enum { SAME = 100 };
   struct hr__hash table = {0};
   struct hr__hash_cursor at;
@@ -76,4 +76,4 @@ static void equal_hashes(void) {
   hr__hash_finish(&table);
 }
 
-TEST_MAIN("hash", TEST(random_steps), TEST(equal_hashes))
+TEST_MAIN("hash", TEST(random_operations), TEST(entries_with_equal_hashes))

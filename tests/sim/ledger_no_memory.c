@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the ledger fails, once or from then on: the failure is reported at the latest by the close,
-   and nothing crashes or leaks. */
+/* Every allocation of the ledger fails, either once or permanently. The ledger must report the failure, at the latest
+   when it is closed. It must not crash or leak memory. */
 
 #include "harness.h"
-#include "ledger_tell.h"
+#include "ledger_events.h"
 #include "scarce_memory.h"
 
 enum { JOBS = 600, NODES = 4 };
@@ -18,19 +18,19 @@ static const struct hr_market_spec spot = {.market = HR_MARKET_SPOT,
                                            .to_us = HR_NEVER_US,
                                            .billing = {0, 0, 100000}};
 
-/* Jobs of as many tenants: all charges are held back, since the node is young, and then made. */
-static void tell_all(struct hr_ledger *ledger) {
-  tell_node(ledger, 0, HR_EVENT_ACQUIRE, HR_REASON_NONE, 0, 0);
+/* Jobs of many tenants on a new node. Their charges are first deferred and then made. */
+static void report_all(struct hr_ledger *ledger) {
+  report_node_event(ledger, 0, HR_EVENT_ACQUIRE, HR_REASON_NONE, 0, 0);
   for (uint32_t i = 0; i < JOBS; i++) {
     struct hr_slice slice = {{0}, 1000, 0};
     struct hr_placement placement = {{0}, 1, &slice};
-    tell_job(ledger, 10 * i, HR_EVENT_START, i, &placement);
-    tell_job(ledger, 10 * i + 10, HR_EVENT_END, i, &placement);
+    report_job_event(ledger, 10 * i, HR_EVENT_START, i, &placement);
+    report_job_event(ledger, 10 * i + 10, HR_EVENT_END, i, &placement);
   }
-  tell_node(ledger, 200000, HR_EVENT_NODE_DOWN, HR_REASON_RECLAIMED, 0, 0);
+  report_node_event(ledger, 200000, HR_EVENT_NODE_DOWN, HR_REASON_RECLAIMED, 0, 0);
 }
 
-static enum hr_status keep_books(void) {
+static enum hr_status run_ledger(void) {
   static uint32_t gpus[JOBS], tenant[JOBS];
   static uint8_t state[JOBS];
   for (uint32_t i = 0; i < JOBS; i++) {
@@ -43,7 +43,7 @@ static enum hr_status keep_books(void) {
   struct hr_result result = {.n_jobs = JOBS, .state = state, .end_us = 200000};
   struct hr_ledger *ledger = hr_ledger_create(&trace, &cluster, true);
   if (!ledger) return HR_NO_MEMORY;
-  tell_all(ledger);
+  report_all(ledger);
   enum hr_status status = hr_ledger_close(ledger, &result);
   const struct hr_charge *charges;
   if (status == HR_OK) CU_ASSERT_EQUAL(hr_ledger_charges(ledger, &charges), JOBS);
@@ -51,18 +51,18 @@ static enum hr_status keep_books(void) {
   return status;
 }
 
-static void every_failure_for_good_is_told(void) {
-  CU_ASSERT(starve(keep_books) > 12);
+static void permanent_failures_are_reported(void) {
+  CU_ASSERT(starve(run_ledger) > 12);
 }
 
-static void a_failure_in_passing_is_not_forgotten(void) {
+static void single_failures_are_reported(void) {
   bool failed = true;
   for (long allowed = 0; failed; allowed++) {
     memory_ends_after(allowed, false);
-    enum hr_status status = keep_books();
+    enum hr_status status = run_ledger();
     failed = memory_is_ample();
     CU_ASSERT_EQUAL(status, failed ? HR_NO_MEMORY : HR_OK);
   }
 }
 
-TEST_MAIN("sim ledger no memory", TEST(every_failure_for_good_is_told), TEST(a_failure_in_passing_is_not_forgotten))
+TEST_MAIN("sim ledger no memory", TEST(permanent_failures_are_reported), TEST(single_failures_are_reported))

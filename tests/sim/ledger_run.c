@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ledger in real runs on markets, with and without a horizon: what it computes from events must equal the
-   engine's held times of jobs and up times of nodes. */
+/* The ledger in runs of the engine with markets, with and without a horizon. The ledger computes its accounts from
+   events. They must equal the engine's held times of jobs and up times of nodes. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -56,8 +56,8 @@ static struct hr_pool_spec pool_of(enum hr_market market, struct hr_billing bill
           .spot = {.model = HR_SPOT_EXPONENTIAL, .notice_us = 30 * HR_SECOND_US, .rate_per_h = 2, .batch_mean = 2}}};
 }
 
-/* The same price everywhere, so that it does not matter where a job spent its time. */
-static void replay(uint32_t seed, struct hr_billing billing) {
+/* All pools have the same price, so a job's cost does not depend on the pools in which it ran. */
+static void run_once(uint32_t seed, struct hr_billing billing) {
   struct hr_policy_choice choice = {0};
   struct hr_error error;
   draw_jobs(seed);
@@ -108,10 +108,10 @@ static void check_balance(void) {
   }
 }
 
-static void booked_is_what_the_engine_says(void) {
+static void accounts_equal_engine_times(void) {
   for (uint32_t seed = 0; seed < RUNS; seed++) {
     bool equal = true;
-    replay(seed, (struct hr_billing){0});
+    run_once(seed, (struct hr_billing){0});
     check_balance();
     for (uint32_t i = 0; i < JOBS; i++) {
       hr_amount gpu_time = (hr_amount)run.result->accounting[i].held_us * run.gpus[i] * 1000;
@@ -128,13 +128,13 @@ static void booked_is_what_the_engine_says(void) {
   CU_ASSERT(run.interruptions > RUNS);
 }
 
-static void accounts_balance_with_every_billing_rule(void) {
+static void accounts_balance_with_billing_rules(void) {
   for (uint32_t seed = 0; seed < RUNS; seed++) {
-    replay(seed, (struct hr_billing){HR_SECOND_US, 60 * HR_SECOND_US, 3600 * HR_SECOND_US});
+    run_once(seed, (struct hr_billing){HR_SECOND_US, 60 * HR_SECOND_US, 3600 * HR_SECOND_US});
     check_balance();
     finish();
   }
   CU_ASSERT(run.waived_time > 0);
 }
 
-TEST_MAIN("ledger of runs", TEST(booked_is_what_the_engine_says), TEST(accounts_balance_with_every_billing_rule))
+TEST_MAIN("ledger of runs", TEST(accounts_equal_engine_times), TEST(accounts_balance_with_billing_rules))

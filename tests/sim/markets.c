@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that come and go, and the effect on jobs: each case is small enough to be worked out by hand, to the second. */
+/* Nodes that come and go, and their effect on jobs. Each case is small enough to compute its results by hand, to the
+   second. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -32,14 +33,14 @@ static void log_event(void *self, const struct hr_view *view, const struct hr_ev
         (struct logged){event->at_us / S, event->kind, event->reason, event->job.id, event->node.id};
 }
 
-/* Event number n of a kind, from 0; NULL if there is none. */
+/* Returns event number `n` of a kind, counted from 0, or NULL if there is no such event. */
 static const struct logged *nth(const struct log *log, enum hr_event_kind kind, uint32_t n) {
   for (uint32_t i = 0; i < log->count; i++)
     if (log->event[i].kind == kind && n-- == 0) return &log->event[i];
   return NULL;
 }
 
-/* Jobs of 4 GPUs on a spot pool of nodes with 4 GPUs; what a case does not set is unused. */
+/* Jobs of 4 GPUs on a spot pool of nodes with 4 GPUs. Members that a case does not set have no effect. */
 struct spot_case {
   uint32_t n_jobs, n_nodes;
   int64_t submit_s[MAX_JOBS], work_s[MAX_JOBS];
@@ -125,8 +126,8 @@ static void run_case(struct spot_case spot, struct outcome *outcome) {
   run_with(&trace, &cluster, &spot.class_, NULL, spot.horizon_s ? spot.horizon_s * S : HR_NEVER_US, outcome);
 }
 
-/* The accounts of a job in seconds: attempts, end, kept, lost, saving, restarting, held. */
-static bool fate_is(const struct outcome *outcome, uint32_t job, uint32_t attempts, const int64_t *seconds) {
+/* Compares the accounts of a job: attempts, then in seconds the end, kept, lost, saving, restarting and held time. */
+static bool accounts_equal(const struct outcome *outcome, uint32_t job, uint32_t attempts, const int64_t *seconds) {
   struct hr_job_accounting f = outcome->result->accounting[job];
   const int64_t found[] = {f.end_us / S,    f.kept_us / S,       f.lost_us / S,
                            f.saving_us / S, f.restarting_us / S, f.held_us / S};
@@ -134,15 +135,16 @@ static bool fate_is(const struct outcome *outcome, uint32_t job, uint32_t attemp
   for (uint32_t i = 0; !same && i < 6; i++) fprintf(stderr, " %lld/%lld", (long long)found[i], (long long)seconds[i]);
   return same;
 }
-#define FATE_IS(outcome, job, attempts, ...) CU_ASSERT(fate_is(outcome, job, attempts, (const int64_t[]){__VA_ARGS__}))
+#define ASSERT_ACCOUNTS(outcome, job, attempts, ...)                                                                   \
+  CU_ASSERT(accounts_equal(outcome, job, attempts, (const int64_t[]){__VA_ARGS__}))
 
-/* Both nodes are gone from 100 s to 200 s. */
+/* No node is available from 100 s to 200 s. */
 #define GAP .n_nodes = 2, .levels = {{0, 2}, {100, 0}, {200, 2}}, .n_levels = 3
 
-static void without_checkpoints_all_is_lost(void) {
+static void work_without_checkpoint_is_lost(void) {
   struct outcome outcome;
   run_case((struct spot_case){.n_jobs = 1, .work_s = {150}, GAP}, &outcome);
-  FATE_IS(&outcome, 0, 2, 350, 150, 100, 0, 0, 250);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 350, 150, 100, 0, 0, 250);
   const struct logged *interrupt = nth(&outcome.log, HR_EVENT_INTERRUPT, 0);
   CU_ASSERT_PTR_NOT_NULL_FATAL(interrupt);
   CU_ASSERT_EQUAL(interrupt->at_s, 100);
@@ -154,23 +156,23 @@ static void without_checkpoints_all_is_lost(void) {
   hr_result_destroy(outcome.result);
 }
 
-static void what_is_saved_is_kept(void) {
+static void work_before_checkpoint_is_kept(void) {
   struct outcome outcome;
   struct hr_class_spec interval = {
       .checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 30, .write_us = 5, .restart_us = 7};
   run_case((struct spot_case){.n_jobs = 1, .work_s = {150}, GAP, .class_ = interval}, &outcome);
-  FATE_IS(&outcome, 0, 2, 307, 150, 30, 20, 7, 207);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 307, 150, 30, 20, 7, 207);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_SAVED, 1)->at_s, 70);
   CU_ASSERT_PTR_NULL(nth(&outcome.log, HR_EVENT_SAVED, 4));
   hr_result_destroy(outcome.result);
 }
 
-static void on_notice_a_job_saves_and_leaves_if_the_write_fits(void) {
+static void checkpoint_on_notice_if_time_suffices(void) {
   struct outcome outcome;
   struct hr_class_spec on_notice = {.checkpoint = HR_CHECKPOINT_ON_NOTICE, .write_us = 15, .restart_us = 10};
   struct spot_case spot = {.n_jobs = 1, .work_s = {150}, GAP, .notice_s = 20, .class_ = on_notice};
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 2, 280, 150, 0, 15, 10, 175);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 280, 150, 0, 15, 10, 175);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NOTICE, 0)->at_s, 80);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_INTERRUPT, 0)->at_s, 95);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_INTERRUPT, 0)->reason, HR_REASON_SAVED);
@@ -178,77 +180,78 @@ static void on_notice_a_job_saves_and_leaves_if_the_write_fits(void) {
   hr_result_destroy(outcome.result);
   spot.notice_s = 14;
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 2, 360, 150, 100, 0, 10, 260);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 360, 150, 100, 0, 10, 260);
   hr_result_destroy(outcome.result);
-  spot.notice_s = 15; /* completes at the instant when the node goes */
+  spot.notice_s = 15; /* the write completes at the instant when the node goes down */
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 2, 275, 150, 0, 15, 10, 175);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 275, 150, 0, 15, 10, 175);
   hr_result_destroy(outcome.result);
 }
 
-static void who_is_done_before_the_node_goes_is_left_alone(void) {
+static void job_that_completes_in_time_is_not_stopped(void) {
   struct outcome outcome;
   struct hr_class_spec interval = {.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 45, .write_us = 2};
   run_case((struct spot_case){.n_jobs = 1, .work_s = {95}, GAP, .notice_s = 20, .class_ = interval}, &outcome);
-  FATE_IS(&outcome, 0, 1, 97, 95, 0, 2, 0, 97); /* the checkpoint due at 92 s is skipped */
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 97, 95, 0, 2, 0, 97); /* the checkpoint that is due at 92 s is skipped */
   hr_result_destroy(outcome.result);
 }
 
-static void writers_share_the_storage(void) {
+static void writers_share_storage_bandwidth(void) {
   struct outcome outcome;
   struct hr_class_spec class_ = {.checkpoint = HR_CHECKPOINT_ON_NOTICE, .checkpoint_mib = 100};
   struct spot_case spot = {
       .n_jobs = 2, .work_s = {150, 150}, GAP, .notice_s = 20, .class_ = class_, .storage_mib_s = 10};
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 2, 270, 150, 0, 20, 0, 170);
-  FATE_IS(&outcome, 1, 2, 270, 150, 0, 20, 0, 170);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 270, 150, 0, 20, 0, 170);
+  ASSERT_ACCOUNTS(&outcome, 1, 2, 270, 150, 0, 20, 0, 170);
   hr_result_destroy(outcome.result);
-  spot.notice_s = 15; /* there is time for the first one only, which then has the storage for itself */
+  spot.notice_s = 15; /* only the first job has time for its write, and it has the storage for itself */
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 2, 265, 150, 0, 10, 0, 160);
-  FATE_IS(&outcome, 1, 2, 350, 150, 100, 0, 0, 250);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 265, 150, 0, 10, 0, 160);
+  ASSERT_ACCOUNTS(&outcome, 1, 2, 350, 150, 100, 0, 0, 250);
   hr_result_destroy(outcome.result);
 }
 
-static void who_joins_slows_the_others_down(void) {
+static void new_writer_slows_other_writers(void) {
   struct outcome outcome;
   struct hr_class_spec class_ = {.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 30, .checkpoint_mib = 100};
-  /* The first writes alone from 30 s to 34 s, 40 of 100 MiB; then 60 MiB at half the speed take until 46 s; the second
-     has 60 MiB by then and needs 4 s more. */
+  /* From 30 s to 34 s the first job writes alone: 40 of 100 MiB. Then it writes 60 MiB at half the speed until 46 s. By
+     then the second job has written 60 MiB. It needs 4 s for the rest. */
   run_case(
       (struct spot_case){
           .n_jobs = 2, .n_nodes = 2, .submit_s = {0, 4}, .work_s = {40, 40}, .class_ = class_, .storage_mib_s = 10},
       &outcome);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_SAVED, 0)->at_s, 46);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_SAVED, 1)->at_s, 50);
-  FATE_IS(&outcome, 0, 1, 56, 40, 0, 16, 0, 56);
-  FATE_IS(&outcome, 1, 1, 60, 40, 0, 16, 0, 56);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 56, 40, 0, 16, 0, 56);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, 60, 40, 0, 16, 0, 56);
   hr_result_destroy(outcome.result);
 }
 
 static void nodes_boot_before_jobs_start(void) {
   struct outcome outcome;
   run_case((struct spot_case){.n_jobs = 1, .work_s = {50}, GAP, .boot_s = 60}, &outcome);
-  FATE_IS(&outcome, 0, 2, 310, 50, 40, 0, 0, 90);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 310, 50, 40, 0, 0, 90);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_ACQUIRE, 0)->at_s, 0);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_UP, 0)->at_s, 60);
   hr_result_destroy(outcome.result);
 }
 
-static void a_part_of_the_pool_goes_highest_nodes_first(void) {
+static void highest_nodes_are_reclaimed_first(void) {
   struct outcome outcome;
   run_case(
       (struct spot_case){
           .n_jobs = 2, .n_nodes = 2, .work_s = {150, 150}, .levels = {{0, 2}, {100, 1}, {120, 2}}, .n_levels = 3},
       &outcome);
-  FATE_IS(&outcome, 0, 1, 150, 150, 0, 0, 0, 150);
-  FATE_IS(&outcome, 1, 2, 270, 150, 100, 0, 0, 250);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 150, 150, 0, 0, 0, 150);
+  ASSERT_ACCOUNTS(&outcome, 1, 2, 270, 150, 100, 0, 0, 250);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_DOWN, 0)->node, 1);
   hr_result_destroy(outcome.result);
 }
 
-/* There is capacity from 60 s to 80 s and again from 90 s; with 15 s of notice the first period offers 5 s. */
-static void what_will_be_gone_within_the_notice_cannot_be_had(void) {
+/* Capacity is available from 60 s to 80 s and again from 90 s on. With 15 s of notice, nodes can be launched in the
+   first period only until 65 s. */
+static void capacity_gone_within_notice_is_not_available(void) {
   struct outcome outcome;
   struct spot_case spot = {.n_jobs = 1,
                            .n_nodes = 1,
@@ -257,20 +260,20 @@ static void what_will_be_gone_within_the_notice_cannot_be_had(void) {
                            .levels = {{0, 0}, {60, 1}, {80, 0}, {90, 1}},
                            .n_levels = 4};
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20);
   hr_result_destroy(outcome.result);
   spot.notice_s = 15;
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20); /* launched at 60 s; notice at 65 s; completes in time */
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20); /* launched at 60 s; notice at 65 s; completes in time */
   hr_result_destroy(outcome.result);
   spot.notice_s = 20;
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 1, 110, 20, 0, 0, 0, 20);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 110, 20, 0, 0, 0, 20);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_ACQUIRE, 0)->at_s, 90);
   hr_result_destroy(outcome.result);
 }
 
-static void who_must_not_be_interrupted_never_goes_to_spot(void) {
+static void uninterruptible_job_is_rejected_on_spot_only(void) {
   struct outcome outcome;
   run_case((struct spot_case){.n_jobs = 1, .work_s = {10}, GAP, .flags = HR_JOB_NOT_INTERRUPTIBLE}, &outcome);
   CU_ASSERT_EQUAL(outcome.result->n_rejected, 1);
@@ -281,7 +284,7 @@ static void who_must_not_be_interrupted_never_goes_to_spot(void) {
   hr_result_destroy(outcome.result);
 }
 
-static void a_job_longer_than_any_stretch_starts_over_and_over(void) {
+static void job_longer_than_any_up_period_restarts(void) {
   struct outcome outcome;
   run_case((struct spot_case){.n_jobs = 1,
                               .n_nodes = 1,
@@ -291,11 +294,11 @@ static void a_job_longer_than_any_stretch_starts_over_and_over(void) {
                               .horizon_s = 999999},
            &outcome);
   CU_ASSERT_EQUAL(outcome.result->n_completed, 0);
-  FATE_IS(&outcome, 0, 20, HR_NEVER_US / S, 0, 2000, 0, 0, 2000);
+  ASSERT_ACCOUNTS(&outcome, 0, 20, HR_NEVER_US / S, 0, 2000, 0, 0, 2000);
   hr_result_destroy(outcome.result);
 }
 
-static void a_reservation_is_there_for_its_time(void) {
+static void reservation_is_available_for_its_time(void) {
   char name[] = "block", gpu[] = "T4";
   int64_t submit_us[] = {0, 0}, work_us[] = {30 * S, 80 * S};
   uint32_t gpus[] = {4, 4};
@@ -309,15 +312,16 @@ static void a_reservation_is_there_for_its_time(void) {
   struct hr_class_spec class_ = {0};
   struct outcome outcome;
   run_with(&trace, &cluster, &class_, NULL, HR_NEVER_US, &outcome);
-  FATE_IS(&outcome, 0, 1, 50, 30, 0, 0, 0, 30);
-  FATE_IS(&outcome, 1, 1, HR_NEVER_US / S, 0, 70, 0, 0, 70);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 50, 30, 0, 0, 0, 30);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, HR_NEVER_US / S, 0, 70, 0, 0, 70);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_DOWN, 0)->reason, HR_REASON_RESERVATION_END);
   CU_ASSERT_EQUAL(outcome.result->end_us, 90 * S);
   hr_result_destroy(outcome.result);
 }
 
-/* Inference may use the spot pool, training the others: the one with its GPU type, where it does not fit. */
-static void a_pool_may_be_for_jobs_of_some_classes(void) {
+/* Inference jobs may use the spot pool only. Training jobs may use the other two pools. Job 3 requests a T4, and the T4
+   pool for training is too small for it. */
+static void pools_for_some_job_classes(void) {
   enum { JOBS = 5 };
   char name[] = "pool", gpu[] = "T4", large[] = "H100";
   int64_t submit_us[JOBS] = {0}, work_us[JOBS] = {10 * S, 20 * S, 30 * S, 40 * S, 50 * S};
@@ -343,9 +347,9 @@ static void a_pool_may_be_for_jobs_of_some_classes(void) {
   struct hr_class_spec class_ = {0};
   struct outcome outcome;
   run_with(&trace, &cluster, &class_, NULL, HR_NEVER_US, &outcome);
-  FATE_IS(&outcome, 0, 1, 10, 10, 0, 0, 0, 10);
-  FATE_IS(&outcome, 1, 1, 20, 20, 0, 0, 0, 20);
-  FATE_IS(&outcome, 4, 1, 50, 50, 0, 0, 0, 50);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 10, 10, 0, 0, 0, 10);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, 20, 20, 0, 0, 0, 20);
+  ASSERT_ACCOUNTS(&outcome, 4, 1, 50, 50, 0, 0, 0, 50);
   CU_ASSERT_EQUAL(outcome.result->n_rejected, 2);
   CU_ASSERT_EQUAL(outcome.result->reason[2], HR_REASON_NO_CLASS_POOL);
   CU_ASSERT_EQUAL(outcome.result->reason[3], HR_REASON_NO_CLASS_POOL);
@@ -357,10 +361,11 @@ static void a_pool_may_be_for_jobs_of_some_classes(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* A job is placed on GPUs with the memory that it requests of each, or rejected; unknown memory is sufficient. */
-static void jobs_go_where_gpus_have_their_memory(void) {
+/* A job is placed on GPUs with at least the memory that it requests per GPU, or it is rejected. Unknown memory counts
+   as sufficient. */
+static void jobs_use_gpus_with_sufficient_memory(void) {
   enum { JOBS = 4 };
-  char name[] = "p", small[] = "T4", large[] = "A100-80", own[] = "mine";
+  char name[] = "p", small[] = "T4", large[] = "A100-80", unknown[] = "mine";
   const int64_t submit_us[JOBS] = {0}, work_us[JOBS] = {10, 20, 30, 40};
   const uint32_t gpus[JOBS] = {1, 1, 1, 0}, types[JOBS] = {HR_NONE, 0, HR_NONE, HR_NONE};
   const uint64_t gpu_mem_mib[JOBS] = {16385, 16385, 81921, 99999};
@@ -375,7 +380,7 @@ static void jobs_go_where_gpus_have_their_memory(void) {
                            .gpu_type_lists = {1, lists}};
   struct hr_pool_spec pools[] = {{.name = name, .gpu = small, .nodes = 1, .gpus_per_node = 4, .gpu_mem_mib = 16384},
                                  {.name = name, .gpu = large, .nodes = 1, .gpus_per_node = 4, .gpu_mem_mib = 81920},
-                                 {.name = name, .gpu = own, .nodes = 1, .gpus_per_node = 1}};
+                                 {.name = name, .gpu = unknown, .nodes = 1, .gpus_per_node = 1}};
   struct hr_cluster_spec cluster = {pools, 2};
   struct hr_class_spec class_ = {0};
   struct outcome outcome;
@@ -395,7 +400,7 @@ static void jobs_go_where_gpus_have_their_memory(void) {
 /* ---- Policies that stop jobs and manage capacity ---- */
 
 enum { SCRIPT = 16 };
-/* The moves of a scripted policy, each at its time. */
+/* A move of a scripted policy and its time. */
 struct step {
   int64_t at_s;
   enum { START, PREEMPT, ACQUIRE, RELEASE, ROLL_BACK_ALL } move;
@@ -405,7 +410,7 @@ struct script {
   const struct step *steps;
   uint32_t n_steps;
 };
-static struct script script; /* of the running test */
+static struct script script; /* the script of the running test */
 
 static enum hr_status create_scripted(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   (void)env, (void)error;
@@ -418,7 +423,7 @@ static uint32_t all_abilities(void *self) {
   return HR_POLICY_PREEMPTS | HR_POLICY_MANAGES_CAPACITY;
 }
 
-static enum hr_status make(struct hr_moves *plan, const struct step *step) {
+static enum hr_status make_move(struct hr_moves *plan, const struct step *step) {
   struct hr_slice slice = {{step->node}, 4000, 0};
   struct hr_placement placement = {.pool = {0}, .n_slices = 1, .slices = &slice};
   switch (step->move) {
@@ -437,12 +442,12 @@ static enum hr_status make(struct hr_moves *plan, const struct step *step) {
 }
 
 static enum hr_status decide_scripted(void *self, const struct hr_view *view, struct hr_moves *plan) {
-  const struct script *todo = self;
+  const struct script *to_run = self;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < todo->n_steps && status == HR_OK; i++) {
-    if (todo->steps[i].at_s * S == view->now_us) status = make(plan, &todo->steps[i]);
-    if (status == HR_OK && todo->steps[i].at_s * S > view->now_us)
-      return hr_moves_wake_at(plan, todo->steps[i].at_s * S);
+  for (uint32_t i = 0; i < to_run->n_steps && status == HR_OK; i++) {
+    if (to_run->steps[i].at_s * S == view->now_us) status = make_move(plan, &to_run->steps[i]);
+    if (status == HR_OK && to_run->steps[i].at_s * S > view->now_us)
+      return hr_moves_wake_at(plan, to_run->steps[i].at_s * S);
   }
   return status;
 }
@@ -454,7 +459,7 @@ static const struct hr_policy_ops scripted = {.abi = HR_POLICY_ABI,
                                               .decide = decide_scripted,
                                               .abilities = all_abilities};
 
-/* Two jobs of 100 s and 50 s on an on-demand pool of two nodes that boot in 10 s. */
+/* Runs two jobs of 100 s and 50 s on an on-demand pool of two nodes that boot in 10 s. */
 static void run_script(const struct step *steps, uint32_t n_steps, struct outcome *outcome) {
   char name[] = "pool", gpu[] = "T4";
   int64_t submit_us[] = {0, 0}, work_us[] = {100 * S, 50 * S};
@@ -474,63 +479,64 @@ static void run_script(const struct step *steps, uint32_t n_steps, struct outcom
   run_script((const struct step[]){__VA_ARGS__}, sizeof(const struct step[]){__VA_ARGS__} / sizeof(struct step),       \
              outcome)
 
-static void a_preempted_job_keeps_its_work(void) {
+static void preempted_job_keeps_its_work(void) {
   struct outcome outcome;
   RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, PREEMPT, 0, 0}, {40, START, 1, 0},
              {90, START, 0, 0});
-  FATE_IS(&outcome, 0, 2, 165, 100, 0, 0, 5, 105);
-  FATE_IS(&outcome, 1, 1, 90, 50, 0, 0, 0, 50);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 165, 100, 0, 0, 5, 105);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, 90, 50, 0, 0, 0, 50);
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_PREEMPT, 0)->at_s, 40);
   CU_ASSERT_EQUAL(outcome.result->start_us[0], 10 * S);
   hr_result_destroy(outcome.result);
 }
 
-static void a_job_moves_within_a_pass(void) {
+static void job_is_moved_within_a_pass(void) {
   struct outcome outcome;
   RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, PREEMPT, 0, 0},
              {40, START, 0, 1}, {40, START, 1, 0});
-  FATE_IS(&outcome, 0, 2, 115, 100, 0, 0, 5, 105);
-  FATE_IS(&outcome, 1, 1, 90, 50, 0, 0, 0, 50);
+  ASSERT_ACCOUNTS(&outcome, 0, 2, 115, 100, 0, 0, 5, 105);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, 90, 50, 0, 0, 0, 50);
   hr_result_destroy(outcome.result);
 }
 
-/* All moves of an instant are rolled back, and the state is as before, according to checked mode and the ends. */
-static void moves_are_taken_back_whole(void) {
+/* All moves of an instant are rolled back. The invariants of checked mode and the ends of jobs confirm that the state
+   is then the same as before. */
+static void rollback_restores_state(void) {
   struct outcome outcome;
   RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, ACQUIRE, 0, 0}, {40, PREEMPT, 0, 0},
              {40, START, 1, 0}, {40, ROLL_BACK_ALL, 0, 0}, {110, START, 1, 0});
-  FATE_IS(&outcome, 0, 1, 110, 100, 0, 0, 0, 100);
-  FATE_IS(&outcome, 1, 1, 160, 50, 0, 0, 0, 50);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 110, 100, 0, 0, 0, 100);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, 160, 50, 0, 0, 0, 50);
   CU_ASSERT_PTR_NULL(nth(&outcome.log, HR_EVENT_PREEMPT, 0));
   CU_ASSERT_PTR_NULL(nth(&outcome.log, HR_EVENT_ACQUIRE, 1));
   CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 1);
   hr_result_destroy(outcome.result);
   RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, PREEMPT, 0, 0},
              {40, START, 0, 1}, {40, RELEASE, 0, 0}, {40, ROLL_BACK_ALL, 0, 0}, {50, START, 1, 1});
-  FATE_IS(&outcome, 0, 1, 110, 100, 0, 0, 0, 100);
-  FATE_IS(&outcome, 1, 1, 100, 50, 0, 0, 0, 50);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 110, 100, 0, 0, 0, 100);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, 100, 50, 0, 0, 0, 50);
   hr_result_destroy(outcome.result);
 }
 
-static void a_released_node_is_gone_and_can_be_had_again(void) {
+static void released_node_can_be_acquired_again(void) {
   struct outcome outcome;
   RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {5, RELEASE, 0, 0}, {8, ACQUIRE, 0, 0}, {18, START, 1, 0},
              {68, RELEASE, 0, 0}, {70, ACQUIRE, 0, 0}, {80, START, 0, 0});
-  FATE_IS(&outcome, 0, 1, 180, 100, 0, 0, 0, 100);
-  FATE_IS(&outcome, 1, 1, 68, 50, 0, 0, 0, 50);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 180, 100, 0, 0, 0, 100);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, 68, 50, 0, 0, 0, 50);
   CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 3);
-  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_UP, 0)->at_s, 18); /* not at 10: that boot was cancelled */
+  /* not at 10 s: this boot was cancelled by the release */
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_UP, 0)->at_s, 18);
   CU_ASSERT(outcome.result->pools[0].up_us == (hr_amount)(5 + 60 + 110) * S);
   hr_result_destroy(outcome.result);
 }
 
-TEST_MAIN("markets", TEST(a_preempted_job_keeps_its_work), TEST(a_job_moves_within_a_pass),
-          TEST(moves_are_taken_back_whole), TEST(a_released_node_is_gone_and_can_be_had_again),
-          TEST(without_checkpoints_all_is_lost), TEST(what_is_saved_is_kept),
-          TEST(on_notice_a_job_saves_and_leaves_if_the_write_fits),
-          TEST(who_is_done_before_the_node_goes_is_left_alone), TEST(writers_share_the_storage),
-          TEST(who_joins_slows_the_others_down), TEST(nodes_boot_before_jobs_start),
-          TEST(a_part_of_the_pool_goes_highest_nodes_first), TEST(what_will_be_gone_within_the_notice_cannot_be_had),
-          TEST(who_must_not_be_interrupted_never_goes_to_spot), TEST(a_pool_may_be_for_jobs_of_some_classes),
-          TEST(jobs_go_where_gpus_have_their_memory), TEST(a_job_longer_than_any_stretch_starts_over_and_over),
-          TEST(a_reservation_is_there_for_its_time))
+TEST_MAIN("markets", TEST(preempted_job_keeps_its_work), TEST(job_is_moved_within_a_pass),
+          TEST(rollback_restores_state), TEST(released_node_can_be_acquired_again),
+          TEST(work_without_checkpoint_is_lost), TEST(work_before_checkpoint_is_kept),
+          TEST(checkpoint_on_notice_if_time_suffices), TEST(job_that_completes_in_time_is_not_stopped),
+          TEST(writers_share_storage_bandwidth), TEST(new_writer_slows_other_writers),
+          TEST(nodes_boot_before_jobs_start), TEST(highest_nodes_are_reclaimed_first),
+          TEST(capacity_gone_within_notice_is_not_available), TEST(uninterruptible_job_is_rejected_on_spot_only),
+          TEST(pools_for_some_job_classes), TEST(jobs_use_gpus_with_sufficient_memory),
+          TEST(job_longer_than_any_up_period_restarts), TEST(reservation_is_available_for_its_time))

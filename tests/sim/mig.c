@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MIG on one GPU: valid combinations, the best start, names, requests and layouts. */
+/* MIG on one GPU: valid combinations of instances, the best start, profile names, requests and layouts. */
 
 #include "harness.h"
 
@@ -80,7 +80,7 @@ static void two_of_3g_take_all_memory(void) {
   CU_ASSERT_TRUE(is_full(&gpu));
 }
 
-static void a_3g_leaves_three_or_four_1g(void) {
+static void room_beside_3g(void) {
   struct hr_mig_gpu low = {0}, high = {0};
   CU_ASSERT_TRUE(create(&low, "3g.40gb", 0));
   CU_ASSERT_EQUAL(starts(&low, "1g.10gb"), 0x70);
@@ -91,7 +91,7 @@ static void a_3g_leaves_three_or_four_1g(void) {
   CU_ASSERT_FALSE(create(&high, "3g.40gb", 2));
 }
 
-static void three_2g_leave_slot_6(void) {
+static void room_beside_three_2g(void) {
   struct hr_mig_gpu gpu = {0};
   for (uint32_t start = 0; start < 6; start += 2) CU_ASSERT_TRUE(create(&gpu, "2g.20gb", start));
   CU_ASSERT_EQUAL(starts(&gpu, "2g.20gb"), 0);
@@ -102,7 +102,7 @@ static void three_2g_leave_slot_6(void) {
   CU_ASSERT_TRUE(is_full(&gpu));
 }
 
-static void media_engines_once(void) {
+static void one_instance_with_media_engines(void) {
   struct hr_mig_gpu gpu = {0};
   CU_ASSERT_TRUE(create(&gpu, "1g.10gb+me", 3));
   CU_ASSERT_EQUAL(starts(&gpu, "1g.10gb+me"), 0);
@@ -116,7 +116,7 @@ static void media_engines_once(void) {
   CU_ASSERT_EQUAL(hr_mig_starts(a30, &gpu, profile_of(a30, "2g.12gb")), 4);
 }
 
-static void a_7g_is_alone(void) {
+static void full_gpu_instance_excludes_others(void) {
   struct hr_mig_gpu gpu = {0};
   CU_ASSERT_TRUE(create(&gpu, "7g.80gb", 0));
   CU_ASSERT_TRUE(is_full(&gpu));
@@ -125,7 +125,7 @@ static void a_7g_is_alone(void) {
   CU_ASSERT_EQUAL(starts(&gpu, "7g.80gb"), 0);
 }
 
-static void a_4g_with_others(void) {
+static void room_beside_4g(void) {
   struct hr_mig_gpu with_3g = {0}, with_2g = {0};
   CU_ASSERT_TRUE(create(&with_3g, "4g.40gb", 0));
   CU_ASSERT_EQUAL(starts(&with_3g, "3g.40gb"), 0x10);
@@ -148,7 +148,7 @@ static void double_memory_begins_at_even_slices(void) {
   CU_ASSERT_FALSE(create(&gpu, "1g.20gb", 3));
 }
 
-/* Memory is free, compute is not. */
+/* Memory slices are free, but not enough compute slices. */
 static void compute_slices_run_out(void) {
   struct hr_mig_gpu gpu = {0};
   CU_ASSERT_TRUE(create(&gpu, "4g.40gb", 0));
@@ -160,7 +160,7 @@ static void compute_slices_run_out(void) {
   CU_ASSERT_EQUAL(room(&gpu, "1g.10gb"), 1);
 }
 
-static void what_is_not_there_is_not_destroyed(void) {
+static void destroy_without_instance_fails(void) {
   struct hr_mig_gpu gpu = {0};
   CU_ASSERT_TRUE(create(&gpu, "2g.20gb", 2));
   CU_ASSERT_FALSE(hr_mig_destroy(a100, &gpu, 3));
@@ -173,14 +173,14 @@ static void what_is_not_there_is_not_destroyed(void) {
 
 /* ---- The best start ---- */
 
-static void best_starts_by_hand(void) {
+static void best_starts(void) {
   struct hr_mig_gpu gpu = {0};
-  CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 6); /* leaves room for 4g, one 3g and three 2g */
+  CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 6); /* leaves room for one 4g, one 3g or three 2g */
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 4);
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 5);
   CU_ASSERT_EQUAL(place_best(&gpu, "4g.40gb"), 0);
   gpu = (struct hr_mig_gpu){0};
-  CU_ASSERT_EQUAL(place_best(&gpu, "3g.40gb"), 4); /* leaves room for 4g, and four 1g */
+  CU_ASSERT_EQUAL(place_best(&gpu, "3g.40gb"), 4); /* leaves room for one 4g or four 1g */
   CU_ASSERT_EQUAL(place_best(&gpu, "2g.20gb"), 0);
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 2);
   gpu = (struct hr_mig_gpu){0};
@@ -192,8 +192,8 @@ static void best_starts_by_hand(void) {
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.20gb"), 6);
 }
 
-/* A 1g at 4 of an empty GPU, where it blocks a later 3g at 4. */
-static void a_bad_start_blocks(void) {
+/* A 1g at start 4 blocks a later 3g at start 4. */
+static void bad_start_blocks_larger_instance(void) {
   struct hr_mig_gpu bad = {0}, good = {0};
   CU_ASSERT_TRUE(create(&bad, "4g.40gb", 0));
   good = bad;
@@ -209,8 +209,8 @@ static uint32_t set_of(const char *name) {
   return 1U << profile_of(a100, name) % 32;
 }
 
-/* If no job requests 4g or 7g, the low slices are as good as the high ones, except for the 1g next to a 3g. */
-static void starts_for_some_profiles(void) {
+/* If no job requests 4g or 7g, low starts are as good as high starts. An exception is a 1g next to a 3g. */
+static void best_start_for_requested_profiles(void) {
   struct hr_mig_gpu gpu = {0};
   uint32_t one = profile_of(a100, "1g"), two = profile_of(a100, "2g"), three = profile_of(a100, "3g");
   CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, two, HR_MIG_ALL), 4);
@@ -251,7 +251,7 @@ static void refuse_profile(const struct hr_mig_type *type, const char *text, con
   CU_ASSERT_STRING_EQUAL(error.text, expected);
 }
 
-static void names_that_are_none(void) {
+static void invalid_profile_names(void) {
   refuse_profile(a100, "3g.30gb", "MIG profile '3g.30gb' is unknown for A100-80; did you mean '3g.40gb'?");
   refuse_profile(a100, "1g.5gb", "MIG profile '1g.5gb' is unknown for A100-80; did you mean '1g.10gb'?");
   refuse_profile(h200, "7g.80gb", "MIG profile '7g.80gb' is unknown for H200; did you mean '7g.141gb'?");
@@ -269,18 +269,18 @@ static void names_that_are_none(void) {
   CU_ASSERT_EQUAL(hr_mig_profile_parse(a100, "1g.10gb1g.10gb1g.10gb1g.10gb1g.10gb", &profile, NULL), HR_BAD_INPUT);
 }
 
-static void media_engines_are_not_given_unasked(void) {
+static void media_engines_only_on_request(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb+me", .compute_slices = 1, .memory_slices = 1, .starts = 0xf, .max_instances = 1, .media = true},
       {.name = "2g.10gb", .compute_slices = 2, .memory_slices = 2, .starts = 0x5, .max_instances = 1},
       {.name = "4g.20gb", .compute_slices = 4, .memory_slices = 4, .starts = 0x1, .max_instances = 1},
   };
-  struct hr_mig_type own;
+  struct hr_mig_type custom;
   struct hr_mig_gpu gpu;
-  hr_mig_type_init(&own, "own", profiles, 3);
-  CU_ASSERT_TRUE(hr_mig_group(&own, 0, &gpu));
-  expect_text(&own, &gpu, "2g.10gb@0");
-  CU_ASSERT_NOT_EQUAL(hr_mig_starts(&own, &gpu, 2), 0); /* there is room for the one with media engines */
+  hr_mig_type_init(&custom, "own", profiles, 3);
+  CU_ASSERT_TRUE(hr_mig_group(&custom, 0, &gpu));
+  expect_text(&custom, &gpu, "2g.10gb@0");
+  CU_ASSERT_NOT_EQUAL(hr_mig_starts(&custom, &gpu, 2), 0); /* the profile with media engines has room */
 }
 
 /* ---- Layouts ---- */
@@ -301,7 +301,7 @@ static void expect_count(const struct hr_mig_type *type, const char *text, uint3
   CU_ASSERT_EQUAL(count, expected);
 }
 
-/* The counts of mig-parted's deployments/systemd/config-default.yaml. */
+/* The counts are those of mig-parted's deployments/systemd/config-default.yaml. */
 static void layouts_of_one_profile(void) {
   expect_count(a100, "all-1g.10gb", 7);
   expect_count(h100, "all-1g.10gb", 7);
@@ -342,7 +342,7 @@ static void free_layouts(void) {
   expect_layout(a30, "2g+me,2x1g", "2g.12gb+me@0 1g.6gb@2 1g.6gb@3");
 }
 
-/* Of docs/design/dynamic-mig.md. */
+/* The groups are those of Volcano's docs/design/dynamic-mig.md. */
 static void groups_of_volcano(void) {
   struct hr_mig_gpu gpu;
   expect_layout(a100_40, "group1", "1g.5gb@0 1g.5gb@1 1g.5gb@2 1g.5gb@3 1g.5gb@4 1g.5gb@5 1g.5gb@6");
@@ -365,7 +365,7 @@ static void refuse_layout(const struct hr_mig_type *type, const char *text, cons
   CU_ASSERT_STRING_EQUAL(error.text, expected);
 }
 
-static void layouts_that_are_none(void) {
+static void invalid_layouts(void) {
   refuse_layout(
       a100, "3g.40gb,3g.40gb,1g.10gb",
       "MIG layout '3g.40gb,3g.40gb,1g.10gb' does not fit one A100-80: it takes 7 of 7 compute slices and 9 of "
@@ -389,59 +389,60 @@ static void layouts_that_are_none(void) {
                 "all-2g.12gb+me, all-2g.12gb, all-1g.6gb+me, all-1g.6gb, group1, group2, group3");
 }
 
-/* A table of the user's, whose slices would suffice but whose starts do not. */
-static void starts_that_do_not_do(void) {
+/* A user's own table. There are enough slices for the third instance, but no start of its profile is free. */
+static void starts_limit_instances(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .mem_mib = 5000, .compute_slices = 1, .memory_slices = 1, .starts = 0x3, .max_instances = 2},
       {.name = "2g.10gb", .mem_mib = 10000, .compute_slices = 2, .memory_slices = 2, .starts = 0x7, .max_instances = 3},
   };
-  struct hr_mig_type own;
-  hr_mig_type_init(&own, "own", profiles, 2);
-  CU_ASSERT_STRING_EQUAL(own.profiles[0].name, "2g.10gb");
-  CU_ASSERT_EQUAL(own.memory_slices, 4);
-  CU_ASSERT_EQUAL(own.compute_slices, 2);
-  own.compute_slices = 6;
+  struct hr_mig_type custom;
+  hr_mig_type_init(&custom, "own", profiles, 2);
+  CU_ASSERT_STRING_EQUAL(custom.profiles[0].name, "2g.10gb");
+  CU_ASSERT_EQUAL(custom.memory_slices, 4);
+  CU_ASSERT_EQUAL(custom.compute_slices, 2);
+  custom.compute_slices = 6;
   struct hr_mig_gpu gpu = {0};
-  CU_ASSERT_EQUAL(hr_mig_room(&own, &gpu, 0), 2); /* at 0 and 2 of 0, 1, 2 */
-  expect_layout(&own, "2x2g", "2g.10gb@0 2g.10gb@2");
-  expect_layout(&own, "2x1g,2g", "1g.5gb@0 1g.5gb@1 2g.10gb@2");
+  CU_ASSERT_EQUAL(hr_mig_room(&custom, &gpu, 0), 2); /* at starts 0 and 2 of the possible starts 0, 1 and 2 */
+  expect_layout(&custom, "2x2g", "2g.10gb@0 2g.10gb@2");
+  expect_layout(&custom, "2x1g,2g", "1g.5gb@0 1g.5gb@1 2g.10gb@2");
   refuse_layout(
-      &own, "3x1g",
+      &custom, "3x1g",
       "MIG layout '3x1g' does not fit one own: there are enough slices, but not at the starts of the profiles");
 }
 
-static void instances_are_no_more_than_most(void) {
+static void maximum_number_of_instances(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .compute_slices = 1, .memory_slices = 1, .starts = 0xf, .max_instances = 2},
       {.name = "4g.20gb", .compute_slices = 4, .memory_slices = 4, .starts = 0x1, .max_instances = 1},
       {.name = "1g.5gb+me", .compute_slices = 1, .memory_slices = 1, .starts = 0xf, .max_instances = 2, .media = true},
   };
-  struct hr_mig_type own;
+  struct hr_mig_type custom;
   struct hr_mig_gpu gpu = {0};
-  hr_mig_type_init(&own, "own", profiles, 3);
-  CU_ASSERT_EQUAL(hr_mig_room(&own, &gpu, 1), 1); /* +me, of which the table allows two */
-  CU_ASSERT_EQUAL(hr_mig_room(&own, &gpu, 2), 2);
-  CU_ASSERT_TRUE(hr_mig_create(&own, &gpu, 2, 0));
-  CU_ASSERT_EQUAL(hr_mig_room(&own, &gpu, 2), 1);
-  CU_ASSERT_TRUE(hr_mig_create(&own, &gpu, 2, 1));
-  CU_ASSERT_EQUAL(hr_mig_starts(&own, &gpu, 2), 0);
+  hr_mig_type_init(&custom, "own", profiles, 3);
+  /* "+me": the table allows two instances, but a GPU has media engines for one */
+  CU_ASSERT_EQUAL(hr_mig_room(&custom, &gpu, 1), 1);
+  CU_ASSERT_EQUAL(hr_mig_room(&custom, &gpu, 2), 2);
+  CU_ASSERT_TRUE(hr_mig_create(&custom, &gpu, 2, 0));
+  CU_ASSERT_EQUAL(hr_mig_room(&custom, &gpu, 2), 1);
+  CU_ASSERT_TRUE(hr_mig_create(&custom, &gpu, 2, 1));
+  CU_ASSERT_EQUAL(hr_mig_starts(&custom, &gpu, 2), 0);
 }
 
-/* At 0 the 2g leaves room for a larger instance, but the requested profile needs it at 1. */
-static void the_best_start_is_not_always_taken(void) {
+/* At its best start 0, the 2g leaves most room. The layout also needs a 1g at start 0, so the 2g must be at start 1. */
+static void layout_may_need_another_start(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .compute_slices = 1, .memory_slices = 1, .starts = 0x1, .max_instances = 1},
       {.name = "2g.10gb", .compute_slices = 2, .memory_slices = 2, .starts = 0x3, .max_instances = 1},
       {.name = "3g.20gb", .compute_slices = 3, .memory_slices = 3, .starts = 0x4, .max_instances = 1},
       {.name = "5g.30gb", .compute_slices = 5, .memory_slices = 5, .starts = 0x1, .max_instances = 1},
   };
-  struct hr_mig_type own;
-  hr_mig_type_init(&own, "own", profiles, 4);
-  expect_layout(&own, "2g", "2g.10gb@0");
-  expect_layout(&own, "2g,1g", "1g.5gb@0 2g.10gb@1");
+  struct hr_mig_type custom;
+  hr_mig_type_init(&custom, "own", profiles, 4);
+  expect_layout(&custom, "2g", "2g.10gb@0");
+  expect_layout(&custom, "2g,1g", "1g.5gb@0 2g.10gb@1");
 }
 
-static void text_is_cut_short(void) {
+static void text_is_truncated(void) {
   struct hr_mig_gpu gpu;
   char text[12] = "";
   CU_ASSERT_EQUAL(hr_mig_layout(a100, "all-balanced", &gpu, NULL), HR_OK);
@@ -449,12 +450,12 @@ static void text_is_cut_short(void) {
   expect_text(a100, &(struct hr_mig_gpu){0}, "");
 }
 
-TEST_MAIN("sim_mig", TEST(open_catalog), TEST(two_of_3g_take_all_memory), TEST(a_3g_leaves_three_or_four_1g),
-          TEST(three_2g_leave_slot_6), TEST(media_engines_once), TEST(a_7g_is_alone), TEST(a_4g_with_others),
-          TEST(double_memory_begins_at_even_slices), TEST(compute_slices_run_out),
-          TEST(what_is_not_there_is_not_destroyed), TEST(best_starts_by_hand), TEST(a_bad_start_blocks),
-          TEST(starts_for_some_profiles), TEST(names_of_profiles), TEST(names_that_are_none),
-          TEST(media_engines_are_not_given_unasked), TEST(layouts_of_one_profile), TEST(balanced_layouts),
-          TEST(free_layouts), TEST(groups_of_volcano), TEST(layouts_that_are_none), TEST(starts_that_do_not_do),
-          TEST(instances_are_no_more_than_most), TEST(the_best_start_is_not_always_taken), TEST(text_is_cut_short),
+TEST_MAIN("sim_mig", TEST(open_catalog), TEST(two_of_3g_take_all_memory), TEST(room_beside_3g),
+          TEST(room_beside_three_2g), TEST(one_instance_with_media_engines), TEST(full_gpu_instance_excludes_others),
+          TEST(room_beside_4g), TEST(double_memory_begins_at_even_slices), TEST(compute_slices_run_out),
+          TEST(destroy_without_instance_fails), TEST(best_starts), TEST(bad_start_blocks_larger_instance),
+          TEST(best_start_for_requested_profiles), TEST(names_of_profiles), TEST(invalid_profile_names),
+          TEST(media_engines_only_on_request), TEST(layouts_of_one_profile), TEST(balanced_layouts), TEST(free_layouts),
+          TEST(groups_of_volcano), TEST(invalid_layouts), TEST(starts_limit_instances),
+          TEST(maximum_number_of_instances), TEST(layout_may_need_another_start), TEST(text_is_truncated),
           TEST(close_catalog))

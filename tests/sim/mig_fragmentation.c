@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The effect of start selection: instances come to one A100-80 and go, and one that would fit by its slices is refused
- * because of where the others are. The same requests are served with the best start for all profiles, with the best for
- * those that are requested, with the first valid one, and with the worst (smallest outlook). The figures are those of
- * docs/reference/sharing.md.
+ * The effect of the selection of starts. Instances are created on one A100-80 and destroyed at random. A request is
+ * blocked if enough slices are free but no start of its profile is. The same requests are served with four rules: the
+ * best start for all profiles, the best start for the requested profiles, the first valid start, and the worst start.
+ * The expected numbers are those of docs/reference/sharing.md.
  */
 
 #include "harness.h"
@@ -15,19 +15,20 @@
 enum rule { BEST, BEST_FOR_MIX, FIRST, WORST, N_RULES };
 enum { N_STEPS = 300000, MIX = 10, MAX_G = 4 };
 
-/* Requests for which enough slices are free, by compute slices ([0]: all); and those of them for which there is no
-   start. */
+/* Requests for which enough slices are free (`asked`), by number of compute slices; index 0 is the total. Requests of
+   these for which no start is free (`blocked`). */
 struct tally {
-  unsigned asked[MAX_G + 1], blocked[MAX_G + 1];
+  unsigned n_requests[MAX_G + 1], n_blocked[MAX_G + 1];
 };
 
-/* A linear congruential generator: good enough for a mix of requests, and the same everywhere. */
+/* A linear congruential generator. Its quality suffices for a mix of requests, and it gives the same numbers on every
+   system. */
 static uint32_t draw(uint64_t *seed, uint32_t below) {
   *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (uint32_t)((*seed >> 33) * below >> 31);
 }
 
-/* The room for each profile as one number, the largest profile on top. */
+/* Returns the room for each profile as one number, with the largest profile in the highest digits. */
 static uint64_t outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu) {
   uint64_t room = 0;
   for (uint32_t i = 0; i < type->n_profiles; i++) room = room * (HR_MIG_SLICES + 1) + hr_mig_room(type, gpu, i);
@@ -37,16 +38,16 @@ static uint64_t outlook(const struct hr_mig_type *type, const struct hr_mig_gpu 
 static uint32_t choose_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                              enum rule rule, uint32_t wanted) {
   uint32_t starts = hr_mig_starts(type, gpu, profile), worst = HR_NONE;
-  uint64_t least = UINT64_MAX;
+  uint64_t min_outlook = UINT64_MAX;
   if (rule == BEST) return hr_mig_best_start(type, gpu, profile, HR_MIG_ALL);
   if (rule == BEST_FOR_MIX) return hr_mig_best_start(type, gpu, profile, wanted);
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
     struct hr_mig_gpu after = *gpu;
     if (!(starts >> start & 1) || !hr_mig_create(type, &after, profile, start)) continue;
     if (rule == FIRST) return start;
-    if (worst != HR_NONE && outlook(type, &after) >= least) continue;
+    if (worst != HR_NONE && outlook(type, &after) >= min_outlook) continue;
     worst = start;
-    least = outlook(type, &after);
+    min_outlook = outlook(type, &after);
   }
   return worst;
 }
@@ -57,37 +58,38 @@ static bool has_slices(const struct hr_mig_type *type, const struct hr_mig_gpu *
   return gpu->compute_used + wanted->compute_slices <= type->compute_slices && free >= wanted->memory_slices;
 }
 
-/* One of the instances goes, uniformly. */
-static void leave(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t chance) {
+/* Destroys one of the instances, each with the same probability. */
+static void destroy_one(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t number) {
   uint32_t present[HR_MIG_SLICES], count = 0;
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++)
     if (hr_mig_profile_at(gpu, start) != HR_NONE) present[count++] = start;
-  if (count) hr_mig_destroy(type, gpu, present[chance % count]);
+  if (count) hr_mig_destroy(type, gpu, present[number % count]);
 }
 
-static void count(struct tally *tally, uint32_t slices, bool blocked) {
-  tally->asked[0]++;
-  tally->asked[slices]++;
-  tally->blocked[0] += blocked;
-  tally->blocked[slices] += blocked;
+static void count(struct tally *tally, uint32_t slices, bool n_blocked) {
+  tally->n_requests[0]++;
+  tally->n_requests[slices]++;
+  tally->n_blocked[0] += n_blocked;
+  tally->n_blocked[slices] += n_blocked;
 }
 
-/* At each step an instance comes or goes; `mix` has the sizes of ten requests. */
-static struct tally serve(const struct hr_mig_type *type, enum rule rule, const char *const mix[MIX],
-                          uint32_t arrivals_percent) {
-  uint32_t mixed[MIX], wanted = 0;
+/* Serves requests. At each step an instance is either requested or destroyed. `mix` lists ten requests, from which each
+   request is drawn. */
+static struct tally serve_requests(const struct hr_mig_type *type, enum rule rule, const char *const mix[MIX],
+                                   uint32_t arrivals_percent) {
+  uint32_t mix_profiles[MIX], wanted = 0;
   struct hr_mig_gpu gpu = {0};
   struct tally tally = {0};
   uint64_t seed = 7;
   for (size_t i = 0; i < MIX; i++) {
-    CU_ASSERT_EQUAL_FATAL(hr_mig_profile_parse(type, mix[i], &mixed[i], NULL), HR_OK);
-    wanted |= 1U << mixed[i];
+    CU_ASSERT_EQUAL_FATAL(hr_mig_profile_parse(type, mix[i], &mix_profiles[i], NULL), HR_OK);
+    wanted |= 1U << mix_profiles[i];
   }
   for (int step = 0; step < N_STEPS; step++) {
     bool arrives = draw(&seed, 100) < arrivals_percent;
-    uint32_t profile = mixed[draw(&seed, MIX)], chance = draw(&seed, 840);
+    uint32_t profile = mix_profiles[draw(&seed, MIX)], number = draw(&seed, 840);
     if (!arrives) {
-      leave(type, &gpu, chance);
+      destroy_one(type, &gpu, number);
       continue;
     }
     uint32_t start = choose_start(type, &gpu, profile, rule, wanted);
@@ -98,39 +100,39 @@ static struct tally serve(const struct hr_mig_type *type, enum rule rule, const 
 }
 
 static unsigned permille(const struct tally *tally, size_t slices) {
-  unsigned asked = tally->asked[slices];
-  return asked ? (tally->blocked[slices] * 1000 + asked / 2) / asked : 0;
+  unsigned n_requests = tally->n_requests[slices];
+  return n_requests ? (tally->n_blocked[slices] * 1000 + n_requests / 2) / n_requests : 0;
 }
 
-/* Blocked requests for 3g, for 4g and in total, per thousand, with each rule. */
-struct figures {
-  unsigned three[N_RULES], four[N_RULES], all[N_RULES];
+/* The number of blocked requests per thousand, by rule: for 3g, for 4g, and for all profiles. */
+struct permille_by_rule {
+  unsigned of_3g[N_RULES], of_4g[N_RULES], of_all[N_RULES];
 };
 
 static void check(const struct hr_mig_type *type, const char *const mix[MIX], uint32_t arrivals_percent,
-                  const struct figures *expected) {
-  struct figures found;
+                  const struct permille_by_rule *expected) {
+  struct permille_by_rule found;
   for (int rule = 0; rule < N_RULES; rule++) {
-    struct tally tally = serve(type, (enum rule)rule, mix, arrivals_percent);
-    found.three[rule] = permille(&tally, 3);
-    found.four[rule] = permille(&tally, 4);
-    found.all[rule] = permille(&tally, 0);
+    struct tally tally = serve_requests(type, (enum rule)rule, mix, arrivals_percent);
+    found.of_3g[rule] = permille(&tally, 3);
+    found.of_4g[rule] = permille(&tally, 4);
+    found.of_all[rule] = permille(&tally, 0);
     printf("\n    %s %2u %%, rule %d: 3g %3u, 4g %3u, all %3u permille", mix[MIX - 1], (unsigned)arrivals_percent, rule,
-           found.three[rule], found.four[rule], found.all[rule]);
+           found.of_3g[rule], found.of_4g[rule], found.of_all[rule]);
   }
   CU_ASSERT_EQUAL(memcmp(&found, expected, sizeof found), 0);
-  CU_ASSERT_TRUE(found.all[BEST_FOR_MIX] < found.all[FIRST]);
-  CU_ASSERT_TRUE(found.all[BEST] < 0.7 * found.all[WORST]);
-  CU_ASSERT_TRUE(found.all[FIRST] < found.all[WORST]);
+  CU_ASSERT_TRUE(found.of_all[BEST_FOR_MIX] < found.of_all[FIRST]);
+  CU_ASSERT_TRUE(found.of_all[BEST] < 0.7 * found.of_all[WORST]);
+  CU_ASSERT_TRUE(found.of_all[FIRST] < found.of_all[WORST]);
 }
 
-static void good_starts_refuse_less(void) {
+static void good_starts_block_fewer_requests(void) {
   static const char *const without[MIX] = {"1g", "1g", "1g", "1g", "1g", "2g", "2g", "2g", "3g", "3g"};
   static const char *const with[MIX] = {"1g", "1g", "1g", "1g", "1g", "2g", "2g", "2g", "3g", "4g"};
-  static const struct figures without_45 = {{116, 99, 83, 255}, {0}, {52, 43, 49, 94}};
-  static const struct figures without_60 = {{324, 306, 297, 545}, {0}, {113, 106, 125, 190}};
-  static const struct figures with_45 = {{117, 117, 85, 258}, {142, 142, 516, 483}, {43, 43, 80, 107}};
-  static const struct figures with_60 = {{324, 324, 304, 546}, {380, 380, 714, 681}, {99, 99, 142, 185}};
+  static const struct permille_by_rule without_45 = {{116, 99, 83, 255}, {0}, {52, 43, 49, 94}};
+  static const struct permille_by_rule without_60 = {{324, 306, 297, 545}, {0}, {113, 106, 125, 190}};
+  static const struct permille_by_rule with_45 = {{117, 117, 85, 258}, {142, 142, 516, 483}, {43, 43, 80, 107}};
+  static const struct permille_by_rule with_60 = {{324, 324, 304, 546}, {380, 380, 714, 681}, {99, 99, 142, 185}};
   struct hr_catalog *catalog;
   const struct hr_mig_type *type;
   CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, NULL), HR_OK);
@@ -142,4 +144,4 @@ static void good_starts_refuse_less(void) {
   hr_catalog_destroy(catalog);
 }
 
-TEST_MAIN("sim_mig_fragmentation", TEST(good_starts_refuse_less))
+TEST_MAIN("sim_mig_fragmentation", TEST(good_starts_block_fewer_requests))

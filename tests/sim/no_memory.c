@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a run fails once, for each backfill and each market rule: the caller gets the error, and
-   nothing crashes or leaks. */
+/* Every allocation of a run fails once, for each backfill and each market rule. The caller must get the error. The run
+   must not crash or leak memory. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -17,16 +17,16 @@ static struct {
   uint32_t gpus[JOBS];
   uint64_t gpu_mem_mib[JOBS];
   int64_t deadline_us[JOBS];
-  const char *backfill, *placement, *market; /* market NULL: fixed nodes */
+  const char *backfill, *placement, *market; /* market: the market rule; NULL for fixed nodes only */
   uint32_t n_jobs;
-  bool is_near; /* jobs must be within racks, or islands */
+  bool has_locality; /* jobs must be within a rack or an island */
   bool by_gpu;
   uint8_t within[JOBS];
   int64_t within_wait_us[JOBS];
-  bool first_come; /* jobs share GPUs, and are killed if there is too little memory */
+  bool first_come; /* jobs share GPUs and are killed if there is too little GPU memory */
 } load;
 
-/* More work than the cluster can complete: the queue and the planning structures grow. */
+/* The jobs need more capacity than the cluster has, so the queue and the structures for planning grow. */
 static void make_load(void) {
   struct hr__stream draws;
   hr__stream_init(&draws, 7, HR__PURPOSE_ARRIVAL, 0, 0);
@@ -41,7 +41,7 @@ static void make_load(void) {
   }
 }
 
-static enum hr_status choose(struct hr_policy_choice *choice, struct hr_error *error) {
+static enum hr_status choose_policy(struct hr_policy_choice *choice, struct hr_error *error) {
   enum hr_status status = hr_policy_choice_init(choice, "queue", error);
   if (status == HR_OK) status = hr_policy_choice_set(choice, "order", "sjf", error);
   if (status == HR_OK) status = hr_policy_choice_set(choice, "backfill", load.backfill, error);
@@ -50,16 +50,16 @@ static enum hr_status choose(struct hr_policy_choice *choice, struct hr_error *e
   return status;
 }
 
-/* Fixed nodes and, with a market rule, spot and on-demand nodes. */
-static enum hr_status replay(void) {
+/* Runs the jobs on fixed nodes and, with a market rule, also on spot and on-demand nodes. */
+static enum hr_status run_once(void) {
   struct hr_trace trace = {.source = "test",
                            .n_jobs = load.n_jobs,
                            .submit_us = load.submit_us,
                            .work_us = load.work_us,
                            .gpus = load.gpus,
                            .gpu_mem_mib = load.first_come ? load.gpu_mem_mib : NULL,
-                           .within = load.is_near ? load.within : NULL,
-                           .within_wait_us = load.is_near ? load.within_wait_us : NULL,
+                           .within = load.has_locality ? load.within : NULL,
+                           .within_wait_us = load.has_locality ? load.within_wait_us : NULL,
                            .deadline_us = load.deadline_us};
   char name[] = "main", gpu[] = "T4";
   struct hr_level_step levels[] = {{0, 8}, {1000, 2}, {3000, 8}, {4000, 0}, {6000, 8}};
@@ -72,7 +72,7 @@ static enum hr_status replay(void) {
     pools[0].gpu_mem_mib = 16384;
     pools[0].memory = HR_GPU_MEMORY_FIRST_COME;
   }
-  if (load.is_near) pools[0].topology = (struct hr_topology){.nodes_per_rack = 4, .racks_per_zone = 2};
+  if (load.has_locality) pools[0].topology = (struct hr_topology){.nodes_per_rack = 4, .racks_per_zone = 2};
   if (load.by_gpu) pools[0].topology.island_gpus = 4;
   pools[1].market.market = HR_MARKET_ON_DEMAND;
   pools[2].market.market = HR_MARKET_SPOT;
@@ -86,7 +86,7 @@ static enum hr_status replay(void) {
   struct hr_policy_choice choice = {0};
   struct hr_error error;
   struct hr_result *result = NULL;
-  enum hr_status status = choose(&choice, &error);
+  enum hr_status status = choose_policy(&choice, &error);
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = choice.ops,
@@ -99,7 +99,7 @@ static enum hr_status replay(void) {
   return status;
 }
 
-static void every_failure_is_told(void) {
+static void failures_are_reported(void) {
   static const char *const backfills[] = {"strict", "skip", "easy", "conservative"};
   static const char *const placements[] = {"pool", "best-fit"};
   make_load();
@@ -108,25 +108,25 @@ static void every_failure_is_told(void) {
     for (size_t j = 0; j < sizeof placements / sizeof *placements; j++) {
       load.backfill = backfills[i];
       load.placement = placements[j];
-      CU_ASSERT(starve(replay) > 5);
+      CU_ASSERT(starve(run_once) > 5);
     }
 }
 
-static void every_failure_is_told_where_jobs_are_near_together(void) {
+static void failures_are_reported_with_locality(void) {
   static const char *const backfills[] = {"skip", "easy"};
   load.placement = "best-fit";
-  load.is_near = true;
+  load.has_locality = true;
   for (int i = 0; i < 4; i++) {
     load.by_gpu = i % 2;
     load.n_jobs = load.by_gpu ? JOBS / 10 : JOBS;
     load.backfill = backfills[i / 2];
     make_load();
-    CU_ASSERT(starve(replay) > 5);
+    CU_ASSERT(starve(run_once) > 5);
   }
-  load.is_near = load.by_gpu = false;
+  load.has_locality = load.by_gpu = false;
 }
 
-static void every_failure_is_told_where_nodes_come_and_go(void) {
+static void failures_are_reported_with_markets(void) {
   static const char *const markets[] = {"static",          "spot-first",       "price-capacity",
                                         "deadline-greedy", "uniform-progress", "omniscient"};
   static const char *const backfills[] = {"strict", "easy"};
@@ -135,7 +135,8 @@ static void every_failure_is_told_where_nodes_come_and_go(void) {
   for (size_t i = 0; i < sizeof markets / sizeof *markets; i++) {
     bool by_deadline = i > 2;
     load.n_jobs = by_deadline ? 10 : 300;
-    for (uint32_t job = 0; by_deadline && job < load.n_jobs; job++) { /* a grid that is coarse enough to be searched */
+    /* a grid of times that is coarse enough for an exhaustive search */
+    for (uint32_t job = 0; by_deadline && job < load.n_jobs; job++) {
       load.submit_us[job] = 0;
       load.work_us[job] = 1000 * (1 + job % 3);
       load.deadline_us[job] = 10000;
@@ -143,21 +144,21 @@ static void every_failure_is_told_where_nodes_come_and_go(void) {
     for (size_t j = 0; j < (by_deadline ? 1 : 2); j++) {
       load.market = markets[i];
       load.backfill = backfills[j];
-      CU_ASSERT(starve(replay) > 5);
+      CU_ASSERT(starve(run_once) > 5);
     }
   }
   load.market = NULL;
 }
 
-static void every_failure_is_told_where_memory_is_first_come(void) {
+static void failures_are_reported_with_first_come_memory(void) {
   make_load();
   load.n_jobs = 100;
   load.backfill = "skip";
   load.placement = "best-fit";
   load.first_come = true;
-  CU_ASSERT(starve(replay) > 5);
+  CU_ASSERT(starve(run_once) > 5);
   load.first_come = false;
 }
 
-TEST_MAIN("sim no memory", TEST(every_failure_is_told), TEST(every_failure_is_told_where_jobs_are_near_together),
-          TEST(every_failure_is_told_where_memory_is_first_come), TEST(every_failure_is_told_where_nodes_come_and_go))
+TEST_MAIN("sim no memory", TEST(failures_are_reported), TEST(failures_are_reported_with_locality),
+          TEST(failures_are_reported_with_first_come_memory), TEST(failures_are_reported_with_markets))

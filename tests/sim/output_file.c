@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A file appears under its name completely or not at all. */
+/* Output files appear under their name only when they are complete. */
 
 #include "base/output_file.h"
 #include "harness.h"
@@ -13,7 +13,7 @@
 
 static char folder[] = "/tmp/headroom-test-XXXXXX";
 
-static const char *in_folder(const char *name) {
+static const char *path_of(const char *name) {
   static char path[200];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   return path;
@@ -28,78 +28,78 @@ static int count_files(void) {
   return count;
 }
 
-static void a_file_appears_when_committed(void) {
+static void file_appears_at_commit(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
   struct hr__output_file file;
-  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, in_folder("a.csv"), NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, path_of("a.csv"), NULL), HR_OK);
   fputs("whole\n", file.stream);
-  CU_ASSERT_NOT_EQUAL(access(in_folder("a.csv"), F_OK), 0);
+  CU_ASSERT_NOT_EQUAL(access(path_of("a.csv"), F_OK), 0);
   CU_ASSERT_EQUAL(hr__output_commit(&file, NULL), HR_OK);
-  CU_ASSERT_EQUAL(access(in_folder("a.csv"), F_OK), 0);
+  CU_ASSERT_EQUAL(access(path_of("a.csv"), F_OK), 0);
   CU_ASSERT_EQUAL(count_files(), 1);
 }
 
-static void an_abandoned_file_leaves_the_old_one(void) {
+static void abandon_keeps_old_file(void) {
   struct hr__output_file file;
-  CU_ASSERT_EQUAL_FATAL(chmod(in_folder("a.csv"), 0640), 0);
-  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, in_folder("a.csv"), NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(chmod(path_of("a.csv"), 0640), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, path_of("a.csv"), NULL), HR_OK);
   fputs("half", file.stream);
   hr__output_abandon(&file);
   hr__output_abandon(&file);
   CU_ASSERT_EQUAL(count_files(), 1);
-  FILE *old = fopen(in_folder("a.csv"), "r");
+  FILE *old = fopen(path_of("a.csv"), "r");
   char text[16] = "";
   CU_ASSERT_PTR_NOT_NULL(fgets(text, sizeof text, old));
   CU_ASSERT_STRING_EQUAL(text, "whole\n");
   fclose(old);
 }
 
-static void a_new_version_keeps_the_mode(void) {
+static void replacement_keeps_mode(void) {
   struct hr__output_file file;
   struct stat info;
-  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, in_folder("a.csv"), NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, path_of("a.csv"), NULL), HR_OK);
   CU_ASSERT_EQUAL(hr__output_commit(&file, NULL), HR_OK);
-  CU_ASSERT_EQUAL(stat(in_folder("a.csv"), &info), 0);
+  CU_ASSERT_EQUAL(stat(path_of("a.csv"), &info), 0);
   CU_ASSERT_EQUAL(info.st_mode & 0777, 0640);
 }
 
-/* An incomplete file is not visible under any name, so kill -9 leaves nothing. */
-static void no_name_is_taken_before(void) {
+/* An incomplete file has no name, so it does not remain if the process is killed. */
+static void incomplete_file_has_no_name(void) {
   struct hr__output_file fresh, newer;
   int before = count_files();
-  CU_ASSERT_EQUAL_FATAL(hr__output_open(&fresh, in_folder("new.csv"), NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__output_open(&newer, in_folder("a.csv"), NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&fresh, path_of("new.csv"), NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&newer, path_of("a.csv"), NULL), HR_OK);
   if (fresh.nameless) CU_ASSERT_EQUAL(count_files(), before);
   fputs("newer\n", newer.stream);
   CU_ASSERT_EQUAL(hr__output_commit(&fresh, NULL), HR_OK);
   CU_ASSERT_EQUAL(hr__output_commit(&newer, NULL), HR_OK);
   CU_ASSERT_EQUAL(count_files(), before + 1);
-  unlink(in_folder("new.csv"));
+  unlink(path_of("new.csv"));
 }
 
-/* A file of that name that is created meanwhile stays until the new one is complete. */
-static void a_name_that_is_taken_meanwhile_is_taken_over(void) {
+/* If two files with one name are open at the same time, each commit replaces the file, so the last one remains. */
+static void last_commit_replaces_file(void) {
   struct hr__output_file files[2];
-  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], in_folder("both.csv"), NULL), HR_OK);
+  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], path_of("both.csv"), NULL), HR_OK);
   for (int i = 0; i < 2; i++) fprintf(files[i].stream, "%d", i);
   for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL(hr__output_commit(&files[i], NULL), HR_OK);
-  FILE *last = fopen(in_folder("both.csv"), "r");
+  FILE *last = fopen(path_of("both.csv"), "r");
   CU_ASSERT_EQUAL(fgetc(last), '1');
   fclose(last);
-  unlink(in_folder("both.csv"));
+  unlink(path_of("both.csv"));
   CU_ASSERT_EQUAL(count_files(), 1);
 }
 
-/* The longest name that a folder accepts, new and again. */
-static void long_names_can_be_written(void) {
+/* A name of the maximum length, for a new file and for its replacement. */
+static void names_of_maximum_length(void) {
   char name[256];
   memset(name, 'n', 255);
   name[255] = '\0';
   static char path[400];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   struct hr__output_file probe;
-  CU_ASSERT_EQUAL_FATAL(hr__output_open(&probe, in_folder("probe"), NULL), HR_OK);
-  bool nameless = probe.nameless; /* otherwise a name beside it would be too long */
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&probe, path_of("probe"), NULL), HR_OK);
+  bool nameless = probe.nameless; /* without O_TMPFILE, the name of the temporary file would be too long */
   hr__output_abandon(&probe);
   if (!nameless) return;
   for (int i = 0; i < 2; i++) {
@@ -110,19 +110,19 @@ static void long_names_can_be_written(void) {
   unlink(path);
 }
 
-static void what_has_no_name_can_be_discarded(void) {
+static void discard_file_without_name(void) {
   struct hr__output_file file;
-  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, in_folder("b.csv"), NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, path_of("b.csv"), NULL), HR_OK);
   hr_discard_unfinished();
   CU_ASSERT_EQUAL(hr__output_commit(&file, NULL), HR_IO_ERROR);
   CU_ASSERT_EQUAL(count_files(), 1);
 }
 
-static void what_is_unfinished_can_be_discarded(void) {
+static void discard_temporary_files(void) {
   hr__unfinished_name_all(true);
   struct hr__output_file files[3];
   static const char *const names[] = {"b.csv", "c.csv", "d.csv"};
-  for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], in_folder(names[i]), NULL), HR_OK);
+  for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], path_of(names[i]), NULL), HR_OK);
   CU_ASSERT_EQUAL(hr__output_commit(&files[0], NULL), HR_OK);
   CU_ASSERT_EQUAL(count_files(), 4);
   errno = EAGAIN;
@@ -135,20 +135,21 @@ static void what_is_unfinished_can_be_discarded(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "c.csv: cannot be written: "));
   hr__output_abandon(&files[2]);
   CU_ASSERT_EQUAL(count_files(), 2);
-  for (int i = 0; i < 2; i++) free(temporaries[i]); /* the discarded paths remain readable until the process ends */
-  unlink(in_folder("b.csv"));
-  a_new_version_keeps_the_mode();
+  /* after a discard, the paths stay allocated until the process ends */
+  for (int i = 0; i < 2; i++) free(temporaries[i]);
+  unlink(path_of("b.csv"));
+  replacement_keeps_mode();
   hr__unfinished_name_all(false);
 }
 
-static void more_files_than_are_listed_can_be_written(void) {
+static void more_files_than_list_has_room_for(void) {
   enum { FILES = 100 };
   static struct hr__output_file files[FILES];
   char name[20];
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i < FILES; i++) {
       snprintf(name, sizeof name, "%d.csv", i);
-      CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], in_folder(name), NULL), HR_OK);
+      CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], path_of(name), NULL), HR_OK);
     }
     for (int i = 1; i < FILES; i += 2) CU_ASSERT_EQUAL(hr__output_commit(&files[i], NULL), HR_OK);
     for (int i = 0; i < FILES; i += 2) hr__output_abandon(&files[i]);
@@ -157,33 +158,31 @@ static void more_files_than_are_listed_can_be_written(void) {
   }
   for (int i = 0; i < FILES; i++) {
     snprintf(name, sizeof name, "%d.csv", i);
-    unlink(in_folder(name));
+    unlink(path_of(name));
   }
 }
 
-static void places_that_cannot_be_written_are_named(void) {
+static void error_names_unwritable_path(void) {
   struct hr__output_file file;
   struct hr_error error = {0};
-  CU_ASSERT_EQUAL(hr__output_open(&file, in_folder("missing/a.csv"), &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr__output_open(&file, path_of("missing/a.csv"), &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "missing/a.csv: cannot be written: No such file"));
   CU_ASSERT_EQUAL(hr__output_open(&file, folder, &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "directory"));
 }
 
-static void a_full_disk_is_an_error(void) {
+static void full_disk_is_an_error(void) {
   struct hr__output_file file;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, "/dev/full", &error), HR_OK);
   fputs("x", file.stream);
   CU_ASSERT_EQUAL(hr__output_commit(&file, &error), HR_IO_ERROR);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/dev/full: cannot be written: No space left"));
-  unlink(in_folder("a.csv"));
+  unlink(path_of("a.csv"));
   rmdir(folder);
 }
 
-TEST_MAIN("sim output file", TEST(a_file_appears_when_committed), TEST(an_abandoned_file_leaves_the_old_one),
-          TEST(a_new_version_keeps_the_mode), TEST(no_name_is_taken_before),
-          TEST(a_name_that_is_taken_meanwhile_is_taken_over), TEST(long_names_can_be_written),
-          TEST(what_has_no_name_can_be_discarded), TEST(what_is_unfinished_can_be_discarded),
-          TEST(more_files_than_are_listed_can_be_written), TEST(places_that_cannot_be_written_are_named),
-          TEST(a_full_disk_is_an_error))
+TEST_MAIN("sim output file", TEST(file_appears_at_commit), TEST(abandon_keeps_old_file), TEST(replacement_keeps_mode),
+          TEST(incomplete_file_has_no_name), TEST(last_commit_replaces_file), TEST(names_of_maximum_length),
+          TEST(discard_file_without_name), TEST(discard_temporary_files), TEST(more_files_than_list_has_room_for),
+          TEST(error_names_unwritable_path), TEST(full_disk_is_an_error))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The engine's containers compared with plain arrays, in random operations. */
+/* The engine's containers compared with plain arrays under random operations. */
 
 #include "base/arena.h"
 #include "base/bitset.h"
@@ -27,7 +27,7 @@ static uint32_t last_in(const bool *set, uint32_t size) {
   return size ? size - 1 : UINT32_MAX;
 }
 
-static void bitset_of(uint32_t size) {
+static void check_bitset(uint32_t size) {
   struct hr__bitset_shape shape = hr__bitset_shape(size);
   uint64_t *words = calloc(shape.n_words, sizeof *words);
   bool *set = calloc(size, sizeof *set);
@@ -46,43 +46,43 @@ static void bitset_of(uint32_t size) {
   free(set);
 }
 
-static void bitset_finds_what_an_array_finds(void) {
+static void bitset_equals_array(void) {
   const uint32_t sizes[] = {1, 2, 63, 64, 65, 127, 4096, 4097, 262144, 300000};
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) bitset_of(sizes[i]);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_bitset(sizes[i]);
 }
 
-static void free_index_of(uint32_t n_nodes, uint32_t size) {
+static void check_free_index(uint32_t n_nodes, uint32_t size) {
   struct hr_arena arena = {0};
   struct hr_free_index *index = hr_free_index_create(&arena, n_nodes, size);
   uint32_t *free_gpus = calloc(n_nodes, sizeof *free_gpus);
   for (uint32_t i = 0; i < n_nodes; i++) free_gpus[i] = size;
   for (int i = 0; i < 500; i++) {
-    uint32_t node = draw(n_nodes), gpus = draw(size + 1), asked = draw(size + 1), from = draw(n_nodes);
+    uint32_t node = draw(n_nodes), gpus = draw(size + 1), requested = draw(size + 1), from = draw(n_nodes);
     free_gpus[node] = gpus;
     hr_free_index_set(index, node, gpus);
     uint32_t lowest = HR_NONE, highest = 0, count = 0, first = HR_NONE;
     for (uint32_t j = 0; j < n_nodes; j++) {
-      if (free_gpus[j] >= asked && free_gpus[j] < lowest) lowest = free_gpus[j];
+      if (free_gpus[j] >= requested && free_gpus[j] < lowest) lowest = free_gpus[j];
       if (free_gpus[j] > highest) highest = free_gpus[j];
-      count += free_gpus[j] == asked;
-      if (free_gpus[j] == asked && j >= from && first == HR_NONE) first = j;
+      count += free_gpus[j] == requested;
+      if (free_gpus[j] == requested && j >= from && first == HR_NONE) first = j;
     }
     CU_ASSERT_EQUAL_FATAL(hr_free_index_get(index, node), gpus);
-    CU_ASSERT_EQUAL_FATAL(hr_free_index_lowest(index, asked), lowest);
+    CU_ASSERT_EQUAL_FATAL(hr_free_index_lowest(index, requested), lowest);
     CU_ASSERT_EQUAL_FATAL(hr_free_index_highest(index), highest);
-    CU_ASSERT_EQUAL_FATAL(hr_free_index_count(index, asked), count);
-    CU_ASSERT_EQUAL_FATAL(hr_free_index_node(index, asked, from), first);
+    CU_ASSERT_EQUAL_FATAL(hr_free_index_count(index, requested), count);
+    CU_ASSERT_EQUAL_FATAL(hr_free_index_node(index, requested, from), first);
   }
   free(free_gpus);
   hr__arena_finish(&arena);
 }
 
-static void free_index_finds_what_a_scan_finds(void) {
+static void free_index_equals_scan(void) {
   const uint32_t shapes[][2] = {{1, 1}, {1, 300}, {7, 8}, {200, 4}, {5000, 16}};
-  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) free_index_of(shapes[i][0], shapes[i][1]);
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_free_index(shapes[i][0], shapes[i][1]);
 }
 
-static void event_heap_sorts_by_time_kind_entity(void) {
+static void event_heap_order(void) {
   struct hr__event_heap heap = {0};
   struct hr__pending last = {0};
   for (uint32_t round = 0; round < 20; round++) {
@@ -105,7 +105,7 @@ static void event_heap_sorts_by_time_kind_entity(void) {
   hr__event_heap_finish(&heap);
 }
 
-static void pending_events_keep_their_parts(void) {
+static void pending_event_fields(void) {
   struct hr__pending pending = hr__pending(5, HR__PENDING_TIMER, UINT32_MAX);
   CU_ASSERT_EQUAL(pending.at_us, 5);
   CU_ASSERT_EQUAL(hr__pending_kind(pending), HR__PENDING_TIMER);
@@ -126,7 +126,7 @@ static void arena_memory_is_zero_and_aligned(void) {
   hr__arena_finish(&arena);
 }
 
-static void names_number_in_order_of_appearance(void) {
+static void names_are_numbered_by_appearance(void) {
   struct hr__name_table names = {0};
   char text[32];
   for (uint32_t i = 0; i < 5000; i++) {
@@ -141,7 +141,7 @@ static void names_number_in_order_of_appearance(void) {
   hr__names_finish(&names);
 }
 
-static void slips_find_the_word_meant(void) {
+static void misspellings_find_nearest_word(void) {
   static const char *const words[] = {"order", "backfill", "placement", NULL};
   CU_ASSERT_STRING_EQUAL(hr_nearest_word("ordr", words), "order");
   CU_ASSERT_STRING_EQUAL(hr_nearest_word("oredr", words), "order");
@@ -150,7 +150,7 @@ static void slips_find_the_word_meant(void) {
   CU_ASSERT_PTR_NULL(hr_nearest_word("gpus", words));
 }
 
-static void notes_are_said_once(void) {
+static void equal_notes_are_stored_once(void) {
   struct hr_notes notes = {0};
   for (int i = 0; i < 30; i++) CU_ASSERT_EQUAL(hr_notes_add(&notes, "note %d", i % 10), HR_OK);
   CU_ASSERT_EQUAL(notes.count, 10);
@@ -158,7 +158,7 @@ static void notes_are_said_once(void) {
   hr_notes_finish(&notes);
 }
 
-static void exit_codes_are_the_documented_ones(void) {
+static void exit_codes(void) {
   CU_ASSERT_EQUAL(hr_status_exit_code(HR_OK), 0);
   CU_ASSERT_EQUAL(hr_status_exit_code(HR_CHECK_FAILED), 1);
   CU_ASSERT_EQUAL(hr_status_exit_code(HR_BAD_INPUT), 2);
@@ -167,7 +167,6 @@ static void exit_codes_are_the_documented_ones(void) {
   CU_ASSERT_EQUAL(hr_status_exit_code(HR_IO_ERROR), 4);
 }
 
-TEST_MAIN("sim parts", TEST(bitset_finds_what_an_array_finds), TEST(free_index_finds_what_a_scan_finds),
-          TEST(event_heap_sorts_by_time_kind_entity), TEST(pending_events_keep_their_parts),
-          TEST(arena_memory_is_zero_and_aligned), TEST(names_number_in_order_of_appearance),
-          TEST(slips_find_the_word_meant), TEST(notes_are_said_once), TEST(exit_codes_are_the_documented_ones))
+TEST_MAIN("sim parts", TEST(bitset_equals_array), TEST(free_index_equals_scan), TEST(event_heap_order),
+          TEST(pending_event_fields), TEST(arena_memory_is_zero_and_aligned), TEST(names_are_numbered_by_appearance),
+          TEST(misspellings_find_nearest_word), TEST(equal_notes_are_stored_once), TEST(exit_codes))

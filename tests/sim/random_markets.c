@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random clusters with all markets, under all backfills and placements, in checked mode. A tracker that knows only the
- * events follows placements: nodes are never over capacity, nothing starts on a node that is not up or on spot capacity
- * that the job must not use, every interruption has a cause, and the times that jobs held GPUs equal their accounts.
+ * Random clusters with all markets, with all backfills and placements, in checked mode. An observer follows the
+ * placements, from events only. It checks that no node is over capacity, that no job starts on a node that is not up,
+ * that no job starts on spot capacity that it must not use, that every interruption has a cause, and that the held
+ * times of jobs equal their accounts.
  */
 
 #include "harness.h"
@@ -88,7 +89,8 @@ static void draw_spot(struct random_case *random, uint32_t pool, uint32_t n_node
     random->levels[pool][i] = (struct hr_level_step){at_us, draw(n_nodes + 1)};
     at_us += 1 + seconds(600);
   }
-  random->levels[pool][7].level = n_nodes; /* every waiting job eventually runs */
+  /* at the end all nodes are available, so every waiting job eventually runs */
+  random->levels[pool][7].level = n_nodes;
   spot->levels = random->levels[pool];
   spot->n_levels = 8;
   spot->period_us = at_us + 4000 * HR_SECOND_US;
@@ -139,26 +141,26 @@ static void draw_market_rule(struct random_case *random) {
   random->reclaim_hours = draw(3);
 }
 
-/* ---- The tracker ---- */
+/* ---- The observer ---- */
 
 struct tracker {
   const struct random_case *random;
   uint32_t first_node[MAX_POOLS];
   bool up[MAX_NODES], closing[MAX_NODES];
-  int64_t notice_us[MAX_NODES]; /* when it got notice */
+  int64_t notice_us[MAX_NODES]; /* when the node got notice */
   uint32_t used[MAX_NODES];
   bool runs[MAX_JOBS];
   int64_t since_us[MAX_JOBS], held_us[MAX_JOBS];
-  uint32_t n_faults;
-  uint32_t n_node_events; /* all of them; the first MAX_NODE_EVENTS are stored */
+  uint32_t n_violations;
+  uint32_t n_node_events; /* number of all node events, of which the first MAX_NODE_EVENTS are stored */
   struct {
     int64_t at_us;
     uint32_t kind, node;
   } node_event[MAX_NODE_EVENTS];
 };
 
-static void fault(struct tracker *tracker, const char *what, const struct hr_event *event) {
-  if (tracker->n_faults++ == 0)
+static void report_violation(struct tracker *tracker, const char *what, const struct hr_event *event) {
+  if (tracker->n_violations++ == 0)
     fprintf(stderr, "\n    %s at %lld us, %s of job %u node %u\n", what, (long long)event->at_us,
             hr_event_name(event->kind), event->job.id, event->node.id);
 }
@@ -167,52 +169,54 @@ static void track_start(struct tracker *tracker, const struct hr_event *event) {
   const struct hr_placement *placement = event->placement;
   const struct random_case *random = tracker->random;
   uint32_t sum = 0, job = event->job.id;
-  if (tracker->runs[job]) fault(tracker, "a running job starts", event);
+  if (tracker->runs[job]) report_violation(tracker, "a running job starts", event);
   tracker->runs[job] = true;
   tracker->since_us[job] = event->at_us;
-  bool barred = random->flags[job] || random->classes[random->class_[job]].no_spot;
-  if (random->gpus[job] && barred && random->pools[placement->pool.id].market.market == HR_MARKET_SPOT)
-    fault(tracker, "a job that is barred goes to spot", event);
+  bool must_not_use_spot = random->flags[job] || random->classes[random->class_[job]].no_spot;
+  if (random->gpus[job] && must_not_use_spot && random->pools[placement->pool.id].market.market == HR_MARKET_SPOT)
+    report_violation(tracker, "a job that must not use spot starts on spot", event);
   uint32_t allowed = random->pools[placement->pool.id].classes;
   if (random->gpus[job] && allowed && !(allowed >> random->class_[job] & 1))
-    fault(tracker, "a job goes to a pool for other classes", event);
+    report_violation(tracker, "a job starts in a pool for other classes", event);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t node = placement->slices[i].node.id, gpus = placement->slices[i].gpu_milli / 1000;
-    if (!tracker->up[node] || tracker->closing[node]) fault(tracker, "a start on a node that is not up", event);
+    if (!tracker->up[node] || tracker->closing[node])
+      report_violation(tracker, "a start on a node that is not up", event);
     tracker->used[node] += gpus;
-    if (tracker->used[node] > random->pools[placement->pool.id].gpus_per_node) fault(tracker, "over capacity", event);
+    if (tracker->used[node] > random->pools[placement->pool.id].gpus_per_node)
+      report_violation(tracker, "over capacity", event);
     sum += gpus;
   }
-  if (sum != random->gpus[job]) fault(tracker, "a gang is not whole", event);
+  if (sum != random->gpus[job]) report_violation(tracker, "a gang does not have the GPUs that it requests", event);
 }
 
 static void track_stop(struct tracker *tracker, const struct hr_event *event) {
   uint32_t job = event->job.id;
-  if (!tracker->runs[job]) fault(tracker, "a job stops that does not run", event);
+  if (!tracker->runs[job]) report_violation(tracker, "a job stops that does not run", event);
   tracker->runs[job] = false;
   tracker->held_us[job] += event->at_us - tracker->since_us[job];
-  bool touched = false;
+  bool leaves_closing_node = false;
   for (uint32_t i = 0; i < event->placement->n_slices; i++) {
     uint32_t node = event->placement->slices[i].node.id;
     tracker->used[node] -= event->placement->slices[i].gpu_milli / 1000;
-    touched = touched || tracker->closing[node];
+    leaves_closing_node = leaves_closing_node || tracker->closing[node];
   }
-  if (event->kind == HR_EVENT_INTERRUPT && event->reason == HR_REASON_SAVED && !touched)
-    fault(tracker, "a job leaves nodes that stay", event);
+  if (event->kind == HR_EVENT_INTERRUPT && event->reason == HR_REASON_SAVED && !leaves_closing_node)
+    report_violation(tracker, "a job leaves nodes that have no notice", event);
 }
 
-/* The lowest level of a recorded pool from a time until the end of the notice. */
+/* Returns the minimum level of a recorded pool between `at_us` and the end of a notice period that begins then. */
 static uint32_t min_level(const struct hr_pool_spec *pool, int64_t at_us) {
   const struct hr_spot_spec *spot = &pool->market.spot;
-  uint32_t least = UINT32_MAX;
+  uint32_t lowest = UINT32_MAX;
   for (int64_t round = at_us / spot->period_us; round * spot->period_us <= at_us + spot->notice_us; round++)
     for (uint32_t i = 0; i < spot->n_levels; i++) {
       int64_t from_us = round * spot->period_us + spot->levels[i].at_us;
       int64_t to_us = round * spot->period_us + (i + 1 < spot->n_levels ? spot->levels[i + 1].at_us : spot->period_us);
       bool within = from_us <= at_us + spot->notice_us && to_us > at_us;
-      if (within && spot->levels[i].level < least) least = spot->levels[i].level;
+      if (within && spot->levels[i].level < lowest) lowest = spot->levels[i].level;
     }
-  return least;
+  return lowest;
 }
 
 static void track_launch(struct tracker *tracker, const struct hr_event *event) {
@@ -220,29 +224,29 @@ static void track_launch(struct tracker *tracker, const struct hr_event *event) 
   uint32_t number = event->node.id - tracker->first_node[event->pool.id];
   if (pool->market.market == HR_MARKET_SPOT && pool->market.spot.model == HR_SPOT_TRACE &&
       number >= min_level(pool, event->at_us))
-    fault(tracker, "a launch of a node that cannot be had", event);
+    report_violation(tracker, "launch of a node that is not available", event);
 }
 
 static void track_node(struct tracker *tracker, const struct hr_event *event) {
   uint32_t node = event->node.id;
   int64_t notice_us = tracker->random->pools[event->pool.id].market.spot.notice_us;
   if (event->kind != HR_EVENT_NODE_UP && tracker->closing[node] && event->at_us - tracker->notice_us[node] > notice_us)
-    fault(tracker, "a node outlives its notice", event);
+    report_violation(tracker, "a node stays up after the end of its notice", event);
   if (event->kind == HR_EVENT_NODE_UP) {
-    if (tracker->up[node]) fault(tracker, "a node comes up twice", event);
+    if (tracker->up[node]) report_violation(tracker, "a node comes up twice", event);
     tracker->up[node] = true;
     tracker->closing[node] = false;
   } else if (event->kind == HR_EVENT_NOTICE) {
-    if (!tracker->up[node]) fault(tracker, "notice for a node that is not up", event);
+    if (!tracker->up[node]) report_violation(tracker, "notice for a node that is not up", event);
     tracker->closing[node] = true;
     tracker->notice_us[node] = event->at_us;
   } else {
-    if (tracker->used[node]) fault(tracker, "a node goes with jobs on it", event);
+    if (tracker->used[node]) report_violation(tracker, "a node with jobs goes down", event);
     tracker->up[node] = tracker->closing[node] = false;
   }
 }
 
-static void keep_node_event(struct tracker *tracker, const struct hr_event *event) {
+static void store_node_event(struct tracker *tracker, const struct hr_event *event) {
   uint32_t at = tracker->n_node_events++;
   if (at >= MAX_NODE_EVENTS) return;
   tracker->node_event[at].at_us = event->at_us;
@@ -253,7 +257,7 @@ static void keep_node_event(struct tracker *tracker, const struct hr_event *even
 static void track(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct tracker *tracker = self;
   (void)view;
-  if (event->node.id != HR_NONE) keep_node_event(tracker, event);
+  if (event->node.id != HR_NONE) store_node_event(tracker, event);
   switch (event->kind) {
   case HR_EVENT_START:
     track_start(tracker, event);
@@ -292,7 +296,7 @@ static void tracker_init(struct tracker *tracker, const struct random_case *rand
 
 /* ---- Runs ---- */
 
-static struct hr_policy_choice chosen(const struct random_case *random, uint32_t backfill, uint32_t placement) {
+static struct hr_policy_choice policy_of(const struct random_case *random, uint32_t backfill, uint32_t placement) {
   struct hr_policy_choice choice = queue_choice("strict", "pool");
   queue_set_place(&choice, "backfill", backfill);
   queue_set_place(&choice, "placement", 1 + placement);
@@ -309,7 +313,7 @@ static struct hr_policy_choice chosen(const struct random_case *random, uint32_t
 
 static struct hr_result *run(const struct random_case *random, uint32_t backfill, uint32_t placement, bool check,
                              struct tracker *tracker) {
-  struct hr_policy_choice choice = chosen(random, backfill, placement);
+  struct hr_policy_choice choice = policy_of(random, backfill, placement);
   struct hr_observer observer = {tracker, track, NULL};
   struct hr_error error;
   tracker_init(tracker, random);
@@ -340,9 +344,10 @@ static bool no_node_outlives_its_notice(const struct random_case *random, const 
   return true;
 }
 
-/* The held time seen by the tracker equals the job's account, and unfinished jobs could not be completed. */
-static bool fates_agree(const struct random_case *random, const struct tracker *tracker,
-                        const struct hr_result *result) {
+/* Checks that the held time seen by the observer equals the job's account, that the parts of the account add up, and
+   that completed jobs kept all their work. */
+static bool accounts_agree(const struct random_case *random, const struct tracker *tracker,
+                           const struct hr_result *result) {
   for (uint32_t i = 0; i < random->trace.n_jobs && result->accounting; i++) {
     const struct hr_job_accounting *accounting = &result->accounting[i];
     int64_t held_us = tracker->held_us[i] + (tracker->runs[i] ? result->end_us - tracker->since_us[i] : 0);
@@ -354,46 +359,46 @@ static bool fates_agree(const struct random_case *random, const struct tracker *
   return true;
 }
 
-/* If the engine requests all nodes, the decisions of a policy do not change what happens to nodes, while both runs
-   last. */
-static bool markets_agree(const struct tracker *a, const struct tracker *b) {
+/* Compares the node events of two runs up to the end of the shorter one. If the engine requests all nodes, they must
+   not depend on the policy. */
+static bool node_events_agree(const struct tracker *a, const struct tracker *b) {
   uint32_t count = a->n_node_events < b->n_node_events ? a->n_node_events : b->n_node_events;
   if (count > MAX_NODE_EVENTS) count = MAX_NODE_EVENTS;
   return memcmp(a->node_event, b->node_event, count * sizeof *a->node_event) == 0;
 }
 
-static bool case_is_right(uint32_t number) {
+static bool case_passes(uint32_t number) {
   static struct random_case random;
   static struct tracker tracker, first;
-  bool right = true;
+  bool passes = true;
   random_state = number;
   random.seed = number;
   draw_jobs(&random);
   draw_pools(&random);
   draw_classes(&random);
   draw_market_rule(&random);
-  for (uint32_t rules = 0; rules < N_BACKFILLS * N_PLACEMENTS && right; rules++) {
+  for (uint32_t rules = 0; rules < N_BACKFILLS * N_PLACEMENTS && passes; rules++) {
     struct hr_result *checked = run(&random, rules / N_PLACEMENTS, rules % N_PLACEMENTS, true, &tracker);
     if (!checked) return false;
-    right = tracker.n_faults == 0 && fates_agree(&random, &tracker, checked) &&
-            no_node_outlives_its_notice(&random, &tracker, checked->end_us);
+    passes = tracker.n_violations == 0 && accounts_agree(&random, &tracker, checked) &&
+             no_node_outlives_its_notice(&random, &tracker, checked->end_us);
     if (rules == 0) first = tracker;
-    if (random.market == 0) right = right && markets_agree(&first, &tracker);
+    if (random.market == 0) passes = passes && node_events_agree(&first, &tracker);
     struct hr_result *again = run(&random, rules / N_PLACEMENTS, rules % N_PLACEMENTS, false, &tracker);
-    right = right && again && again->digest == checked->digest;
+    passes = passes && again && again->digest == checked->digest;
     hr_result_destroy(checked);
     hr_result_destroy(again);
   }
-  return right;
+  return passes;
 }
 
 static void random_markets_keep_all_invariants(void) {
-  uint32_t n_wrong = 0;
+  uint32_t n_failed = 0;
   for (uint32_t i = 0; i < N_CASES; i++) {
-    bool right = case_is_right(i);
-    if (!right && n_wrong++ == 0) fprintf(stderr, "\n    case %u\n", i);
+    bool passes = case_passes(i);
+    if (!passes && n_failed++ == 0) fprintf(stderr, "\n    case %u\n", i);
   }
-  CU_ASSERT_EQUAL(n_wrong, 0);
+  CU_ASSERT_EQUAL(n_failed, 0);
 }
 
 TEST_MAIN("random markets", TEST(random_markets_keep_all_invariants))

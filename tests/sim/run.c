@@ -19,7 +19,7 @@ struct jobs {
 struct log {
   uint32_t count, instants;
   struct hr_event event[MAX_LOGGED];
-  uint32_t waiting[MAX_LOGGED]; /* after each instant */
+  uint32_t waiting[MAX_LOGGED]; /* number of waiting jobs after each instant */
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -56,13 +56,14 @@ static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *p
 
 /* ---- Policies for single tests ---- */
 
-/* Starts every waiting job for which the pool has enough GPUs, in order of id. */
+/* Stores only the number of jobs. */
 static enum hr_status create_nothing(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   (void)error;
   *self = (void *)(uintptr_t)env->jobs->n_jobs;
   return HR_OK;
 }
 
+/* Starts every waiting job for which the pool has enough free GPUs, in the order of ids. */
 static enum hr_status decide_greedy(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   for (hr_job job = {0}; job.id < view->jobs->n_jobs; job.id++) {
@@ -84,8 +85,8 @@ static const struct hr_policy_ops greedy = POLICY(decide_greedy);
 
 /* ---- Order of events ---- */
 
-static void capacity_comes_free_before_it_is_asked_for(void) {
-  struct jobs jobs = {2, {0, 10}, {10, 5}, {8, 8}}; /* the first ends when the second is submitted */
+static void ends_precede_submissions(void) {
+  struct jobs jobs = {2, {0, 10}, {10, 5}, {8, 8}}; /* the first job ends when the second is submitted */
   struct log log = {0};
   struct hr_result *result = NULL;
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &greedy, HR_NEVER_US, &log, &result, NULL), HR_OK);
@@ -100,7 +101,7 @@ static void capacity_comes_free_before_it_is_asked_for(void) {
   hr_result_destroy(result);
 }
 
-static void all_arrivals_of_an_instant_come_before_its_pass(void) {
+static void submissions_precede_the_pass(void) {
   struct jobs jobs = {3, {5, 5, 5}, {1, 1, 1}, {1, 1, 1}};
   struct log log = {0};
   struct hr_result *result = NULL;
@@ -110,7 +111,7 @@ static void all_arrivals_of_an_instant_come_before_its_pass(void) {
   hr_result_destroy(result);
 }
 
-static void a_job_without_run_time_ends_at_its_own_instant(void) {
+static void job_without_run_time_ends_at_once(void) {
   struct jobs jobs = {2, {0, 0}, {0, 7}, {8, 8}};
   struct hr_result *result = NULL;
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &greedy, HR_NEVER_US, NULL, &result, NULL), HR_OK);
@@ -120,7 +121,7 @@ static void a_job_without_run_time_ends_at_its_own_instant(void) {
   hr_result_destroy(result);
 }
 
-static void what_can_never_fit_is_rejected(void) {
+static void job_that_never_fits_is_rejected(void) {
   struct jobs jobs = {2, {0, 0}, {1, 1}, {9, 8}};
   struct hr_result *result = NULL;
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &greedy, HR_NEVER_US, NULL, &result, NULL), HR_OK);
@@ -132,7 +133,7 @@ static void what_can_never_fit_is_rejected(void) {
   hr_result_destroy(result);
 }
 
-static void the_horizon_cuts_but_includes_itself(void) {
+static void events_at_horizon_are_included(void) {
   struct jobs jobs = {4, {0, 1, 2, 50}, {10, 20, 5, 1}, {8, 8, 8, 1}};
   struct hr_result *result = NULL;
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &greedy, 10, NULL, &result, NULL), HR_OK);
@@ -147,7 +148,7 @@ static void the_horizon_cuts_but_includes_itself(void) {
   hr_result_destroy(result);
 }
 
-static void the_folds_hear_of_a_horizon_that_cuts(void) {
+static void observers_are_notified_at_horizon(void) {
   struct jobs jobs = {1, {0}, {10000}, {8}};
   struct hr_result *result = NULL;
   struct log log = {0};
@@ -157,7 +158,7 @@ static void the_folds_hear_of_a_horizon_that_cuts(void) {
   CU_ASSERT_EQUAL(result->n_passes, 1);
   hr_result_destroy(result);
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &greedy, 20000, NULL, &result, NULL), HR_OK);
-  CU_ASSERT_EQUAL(result->end_us, 10000); /* nothing was left to cut */
+  CU_ASSERT_EQUAL(result->end_us, 10000); /* the run ended before the horizon */
   hr_result_destroy(result);
 }
 
@@ -183,7 +184,7 @@ static enum hr_status start_on(struct hr_moves *plan, uint32_t job, const struct
     (void)self;                                                                                                        \
     (void)view;                                                                                                        \
     (void)start_on(plan, job, slices, sizeof slices / sizeof *slices);                                                 \
-    return HR_OK; /* the status is ignored: the engine must remember it */                                             \
+    return HR_OK; /* the policy ignores the status; the engine must not */                                             \
   }
 WRONG_START(unknown_job, 7, {{0}, 4000, 0})
 WRONG_START(too_much_on_a_node, 0, {{0}, 5000, 0})
@@ -224,7 +225,7 @@ static void refused(enum hr_status (*decide)(void *, const struct hr_view *, str
   if (!strstr(error.text, rule)) fprintf(stderr, "\n%s\n", error.text);
 }
 
-static void wrong_moves_end_the_run_by_name(void) {
+static void invalid_moves_end_the_run(void) {
   refused(unknown_job, "the job is not waiting");
   refused(start_twice, "the job is not waiting");
   refused(too_much_on_a_node, "a node has too few GPUs free");
@@ -236,7 +237,7 @@ static void wrong_moves_end_the_run_by_name(void) {
   refused(wake_in_the_past, "not in the future");
 }
 
-static void another_interface_is_refused(void) {
+static void policy_with_other_abi_is_refused(void) {
   struct jobs jobs = {1, {0}, {10}, {4}};
   struct hr_policy_ops policy = greedy;
   struct hr_error error = {0};
@@ -248,8 +249,8 @@ static void another_interface_is_refused(void) {
 
 /* ---- Rollback and timers ---- */
 
-/* Starts all, rolls back, then starts only job 1: nothing of job 0 may remain. */
-static enum hr_status decide_with_second_thoughts(void *self, const struct hr_view *view, struct hr_moves *plan) {
+/* Starts job 0, rolls back, and then starts only job 1. No effect of the first start may remain. */
+static enum hr_status decide_with_rollback(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   if (view->state[0] != HR_JOB_WAITING) return HR_OK;
   const struct hr_slice both[] = {{{0}, 4000, 0}, {{1}, 4000, 0}}, one = {{1}, 4000, 0};
@@ -262,16 +263,16 @@ static enum hr_status decide_with_second_thoughts(void *self, const struct hr_vi
   return hr_moves_reject(plan, (hr_job){0}, HR_REASON_POLICY);
 }
 
-static void rolled_back_moves_leave_no_trace(void) {
+static void rolled_back_moves_have_no_effect(void) {
   struct jobs jobs = {2, {0, 0}, {10, 10}, {8, 4}};
-  struct hr_policy_ops policy = POLICY(decide_with_second_thoughts);
+  struct hr_policy_ops policy = POLICY(decide_with_rollback);
   struct log log = {0};
   struct hr_result *result = NULL;
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &policy, HR_NEVER_US, &log, &result, NULL), HR_OK);
   CU_ASSERT_EQUAL(result->start_us[0], HR_NEVER_US);
   CU_ASSERT_EQUAL(result->start_us[1], 0);
   CU_ASSERT_EQUAL(result->n_rejected, 1);
-  CU_ASSERT_EQUAL(log.count, 5); /* two submits, a start, a rejection, an end */
+  CU_ASSERT_EQUAL(log.count, 5); /* two submissions, a start, a rejection, an end */
   hr_result_destroy(result);
 }
 
@@ -280,7 +281,7 @@ static enum hr_status decide_at_100(void *self, const struct hr_view *view, stru
   return decide_greedy(self, view, plan);
 }
 
-static void a_timer_brings_a_pass(void) {
+static void wake_up_causes_a_pass(void) {
   struct jobs jobs = {1, {0}, {10}, {4}};
   struct hr_policy_ops policy = POLICY(decide_at_100);
   struct hr_result *result = NULL;
@@ -302,7 +303,7 @@ static enum hr_status decide_spread(void *self, const struct hr_view *view, stru
   return HR_OK;
 }
 
-static void blocks_of_slices_are_used_again(void) {
+static void slice_blocks_are_reused(void) {
   struct jobs jobs = {.count = MAX_JOBS};
   for (uint32_t i = 0; i < MAX_JOBS; i++) {
     jobs.submit_us[i] = i;
@@ -316,7 +317,7 @@ static void blocks_of_slices_are_used_again(void) {
   hr_result_destroy(result);
 }
 
-static void the_digest_sees_every_start(void) {
+static void digest_depends_on_run_times(void) {
   struct jobs jobs = {2, {0, 1}, {10, 10}, {4, 4}}, other = jobs;
   other.work_us[1] = 11;
   uint64_t digest[3];
@@ -331,10 +332,9 @@ static void the_digest_sees_every_start(void) {
   CU_ASSERT_NOT_EQUAL(digest[0], digest[2]);
 }
 
-TEST_MAIN("sim run", TEST(capacity_comes_free_before_it_is_asked_for),
-          TEST(all_arrivals_of_an_instant_come_before_its_pass), TEST(a_job_without_run_time_ends_at_its_own_instant),
-          TEST(what_can_never_fit_is_rejected), TEST(the_horizon_cuts_but_includes_itself),
-          TEST(the_folds_hear_of_a_horizon_that_cuts), TEST(simulated_time_does_not_overflow),
-          TEST(wrong_moves_end_the_run_by_name), TEST(another_interface_is_refused),
-          TEST(rolled_back_moves_leave_no_trace), TEST(a_timer_brings_a_pass), TEST(blocks_of_slices_are_used_again),
-          TEST(the_digest_sees_every_start))
+TEST_MAIN("sim run", TEST(ends_precede_submissions), TEST(submissions_precede_the_pass),
+          TEST(job_without_run_time_ends_at_once), TEST(job_that_never_fits_is_rejected),
+          TEST(events_at_horizon_are_included), TEST(observers_are_notified_at_horizon),
+          TEST(simulated_time_does_not_overflow), TEST(invalid_moves_end_the_run),
+          TEST(policy_with_other_abi_is_refused), TEST(rolled_back_moves_have_no_effect), TEST(wake_up_causes_a_pass),
+          TEST(slice_blocks_are_reused), TEST(digest_depends_on_run_times))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that share GPUs: valid placements, and for random policies that the free capacity of each GPU and node is
-   what the jobs leave, according to checked mode. */
+/* Jobs that share GPUs. One part checks which placements are valid. The other part runs random policies; checked mode
+   verifies that the free capacity of each GPU and node is the total less the jobs' slices. */
 
 #include "harness.h"
 #include "headroom/sim.h"
@@ -21,7 +21,8 @@ static uint64_t gpu_set(const uint32_t *gpus, size_t count) {
 
 enum { JOBS = 5 };
 
-/* Jobs: a third of a GPU; two whole ones; two tasks of half a GPU and 3 CPUs; 2 CPUs; nothing at all. */
+/* The jobs request a third of a GPU; two whole GPUs; two tasks with half a GPU and 3 CPUs each; 2 CPUs without a GPU;
+   and no resources. */
 static const struct hr_trace *a_trace(void) {
   static const int64_t submit_us[JOBS] = {0}, work_us[JOBS] = {10 * S, 10 * S, 10 * S, 10 * S, 10 * S};
   static const uint32_t gpus[JOBS] = {1, 2, 2, 0, 0}, tasks[JOBS] = {1, 1, 2, 1, 1};
@@ -40,14 +41,14 @@ static const struct hr_trace *a_trace(void) {
   return &trace;
 }
 
-struct wanted {
+struct scripted_start {
   uint32_t job, n_slices;
   struct hr_slice slice[3];
 };
 
-/* Places jobs as scripted at the first instant, and rejects the others. */
+/* A policy that places jobs as scripted at the first instant and rejects all others. */
 struct script {
-  const struct wanted *wanted;
+  const struct scripted_start *scripted_start;
   uint32_t count;
 };
 static const struct script *script_now;
@@ -59,12 +60,12 @@ static enum hr_status no_create(const struct hr_policy_env *env, void **self, st
   return HR_OK;
 }
 
-static enum hr_status play(void *self, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status decide_scripted(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   for (uint32_t i = 0; view->now_us == 0 && i < script_now->count; i++) {
-    const struct wanted *wanted = &script_now->wanted[i];
-    struct hr_placement placement = {{0}, wanted->n_slices, wanted->slice};
-    if (hr_moves_start(plan, (hr_job){wanted->job}, &placement, HR_REASON_IN_ORDER) != HR_OK) return HR_OK;
+    const struct scripted_start *scripted_start = &script_now->scripted_start[i];
+    struct hr_placement placement = {{0}, scripted_start->n_slices, scripted_start->slice};
+    if (hr_moves_start(plan, (hr_job){scripted_start->job}, &placement, HR_REASON_IN_ORDER) != HR_OK) return HR_OK;
   }
   for (uint32_t job = 0; job < JOBS; job++)
     if (view->state[job] == HR_JOB_WAITING) (void)hr_moves_reject(plan, (hr_job){job}, HR_REASON_POLICY);
@@ -72,10 +73,10 @@ static enum hr_status play(void *self, const struct hr_view *view, struct hr_mov
 }
 
 static const struct hr_policy_ops script_ops = {
-    .abi = HR_POLICY_ABI, .size = sizeof script_ops, .name = "script", .create = no_create, .decide = play};
+    .abi = HR_POLICY_ABI, .size = sizeof script_ops, .name = "script", .create = no_create, .decide = decide_scripted};
 
-/* One node with 2 shared GPUs of 16 GB and 4 CPUs. */
-static enum hr_status run_script(const struct wanted *wanted, uint32_t count, struct hr_result **result,
+/* Runs the script on two nodes, each with 2 shared GPUs of 16 GB and 4 CPUs. */
+static enum hr_status run_script(const struct scripted_start *scripted_start, uint32_t count, struct hr_result **result,
                                  struct hr_error *error) {
   char name[] = "p", gpu[] = "T4";
   struct hr_pool_spec pool = {.name = name,
@@ -86,7 +87,7 @@ static enum hr_status run_script(const struct wanted *wanted, uint32_t count, st
                               .cpu_milli_per_node = 4000,
                               .sharing = HR_SHARING_FRACTION};
   const struct hr_cluster_spec cluster = {&pool, 1};
-  const struct script script = {wanted, count};
+  const struct script script = {scripted_start, count};
   script_now = &script;
   struct hr_run_config config = {
       .trace = a_trace(), .cluster = &cluster, .policy = &script_ops, .horizon_us = HR_NEVER_US, .check = true};
@@ -94,10 +95,10 @@ static enum hr_status run_script(const struct wanted *wanted, uint32_t count, st
 }
 
 #define RUN(result, error, ...)                                                                                        \
-  run_script((const struct wanted[]){__VA_ARGS__},                                                                     \
-             sizeof((const struct wanted[]){__VA_ARGS__}) / sizeof(struct wanted), result, error)
+  run_script((const struct scripted_start[]){__VA_ARGS__},                                                             \
+             sizeof((const struct scripted_start[]){__VA_ARGS__}) / sizeof(struct scripted_start), result, error)
 
-#define IS_REFUSED(rule, ...)                                                                                          \
+#define ASSERT_REFUSED(rule, ...)                                                                                      \
   do {                                                                                                                 \
     struct hr_result *none;                                                                                            \
     struct hr_error error;                                                                                             \
@@ -111,7 +112,7 @@ static void jobs_share_a_gpu(void) {
   CU_ASSERT_EQUAL_FATAL(RUN(&result, &error, {0, 1, {{{0}, 333, GPUS(1)}}},
                             {2, 2, {{{0}, 500, GPUS(1)}, {{1}, 500, GPUS(0)}}}, {3, 1, {{{1}, 0, 0}}}),
                         HR_BAD_POLICY);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "too little CPU")); /* 3 and 2 of 4 */
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "too little CPU")); /* 3 and 2 CPUs of 4 */
   CU_ASSERT_EQUAL_FATAL(RUN(&result, &error, {0, 1, {{{0}, 333, GPUS(1)}}},
                             {2, 2, {{{0}, 500, GPUS(1)}, {{1}, 500, GPUS(0)}}}, {4, 0, {{{0}, 0, 0}}}),
                         HR_OK);
@@ -121,42 +122,43 @@ static void jobs_share_a_gpu(void) {
   hr_result_destroy(result);
 }
 
-static void a_placement_is_what_the_tasks_ask_for(void) {
-  IS_REFUSED("the number of GPUs", {0, 1, {{{0}, 333, GPUS(0, 1)}}});
-  IS_REFUSED("the number of GPUs", {1, 1, {{{0}, 2000, 0}}});
-  IS_REFUSED("the number of GPUs", {3, 1, {{{0}, 0, GPUS(1)}}});
-  IS_REFUSED("the share of its GPUs", {0, 1, {{{0}, 334, GPUS(0)}}});
-  IS_REFUSED("the share of its GPUs", {1, 1, {{{0}, 1000, GPUS(0, 1)}}});
-  IS_REFUSED("too little free", {0, 1, {{{0}, 333, GPUS(5)}}}); /* there is no such GPU */
-  IS_REFUSED("one slice per task", {2, 1, {{{0}, 500, GPUS(0)}}});
-  IS_REFUSED("one slice per task", {0, 2, {{{0}, 333, GPUS(0)}, {{0}, 333, GPUS(0)}}});
-  IS_REFUSED("not in the placement's pool", {0, 1, {{{2}, 333, GPUS(0)}}});
-  IS_REFUSED("must not have slices", {4, 1, {{{0}, 0, 0}}});
-  IS_REFUSED("too little free", {0, 1, {{{0}, 333, GPUS(0)}}}, {1, 1, {{{0}, 2000, GPUS(0, 1)}}});
-  IS_REFUSED("too little CPU", {2, 2, {{{0}, 500, GPUS(0)}, {{0}, 500, GPUS(1)}}});
+static void placement_must_match_request(void) {
+  ASSERT_REFUSED("the number of GPUs", {0, 1, {{{0}, 333, GPUS(0, 1)}}});
+  ASSERT_REFUSED("the number of GPUs", {1, 1, {{{0}, 2000, 0}}});
+  ASSERT_REFUSED("the number of GPUs", {3, 1, {{{0}, 0, GPUS(1)}}});
+  ASSERT_REFUSED("the share of its GPUs", {0, 1, {{{0}, 334, GPUS(0)}}});
+  ASSERT_REFUSED("the share of its GPUs", {1, 1, {{{0}, 1000, GPUS(0, 1)}}});
+  ASSERT_REFUSED("too little free", {0, 1, {{{0}, 333, GPUS(5)}}}); /* there is no such GPU */
+  ASSERT_REFUSED("one slice per task", {2, 1, {{{0}, 500, GPUS(0)}}});
+  ASSERT_REFUSED("one slice per task", {0, 2, {{{0}, 333, GPUS(0)}, {{0}, 333, GPUS(0)}}});
+  ASSERT_REFUSED("not in the placement's pool", {0, 1, {{{2}, 333, GPUS(0)}}});
+  ASSERT_REFUSED("must not have slices", {4, 1, {{{0}, 0, 0}}});
+  ASSERT_REFUSED("too little free", {0, 1, {{{0}, 333, GPUS(0)}}}, {1, 1, {{{0}, 2000, GPUS(0, 1)}}});
+  ASSERT_REFUSED("too little CPU", {2, 2, {{{0}, 500, GPUS(0)}, {{0}, 500, GPUS(1)}}});
 }
 
 /* ---- Random policies ---- */
 
-/* Places, stops and rolls back at random. */
-struct chance {
+/* A policy that places, stops and rolls back at random. */
+struct generator {
   uint64_t state;
 };
 
-static uint32_t below(struct chance *chance, uint32_t bound) {
-  chance->state = chance->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (uint32_t)((chance->state >> 33) % bound);
+static uint32_t below(struct generator *generator, uint32_t bound) {
+  generator->state = generator->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((generator->state >> 33) % bound);
 }
 
-static struct chance *chance_now;
+static struct generator *generator_now;
 
-/* Tasks of one job are placed on consecutive nodes from a random one on, each on a GPU of its own. */
-static bool place(struct chance *chance, const struct hr_view *view, hr_job job, struct hr_slice *slices,
+/* Tries to place the tasks of a job on consecutive nodes from a random node on, with one task per node. Returns false
+   if the job does not fit. */
+static bool place(struct generator *generator, const struct hr_view *view, hr_job job, struct hr_slice *slices,
                   struct hr_placement *placement) {
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(view->cluster);
   const struct hr_requests *requests = hr_cluster_requests(view->cluster);
   const struct hr_request *request = &requests->request[requests->of_job[job.id]];
-  uint32_t from = below(chance, inventory->n_nodes);
+  uint32_t from = below(generator, inventory->n_nodes);
   *placement = (struct hr_placement){{HR_NONE}, 0, slices};
   if (!hr_request_needs_node(request)) placement->pool = (hr_pool){0};
   if (!hr_request_needs_node(request)) return true;
@@ -173,8 +175,8 @@ static bool place(struct chance *chance, const struct hr_view *view, hr_job job,
   return placement->n_slices == request->tasks;
 }
 
-static enum hr_status act(void *self, const struct hr_view *view, struct hr_moves *plan) {
-  struct chance *chance = chance_now;
+static enum hr_status decide_random(void *self, const struct hr_view *view, struct hr_moves *plan) {
+  struct generator *generator = generator_now;
   (void)self;
   for (uint32_t round = 0; round < 3; round++) {
     uint32_t mark = hr_moves_mark(plan);
@@ -182,14 +184,14 @@ static enum hr_status act(void *self, const struct hr_view *view, struct hr_move
       struct hr_slice slices[8];
       struct hr_placement placement;
       hr_job this = {job};
-      if (view->state[job] == HR_JOB_RUNNING && view->attempt_us[job] < view->now_us && below(chance, 8) == 0)
+      if (view->state[job] == HR_JOB_RUNNING && view->attempt_us[job] < view->now_us && below(generator, 8) == 0)
         (void)hr_moves_preempt(plan, this, HR_REASON_PREEMPTED);
-      if (view->state[job] == HR_JOB_WAITING && below(chance, 3) && place(chance, view, this, slices, &placement))
+      if (view->state[job] == HR_JOB_WAITING && below(generator, 3) && place(generator, view, this, slices, &placement))
         (void)hr_moves_start(plan, this, &placement, HR_REASON_IN_ORDER);
     }
-    if (below(chance, 3) == 0) hr_moves_rollback(plan, mark);
+    if (below(generator, 3) == 0) hr_moves_rollback(plan, mark);
   }
-  return view->n_waiting ? hr_moves_wake_at(plan, view->now_us + 1 + below(chance, 5)) : HR_OK;
+  return view->n_waiting ? hr_moves_wake_at(plan, view->now_us + 1 + below(generator, 5)) : HR_OK;
 }
 
 static uint32_t stops(void *self) {
@@ -197,63 +199,64 @@ static uint32_t stops(void *self) {
   return HR_POLICY_PREEMPTS;
 }
 
-static const struct hr_policy_ops chance_ops = {.abi = HR_POLICY_ABI,
-                                                .size = sizeof chance_ops,
+static const struct hr_policy_ops random_ops = {.abi = HR_POLICY_ABI,
+                                                .size = sizeof random_ops,
                                                 .name = "chance",
                                                 .create = no_create,
-                                                .decide = act,
+                                                .decide = decide_random,
                                                 .abilities = stops};
 
-/* The part of each GPU that jobs have, according to events. */
-struct told {
+/* The milli-GPUs of each GPU that jobs have, according to events. */
+struct gpu_use {
   uint32_t milli[16][8];
-  bool over;
+  bool is_exceeded;
 };
 
-static void tell(struct told *told, const struct hr_placement *placement, uint32_t request_gpus, bool more) {
+static void add_use(struct gpu_use *gpu_use, const struct hr_placement *placement, uint32_t request_gpus, bool more) {
   for (uint32_t i = 0; i < placement->n_slices; i++)
     for (uint32_t gpu = 0; gpu < 8; gpu++) {
       struct hr_slice slice = placement->slices[i];
-      uint32_t *milli = &told->milli[slice.node.id][gpu];
+      uint32_t *milli = &gpu_use->milli[slice.node.id][gpu];
       if (slice.gpus >> gpu & 1) *milli += more ? slice.gpu_milli / request_gpus : -(slice.gpu_milli / request_gpus);
-      told->over = told->over || *milli > 1000;
+      gpu_use->is_exceeded = gpu_use->is_exceeded || *milli > 1000;
     }
 }
 
-static void hear(void *self, const struct hr_view *view, const struct hr_event *event) {
+static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   bool stops = event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT;
   if (!stops && event->kind != HR_EVENT_START) return;
   const struct hr_requests *requests = hr_cluster_requests(view->cluster);
   uint32_t gpus = requests->request[requests->of_job[event->job.id]].gpus;
-  if (gpus > 0) tell(self, event->placement, gpus, !stops);
+  if (gpus > 0) add_use(self, event->placement, gpus, !stops);
 }
 
-enum { MANY = 30 };
+enum { RANDOM_JOBS = 30 };
 
 struct random_trace {
-  int64_t submit_us[MANY], work_us[MANY];
-  uint32_t gpus[MANY], tasks[MANY], cpu_milli[MANY];
-  uint16_t gpu_milli[MANY];
-  uint8_t flags[MANY];
-  uint64_t mem_mib[MANY], gpu_mem_mib[MANY];
+  int64_t submit_us[RANDOM_JOBS], work_us[RANDOM_JOBS];
+  uint32_t gpus[RANDOM_JOBS], tasks[RANDOM_JOBS], cpu_milli[RANDOM_JOBS];
+  uint16_t gpu_milli[RANDOM_JOBS];
+  uint8_t flags[RANDOM_JOBS];
+  uint64_t mem_mib[RANDOM_JOBS], gpu_mem_mib[RANDOM_JOBS];
 };
 
-static void draw_trace(struct chance *chance, struct random_trace *jobs) {
-  for (uint32_t i = 0; i < MANY; i++) {
-    jobs->submit_us[i] = (i ? jobs->submit_us[i - 1] : 0) + below(chance, 8);
-    jobs->work_us[i] = 1 + below(chance, 30);
-    jobs->tasks[i] = 1 + below(chance, 3) / 2;
-    jobs->gpus[i] = jobs->tasks[i] * below(chance, 4);
-    jobs->gpu_milli[i] = (uint16_t)(below(chance, 2) ? 1000 : 1 + below(chance, 1000));
-    jobs->cpu_milli[i] = below(chance, 2) * below(chance, 5000);
-    jobs->flags[i] = below(chance, 8) ? 0 : HR_JOB_DEDICATED;
-    jobs->mem_mib[i] = below(chance, 2) * below(chance, 5000);
-    jobs->gpu_mem_mib[i] = below(chance, 2) * below(chance, 12000);
+static void draw_trace(struct generator *generator, struct random_trace *jobs) {
+  for (uint32_t i = 0; i < RANDOM_JOBS; i++) {
+    jobs->submit_us[i] = (i ? jobs->submit_us[i - 1] : 0) + below(generator, 8);
+    jobs->work_us[i] = 1 + below(generator, 30);
+    jobs->tasks[i] = 1 + below(generator, 3) / 2;
+    jobs->gpus[i] = jobs->tasks[i] * below(generator, 4);
+    jobs->gpu_milli[i] = (uint16_t)(below(generator, 2) ? 1000 : 1 + below(generator, 1000));
+    jobs->cpu_milli[i] = below(generator, 2) * below(generator, 5000);
+    jobs->flags[i] = below(generator, 8) ? 0 : HR_JOB_DEDICATED;
+    jobs->mem_mib[i] = below(generator, 2) * below(generator, 5000);
+    jobs->gpu_mem_mib[i] = below(generator, 2) * below(generator, 12000);
   }
 }
 
-/* GPUs of four slices: 4g, 2g, 1g; one GPU in three begins with another layout. */
-static struct hr_mig_spec *make_split(enum hr_mig_mode mode, int64_t lead_us) {
+/* GPUs with four slices and the profiles 4g, 2g and 1g. The second of three GPUs begins with the layout "4g", the
+   others with "2g,2x1g". */
+static struct hr_mig_spec *make_mig_spec(enum hr_mig_mode mode, int64_t lead_us) {
   static const struct hr_mig_profile profiles[] = {
       {"4g", 24000, 0, 4, 4, 1, 1, false}, {"2g", 12000, 0, 2, 2, 5, 2, false}, {"1g", 6000, 0, 1, 1, 15, 4, false}};
   static const char *const layouts[] = {"2g,2x1g", "4x1g", "4g"};
@@ -275,14 +278,14 @@ static struct hr_mig_spec *make_split(enum hr_mig_mode mode, int64_t lead_us) {
   return spec;
 }
 
-static void what_is_free_is_what_jobs_leave(void) {
+static void free_capacity_is_consistent(void) {
   uint64_t n_completed = 0, n_digests = 0;
   for (uint64_t seed = 1; seed <= 300; seed++) {
-    struct chance chance = {seed};
+    struct generator generator = {seed};
     struct random_trace jobs;
-    draw_trace(&chance, &jobs);
+    draw_trace(&generator, &jobs);
     const struct hr_trace trace = {.source = "test",
-                                   .n_jobs = MANY,
+                                   .n_jobs = RANDOM_JOBS,
                                    .submit_us = jobs.submit_us,
                                    .work_us = jobs.work_us,
                                    .gpus = jobs.gpus,
@@ -295,24 +298,24 @@ static void what_is_free_is_what_jobs_leave(void) {
     char name[] = "p", gpu[] = "T4";
     struct hr_pool_spec pools[2] = {{.name = name,
                                      .gpu = gpu,
-                                     .nodes = 1 + below(&chance, 4),
-                                     .gpus_per_node = 1 + below(&chance, 4),
+                                     .nodes = 1 + below(&generator, 4),
+                                     .gpus_per_node = 1 + below(&generator, 4),
                                      .gpu_mem_mib = 16384,
                                      .cpu_milli_per_node = 6000,
                                      .mem_mib_per_node = 6000,
                                      .sharing = HR_SHARING_FRACTION},
                                     {.name = name, .gpu = gpu, .nodes = 2, .gpus_per_node = 3}};
-    if (below(&chance, 3)) {
+    if (below(&generator, 3)) {
       pools[1].sharing = HR_SHARING_MIG;
-      pools[1].mig = make_split((enum hr_mig_mode)below(&chance, HR_N_MIG_MODES), below(&chance, 2) * 3);
+      pools[1].mig = make_mig_spec((enum hr_mig_mode)below(&generator, HR_N_MIG_MODES), below(&generator, 2) * 3);
     }
     const struct hr_cluster_spec cluster = {pools, 2};
-    chance_now = &chance;
-    struct told told = {0};
-    struct hr_observer observer = {.self = &told, .on_event = hear};
+    generator_now = &generator;
+    struct gpu_use gpu_use = {0};
+    struct hr_observer observer = {.self = &gpu_use, .on_event = log_event};
     struct hr_run_config config = {.trace = &trace,
                                    .cluster = &cluster,
-                                   .policy = &chance_ops,
+                                   .policy = &random_ops,
                                    .horizon_us = 2000,
                                    .check = true,
                                    .observers = &observer,
@@ -322,15 +325,14 @@ static void what_is_free_is_what_jobs_leave(void) {
     enum hr_status status = hr_sim_run(&config, &result, &error);
     if (status != HR_OK) printf("seed %llu: %s\n", (unsigned long long)seed, error.text);
     CU_ASSERT_EQUAL_FATAL(status, HR_OK);
-    CU_ASSERT_FALSE(told.over);
+    CU_ASSERT_FALSE(gpu_use.is_exceeded);
     n_completed += result->n_completed;
     n_digests += result->digest != 0;
     hr_pool_sharing_finish(&(struct hr_pool_spec){.mig = pools[1].mig});
     hr_result_destroy(result);
   }
-  CU_ASSERT(n_completed > 300 * MANY * 8 / 10);
+  CU_ASSERT(n_completed > 300 * RANDOM_JOBS * 8 / 10);
   CU_ASSERT_EQUAL(n_digests, 300);
 }
 
-TEST_MAIN("sharing", TEST(jobs_share_a_gpu), TEST(a_placement_is_what_the_tasks_ask_for),
-          TEST(what_is_free_is_what_jobs_leave))
+TEST_MAIN("sharing", TEST(jobs_share_a_gpu), TEST(placement_must_match_request), TEST(free_capacity_is_consistent))

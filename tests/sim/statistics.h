@@ -3,16 +3,16 @@
 #define HR_TESTS_SIM_STATISTICS_H
 
 /*
- * Tests of samples. Seeds are fixed, so a test that passes continues to pass; the bounds give the probability that a
- * correct implementation fails with an arbitrary seed: 4.5 standard errors, 7 in a million; a Kolmogorov-Smirnov
- * distance of 2.47 / sqrt(n), 1 in 100,000.
+ * Statistical tests of samples. Seeds are fixed, so a test that passes once always passes. The bounds determine the
+ * probability that a correct implementation fails with an arbitrary seed. For a difference of 4.5 standard errors it is
+ * 7 in a million. For a Kolmogorov-Smirnov distance of 2.47 / sqrt(n) it is 1 in 100,000.
  */
 
 #include "harness.h"
 
 #include <math.h>
 
-/* Compares `seen` with `expected`, whose standard error is known. */
+/* Compares `seen` with `expected`. The standard error of `seen` is known. */
 static inline void expect_within(const char *what, double seen, double expected, double standard_error) {
   bool fine = fabs(seen - expected) <= 4.5 * standard_error;
   if (!fine) printf("\n    %s: %.6g, expected %.6g +- %.3g", what, seen, expected, standard_error);
@@ -24,7 +24,7 @@ static inline int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Compares with a continuous distribution; sorts the sample. */
+/* Compares a sample with a continuous distribution. Sorts the sample. */
 static inline void expect_distributed(const char *what, double *sample, size_t n,
                                       double (*cdf)(const void *self, double x), const void *self) {
   qsort(sample, n, sizeof *sample, by_value);

@@ -9,7 +9,7 @@
 
 enum { DRAWS = 300000 };
 
-/* Hours, in the ranges of spot records. */
+/* Parameters in seconds, in the ranges that occur in spot records. */
 static const struct hr_duration kinds[] = {{HR_DURATION_EXPONENTIAL, 5000, 0},
                                            {HR_DURATION_LOG_NORMAL, 7.9737, 1.481},
                                            {HR_DURATION_LOG_NORMAL, 3, 0.2},
@@ -69,7 +69,7 @@ static void means_have_closed_forms(void) {
   CU_ASSERT_DOUBLE_EQUAL(hr__duration_mean_s(&(struct hr_duration){HR_DURATION_WEIBULL, 0.5, 7}), 14, 1e-12);
 }
 
-static void fixed_lengths_are_exact(void) {
+static void fixed_durations_are_exact(void) {
   static const struct {
     double seconds;
     int64_t us;
@@ -81,19 +81,19 @@ static void fixed_lengths_are_exact(void) {
   }
 }
 
-/* Every draw is a duration that can be summed. */
-static void extremes_are_cut(void) {
+/* Draws are limited, so that sums of durations cannot overflow. */
+static void extreme_durations_are_limited(void) {
   const int64_t century_us = INT64_C(100) * 365 * 86400 * HR_SECOND_US;
   struct hr_duration never = {HR_DURATION_LOG_NORMAL, 700, 0.1}, at_once = {HR_DURATION_LOG_NORMAL, -700, 0.1},
-                     wild = {HR_DURATION_WEIBULL, 0.001, 3600};
+                     scattered = {HR_DURATION_WEIBULL, 0.001, 3600};
   struct hr__stream stream = stream_of(1);
   CU_ASSERT_EQUAL(hr__duration_draw(&never, &stream), century_us);
   CU_ASSERT_EQUAL(hr__duration_draw(&at_once, &stream), 1);
   for (int i = 0; i < 1000; i++) {
-    int64_t drawn_us = hr__duration_draw(&wild, &stream);
+    int64_t drawn_us = hr__duration_draw(&scattered, &stream);
     CU_ASSERT_FATAL(drawn_us >= 1 && drawn_us <= century_us);
   }
 }
 
 TEST_MAIN("lengths of time", TEST(draws_follow_their_distribution), TEST(means_have_closed_forms),
-          TEST(fixed_lengths_are_exact), TEST(extremes_are_cut))
+          TEST(fixed_durations_are_exact), TEST(extreme_durations_are_limited))

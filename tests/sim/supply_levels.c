@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Levels of spot capacity: repeated records, and zones that are on or off. */
+/* Levels of spot capacity: records that are repeated, and zones that are on or off. */
 
 #include "sim/market/market.h"
 #include "statistics.h"
@@ -8,7 +8,7 @@
 #include <gsl/gsl_sf_gamma.h>
 
 #define HOUR_S 3600.0
-/* The logarithms of records are stated in hours. */
+/* The logarithm of the number of seconds of an hour. The parameters below are logarithms of hours. */
 #define LOG_HOUR 8.188689124444202
 
 /* ---- Records ---- */
@@ -20,7 +20,7 @@ static struct hr_spot_spec record_of(struct hr_level_step *levels, uint32_t n_le
       .model = HR_SPOT_TRACE, .levels = levels, .n_levels = n_levels, .period_us = PERIOD, .offset_us = offset_us};
 }
 
-/* The level of the record at a time of the run, looked up from its beginning. */
+/* Returns the level of the record at a time of the run, by examining all steps. */
 static uint32_t level_at(const struct hr_spot_spec *spec, uint32_t n_nodes, int64_t at_us) {
   uint32_t level = 0;
   for (uint32_t i = 0; i < spec->n_levels; i++)
@@ -45,7 +45,7 @@ static void expect_record(const struct hr_spot_spec *spec, uint32_t n_nodes) {
   }
 }
 
-static void records_go_round_from_any_offset(void) {
+static void records_repeat_from_any_offset(void) {
   struct hr_level_step uneven[] = {{0, 4}, {10, 2}, {25, 0}, {30, 3}};
   struct hr_level_step same_at_the_seam[] = {{0, 1}, {15, 0}, {39, 1}};
   struct hr_level_step flat_when_cut[] = {{0, 3}, {7, 4}, {8, 3}, {20, 2}};
@@ -69,7 +69,7 @@ static void expect_one_step(const struct hr_spot_spec *spec, uint32_t level) {
   for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL(hr__level_source_next(&source).at_us, HR_NEVER_US);
 }
 
-static void what_never_changes_has_one_step(void) {
+static void constant_level_has_one_step(void) {
   struct hr_level_step one[] = {{0, 5}};
   struct hr_spot_spec record = record_of(one, 1, 17);
   expect_one_step(&record, 5);
@@ -114,8 +114,8 @@ static double share_up(const struct hr_spot_spec *spec) {
   return up_s / (up_s + down_s);
 }
 
-/* Time up and down over whole periods; the first one is skipped since it is cut. */
-static void walk(const struct hr_spot_spec *spec, uint32_t cycles, double *up_s, double *down_s) {
+/* Sums the times up and down over whole periods. The first period is skipped because it begins before the run. */
+static void sum_periods(const struct hr_spot_spec *spec, uint32_t cycles, double *up_s, double *down_s) {
   struct hr__level_source source;
   hr__level_source_init(&source, spec, 7, 45, 0);
   hr__level_source_next(&source);
@@ -129,13 +129,14 @@ static void walk(const struct hr_spot_spec *spec, uint32_t cycles, double *up_s,
   }
 }
 
-/* The share of time up is a quotient of sums: (1 - share) up - share down has the mean 0 in each cycle. */
-static void availability_and_reclaims_are_those_of_the_lengths(void) {
+/* The share of time up is a quotient of sums. For its standard error, note that (1 - share) x up - share x down has the
+   mean 0 in each cycle. */
+static void availability_and_reclaim_rate(void) {
   enum { CYCLES = 100000 };
   for (size_t i = 0; i < N_ZONES; i++) {
     const struct hr_spot_spec *spec = &zones[i];
     double up_s, down_s, share = share_up(spec);
-    walk(spec, CYCLES, &up_s, &down_s);
+    sum_periods(spec, CYCLES, &up_s, &down_s);
     double up_error_s = sqrt(variance_s2(&spec->up) / CYCLES), down_error_s = sqrt(variance_s2(&spec->down) / CYCLES);
     double cycle_s = hr__duration_mean_s(&spec->up) + hr__duration_mean_s(&spec->down);
     expect_within("availability", up_s / (up_s + down_s), share,
@@ -144,7 +145,8 @@ static void availability_and_reclaims_are_those_of_the_lengths(void) {
   }
 }
 
-/* The remaining length of a period that an observer finds up: the integral of the survival function over the mean. */
+/* Returns the probability that the rest of the up period that contains a random time is less than `x`. It is the
+   integral of the survival function divided by the mean. */
 static double rest_below(const void *self, double x) {
   const struct hr_duration *up = self;
   double a = up->a, b = up->b, mean = hr__duration_mean_s(up);
@@ -161,8 +163,8 @@ static double rest_below(const void *self, double x) {
   return gsl_cdf_gamma_P(pow(x / b, a), 1 / a, 1);
 }
 
-/* A run may begin at any time of the market's life: at each time of it the zone is up equally often. */
-static void the_beginning_is_no_special_time(void) {
+/* The run begins in the stationary state, so the probability that the zone is up is the same at every time. */
+static void run_begins_in_stationary_state(void) {
   enum { RUNS = 20000, TIMES = 4 };
   static const int64_t at_s[TIMES] = {0, 1200, 7200, 86400};
   double *rest_s = malloc(RUNS * sizeof *rest_s);
@@ -203,7 +205,7 @@ static bool same_times(const struct hr_spot_spec *a, const struct hr_spot_spec *
   return same;
 }
 
-static void pools_of_a_zone_share_its_fate(void) {
+static void pools_of_a_zone_have_equal_times(void) {
   struct hr_spot_spec zone = zones[0], other = zones[0];
   other.zone = 1;
   CU_ASSERT(same_times(&zone, &zone, 4, 0));
@@ -212,6 +214,6 @@ static void pools_of_a_zone_share_its_fate(void) {
   CU_ASSERT_FALSE(same_times(&zone, &zone, 4, 1));
 }
 
-TEST_MAIN("levels of spot capacity", TEST(records_go_round_from_any_offset), TEST(what_never_changes_has_one_step),
-          TEST(availability_and_reclaims_are_those_of_the_lengths), TEST(the_beginning_is_no_special_time),
-          TEST(pools_of_a_zone_share_its_fate))
+TEST_MAIN("levels of spot capacity", TEST(records_repeat_from_any_offset), TEST(constant_level_has_one_step),
+          TEST(availability_and_reclaim_rate), TEST(run_begins_in_stationary_state),
+          TEST(pools_of_a_zone_have_equal_times))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Spot nodes that are reclaimed at a rate, alone or in groups, and nodes that end by age. */
+/* Spot nodes that are reclaimed at a rate, alone or in groups, and nodes with a limited lifetime. */
 
 #include "sim/market/market.h"
 #include "statistics.h"
@@ -13,10 +13,10 @@
 enum { MAX_NODES = 64 };
 
 struct tally {
-  uint32_t n_interruptions, size[MAX_NODES + 1], hits[MAX_NODES];
+  uint32_t n_interruptions, size[MAX_NODES + 1], reclaims[MAX_NODES];
 };
 
-/* Interruptions until a time. The nodes of each are checked: distinct and ascending. */
+/* Counts the interruptions up to a time. Checks that the nodes of each interruption are distinct and ascending. */
 static struct tally interruptions_of(const struct hr_spot_spec *spec, uint32_t n_nodes, double hours) {
   struct tally tally = {0};
   struct hr__interruption_source source;
@@ -27,7 +27,7 @@ static struct tally interruptions_of(const struct hr_spot_spec *spec, uint32_t n
     CU_ASSERT_FATAL(at_us > before_us && count >= 1 && count <= n_nodes);
     for (uint32_t i = 0; i < count; i++) {
       CU_ASSERT_FATAL(nodes[i] < n_nodes && (i == 0 || nodes[i] > nodes[i - 1]));
-      tally.hits[nodes[i]]++;
+      tally.reclaims[nodes[i]]++;
     }
     tally.n_interruptions++;
     tally.size[count]++;
@@ -36,7 +36,8 @@ static struct tally interruptions_of(const struct hr_spot_spec *spec, uint32_t n
   return tally;
 }
 
-/* Sizes are one plus a geometric variable, limited to the number of nodes. */
+/* Returns the probability of an interruption of `size` nodes: one plus a geometric variable, limited to the number of
+   nodes. */
 static double share_of_size(double batch_mean, uint32_t n_nodes, uint32_t size) {
   double q = 1 - 1 / batch_mean;
   return pow(q, size - 1) * (size == n_nodes ? 1 : 1 - q);
@@ -47,7 +48,7 @@ static void expect_sizes(const struct tally *tally, double batch_mean, uint32_t 
   uint32_t cells = 0, tail_seen = 0;
   for (uint32_t size = 1; size <= n_nodes; size++) {
     double expected = tally->n_interruptions * share_of_size(batch_mean, n_nodes, size);
-    if (expected < 10) { /* too few for a cell of their own */
+    if (expected < 10) { /* too few for a cell of its own */
       tail += expected;
       tail_seen += tally->size[size];
       continue;
@@ -62,8 +63,8 @@ static void expect_sizes(const struct tally *tally, double batch_mean, uint32_t 
   if (cells > 1) CU_ASSERT(gsl_cdf_chisq_Q(chi_squared, cells - 1) > 1e-5);
 }
 
-/* The interruptions of one node are a Poisson process with the specified rate, whatever the groups. */
-static void each_node_is_hit_at_the_rate(void) {
+/* Each node is interrupted at the specified rate, for all sizes of groups. */
+static void each_node_is_reclaimed_at_the_rate(void) {
   static const uint32_t n_nodes[] = {1, 2, 5, 64};
   static const double batch_mean[] = {1, 1.5, 2.1, 9.4, 1000, 1e12};
   const double rate_per_h = 0.6, expected = 4000;
@@ -72,17 +73,18 @@ static void each_node_is_hit_at_the_rate(void) {
       struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = rate_per_h, .batch_mean = batch_mean[k]};
       struct tally tally = interruptions_of(&spec, n_nodes[i], expected / rate_per_h);
       for (uint32_t node = 0; node < n_nodes[i]; node++)
-        expect_within("hits of a node", tally.hits[node], expected, sqrt(expected));
+        expect_within("hits of a node", tally.reclaims[node], expected, sqrt(expected));
       expect_sizes(&tally, batch_mean[k], n_nodes[i]);
     }
 }
 
-static double soon(const void *self, double hours) {
+static double gap_below(const void *self, double hours) {
   const double *per_h = self;
   return gsl_cdf_exponential_P(hours, 1 / *per_h);
 }
 
-/* 20 nodes, groups of 3 before the limit: interruptions come at 20 r (1 - q) / (1 - q^20) with q = 2/3. */
+/* 20 nodes with a rate r each, and groups of 3 on average without the limit. The rate of interruptions is 20 r (1 - q)
+   / (1 - q^20) with q = 2/3. */
 static void interruptions_are_a_poisson_process(void) {
   enum { INTERRUPTIONS = 20000 };
   struct hr_spot_spec spec = {.model = HR_SPOT_ADVISOR, .rate_per_h = 0.01, .batch_mean = 3};
@@ -96,12 +98,12 @@ static void interruptions_are_a_poisson_process(void) {
     hours[i] = (double)(at_us - before_us) / HOUR_US;
     before_us = at_us;
   }
-  expect_distributed("time between interruptions", hours, INTERRUPTIONS, soon, &per_h);
+  expect_distributed("time between interruptions", hours, INTERRUPTIONS, gap_below, &per_h);
   free(hours);
 }
 
-/* The nodes of an interruption of two: each of the ten pairs of five equally often. */
-static void batches_are_chosen_without_favour(void) {
+/* Interruptions of two of five nodes reclaim each of the ten pairs equally often. */
+static void nodes_of_interruption_are_uniform(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 2};
   struct hr__interruption_source source;
   hr__interruption_source_init(&source, &spec, 5, 9, 0);
@@ -119,22 +121,23 @@ static void batches_are_chosen_without_favour(void) {
   CU_ASSERT(gsl_cdf_chisq_Q(chi_squared, 9) > 1e-5);
 }
 
-/* How often the first `held` of n nodes are hit, relative to one node; each interruption is examined. */
-static double share_seen(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
+/* Returns the rate of interruptions that reclaim at least one of the first `held` of n nodes, divided by the rate for
+   one node. The rates are counted from many interruptions. */
+static double counted_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
   struct hr__interruption_source source;
   hr__interruption_source_init(&source, spec, n_nodes, 5, 0);
   uint32_t nodes[MAX_NODES], count, any = 0, all = 0;
   for (uint32_t interruption = 0; interruption < 100000; interruption++) {
     hr__interruption_source_next(&source, nodes, &count);
-    any += nodes[0] < held; /* they are sorted */
+    any += nodes[0] < held; /* `nodes` is ascending */
     all += count;
   }
   return any / ((double)all / n_nodes);
 }
 
-/* With single interruptions, k nodes are hit k times as often as one; if all are hit together, equally often;
-   between that, about as with interruptions of the mean size. */
-static void gangs_are_hit_less_often_than_their_nodes(void) {
+/* If each interruption reclaims one node, k nodes are interrupted k times as often as one node. If each reclaims all
+   nodes, k nodes are interrupted as often as one node. Sizes between these are approximated by the mean size. */
+static void interruption_rate_of_gangs(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 1};
   CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 10, 3), 3, 1e-9);
   CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 4, 4), 4, 1e-9);
@@ -144,12 +147,12 @@ static void gangs_are_hit_less_often_than_their_nodes(void) {
   spec.batch_mean = 3;
   for (uint32_t held = 1; held <= 10; held++) {
     double share = hr__interruption_share(&spec, 10, held);
-    CU_ASSERT_DOUBLE_EQUAL(share, share_seen(&spec, 10, held), 0.2 * share);
+    CU_ASSERT_DOUBLE_EQUAL(share, counted_share(&spec, 10, held), 0.2 * share);
     CU_ASSERT(share >= 1 - 1e-9 && share <= held);
   }
 }
 
-static void no_rate_is_no_interruption(void) {
+static void no_interruptions_without_rate(void) {
   const struct hr_spot_spec specs[] = {{.model = HR_SPOT_EXPONENTIAL, .batch_mean = 4},
                                        {.model = HR_SPOT_NONE, .rate_per_h = 1, .batch_mean = 1},
                                        {.model = HR_SPOT_ON_OFF, .rate_per_h = 1, .batch_mean = 1},
@@ -175,7 +178,7 @@ static bool same_interruptions(uint32_t zone, uint32_t replication) {
   hr__interruption_source_init(&two, &other, 30, 1, replication);
   uint32_t of_one[30], of_two[30], n_one, n_two;
   for (int i = 0; i < 200; i++) {
-    for (int k = 0; k < 30; k++) of_two[k] = (uint32_t)i; /* the previous contents do not matter */
+    for (int k = 0; k < 30; k++) of_two[k] = (uint32_t)i; /* the array's previous contents must not matter */
     if (hr__interruption_source_next(&one, of_one, &n_one) != hr__interruption_source_next(&two, of_two, &n_two))
       return false;
     if (n_one != n_two) return false;
@@ -185,7 +188,7 @@ static bool same_interruptions(uint32_t zone, uint32_t replication) {
   return true;
 }
 
-static void interruptions_are_those_of_the_zone_and_the_replication(void) {
+static void interruptions_depend_on_zone_and_replication(void) {
   CU_ASSERT(same_interruptions(0, 0));
   CU_ASSERT_FALSE(same_interruptions(1, 0));
   CU_ASSERT_FALSE(same_interruptions(0, 1));
@@ -194,16 +197,16 @@ static void interruptions_are_those_of_the_zone_and_the_replication(void) {
 /* ---- Lifetimes ---- */
 
 static const struct hr_bathtub bathtubs[] = {
-    {.a = 0.45, .tau1_h = 1, .tau2_h = 0.8, .b_h = 24, .last_h = 24}, /* a tenth lives to the last hour */
-    {.a = 0.5, .tau1_h = 0.9, .tau2_h = 0.8, .b_h = 24, .last_h = 26} /* all are gone before it */};
+    {.a = 0.45, .tau1_h = 1, .tau2_h = 0.8, .b_h = 24, .last_h = 24}, /* a tenth of the nodes reaches the last hour */
+    {.a = 0.5, .tau1_h = 0.9, .tau2_h = 0.8, .b_h = 24, .last_h = 26} /* no node reaches the last hour */};
 enum { N_BATHTUBS = sizeof bathtubs / sizeof *bathtubs };
 
-/* The form itself, up to the age at which it is 1 or is set to 1. */
+/* The formula without its limits: valid up to the age at which it reaches 1, or up to the last hour. */
 static double raw_share(const struct hr_bathtub *b, double age_h) {
   return b->a * (1 - exp(-age_h / b->tau1_h) + exp((age_h - b->b_h) / b->tau2_h));
 }
 
-/* The age at which no node is left. */
+/* Returns the age by which all nodes have ended. */
 static double end_h(const struct hr_bathtub *b) {
   double low = 0, high = b->last_h;
   for (int i = 0; i < 60; i++) {
@@ -213,13 +216,13 @@ static double end_h(const struct hr_bathtub *b) {
   return high;
 }
 
-/* Of those that do not live to the last hour. */
-static double gone_at(const void *self, double age_h) {
+/* Returns the share of nodes that have ended by an age, of those that do not reach the last hour. */
+static double ended_share(const void *self, double age_h) {
   const struct hr_bathtub *b = self;
   return raw_share(b, age_h) / raw_share(b, end_h(b));
 }
 
-/* The integral of the survival function, from 0 to the end. */
+/* Returns the mean lifetime: the integral of the survival function. */
 static double mean_h(const struct hr_bathtub *b) {
   double end = end_h(b);
   double gone = end + b->tau1_h * expm1(-end / b->tau1_h) +
@@ -231,7 +234,7 @@ static double life_h(const struct hr_spot_spec *spec, uint32_t node, uint32_t la
   return (double)hr__life_draw(spec, 31, node, launch, replication) / HOUR_US;
 }
 
-static void lives_follow_the_bathtub(void) {
+static void lifetimes_follow_distribution(void) {
   enum { NODES = 200, LAUNCHES = 250, LIVES = NODES * LAUNCHES };
   double *hours = malloc(LIVES * sizeof *hours);
   for (size_t i = 0; i < N_BATHTUBS; i++) {
@@ -251,12 +254,12 @@ static void lives_follow_the_bathtub(void) {
                   sqrt(fmax(to_the_last * (1 - to_the_last), 0) / LIVES) + 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(hr__spot_mean_life_s(&spec), 3600 * mean_h(bathtub), 0.01);
     qsort(hours, LIVES, sizeof *hours, by_value);
-    expect_distributed("lives", hours, LIVES - (size_t)n_last, gone_at, bathtub);
+    expect_distributed("lives", hours, LIVES - (size_t)n_last, ended_share, bathtub);
   }
   free(hours);
 }
 
-static void each_launch_has_its_life(void) {
+static void each_launch_has_its_own_lifetime(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_BATHTUB, .bathtub = bathtubs[0]};
   double life = life_h(&spec, 4, 2, 0);
   CU_ASSERT_NOT_EQUAL(life_h(&spec, 4, 3, 0), life);
@@ -269,7 +272,7 @@ static void each_launch_has_its_life(void) {
 
 /* ---- Mean lifetimes of all models ---- */
 
-static void mean_lives_have_closed_forms(void) {
+static void mean_lifetimes(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 0.25};
   CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 14400);
   spec.model = HR_SPOT_ADVISOR;
@@ -282,20 +285,20 @@ static void mean_lives_have_closed_forms(void) {
   CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 700);
 }
 
-/* 4 nodes for 10 s, 1 for 20 s, 3 for 10 s, 2 for 20 s: 130 node seconds; 3 and 1 nodes are lost, and none where the
-   record begins again. */
-static void a_records_mean_life_is_time_up_per_reclaim(void) {
+/* The record has 4 nodes for 10 s, 1 for 20 s, 3 for 10 s and 2 for 20 s, which are 130 node seconds. 3 nodes and 1
+   node are reclaimed; none is where the record repeats. */
+static void mean_lifetime_of_record(void) {
   struct hr_level_step levels[] = {{0, 4}, {10 * HR_SECOND_US, 1}, {30 * HR_SECOND_US, 3}, {40 * HR_SECOND_US, 2}};
   struct hr_spot_spec spec = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 4, .period_us = 60 * HR_SECOND_US};
   CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 130 / 4.0);
-  levels[3].level = 5; /* 190 node seconds; one node more is lost where the record begins again, in place of one here */
+  levels[3].level = 5; /* 190 node seconds; one node is reclaimed where the record repeats, instead of one before */
   CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 190 / 4.0);
   spec.n_levels = 1;
   CU_ASSERT(isinf(hr__spot_mean_life_s(&spec)));
 }
 
-TEST_MAIN("spot nodes taken away", TEST(each_node_is_hit_at_the_rate), TEST(interruptions_are_a_poisson_process),
-          TEST(batches_are_chosen_without_favour), TEST(gangs_are_hit_less_often_than_their_nodes),
-          TEST(no_rate_is_no_interruption), TEST(interruptions_are_those_of_the_zone_and_the_replication),
-          TEST(lives_follow_the_bathtub), TEST(each_launch_has_its_life), TEST(mean_lives_have_closed_forms),
-          TEST(a_records_mean_life_is_time_up_per_reclaim))
+TEST_MAIN("spot nodes taken away", TEST(each_node_is_reclaimed_at_the_rate), TEST(interruptions_are_a_poisson_process),
+          TEST(nodes_of_interruption_are_uniform), TEST(interruption_rate_of_gangs),
+          TEST(no_interruptions_without_rate), TEST(interruptions_depend_on_zone_and_replication),
+          TEST(lifetimes_follow_distribution), TEST(each_launch_has_its_own_lifetime), TEST(mean_lifetimes),
+          TEST(mean_lifetime_of_record))
