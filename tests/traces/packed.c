@@ -208,7 +208,7 @@ static void a_change_of_the_length_is_detected(void) {
   free(bytes);
 }
 
-/* ---- Malicious files with correct checksums ----------------------------------------------------------- */
+/* ---- Malicious files with correct checksums --------------------------------------------------------- */
 
 enum { HEADER_BYTES = 64, SECTION_BYTES = 64 };
 
@@ -359,7 +359,7 @@ static void bad_texts(void) {
   free(bytes);
 }
 
-/* ---- Other errors ------------------------------------------------------------------------------------ */
+/* ---- Other errors ----------------------------------------------------------------------------------- */
 
 static void newer_version(void) {
   size_t length;

@@ -281,7 +281,7 @@ static void weeks_begin_at_the_first_midnight_of_a_whole_day(void) {
   CU_ASSERT_EQUAL(cut.start_us, 0);
 }
 
-/* ---- Growth above 1 without blocks ----------------------------------------------------------------- */
+/* ---- Growth above 1 without blocks ------------------------------------------------------------------ */
 
 static void short_traces_are_rotated(void) {
   recorded_begin(&recorded);
@@ -327,7 +327,7 @@ static void growth_factors_by_series_and_position(void) {
   recorded_add_days(&recorded, 3, 20);
   static const double factors[] = {2, 1, 0, 9,
                                    0, 3, 1, 9}; /* by series, then position; the fourth position is one instant long */
-  static uint32_t series[MOST_RECORDED];
+  static uint32_t series[MAX_RECORDED];
   for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) series[i] = i % 4 == 3 ? HR_NONE : i % 2;
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
   spec.factors = factors;
@@ -346,7 +346,7 @@ static void growth_factors_by_series_and_position(void) {
   hr_trace_destroy(drawn);
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------------ */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
 static void expect_rejected(const struct hr_workload_spec *spec, const char *text) {
   struct hr_error error = {0};

@@ -46,8 +46,8 @@ static void expect_same_when_streamed(const char *path, bool lenient) {
   struct hr_trace *streamed_trace = trace_at(path, &(struct hr_trace_options){.lenient = lenient, .streamed = true});
   CU_ASSERT_PTR_NOT_NULL_FATAL(in_memory);
   CU_ASSERT_PTR_NOT_NULL_FATAL(streamed_trace);
-  CU_ASSERT_FALSE(in_memory->streamed_trace);
-  CU_ASSERT_TRUE(streamed_trace->streamed_trace);
+  CU_ASSERT_FALSE(in_memory->mapped);
+  CU_ASSERT_TRUE(streamed_trace->mapped);
   assert_same_columns(streamed_trace, in_memory);
   CU_ASSERT_PTR_NULL(streamed_trace->id_text);
   CU_ASSERT_PTR_NULL(streamed_trace->id_number);

@@ -149,7 +149,7 @@ static void fields_can_be_removed(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------------ */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
 static bool is_rejected(const struct hr_trace *trace, const struct hr_anonymise_spec *spec, const char *part) {
   struct hr_error error = {0};

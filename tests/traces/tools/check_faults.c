@@ -372,7 +372,7 @@ static void ends(void) {
   expect_fault(remove_unfinished, HR_FINDING_UNFINISHED_MISSING, HR_SEVERITY_WARNING);
 }
 
-/* ---- Owners, outcomes, sizes ------------------------------------------------------------------------- */
+/* ---- Owners, outcomes, sizes ------------------------------------------------------------------------ */
 
 static uint64_t one_heavy_job(struct planted *planted) {
   JOB(5).gpus = 4096;
@@ -439,7 +439,7 @@ static void owners_and_outcomes(void) {
   expect_fault(never_wait, HR_FINDING_NO_RECORDED_WAITS, HR_SEVERITY_NOTE);
 }
 
-/* ---- Missing fields ---------------------------------------------------------------------------------- */
+/* ---- Missing fields --------------------------------------------------------------------------------- */
 
 static uint64_t remove_optional_fields(struct planted *planted) {
   FOR_EACH_JOB(i) {

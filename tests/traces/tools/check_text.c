@@ -32,7 +32,7 @@ static bool has_finding(const struct hr_trace_check *check, enum hr_finding_code
   return false;
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------------- */
 
 static void bad_rows_do_not_hide_other_findings(void) {
   struct hr_trace *trace = read_text("job_id,submit_s,duration_s,gpus,limit_s\n"
@@ -71,7 +71,7 @@ static void skipped_rows_are_not_errors(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Small traces ------------------------------------------------------------------------------------- */
+/* ---- Small traces ----------------------------------------------------------------------------------- */
 
 static void small_traces_have_no_warnings(void) {
   static const char *const texts[] = {
@@ -89,7 +89,7 @@ static void small_traces_have_no_warnings(void) {
   }
 }
 
-/* ---- Codes -------------------------------------------------------------------------------------------- */
+/* ---- Codes ------------------------------------------------------------------------------------------ */
 
 static void allowed_codes_are_not_reported(void) {
   struct hr_trace *trace = read_text("submit_s,duration_s,gpus\n5,0,1\n");
@@ -122,7 +122,7 @@ static void every_finding_is_documented(void) {
   free(page);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------------- */
 
 static void expect_schema(const cJSON *schema, const struct hr_trace_check *check) {
   struct hr_error error = {0};

@@ -45,7 +45,7 @@ static void samples_that_cannot_be_fitted(void) {
   CU_ASSERT_FALSE(fits[HR__WEIBULL].known);
 }
 
-/* ---- Samples that are quantiles of a distribution ---------------------------------------------------- */
+/* ---- Samples that are quantiles of a distribution --------------------------------------------------- */
 
 static double quantile_order(size_t i) {
   return ((double)i + 0.5) / N;

@@ -20,7 +20,7 @@ static struct hr_trace *reference(const char *name) {
   return trace;
 }
 
-/* ---- Distributions ------------------------------------------------------------------------------------------- */
+/* ---- Distributions ---------------------------------------------------------------------------------- */
 
 static bool gpus_of(const struct hr_trace *trace, uint32_t job, double *value) {
   *value = trace->gpus[job];
@@ -279,7 +279,7 @@ static void users_and_tenants_can_be_replaced(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Reproducibility ---------------------------------------------------------------------------------- */
+/* ---- Reproducibility -------------------------------------------------------------------------------- */
 
 static char *bytes_of(const char *path) {
   FILE *file = fopen(path, "rb");

@@ -272,7 +272,7 @@ static void compression_changes_the_daily_pattern(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------------ */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
 static bool is_rejected(const struct hr_trace *trace, struct hr_scale_spec spec, const char *part) {
   struct hr_error error = {0};

@@ -99,7 +99,7 @@ static cJSON *stats_of(const struct hr_trace *trace) {
   return tree;
 }
 
-/* ---- Naive computations ------------------------------------------------------------------------------ */
+/* ---- Naive computations ----------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b) {
   double first = *(const double *)a, other = *(const double *)b;
