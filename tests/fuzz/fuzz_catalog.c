@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arbitrary bytes as each table of the catalogue and as a MIG layout: they are read, or refused with a message. */
+/* Fuzz target: arbitrary bytes as each table of the catalogue and as a MIG layout. They must be read or rejected with a
+   message. */
 
 #include "headroom/mig.h"
 #include "input.h"
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Accepted rows are found by their keys, so the same text a second time replaces every row. */
+/* If the table is accepted, adding the same text again must replace every row, because rows are identified by their
+   keys. */
 static void read_table(enum hr__catalog_table which, const struct hr__table_text *text) {
   struct hr__table table = {.format = &hr__catalog_formats[which]};
   struct hr__name_table names = {0};

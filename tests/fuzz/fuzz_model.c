@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a model of a workload: read or refused with a reason; what was read is written, read again, and jobs
-   can be drawn from it. */
+/* Fuzz target: arbitrary bytes as a workload model. The model must be read or rejected with a message. If it is read,
+   it is written and read again, and jobs are drawn from it. */
 
 #include "headroom/unstable/workload_model_files.h"
 #include "input.h"
@@ -25,7 +25,7 @@ static struct hr_workload_model *read_model(const char *path) {
   return NULL;
 }
 
-/* It may be refused, as by times that would pass the end of time. */
+/* Draws jobs. The model may be rejected, for example if submit times exceed the maximum time. */
 static void draw(const struct hr_workload_model *model, double load) {
   struct hr_workload_model_spec spec;
   struct hr_workload_model_figures figures = {0};
@@ -43,7 +43,7 @@ static void draw(const struct hr_workload_model *model, double load) {
     require(error.status != HR_OK && error.text[0]);
 }
 
-/* What is written is a model again. */
+/* The written file must be a valid model. */
 static void write_again(const struct hr_workload_model *model, const char *path) {
   struct hr_error error = {0};
   require(hr_workload_model_write(model, path, &error) == HR_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a packed trace: they are mapped, or rejected with a reason. As checksums would reject nearly all
-   inputs, each is tried once unchanged and once with correct checksums. */
+/* Fuzz target: arbitrary bytes as a packed trace. It must be mapped or rejected with a message. Checksums would reject
+   nearly all inputs, so each input is tried unchanged and with correct checksums. */
 
 #include "headroom/trace_files.h"
 #include "input.h"
@@ -10,10 +10,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { HEADER_BYTES = 64, SECTION_BYTES = 64, MOST_SECTIONS = 48 };
+enum { HEADER_BYTES = 64, SECTION_BYTES = 64, MAX_SECTIONS = 48 };
 
-static void require(bool holds) {
-  if (!holds) abort();
+static void require(bool condition) {
+  if (!condition) abort();
 }
 
 static void require_names(const uint32_t *column, uint32_t n_jobs, const struct hr_names *names) {
@@ -64,7 +64,7 @@ static void set_checksums_right(uint8_t *data, size_t size) {
   uint32_t n_sections;
   memcpy(&n_sections, data + 12, sizeof n_sections);
   size_t head_bytes = HEADER_BYTES + (size_t)n_sections * SECTION_BYTES;
-  if (n_sections > MOST_SECTIONS || head_bytes > size) return;
+  if (n_sections > MAX_SECTIONS || head_bytes > size) return;
   for (uint32_t i = 0; i < n_sections; i++) {
     uint8_t *section = data + HEADER_BYTES + (size_t)i * SECTION_BYTES;
     uint64_t offset, bytes;
@@ -80,7 +80,7 @@ static void set_checksums_right(uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char magic[] = "\x89HRT\r\n\x1A\n";
   if (size >= sizeof magic - 1 && memcmp(data, magic, sizeof magic - 1) == 0)
-    read_packed(data, size); /* otherwise text */
+    read_packed(data, size); /* without the signature it would be read as text */
   if (size < HEADER_BYTES) return 0;
   uint8_t *copy = malloc(size);
   require(copy != NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arbitrary bytes as a record of spot prices, queried by instance type and by accelerator: it is read, or refused with
-   a message. */
+/* Fuzz target: arbitrary bytes as a record of spot prices, queried by instance type and by accelerator. It must be read
+   or rejected with a message. */
 
 #include "input.h"
 #include "scenarios/build/spot_records.h"
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void require(bool holds) {
-  if (!holds) abort();
+static void require(bool condition) {
+  if (!condition) abort();
 }
 
 static void require_sound(const struct hr__spot_prices *prices) {
@@ -20,7 +20,7 @@ static void require_sound(const struct hr__spot_prices *prices) {
   }
 }
 
-static void ask(const char *path, const struct hr__spot_price_query *query) {
+static void read_prices(const char *path, const struct hr__spot_price_query *query) {
   struct hr__spot_prices prices = {0};
   struct hr_notes notes = {0};
   struct hr_error error = {0};
@@ -40,6 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       {.accelerator = "V100", .gpus = 8, .from_s = 0}};
   char path[FUZZ_PATH_BUFFER];
   fuzz_input_write(data, size, path);
-  for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) ask(path, &queries[i]);
+  for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) read_prices(path, &queries[i]);
   return unlink(path);
 }

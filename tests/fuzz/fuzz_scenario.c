@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arbitrary bytes as a scenario: it is loaded, or refused with a message. */
+/* Fuzz target: arbitrary bytes as a scenario, with and without overrides. It must be loaded or rejected with a
+   message. */
 
 #include "headroom/scenario.h"
 #include "input.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arbitrary bytes as a record of spot capacity: it is read, or refused with a message. */
+/* Fuzz target: arbitrary bytes as a record of spot capacity. It must be read or rejected with a message. */
 
 #include "input.h"
 #include "scenarios/build/spot_records.h"
@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void require(bool holds) {
-  if (!holds) abort();
+static void require(bool condition) {
+  if (!condition) abort();
 }
 
-/* Steps start at 0, change the level, and are within the record and the pool. */
+/* The first step is at time 0, each step changes the level, and times and levels do not exceed the record and the
+   pool. */
 static void require_sound(const struct hr__spot_levels *levels, uint32_t n_nodes) {
   require(levels->n_steps > 0 && levels->steps[0].at_us == 0);
   require(levels->period_us > 0 && levels->period_us <= 2 * HR_MAX_INPUT_US);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arbitrary bytes as a suite of runs and as a baseline: they are read, or refused with a message. */
+/* Fuzz target: arbitrary bytes as a suite of runs and as a baseline. They must be read or rejected with a message. */
 
 #include "headroom/unstable/check.h"
 #include "input.h"
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void require(bool holds) {
-  if (!holds) abort();
+static void require(bool condition) {
+  if (!condition) abort();
 }
 
 static void require_reason(const struct hr_error *error) {
@@ -33,7 +33,7 @@ static void read_suite(const char *path) {
   hr_suite_destroy(suite);
 }
 
-/* Decodes the decisions as for a run with the given number of jobs. */
+/* Decodes the recorded job starts of a run, for at most 5000 jobs. */
 static void read_starts(const struct hr_baseline_run *run) {
   struct hr__job_start *starts = NULL;
   uint32_t n_jobs = run->n_jobs < 5000 ? run->n_jobs : 5000, count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a trace and as a node list: they are read, or rejected with a reason. The format is detected from the
-   content; if the first byte cannot begin a text, it selects a format for the rest, so that each reader gets foreign
-   data, too, with its parameters. */
+/* Fuzz target: arbitrary bytes as a trace and as a list of nodes. They must be read or rejected with a message. The
+   format of the trace is detected from the content. If the first byte cannot begin a text, it selects the format of the
+   remaining bytes. So each reader, with its parameters, is also tested with data of other formats. */
 
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_check.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An accepted trace satisfies what its header promises. */
+/* An accepted trace must satisfy the invariants of struct hr_trace. */
 static void require_sound(const struct hr_trace *trace) {
   if (trace->n_jobs == 0 || trace->submit_us[0] != 0) abort();
   char id[HR_JOB_ID_BUFFER];
@@ -25,7 +25,7 @@ static void require_sound(const struct hr_trace *trace) {
   }
 }
 
-/* Every trace has findings, if only on missing fields. */
+/* Each trace has at least findings for its missing fields. */
 static void require_findings(const struct hr_trace *trace) {
   const struct hr_trace_check_config config = {.trace = trace};
   struct hr_trace_check *check;
@@ -55,7 +55,7 @@ static void read_as(const char *path, const char *format, bool lenient) {
   read_with(path, &(struct hr_trace_options){.format = format, .lenient = lenient});
 }
 
-/* Columns in files, which are small here. */
+/* Columns are stored in files of a temporary folder; they are small here. */
 static void read_streamed(const char *path) {
   (void)setenv("TMPDIR", fuzz_folder(), 1);
   read_with(path, &(struct hr_trace_options){.lenient = true, .streamed = true});
@@ -68,7 +68,7 @@ static void read_mapped(const char *path) {
   hr_column_map_finish(&map);
 }
 
-/* A Gavel trace needs a table of throughputs. */
+/* The format 'gavel' needs a table of throughputs. */
 static void read_gavel(const char *path) {
   static const char table[] = "{\"v100\": {\"('LM', 1)\": {\"null\": 0.5}, \"('LM', 2)\": {\"null\": 1e-9}}}";
   char table_path[FUZZ_PATH_BUFFER], format[FUZZ_PATH_BUFFER + 40];
@@ -87,37 +87,43 @@ static void read_nodes(const char *path) {
   hr_notes_finish(&notes);
 }
 
-/* In the order of the bytes that select them. */
-static const char *const named[] = {"csv",
-                                    "swf",
-                                    "philly",
-                                    "openb",
-                                    "sacct",
-                                    "kubernetes:replicas=3",
-                                    "philly-log",
-                                    "helios",
-                                    "pai2020",
-                                    "spot2026",
-                                    "acme",
-                                    "azure-llm:prefill=8000,decode=40,gpu_milli=100",
-                                    "batsim:mflops=250"};
-enum { FIRST_NAMED = 14, N_NAMED = sizeof named / sizeof *named, GAVEL = FIRST_NAMED + N_NAMED, STREAMED, MAPPED };
-_Static_assert(MAPPED<31 && FIRST_NAMED> '\r', "no text, and nothing compressed, begins like that");
+/* in the order of the first bytes that select them */
+static const char *const selectable[] = {"csv",
+                                         "swf",
+                                         "philly",
+                                         "openb",
+                                         "sacct",
+                                         "kubernetes:replicas=3",
+                                         "philly-log",
+                                         "helios",
+                                         "pai2020",
+                                         "spot2026",
+                                         "acme",
+                                         "azure-llm:prefill=8000,decode=40,gpu_milli=100",
+                                         "batsim:mflops=250"};
+enum {
+  FIRST_SELECTABLE = 14,
+  N_SELECTABLE = sizeof selectable / sizeof *selectable,
+  GAVEL = FIRST_SELECTABLE + N_SELECTABLE,
+  STREAMED,
+  MAPPED
+};
+_Static_assert(MAPPED<31 && FIRST_SELECTABLE> '\r', "no text, and nothing compressed, begins like that");
 
-static int read_chosen(uint8_t choice, const uint8_t *data, size_t size) {
+static int read_selected(uint8_t selected, const uint8_t *data, size_t size) {
   char path[FUZZ_PATH_BUFFER];
   fuzz_input_write(data, size, path);
-  if (choice < GAVEL) read_as(path, named[choice - FIRST_NAMED], false);
-  if (choice < GAVEL) read_as(path, named[choice - FIRST_NAMED], true);
-  if (choice == GAVEL) read_gavel(path);
-  if (choice == STREAMED) read_streamed(path);
-  if (choice == MAPPED) read_mapped(path);
+  if (selected < GAVEL) read_as(path, selectable[selected - FIRST_SELECTABLE], false);
+  if (selected < GAVEL) read_as(path, selectable[selected - FIRST_SELECTABLE], true);
+  if (selected == GAVEL) read_gavel(path);
+  if (selected == STREAMED) read_streamed(path);
+  if (selected == MAPPED) read_mapped(path);
   return unlink(path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char path[FUZZ_PATH_BUFFER];
-  if (size && data[0] >= FIRST_NAMED && data[0] <= MAPPED) return read_chosen(data[0], data + 1, size - 1);
+  if (size && data[0] >= FIRST_SELECTABLE && data[0] <= MAPPED) return read_selected(data[0], data + 1, size - 1);
   fuzz_input_write(data, size, path);
   read_as(path, NULL, false);
   read_as(path, NULL, true);

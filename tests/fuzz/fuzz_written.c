@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An accepted trace is written as CSV and read again: the same text results. It is also written as SWF and
-   transformed in every way, which succeeds or fails with a reason. */
+/* Fuzz target: arbitrary bytes as a trace. An accepted trace is written as CSV, read and written again, and both texts
+   must be equal. It is also written as SWF and transformed in every way. These operations must succeed or fail with a
+   message. */
 
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_tools.h"
@@ -15,7 +16,7 @@ static void require_reason(const struct hr_error *error) {
   if (error->status == HR_OK || !error->text[0]) abort();
 }
 
-/* An empty file, which the caller unlinks. */
+/* Creates an empty file and sets `path` to its path. The caller unlinks it. */
 static void new_file(char path[FUZZ_PATH_BUFFER]) {
   fuzz_input_write((const uint8_t *)"", 0, path);
 }
@@ -32,7 +33,7 @@ static char *text_of(const char *path, size_t *size) {
   return text;
 }
 
-/* The trace as CSV text; NULL if it cannot be written as CSV. */
+/* Returns the trace as CSV text, which the caller frees; NULL if it cannot be written as CSV. */
 static char *csv_of(const struct hr_trace *trace, const char *path, size_t *size) {
   struct hr_error error = {0};
   if (hr_trace_write(trace, path, "csv", NULL, &error) == HR_OK) return text_of(path, size);
@@ -69,14 +70,14 @@ static void write_swf(const struct hr_trace *trace, const char *path) {
   hr_trace_destroy(swf);
 }
 
-static void require_made(enum hr_status status, struct hr_trace *made, const struct hr_error *error) {
+static void require_valid_result(enum hr_status status, struct hr_trace *made, const struct hr_error *error) {
   if ((status == HR_OK) != (made != NULL)) abort();
   if (status != HR_OK) require_reason(error);
   if (made && (made->row || made->submit_us[0] != 0)) abort();
   hr_trace_destroy(made);
 }
 
-static void change(const struct hr_trace *trace, uint64_t seed) {
+static void transform(const struct hr_trace *trace, uint64_t seed) {
   struct hr_trace *made;
   enum hr_status status;
   struct hr_error error = {0};
@@ -87,30 +88,30 @@ static void change(const struct hr_trace *trace, uint64_t seed) {
                                       .jitter_us = (int64_t)(seed << 20),
                                       .seed = seed};
   status = hr_transform_scale(trace, &scale, &made, &error);
-  require_made(status, made, &error);
+  require_valid_result(status, made, &error);
   struct hr_cut_spec cut;
   hr_cut_spec_init(&cut);
   cut.from_us = (int64_t)(seed * HR_SECOND_US);
   cut.keep_running = seed & 1;
   status = hr_transform_cut(trace, &cut, &made, &error);
-  require_made(status, made, &error);
+  require_valid_result(status, made, &error);
   const enum hr_shuffling what = (enum hr_shuffling)(seed % HR_N_SHUFFLINGS);
   status = hr_transform_shuffle(trace, what, seed, &made, &error);
-  require_made(status, made, &error);
+  require_valid_result(status, made, &error);
   static const char *const labels[] = {"a", "b"};
   const struct hr_trace *const both[] = {trace, trace};
   const struct hr_merge_spec merge = {
       .align = (enum hr_align)(seed % HR_N_ALIGNS), .labels = seed & 4 ? NULL : labels, .tells_tenants = seed & 2};
   status = hr_transform_merge(both, 2, &merge, &made, &error);
-  require_made(status, made, &error);
+  require_valid_result(status, made, &error);
   struct hr_anonymise_spec names;
   hr_anonymise_spec_init(&names);
   names.key = "key";
   names.key_bytes = 3;
   names.undated = seed & 1;
-  names.forget = seed * UINT64_C(0x9E3779B97F4A7C10) & ~UINT64_C(0xE); /* fields that every job needs stay */
+  names.forget = seed * UINT64_C(0x9E3779B97F4A7C10) & ~UINT64_C(0xE); /* mandatory fields cannot be removed */
   status = hr_transform_anonymise(trace, &names, &made, &error);
-  require_made(status, made, &error);
+  require_valid_result(status, made, &error);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -124,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (hr_trace_read(path, &options, &trace, &error) == HR_OK) {
     require_same_text(trace, out_path);
     write_swf(trace, out_path);
-    change(trace, seed);
+    transform(trace, seed);
   } else {
     require_reason(&error);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input as a file. */
+/* Writes the input of a fuzz target to a file. */
 
 #include "input.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs a fuzz target on every file of the folders named: what fuzzing once found stays found. */
+/* Runs a fuzz target on every file of the given folders. The corpus contains inputs that were found by fuzzing, so that
+   their faults do not return. */
 
 #include "input.h"
 
@@ -16,7 +17,7 @@ static int replay_file(const char *path) {
   int failed = !data || ferror(file);
   if (!failed) {
     printf("%s (%zu bytes)\n", path, size);
-    (void)fflush(stdout); /* so that the culprit of a crash is on the screen */
+    (void)fflush(stdout); /* after a crash the last line names the input */
     failed = LLVMFuzzerTestOneInput(data, size);
   }
   free(data);
@@ -24,7 +25,7 @@ static int replay_file(const char *path) {
   return failed ? -1 : 0;
 }
 
-/* How many files were replayed; -1 on failure. */
+/* Returns the number of replayed files; -1 on errors. */
 static int replay_folder(const char *folder) {
   DIR *entries = opendir(folder);
   int count = entries ? 0 : -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The built-in tables: complete, within bounds, consistent with each other, and every row names its source. */
+/* The built-in tables of the catalogue are complete, within bounds and consistent with each other. Each row names its
+   source. */
 
 #include "harness.h"
 #include "messages.h"
@@ -24,7 +25,7 @@ static void tables_are_read(void) {
 
 /* ---- Origins ---------------------------------------------------------------------------------------- */
 
-/* A row with several kinds of figures states which is which. */
+/* The source of a row with the status "mixed" must explain which figures are assumed, stated, derived or measured. */
 static void check_origin(const char *status, const char *source) {
   CU_ASSERT_STRING_NOT_EQUAL(status, "stated");
   CU_ASSERT_TRUE(strlen(source) > 8);
@@ -33,7 +34,7 @@ static void check_origin(const char *status, const char *source) {
                    strstr(source, "measured"));
 }
 
-static void rows_tell_their_source(void) {
+static void rows_name_their_source(void) {
   for (size_t i = 0; i < catalog->n_gpus; i++) check_origin(catalog->gpus[i].status, catalog->gpus[i].source);
   for (size_t i = 0; i < catalog->n_instances; i++)
     check_origin(catalog->instances[i].status, catalog->instances[i].source);
@@ -59,22 +60,22 @@ static bool is_between(double value, double low, double high) {
   return value >= low && value <= high;
 }
 
-/* 16 lanes of generation 3 have 15.75 GB/s; each generation doubles it. */
+/* 16 lanes of PCIe generation 3 have 15.75 GB/s. Each later generation doubles this value. */
 static bool is_pcie(double gb_s) {
   for (int doublings = 0; doublings < 6; doublings++)
     if (fabs(gb_s - ldexp(15.75, doublings)) < 1) return true;
   return false;
 }
 
-/* Ratios instead of absolute upper bounds, so that the catalogue can grow: the ratios of figures of one GPU stayed
-   within these bounds from the P100 to the B200, and a wrong digit breaks at least one of them. */
-static void gpus_are_plausible(void) {
+/* The bounds are ratios, because absolute upper bounds would reject future GPUs. From the P100 to the B200 all ratios
+   are within these bounds. A wrong digit moves at least one ratio out of its bounds. */
+static void gpu_types_are_plausible(void) {
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     const struct hr_gpu_type *type = &catalog->gpus[i];
     for (size_t k = 0; k < i; k++) CU_ASSERT_STRING_NOT_EQUAL(type->name, catalog->gpus[k].name);
     CU_ASSERT_PTR_EQUAL(gpu(type->name), type);
     CU_ASSERT_TRUE(type->mem_gb >= 16);
-    CU_ASSERT_TRUE(is_between(type->mem_gb / type->bandwidth_gb_s, 0.015, 0.1)); /* seconds to read all memory */
+    CU_ASSERT_TRUE(is_between(type->mem_gb / type->bandwidth_gb_s, 0.015, 0.1)); /* seconds to read the whole memory */
     CU_ASSERT_TRUE(is_between(type->fp16_tflops / type->bandwidth_gb_s, 0.02, 1));
     CU_ASSERT_TRUE(is_between(type->fp16_tflops / type->fp32_tflops, 1.5, 100));
     CU_ASSERT_TRUE(is_between(type->fp16_tflops / type->tdp_w, 0.05, 10));
@@ -89,7 +90,7 @@ static void gpus_are_plausible(void) {
   }
 }
 
-static void some_gpus(void) {
+static void selected_gpu_types(void) {
   static const char *const names[] = {"A100-40", "A100-80", "H100", "L4",   "T4",   "A10G",
                                       "V100",    "P100",    "H200", "B200", "L40S", "A30"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) CU_ASSERT_STRING_EQUAL(gpu(names[i])->name, names[i]);
@@ -103,8 +104,9 @@ static void some_gpus(void) {
   CU_ASSERT_EQUAL(gpu("P100")->fp16_tflops, 21.2);
 }
 
-/* What tests/kit/mig_brute.c does not check: memory, multiprocessors, and agreement with the table of GPU types. */
-static void mig_is_of_one_mind(void) {
+/* Checks what tests/kit/mig_brute.c does not check: memory, multiprocessors, and consistency with the table of GPU
+   types. */
+static void mig_profiles_are_consistent(void) {
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     const struct hr_mig_type *type;
     enum hr_status status = hr_catalog_mig(catalog, catalog->gpus[i].name, &type, NULL);
@@ -117,7 +119,8 @@ static void mig_is_of_one_mind(void) {
       const struct hr_mig_profile *profile = &type->profiles[p];
       double nominal_mib = 1024 * strtod(profile->name + 3, NULL);
       CU_ASSERT_TRUE(profile->mem_mib > 0.94 * nominal_mib && profile->mem_mib <= nominal_mib * 1.04);
-      /* Vendors state the memory of a board in GB, of 0.931 GiB, and round that of a profile down to whole GiB. */
+      /* Vendors state the memory of a GPU in GB (10^9 bytes, 0.931 GiB). They round the memory of a profile down to
+         whole GiB. */
       CU_ASSERT_TRUE(profile->mem_mib > 0.93 * slice_mib * profile->memory_slices - 1024);
       CU_ASSERT_TRUE(profile->mem_mib <= 1.03 * slice_mib * profile->memory_slices);
       CU_ASSERT_TRUE(profile->sms >= 14 * profile->compute_slices && profile->sms <= 26 * profile->compute_slices);
@@ -125,7 +128,7 @@ static void mig_is_of_one_mind(void) {
   }
 }
 
-static void some_mig_profiles(void) {
+static void selected_mig_profiles(void) {
   const struct hr_mig_type *type;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL_FATAL(hr_catalog_mig(catalog, "A100-80", &type, NULL), HR_OK);
@@ -143,7 +146,7 @@ static void some_mig_profiles(void) {
   CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'A100' is unknown; similar: A100-40, A100-80"));
 }
 
-static void instances_are_whole(void) {
+static void instance_types_are_complete(void) {
   for (size_t i = 0; i < catalog->n_instances; i++) {
     const struct hr_instance_type *type = &catalog->instances[i], *found = NULL;
     CU_ASSERT_EQUAL(hr_catalog_instance(catalog, type->provider, type->name, &found, NULL), HR_OK);
@@ -164,7 +167,7 @@ static void instances_are_whole(void) {
 
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
-/* Plausibility bounds that catch wrong digits: nothing for rent is this cheap or this expensive. */
+/* Plausibility bounds that detect wrong digits. All rental prices are within these bounds. */
 static void prices_are_in_range(void) {
   for (size_t i = 0; i < catalog->n_prices; i++) {
     const struct hr_price *price = &catalog->prices[i];
@@ -178,8 +181,8 @@ static void prices_are_in_range(void) {
   }
 }
 
-/* No spot price is above the on-demand price of the same date and region. */
-static void spot_is_not_dearer(void) {
+/* No spot price is above the on-demand price of the same instance type, region and date. */
+static void spot_prices_are_not_above_on_demand(void) {
   for (size_t i = 0; i < catalog->n_prices; i++)
     for (size_t k = 0; k < catalog->n_prices; k++) {
       const struct hr_price *spot = &catalog->prices[i], *list = &catalog->prices[k];
@@ -207,7 +210,7 @@ static void check_discount(const struct hr_discount_query *query, int64_t off_pp
   CU_ASSERT_STRING_EQUAL(discount->family, family);
 }
 
-static void discounts_fit_best(void) {
+static void the_most_specific_discount_is_used(void) {
   check_discount(&(struct hr_discount_query){"aws", "p4d.24xlarge", "1y", "all", NULL}, 425400, "p4d");
   check_discount(&(struct hr_discount_query){"aws", "p3.2xlarge", "1y", "all", NULL}, 363000, "p3");
   check_discount(&(struct hr_discount_query){"aws", "p3.2xlarge", "1y", "none", NULL}, 363000, "p3");
@@ -237,7 +240,7 @@ static bool is_near(double a, double b) {
   return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-static void presets_become_models(void) {
+static void presets_are_converted_to_models(void) {
   const struct hr_spot_spec *east = preset("aws-v100-us-east-1"), *fleet = preset("gcp-v100");
   CU_ASSERT_EQUAL(east->model, HR_SPOT_ON_OFF);
   CU_ASSERT_EQUAL(east->up.kind, HR_DURATION_LOG_NORMAL);
@@ -253,8 +256,8 @@ static void presets_become_models(void) {
   CU_ASSERT_EQUAL(preset("gcp-v100")->bathtub.last_h, 0);
 }
 
-/* The rate of an advisor band reproduces its monthly share of interrupted nodes; the middle of a band is three orders
-   of magnitude below the measured rates. */
+/* The rate of an advisor band results in the monthly share of interrupted nodes of the band. The rates of the bands are
+   less than a thousandth of the rates that were measured. */
 static void advisor_bands(void) {
   static const struct {
     const char *name;
@@ -274,7 +277,7 @@ static void advisor_bands(void) {
 
 /* ---- Unknown names ---------------------------------------------------------------------------------- */
 
-static void nearest_names_are_told(void) {
+static void errors_suggest_similar_names(void) {
   const struct hr_gpu_type *type;
   const struct hr_instance_type *instance;
   const struct hr_spot_preset *found;
@@ -285,7 +288,8 @@ static void nearest_names_are_told(void) {
   CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'H20O' is unknown; did you mean 'H200'?"));
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "A100-80-SXM", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'A100-80-SXM' is unknown; did you mean 'A100-80'?"));
-  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "H100-80", &type, &error), HR_BAD_INPUT); /* nearest by letters: A100-80 */
+  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "H100-80", &type, &error),
+                  HR_BAD_INPUT); /* the name with the fewest different letters would be A100-80 */
   CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'H100-80' is unknown; did you mean 'H100'?"));
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "NONE-SUCH", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_TRUE(message_has(error.text, "GPU type 'NONE-SUCH' is unknown; known: P100, V100, "));
@@ -304,7 +308,8 @@ static void nearest_names_are_told(void) {
   hr_catalog_destroy(NULL);
 }
 
-TEST_MAIN("scenarios_catalog", TEST(tables_are_read), TEST(rows_tell_their_source), TEST(gpus_are_plausible),
-          TEST(some_gpus), TEST(mig_is_of_one_mind), TEST(some_mig_profiles), TEST(instances_are_whole),
-          TEST(prices_are_in_range), TEST(spot_is_not_dearer), TEST(regions_have_a_base), TEST(discounts_fit_best),
-          TEST(presets_become_models), TEST(advisor_bands), TEST(nearest_names_are_told))
+TEST_MAIN("scenarios_catalog", TEST(tables_are_read), TEST(rows_name_their_source), TEST(gpu_types_are_plausible),
+          TEST(selected_gpu_types), TEST(mig_profiles_are_consistent), TEST(selected_mig_profiles),
+          TEST(instance_types_are_complete), TEST(prices_are_in_range), TEST(spot_prices_are_not_above_on_demand),
+          TEST(regions_have_a_base), TEST(the_most_specific_discount_is_used), TEST(presets_are_converted_to_models),
+          TEST(advisor_bands), TEST(errors_suggest_similar_names))

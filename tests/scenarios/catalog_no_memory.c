@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of loading the catalogue, and of queries for unknown names, fails once. */
+/* Simulated allocation failures: every allocation of loading the catalogue and of queries for unknown names fails
+   once. */
 
 #include "harness.h"
 #include "scarce_memory.h"
@@ -19,7 +20,7 @@ static enum hr_status read_catalogue(void) {
   return status;
 }
 
-static void reading(void) {
+static void loading_reports_no_memory(void) {
   FILE *out = fopen(file, "wb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(out);
   fputs("provider,family,term,off,as_of\naws,p5,1y,0.1,2026\n", out);
@@ -30,47 +31,47 @@ static void reading(void) {
 
 static struct hr_catalog *loaded;
 
-static enum hr_status no_memory_or_absent(enum hr_status status) {
+static enum hr_status unknown_as_ok(enum hr_status status) {
   return status == HR_BAD_INPUT ? HR_OK : status;
 }
 
-static enum hr_status ask_for_gpu(void) {
+static enum hr_status query_gpu(void) {
   const struct hr_gpu_type *gpu;
-  return no_memory_or_absent(hr_catalog_gpu(loaded, "X", &gpu, NULL));
+  return unknown_as_ok(hr_catalog_gpu(loaded, "X", &gpu, NULL));
 }
 
-static enum hr_status ask_for_mig(void) {
+static enum hr_status query_mig(void) {
   const struct hr_mig_type *type;
-  return no_memory_or_absent(hr_catalog_mig(loaded, "X", &type, NULL));
+  return unknown_as_ok(hr_catalog_mig(loaded, "X", &type, NULL));
 }
 
-static enum hr_status ask_for_instance(void) {
+static enum hr_status query_instance(void) {
   const struct hr_instance_type *type;
-  return no_memory_or_absent(hr_catalog_instance(loaded, "aws", "X", &type, NULL));
+  return unknown_as_ok(hr_catalog_instance(loaded, "aws", "X", &type, NULL));
 }
 
-static enum hr_status ask_for_preset(void) {
+static enum hr_status query_preset(void) {
   const struct hr_spot_preset *preset;
-  return no_memory_or_absent(hr_catalog_spot_preset(loaded, "X", &preset, NULL));
+  return unknown_as_ok(hr_catalog_spot_preset(loaded, "X", &preset, NULL));
 }
 
-static enum hr_status ask_for_provider(void) {
-  return no_memory_or_absent(hr_catalog_check_provider(loaded, "X", NULL));
+static enum hr_status query_provider(void) {
+  return unknown_as_ok(hr_catalog_check_provider(loaded, "X", NULL));
 }
 
-static enum hr_status ask_for_region(void) {
-  return no_memory_or_absent(hr_catalog_check_region(loaded, "aws", "X", NULL));
+static enum hr_status query_region(void) {
+  return unknown_as_ok(hr_catalog_check_region(loaded, "aws", "X", NULL));
 }
 
-static void asking(void) {
+static void queries_report_no_memory(void) {
   CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &loaded, NULL), HR_OK);
-  CU_ASSERT_EQUAL(starve(ask_for_gpu), 1);
-  CU_ASSERT_EQUAL(starve(ask_for_mig), 1);
-  CU_ASSERT_EQUAL(starve(ask_for_instance), 1);
-  CU_ASSERT_EQUAL(starve(ask_for_preset), 1);
-  CU_ASSERT_EQUAL(starve(ask_for_provider), 1);
-  CU_ASSERT_EQUAL(starve(ask_for_region), 1);
+  CU_ASSERT_EQUAL(starve(query_gpu), 1);
+  CU_ASSERT_EQUAL(starve(query_mig), 1);
+  CU_ASSERT_EQUAL(starve(query_instance), 1);
+  CU_ASSERT_EQUAL(starve(query_preset), 1);
+  CU_ASSERT_EQUAL(starve(query_provider), 1);
+  CU_ASSERT_EQUAL(starve(query_region), 1);
   hr_catalog_destroy(loaded);
 }
 
-TEST_MAIN("scenarios_catalog_no_memory", TEST(reading), TEST(asking))
+TEST_MAIN("scenarios_catalog_no_memory", TEST(loading_reports_no_memory), TEST(queries_report_no_memory))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prices of instance types, recorded or derived, to the micro-dollar. Expected values were computed with exact
-   fractions from the rows of the tables. */
+/* Prices of instance types in micro-dollars, recorded or derived. The expected values were computed from the rows of
+   the tables with exact fractions. */
 
 #include "harness.h"
 #include "messages.h"
@@ -15,7 +15,7 @@ static void catalogue_is_loaded(void) {
   CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, NULL), HR_OK);
 }
 
-static void check(struct hr_price_query query, int64_t uusd_h, const char *as_of, const char *status) {
+static void expect_price(struct hr_price_query query, int64_t uusd_h, const char *as_of, const char *status) {
   struct hr_price_quote quote = {0};
   struct hr_error error = {0};
   if (hr_catalog_price(catalog, &query, &quote, &error) != HR_OK) {
@@ -28,8 +28,8 @@ static void check(struct hr_price_query query, int64_t uusd_h, const char *as_of
   CU_ASSERT_TRUE(same);
 }
 
-/* An expected text that ends in "..." is the beginning of the message. */
-static void refuse(struct hr_price_query query, const char *expected) {
+/* Asserts that the query fails with the message `expected`; see message_matches for the comparison. */
+static void expect_error(struct hr_price_query query, const char *expected) {
   struct hr_price_quote quote = {0};
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_catalog_price(catalog, &query, &quote, &error), HR_BAD_INPUT);
@@ -40,91 +40,96 @@ static void refuse(struct hr_price_query query, const char *expected) {
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-static void rows_answer(void) {
+static void recorded_prices(void) {
   const enum hr_market list = HR_MARKET_ON_DEMAND;
-  check((struct hr_price_query){.provider = "aws", .instance = "g4dn.xlarge", .market = list}, 526000, "2026-07-20",
-        "quoted");
-  check((struct hr_price_query){.provider = "AWS", .instance = "P5.48xlarge", .region = "US-EAST-1", .market = list},
-        55040000, "2026-07-20", "quoted");
-  check((struct hr_price_query){.provider = "azure", .instance = "Standard_ND96isr_H100_v5", .market = list}, 98320000,
-        "2026-06-18", "quoted");
-  check((struct hr_price_query){.provider = "lambda", .instance = "gpu_8x_v100", .market = list}, 6320000, "2026",
-        "quoted");
-  check((struct hr_price_query){.provider = "lambda", .instance = "gpu_8x_v100", .market = list, .as_of = "2025"},
-        4400000, "2024-05-01", "quoted");
-  check((struct hr_price_query){.provider = "runpod", .instance = "H100-SXM-secure", .region = "*", .market = list},
-        3990000, "2026-11-09", "quoted");
-  check((struct hr_price_query){.provider = "aws",
-                                .instance = "p5.48xlarge",
-                                .market = HR_MARKET_RESERVED,
-                                .term = "block",
-                                .upfront = "all"},
-        39330000, "2024-10", "quoted");
+  expect_price((struct hr_price_query){.provider = "aws", .instance = "g4dn.xlarge", .market = list}, 526000,
+               "2026-07-20", "quoted");
+  expect_price(
+      (struct hr_price_query){.provider = "AWS", .instance = "P5.48xlarge", .region = "US-EAST-1", .market = list},
+      55040000, "2026-07-20", "quoted");
+  expect_price((struct hr_price_query){.provider = "azure", .instance = "Standard_ND96isr_H100_v5", .market = list},
+               98320000, "2026-06-18", "quoted");
+  expect_price((struct hr_price_query){.provider = "lambda", .instance = "gpu_8x_v100", .market = list}, 6320000,
+               "2026", "quoted");
+  expect_price(
+      (struct hr_price_query){.provider = "lambda", .instance = "gpu_8x_v100", .market = list, .as_of = "2025"},
+      4400000, "2024-05-01", "quoted");
+  expect_price(
+      (struct hr_price_query){.provider = "runpod", .instance = "H100-SXM-secure", .region = "*", .market = list},
+      3990000, "2026-11-09", "quoted");
+  expect_price((struct hr_price_query){.provider = "aws",
+                                       .instance = "p5.48xlarge",
+                                       .market = HR_MARKET_RESERVED,
+                                       .term = "block",
+                                       .upfront = "all"},
+               39330000, "2024-10", "quoted");
 }
 
-/* In June 2025 AWS reduced the price of p4d by a third and that of p5 by 44 %. */
-static void dates_are_kept(void) {
+/* In June 2025 AWS reduced the price of p4d by a third and the price of p5 by 44 %. Queries for earlier dates return
+   the old prices. */
+static void prices_by_date(void) {
   struct hr_price_query p4d = {.provider = "aws", .instance = "p4d.24xlarge", .market = HR_MARKET_ON_DEMAND};
   struct hr_price_query p5 = {.provider = "aws", .instance = "p5.48xlarge", .market = HR_MARKET_ON_DEMAND};
   p4d.as_of = p5.as_of = "2025-05-31";
-  check(p4d, 32772600, "2024-05-01", "quoted");
-  check(p5, 98320000, "2024-05-01", "quoted");
+  expect_price(p4d, 32772600, "2024-05-01", "quoted");
+  expect_price(p5, 98320000, "2024-05-01", "quoted");
   p4d.as_of = p5.as_of = "2025-06";
-  check(p4d, 21957642, "2025-06", "derived");
-  check(p5, 55040000, "2025-06", "quoted");
+  expect_price(p4d, 21957642, "2025-06", "derived");
+  expect_price(p5, 55040000, "2025-06", "quoted");
   p4d.as_of = p5.as_of = "";
-  check(p4d, 21957642, "2026-07-20", "quoted");
-  check(p5, 55040000, "2026-07-20", "quoted");
+  expect_price(p4d, 21957642, "2026-07-20", "quoted");
+  expect_price(p5, 55040000, "2026-07-20", "quoted");
   p4d.as_of = p5.as_of = "2024-04-30";
-  refuse(p4d, "no on-demand price of aws p4d.24xlarge in us-east-1 is in the catalogue as of 2024-04-30 (its first is "
-              "of 2024-05-01)");
+  expect_error(p4d,
+               "no on-demand price of aws p4d.24xlarge in us-east-1 is in the catalogue as of 2024-04-30 (its first is "
+               "of 2024-05-01)");
 }
 
 /* ---- Derived ---------------------------------------------------------------------------------------- */
 
-static void regions_follow_their_base(void) {
+static void prices_follow_the_base_region(void) {
   struct hr_price_query query = {
       .provider = "aws", .instance = "p4d.24xlarge", .region = "eu-west-1", .market = HR_MARKET_ON_DEMAND};
-  check(query, 23715689, "2026-07-20", "derived"); /* 35.39655 x 21.957642 / 32.7726 */
+  expect_price(query, 23715689, "2026-07-20", "derived"); /* USD: 35.39655 x 21.957642 / 32.7726 */
   query.as_of = "2025-05";
-  check(query, 35396550, "2024-05-01", "quoted");
+  expect_price(query, 35396550, "2024-05-01", "quoted");
   query = (struct hr_price_query){
       .provider = "aws", .instance = "p5en.48xlarge", .region = "eu-west-3", .market = HR_MARKET_ON_DEMAND};
-  check(query, 74005683, "2026-07-20", "derived"); /* 63.296 x 1.1692 */
+  expect_price(query, 74005683, "2026-07-20", "derived"); /* USD: 63.296 x 1.1692 */
   query = (struct hr_price_query){
       .provider = "aws", .instance = "g4dn.xlarge", .region = "eu-west-1", .market = HR_MARKET_ON_DEMAND};
-  check(query, 587000, "2024-05-01", "quoted"); /* the price of the base region did not change */
+  expect_price(query, 587000, "2024-05-01", "quoted"); /* the price of the base region did not change */
 }
 
-static void commitments_follow_the_list(void) {
+static void commitments_follow_the_on_demand_price(void) {
   struct hr_price_query query = {
       .provider = "aws", .instance = "p4d.24xlarge", .market = HR_MARKET_RESERVED, .term = "1y", .upfront = "all"};
-  check(query, 12616421, "2026-07-20", "derived"); /* 18.830479 x 21.957642 / 32.7726 */
+  expect_price(query, 12616421, "2026-07-20", "derived"); /* USD: 18.830479 x 21.957642 / 32.7726 */
   query.as_of = "2025-05-28";
-  check(query, 18830479, "2025-05-28", "quoted");
+  expect_price(query, 18830479, "2025-05-28", "quoted");
   query.as_of = "";
   query.upfront = "none";
-  check(query, 13174585, "2026-07-20", "assumed"); /* 21.957642 less 40 % */
+  expect_price(query, 13174585, "2026-07-20", "assumed"); /* USD: 21.957642 less 40 % */
   query.upfront = NULL;
   query.term = "3y";
-  check(query, 8783057, "2026-07-20", "assumed"); /* 21.957642 less 60 % */
+  expect_price(query, 8783057, "2026-07-20", "assumed"); /* USD: 21.957642 less 60 % */
   query = (struct hr_price_query){
       .provider = "gcp", .instance = "a2-highgpu-1g", .market = HR_MARKET_RESERVED, .term = "3y", .upfront = "none"};
-  check(query, 1285700, "2025-03-06", "quoted");
+  expect_price(query, 1285700, "2025-03-06", "quoted");
 }
 
-static void spot_is_never_moved(void) {
+static void spot_prices_do_not_follow_other_prices(void) {
   struct hr_price_query query = {
       .provider = "aws", .instance = "p4d.24xlarge", .region = "eu-west-1", .market = HR_MARKET_SPOT};
-  check(query, 24350300, "2024-05-01", "quoted");
+  expect_price(query, 24350300, "2024-05-01", "quoted");
   query.instance = "p5en.48xlarge";
   query.region = "eu-west-3";
-  check(query, 20721591, "2026-07-20", "derived"); /* 74.005683 less 72 % */
+  expect_price(query, 20721591, "2026-07-20", "derived"); /* USD: 74.005683 less 72 % */
 }
 
 /* ---- By GPU ----------------------------------------------------------------------------------------- */
 
-static void the_cheapest_is_found(void) {
+static void the_cheapest_instance_type_of_a_gpu(void) {
   static const char *const providers[] = {"aws", "gcp", "azure", "lambda", "runpod", "hyperstack", "oci"};
   for (size_t p = 0; p < sizeof providers / sizeof *providers; p++)
     for (size_t g = 0; g < catalog->n_gpus; g++)
@@ -140,9 +145,9 @@ static void the_cheapest_is_found(void) {
           if (hr_catalog_price(catalog, &query, &other, NULL) != HR_OK) continue;
           any = true;
           if (!found) continue;
-          int64_t least = hr_price_quote_gpu_uusd_h(&cheapest), own = hr_price_quote_gpu_uusd_h(&other);
-          CU_ASSERT_TRUE(least <= own);
-          reached = reached || least == own;
+          int64_t min = hr_price_quote_gpu_uusd_h(&cheapest), own = hr_price_quote_gpu_uusd_h(&other);
+          CU_ASSERT_TRUE(min <= own);
+          reached = reached || min == own;
         }
         CU_ASSERT_EQUAL(found, any);
         CU_ASSERT_EQUAL(found, reached);
@@ -157,8 +162,8 @@ static void per_gpu_is_rounded_half_up(void) {
   CU_ASSERT_EQUAL(hr_price_quote_gpu_uusd_h(&quote), 1);
 }
 
-/* A query for any date returns the newest row that is not later than the date. */
-static void no_price_comes_from_later(void) {
+/* A query returns the newest row that is not later than its date. */
+static void no_price_is_later_than_the_query(void) {
   static const char *const days[] = {"2024-05-01", "2025-01-01", "2025-05-28", "2025-06-30", "2026-07-20"};
   for (size_t i = 0; i < catalog->n_prices; i++)
     for (size_t d = 0; d < sizeof days / sizeof *days; d++) {
@@ -179,27 +184,28 @@ static void no_price_comes_from_later(void) {
 
 /* ---- Unknown names ---------------------------------------------------------------------------------- */
 
-static void absences_are_told(void) {
-  refuse((struct hr_price_query){.provider = "lambda", .gpu = "H100", .market = HR_MARKET_SPOT},
-         "no spot price of lambda H100 is in the catalogue");
-  refuse((struct hr_price_query){.provider = "lambda", .gpu = "L4", .market = HR_MARKET_SPOT},
-         "lambda has no instance type with the GPU 'L4'");
-  refuse((struct hr_price_query){.provider = "aws", .gpu = "H100", .market = HR_MARKET_OWNED},
-         "the catalogue has prices of reserved, on-demand and spot capacity");
-  refuse((struct hr_price_query){.provider = "aws",
-                                 .instance = "p5e.48xlarge",
-                                 .region = "us-west-2",
-                                 .market = HR_MARKET_RESERVED,
-                                 .term = "block"},
-         "no reserved price for block of aws p5e.48xlarge in us-west-2 is in the catalogue");
-  refuse((struct hr_price_query){.provider = "aws", .gpu = "H100", .region = "us-est-1", .market = HR_MARKET_SPOT},
-         "region of aws 'us-est-1' is unknown; did you mean 'us-east-1'?");
-  refuse((struct hr_price_query){.provider = "ibm", .gpu = "H100", .market = HR_MARKET_SPOT},
-         "provider 'ibm' is unknown; there are: aws, gcp, ...");
+static void errors_for_missing_prices(void) {
+  expect_error((struct hr_price_query){.provider = "lambda", .gpu = "H100", .market = HR_MARKET_SPOT},
+               "no spot price of lambda H100 is in the catalogue");
+  expect_error((struct hr_price_query){.provider = "lambda", .gpu = "L4", .market = HR_MARKET_SPOT},
+               "lambda has no instance type with the GPU 'L4'");
+  expect_error((struct hr_price_query){.provider = "aws", .gpu = "H100", .market = HR_MARKET_OWNED},
+               "the catalogue has prices of reserved, on-demand and spot capacity");
+  expect_error((struct hr_price_query){.provider = "aws",
+                                       .instance = "p5e.48xlarge",
+                                       .region = "us-west-2",
+                                       .market = HR_MARKET_RESERVED,
+                                       .term = "block"},
+               "no reserved price for block of aws p5e.48xlarge in us-west-2 is in the catalogue");
+  expect_error(
+      (struct hr_price_query){.provider = "aws", .gpu = "H100", .region = "us-est-1", .market = HR_MARKET_SPOT},
+      "region of aws 'us-est-1' is unknown; did you mean 'us-east-1'?");
+  expect_error((struct hr_price_query){.provider = "ibm", .gpu = "H100", .market = HR_MARKET_SPOT},
+               "provider 'ibm' is unknown; there are: aws, gcp, ...");
   hr_catalog_destroy(catalog);
 }
 
-TEST_MAIN("scenarios_catalog_prices", TEST(catalogue_is_loaded), TEST(rows_answer), TEST(dates_are_kept),
-          TEST(regions_follow_their_base), TEST(commitments_follow_the_list), TEST(spot_is_never_moved),
-          TEST(the_cheapest_is_found), TEST(per_gpu_is_rounded_half_up), TEST(no_price_comes_from_later),
-          TEST(absences_are_told))
+TEST_MAIN("scenarios_catalog_prices", TEST(catalogue_is_loaded), TEST(recorded_prices), TEST(prices_by_date),
+          TEST(prices_follow_the_base_region), TEST(commitments_follow_the_on_demand_price),
+          TEST(spot_prices_do_not_follow_other_prices), TEST(the_cheapest_instance_type_of_a_gpu),
+          TEST(per_gpu_is_rounded_half_up), TEST(no_price_is_later_than_the_query), TEST(errors_for_missing_prices))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Section `costs`: the value of each key, and place and key words of each error. */
+/* The section `costs` of scenarios: the value of each key, and the position and key words of each error. */
 
 #include "loading.h"
 
 #define POOL(name, gpu, market)                                                                                        \
   "{\"name\":\"" name "\",\"gpu\":\"" gpu "\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"" market                    \
   "\",\"usd_per_gpu_hour\":1}"
-/* `members` start at the beginning of the second line. */
+/* A scenario with the members of `costs` at the beginning of its second line. */
 #define COSTS(members)                                                                                                 \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[" POOL("big", "H100", "on-demand") "," POOL(               \
       "small", "T4", "on-demand") "," POOL("own", "L4", "owned") "]},\"costs\":{\n" members "}}"
@@ -16,7 +16,7 @@ static struct hr_scenario *load_text(const char *text) {
   return load(NULL, 0);
 }
 
-static void no_costs_charge_nothing(void) {
+static void an_empty_section_has_no_costs(void) {
   struct hr_scenario *scenario = load_text(COSTS(""));
   const struct hr_cost_spec *costs = &scenario->costs;
   CU_ASSERT(!costs->storage.uusd_per_gb_month && !costs->storage.n_datasets && !costs->egress.uusd_per_gb);
@@ -37,7 +37,7 @@ static void storage_is_read(void) {
   CU_ASSERT_STRING_EQUAL(storage->datasets[0].tenant, "vision");
   CU_ASSERT_EQUAL(storage->datasets[0].mb, 500250);
   CU_ASSERT_PTR_NULL(storage->datasets[1].tenant);
-  CU_ASSERT_EQUAL(storage->datasets[1].mb, 1); /* rounded half up */
+  CU_ASSERT_EQUAL(storage->datasets[1].mb, 1); /* 0.5 MB is rounded up */
   hr_scenario_destroy(scenario);
 }
 
@@ -88,7 +88,7 @@ static void budgets_and_plans_are_read(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void bad_costs_are_told(void) {
+static void invalid_costs_are_rejected(void) {
   static const char *const cases[][2] = {
       {COSTS("\"storage\":{\"usd_per_gb_month\":-1}"),
        "s.json:2:31: 'costs.storage.usd_per_gb_month' is the number -1; a number from 0 to 1000000000 is expected"},
@@ -120,6 +120,6 @@ static void bad_costs_are_told(void) {
   }
 }
 
-TEST_MAIN("scenarios_costs", TEST(starts_in_a_folder_of_its_own), TEST(no_costs_charge_nothing), TEST(storage_is_read),
+TEST_MAIN("scenarios_costs", TEST(create_test_folder), TEST(an_empty_section_has_no_costs), TEST(storage_is_read),
           TEST(egress_is_by_class), TEST(fixed_lines_are_read), TEST(budgets_and_plans_are_read),
-          TEST(bad_costs_are_told), TEST(leaves_nothing_behind))
+          TEST(invalid_costs_are_rejected), TEST(remove_test_folder))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Grids: all forms of levels, errors, and docs/reference/schemas/sweep.schema.json against the key table. */
+/* Grids of sweeps: all forms of levels, errors, and docs/reference/schemas/sweep.schema.json against the key table. */
 
 #include "harness.h"
 #include "headroom/unstable/experiments.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Loads a grid with the given axes; sets the error if it is refused. */
+/* Loads a grid with these axes and further members. Returns NULL and sets `*error` if the grid is invalid. */
 static struct hr_grid *load(const char *axes, const char *more, struct hr_error *error) {
   const char *path = "grid_test.json";
   struct hr_grid *grid = NULL;
@@ -66,7 +66,7 @@ static void values(void) {
   hr_grid_destroy(grid);
 }
 
-/* Steps of a tenth give exact tenths, including the last one. */
+/* Steps of 0.1 result in exact decimal texts, including the last one. */
 static void steps(void) {
   expect_levels("{\"path\": \"p\", \"from\": 0.1, \"to\": 0.7, \"step\": 0.1}",
                 (const char *const[]){"p=0.1", "p=0.2", "p=0.3", "p=0.4", "p=0.5", "p=0.6", "p=0.7", NULL});
@@ -97,7 +97,7 @@ static void settings(void) {
   hr_grid_destroy(grid);
 }
 
-static void the_rest(void) {
+static void other_members(void) {
   const char axis[] = "{\"path\": \"p\", \"values\": [1]}";
   struct hr_grid *grid = expect_good(axis, "");
   CU_ASSERT_STRING_EQUAL(grid->scenario_path, "below/s.json");
@@ -120,7 +120,7 @@ static void the_rest(void) {
   hr_grid_destroy(grid);
 }
 
-static void bad_axes(void) {
+static void invalid_axes(void) {
   expect_bad("", "", "'axes' is an empty list");
   expect_bad("{}", "", "an axis wants 'values', or 'from' and 'to', or 'settings'");
   expect_bad("{\"values\": [1]}", "", "an axis wants a 'path'");
@@ -146,7 +146,7 @@ static void bad_axes(void) {
              "an axis is called 'P' already");
 }
 
-static void bad_rest(void) {
+static void invalid_members(void) {
   const char axis[] = "{\"path\": \"p\", \"values\": [1]}";
   expect_bad(axis, ", \"design\": \"sobl\"", "did you mean 'sobol'?");
   expect_bad(axis, ", \"design\": 7", "'design' is the number 7");
@@ -159,7 +159,7 @@ static void bad_rest(void) {
 
 /* ---- The schema ------------------------------------------------------------------------------------- */
 
-static void schema_is_the_table(void) {
+static void the_schema_matches_the_key_table(void) {
   struct hr__json_file schema;
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/sweep.schema.json", &schema);
   key_schema_expect_table(&schema, hr__grid_keys);
@@ -167,7 +167,7 @@ static void schema_is_the_table(void) {
   hr__json_file_finish(&schema);
 }
 
-static void a_scenario_is_no_grid(void) {
+static void scenarios_are_rejected(void) {
   const char *path = "grid_test.json";
   struct hr_grid *grid = NULL;
   struct hr_error error = {0};
@@ -181,5 +181,6 @@ static void a_scenario_is_no_grid(void) {
   remove(path);
 }
 
-TEST_MAIN("scenarios: grids", TEST(a_scenario_is_no_grid), TEST(values), TEST(steps), TEST(points_of_a_range),
-          TEST(settings), TEST(the_rest), TEST(bad_axes), TEST(bad_rest), TEST(schema_is_the_table))
+TEST_MAIN("scenarios: grids", TEST(scenarios_are_rejected), TEST(values), TEST(steps), TEST(points_of_a_range),
+          TEST(settings), TEST(other_members), TEST(invalid_axes), TEST(invalid_members),
+          TEST(the_schema_matches_the_key_table))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The JSON scanner: well-formed texts, places of errors, places of values. */
+/* The JSON scanner: valid texts, positions of errors, positions of values, duplicate keys. */
 
 #include "harness.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void well_formed(void) {
+static void valid_texts(void) {
   static const char *const good[] = {"{}",
                                      " [ ] ",
                                      "null",
@@ -27,12 +27,12 @@ static void well_formed(void) {
     if (!fine) printf("refused: %s\n", good[i]);
     CU_ASSERT_TRUE(fine);
     cJSON *tree = cJSON_Parse(good[i]);
-    CU_ASSERT_PTR_NOT_NULL(tree); /* cJSON accepts what the scanner accepts */
+    CU_ASSERT_PTR_NOT_NULL(tree); /* cJSON must accept what the scanner accepts */
     cJSON_Delete(tree);
   }
 }
 
-/* Text, and the offset of its error. */
+/* invalid texts with the byte offset of the error */
 static const struct {
   const char *text;
   size_t offset;
@@ -76,7 +76,7 @@ static const struct {
     {"1234567890123456789012345678901234567890123456789012345678901234", 0},
 };
 
-static void flaws_have_their_place(void) {
+static void errors_have_an_offset(void) {
   for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
     struct hr__json_flaw flaw = {0};
     bool fine = hr__json_check(malformed[i].text, &flaw);
@@ -87,7 +87,7 @@ static void flaws_have_their_place(void) {
   }
 }
 
-static void nesting_is_bounded(void) {
+static void the_nesting_depth_is_limited(void) {
   char text[2 * HR__JSON_DEPTH + 3];
   struct hr__json_flaw flaw;
   memset(text, '[', HR__JSON_DEPTH);
@@ -101,7 +101,7 @@ static void nesting_is_bounded(void) {
   CU_ASSERT_EQUAL(flaw.offset, HR__JSON_DEPTH);
 }
 
-static void values_are_found(void) {
+static void positions_of_values(void) {
   static const char text[] = "{ \"a\": [10, {\"b]\": \"}\\\"\", \"c\" : 2}], \"d\":3 }";
   struct {
     uint32_t path[3];
@@ -135,8 +135,8 @@ static void columns_count_characters(void) {
 
 /* ---- Duplicate keys --------------------------------------------------------------------------------- */
 
-/* The offset of the second of two equal keys; SIZE_MAX for none. */
-static size_t repeat_in(const char *text) {
+/* Returns the byte offset of the first key that repeats a key of the same object; SIZE_MAX if there is none. */
+static size_t duplicate_in(const char *text) {
   struct hr__json_repeat repeat;
   cJSON *tree = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
@@ -146,34 +146,34 @@ static size_t repeat_in(const char *text) {
   return offset;
 }
 
-static void a_key_that_stands_twice_is_found(void) {
-  CU_ASSERT_EQUAL(repeat_in("{\"a\":1,\"b\":2,\"a\":3}"), 13);
-  CU_ASSERT_EQUAL(repeat_in("{\"b\":1,\"b\":2,\"a\":3,\"a\":4}"), 7);
-  CU_ASSERT_EQUAL(repeat_in("{\"a\":1,\"a\":2,\"a\":3}"), 7);
-  CU_ASSERT_EQUAL(repeat_in("[1,[{\"a\":{}},{\"b\":{\"c\":1,\"c\":1}}]]"), 25);
-  CU_ASSERT_EQUAL(repeat_in("{\"a\":1,\"\\u0061\":2}"), 7);
+static void duplicate_keys_are_found(void) {
+  CU_ASSERT_EQUAL(duplicate_in("{\"a\":1,\"b\":2,\"a\":3}"), 13);
+  CU_ASSERT_EQUAL(duplicate_in("{\"b\":1,\"b\":2,\"a\":3,\"a\":4}"), 7);
+  CU_ASSERT_EQUAL(duplicate_in("{\"a\":1,\"a\":2,\"a\":3}"), 7);
+  CU_ASSERT_EQUAL(duplicate_in("[1,[{\"a\":{}},{\"b\":{\"c\":1,\"c\":1}}]]"), 25);
+  CU_ASSERT_EQUAL(duplicate_in("{\"a\":1,\"\\u0061\":2}"), 7);
 }
 
-static void keys_of_different_objects_may_be_equal(void) {
-  CU_ASSERT_EQUAL(repeat_in("{\"a\":{\"a\":{\"a\":1}},\"b\":[{\"a\":1},{\"a\":1}]}"), SIZE_MAX);
-  CU_ASSERT_EQUAL(repeat_in("{\"a\":1,\"A\":1,\"\":1,\"aa\":1}"), SIZE_MAX);
-  CU_ASSERT_EQUAL(repeat_in("3"), SIZE_MAX);
+static void equal_keys_of_different_objects_are_allowed(void) {
+  CU_ASSERT_EQUAL(duplicate_in("{\"a\":{\"a\":{\"a\":1}},\"b\":[{\"a\":1},{\"a\":1}]}"), SIZE_MAX);
+  CU_ASSERT_EQUAL(duplicate_in("{\"a\":1,\"A\":1,\"\":1,\"aa\":1}"), SIZE_MAX);
+  CU_ASSERT_EQUAL(duplicate_in("3"), SIZE_MAX);
 }
 
-/* Too many keys for a comparison of all pairs. */
-static void large_objects_cost_no_more(void) {
+/* Comparing all pairs of so many keys would take too long. */
+static void large_objects_are_searched_in_linear_time(void) {
   enum { KEYS = 200000, BYTES = 12 };
   char *text = malloc((size_t)KEYS * BYTES + 20);
   CU_ASSERT_PTR_NOT_NULL_FATAL(text);
   size_t used = 0;
   for (int i = 0; i < KEYS; i++) used += (size_t)sprintf(text + used, "%c\"%d\":0", i ? ',' : '{', i);
   strcpy(text + used, "}");
-  CU_ASSERT_EQUAL(repeat_in(text), SIZE_MAX);
+  CU_ASSERT_EQUAL(duplicate_in(text), SIZE_MAX);
   strcpy(text + used, ",\"7\":0}");
-  CU_ASSERT_EQUAL(repeat_in(text), used + 1);
+  CU_ASSERT_EQUAL(duplicate_in(text), used + 1);
   free(text);
 }
 
-TEST_MAIN("scenarios_json", TEST(well_formed), TEST(flaws_have_their_place), TEST(nesting_is_bounded),
-          TEST(values_are_found), TEST(columns_count_characters), TEST(a_key_that_stands_twice_is_found),
-          TEST(keys_of_different_objects_may_be_equal), TEST(large_objects_cost_no_more))
+TEST_MAIN("scenarios_json", TEST(valid_texts), TEST(errors_have_an_offset), TEST(the_nesting_depth_is_limited),
+          TEST(positions_of_values), TEST(columns_count_characters), TEST(duplicate_keys_are_found),
+          TEST(equal_keys_of_different_objects_are_allowed), TEST(large_objects_are_searched_in_linear_time))

@@ -14,11 +14,11 @@ const cJSON *key_schema_get(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* Follows a reference "#/$defs/NAME". */
-static const cJSON *followed(const struct hr__json_file *schema, const cJSON *said) {
+/* If the schema is a reference "#/$defs/NAME", returns the definition; else returns the schema itself. */
+static const cJSON *resolved(const struct hr__json_file *schema, const cJSON *subschema) {
   static const char definitions[] = "#/$defs/";
-  const cJSON *reference = key_schema_get(said, "$ref");
-  if (!reference) return said;
+  const cJSON *reference = key_schema_get(subschema, "$ref");
+  if (!reference) return subschema;
   CU_ASSERT_EQUAL_FATAL(strncmp(reference->valuestring, definitions, sizeof definitions - 1), 0);
   return key_schema_get(key_schema_get(schema->tree, "$defs"), reference->valuestring + sizeof definitions - 1);
 }
@@ -34,7 +34,7 @@ const cJSON *key_schema_of(const struct hr__json_file *schema, const char *path)
       at = key_schema_get(at, "items") ? key_schema_get(at, "items") : key_schema_get(at, "additionalProperties");
     else
       at = key_schema_get(key_schema_get(at, "properties"), name);
-    at = followed(schema, at);
+    at = resolved(schema, at);
   }
   return cJSON_IsObject(at) ? at : NULL;
 }
@@ -51,8 +51,8 @@ static const char *type_word(enum hr__key_type type) {
   return words[type];
 }
 
-static void expect_bound(const struct hr__key *key, const cJSON *said, const char *name, double bound) {
-  const cJSON *value = key_schema_get(said, name);
+static void expect_bound(const struct hr__key *key, const cJSON *subschema, const char *name, double bound) {
+  const cJSON *value = key_schema_get(subschema, name);
   double stated = value ? value->valuedouble : 0;
   if (stated != bound) printf("\n  %s: %s is %g in the schema, %g in the table\n", key->path, name, stated, bound);
   CU_ASSERT_TRUE(stated == bound);
@@ -64,40 +64,40 @@ bool key_schema_list_has(const cJSON *list, const char *text) {
   return false;
 }
 
-static void expect_choices(const struct hr__key *key, const cJSON *said) {
+static void expect_choices(const struct hr__key *key, const cJSON *subschema) {
   int count = 0;
   for (; key->choices[count]; count++)
-    CU_ASSERT_TRUE(key_schema_list_has(key_schema_get(said, "enum"), key->choices[count]));
-  CU_ASSERT_EQUAL(cJSON_GetArraySize(key_schema_get(said, "enum")), count);
+    CU_ASSERT_TRUE(key_schema_list_has(key_schema_get(subschema, "enum"), key->choices[count]));
+  CU_ASSERT_EQUAL(cJSON_GetArraySize(key_schema_get(subschema, "enum")), count);
 }
 
-/* Whether `type` is the stated type or in the stated list. */
-static bool may_be(const cJSON *said, const char *type) {
-  const cJSON *stated = key_schema_get(said, "type");
+/* Returns whether `type` is the type of the schema or in its list of types. */
+static bool allows_type(const cJSON *subschema, const char *type) {
+  const cJSON *stated = key_schema_get(subschema, "type");
   return cJSON_IsString(stated) ? strcmp(stated->valuestring, type) == 0 : key_schema_list_has(stated, type);
 }
 
-static void expect_same(const struct hr__key *key, const cJSON *said) {
-  if (key->type == HR__KEY_SEED) said = cJSON_GetArrayItem(key_schema_get(said, "anyOf"), 0);
+static void expect_same(const struct hr__key *key, const cJSON *subschema) {
+  if (key->type == HR__KEY_SEED) subschema = cJSON_GetArrayItem(key_schema_get(subschema, "anyOf"), 0);
   const char *type = key->type == HR__KEY_SEED ? "integer" : type_word(key->type);
-  CU_ASSERT_TRUE(may_be(said, type));
+  CU_ASSERT_TRUE(allows_type(subschema, type));
   switch (key->type) {
   case HR__KEY_TEXT:
-    expect_bound(key, said, "minLength", key->min);
-    expect_bound(key, said, "maxLength", key->max);
+    expect_bound(key, subschema, "minLength", key->min);
+    expect_bound(key, subschema, "maxLength", key->max);
     break;
   case HR__KEY_LIST:
-    expect_bound(key, said, "minItems", key->min);
-    expect_bound(key, said, "maxItems", key->max);
+    expect_bound(key, subschema, "minItems", key->min);
+    expect_bound(key, subschema, "maxItems", key->max);
     break;
   case HR__KEY_WHOLE:
   case HR__KEY_REAL:
   case HR__KEY_SEED:
-    expect_bound(key, said, "minimum", key->min);
-    expect_bound(key, said, "maximum", key->max);
+    expect_bound(key, subschema, "minimum", key->min);
+    expect_bound(key, subschema, "maximum", key->max);
     break;
   case HR__KEY_CHOICE:
-    expect_choices(key, said);
+    expect_choices(key, subschema);
     break;
   case HR__KEY_OBJECT:
   case HR__KEY_BOOLEAN:
@@ -106,24 +106,24 @@ static void expect_same(const struct hr__key *key, const cJSON *said) {
   }
 }
 
-static void expect_required(const struct hr__key *parent, const cJSON *said) {
+static void expect_required(const struct hr__key *parent, const cJSON *subschema) {
   for (const struct hr__key *key = parent + 1; key->path; key++)
     if (hr__key_is_child(key, parent))
-      CU_ASSERT_EQUAL(key_schema_list_has(key_schema_get(said, "required"), hr__key_name(key)), key->required);
+      CU_ASSERT_EQUAL(key_schema_list_has(key_schema_get(subschema, "required"), hr__key_name(key)), key->required);
 }
 
 void key_schema_expect_table(const struct hr__json_file *schema, const struct hr__key *keys) {
   for (const struct hr__key *key = keys; key->path; key++) {
     if (is_policy_param(key)) continue;
-    const cJSON *said = key_schema_of(schema, key->path);
-    if (!said) printf("\n  '%s' is not in the schema\n", key->path);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(said);
-    expect_same(key, said);
-    if (key->type == HR__KEY_OBJECT) expect_required(key, said);
+    const cJSON *subschema = key_schema_of(schema, key->path);
+    if (!subschema) printf("\n  '%s' is not in the schema\n", key->path);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(subschema);
+    expect_same(key, subschema);
+    if (key->type == HR__KEY_OBJECT) expect_required(key, subschema);
   }
 }
 
-/* Whether the table has the member `name` of `parent`, or allows any name there. */
+/* Returns whether the object `parent` of the table has the member `name` or allows any name. */
 static bool has_member(const struct hr__key *parent, const char *name) {
   for (const struct hr__key *key = parent + 1; key->path; key++)
     if (hr__key_is_child(key, parent) && (strcmp(hr__key_name(key), name) == 0 || strcmp(hr__key_name(key), "*") == 0))
@@ -134,9 +134,9 @@ static bool has_member(const struct hr__key *parent, const char *name) {
 void key_schema_expect_known(const struct hr__json_file *schema, const struct hr__key *keys) {
   for (const struct hr__key *key = keys; key->path; key++) {
     if (key->type != HR__KEY_OBJECT) continue;
-    const cJSON *said = key_schema_of(schema, key->path), *properties = key_schema_get(said, "properties");
-    bool open = cJSON_IsObject(key_schema_get(said, "additionalProperties"));
-    CU_ASSERT_TRUE(open || cJSON_IsFalse(key_schema_get(said, "additionalProperties")));
+    const cJSON *subschema = key_schema_of(schema, key->path), *properties = key_schema_get(subschema, "properties");
+    bool open = cJSON_IsObject(key_schema_get(subschema, "additionalProperties"));
+    CU_ASSERT_TRUE(open || cJSON_IsFalse(key_schema_get(subschema, "additionalProperties")));
     for (const cJSON *property = properties ? properties->child : NULL; property; property = property->next) {
       bool known = has_member(key, property->string);
       if (!known) printf("\n  '%s.%s' is not in the table\n", key->path, property->string);

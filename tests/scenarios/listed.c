@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a pool takes from the catalogue, compared with the catalogue, and errors for unknown names. */
+/* Values that a pool takes from the catalogue, compared with the catalogue, and errors for unknown names. */
 
 #include "headroom/unstable/catalog.h"
 #include "loading.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #define POLICY "\"policy\":{\"name\":\"queue\"}"
-/* `members` start at the beginning of the third line. */
+/* A scenario with one pool. `members` start at the beginning of the third line. */
 #define WITH(members) "{" POLICY ",\"cluster\":{\"pools\":[\n{\"name\":\"p\",\"nodes\":4,\n" members "}]}}"
 #define P4D "\"provider\":\"aws\",\"instance\":\"p4d.24xlarge\","
 #define OD "\"market\":\"on-demand\",\"boot_s\":0"
@@ -24,13 +24,13 @@ static struct hr_scenario *load_text(const char *text) {
   return load(NULL, 0);
 }
 
-static bool some_note_begins(const struct hr_scenario *scenario, const char *beginning) {
+static bool has_note_with_prefix(const struct hr_scenario *scenario, const char *beginning) {
   for (size_t i = 0; i < scenario->notes.count; i++)
     if (strncmp(scenario->notes.text[i], beginning, strlen(beginning)) == 0) return true;
   return false;
 }
 
-static void instance_tells_the_shape(void) {
+static void instance_types_set_gpus_and_memory(void) {
   struct hr_scenario *scenario = load_text(WITH(P4D "\"cpu_per_node\":90"));
   const struct hr_pool_spec *pool = &scenario->cluster.pools[0];
   CU_ASSERT_STRING_EQUAL(pool->gpu, "A100-40");
@@ -41,7 +41,7 @@ static void instance_tells_the_shape(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The price of a GPU is its share of the catalogue's price of the instance type. */
+/* Asserts that the price per GPU of the pool is the catalogue's price of the instance type, divided by its GPUs. */
 static void expect_listed(const char *text, const struct hr_price_query *query) {
   struct hr_price_quote quote;
   struct hr_error error = {0};
@@ -54,7 +54,7 @@ static void expect_listed(const char *text, const struct hr_price_query *query) 
   CU_ASSERT_STRING_EQUAL(source->as_of, quote.as_of);
   CU_ASSERT_STRING_EQUAL(source->status, quote.status);
   CU_ASSERT_PTR_NOT_NULL(strstr(source->source, quote.source));
-  if (strcmp(quote.status, "quoted") != 0) CU_ASSERT(some_note_begins(scenario, "pool 'p': price "));
+  if (strcmp(quote.status, "quoted") != 0) CU_ASSERT(has_note_with_prefix(scenario, "pool 'p': price "));
   hr_scenario_destroy(scenario);
 }
 
@@ -80,7 +80,7 @@ static void reserved_and_spot_prices_are_listed(void) {
                 &(struct hr_price_query){.provider = "aws", .instance = "p4d.24xlarge", .market = HR_MARKET_SPOT});
 }
 
-static void on_demand_stands_beside_other_prices(void) {
+static void on_demand_prices_are_known_for_other_markets(void) {
   struct hr_price_quote quote;
   const struct hr_price_query query = {.provider = "aws", .instance = "p4d.24xlarge", .market = HR_MARKET_ON_DEMAND};
   CU_ASSERT_EQUAL_FATAL(hr_catalog_price(catalog, &query, &quote, NULL), HR_OK);
@@ -95,7 +95,7 @@ static void on_demand_stands_beside_other_prices(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void term_is_off_a_stated_price(void) {
+static void term_discounts_apply_to_stated_prices(void) {
   const struct hr_discount *discount;
   const struct hr_discount_query query = {
       .provider = "aws", .instance = "p4d.24xlarge", .term = "1y", .upfront = "all"};
@@ -122,7 +122,7 @@ static void presets_are_read(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void what_is_stated_goes_before_the_preset(void) {
+static void stated_values_override_the_preset(void) {
   struct hr_scenario *scenario =
       load_text(WITH("\"gpu\":\"A100-80\",\"gpus_per_node\":1,\"market\":\"spot\",\"boot_s\":0,\"usd_per_gpu_hour\":1,"
                      "\"spot\":{\"preset\":\"aws-v100-us-east-1\",\"notice_s\":7,"
@@ -131,7 +131,7 @@ static void what_is_stated_goes_before_the_preset(void) {
   CU_ASSERT_EQUAL(spot->notice_us, 7 * HR_SECOND_US);
   CU_ASSERT_EQUAL(spot->up.kind, HR_DURATION_LOG_NORMAL);
   CU_ASSERT_EQUAL(spot->down.kind, HR_DURATION_FIXED);
-  CU_ASSERT(some_note_begins(scenario, "pool 'p': spot preset 'aws-v100-us-east-1' ("));
+  CU_ASSERT(has_note_with_prefix(scenario, "pool 'p': spot preset 'aws-v100-us-east-1' ("));
   hr_scenario_destroy(scenario);
 }
 
@@ -164,28 +164,31 @@ static const char *const bad_names[][2] = {
      "absent.csv: ..."},
 };
 
-/* "PLACE ...NAME": place of the error, and a name that it must suggest; others are compared by key words. */
-static void bad_names_are_told(void) {
+/* An expected text "POSITION ...NAME" has the position of the error and a name that the message must suggest. All other
+   texts are compared with message_matches. */
+static void invalid_names_are_rejected(void) {
   for (size_t i = 0; i < sizeof bad_names / sizeof *bad_names; i++) {
     struct hr_scenario *scenario;
     struct hr_error error = {0};
     const char *expected = bad_names[i][1], *dots = strstr(expected, "...");
     write_text(bad_names[i][0]);
     CU_ASSERT_EQUAL(hr_scenario_load(file_name, NULL, 0, &scenario, &error), HR_BAD_INPUT);
-    bool told = dots ? strncmp(error.text, expected, (size_t)(dots - expected)) == 0 && strstr(error.text, dots + 3)
-                     : message_matches(error.text, expected);
-    if (!told) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
-    CU_ASSERT_TRUE(told);
+    bool as_expected =
+        dots ? strncmp(error.text, expected, (size_t)(dots - expected)) == 0 && strstr(error.text, dots + 3)
+             : message_matches(error.text, expected);
+    if (!as_expected) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
+    CU_ASSERT_TRUE(as_expected);
     hr_scenario_destroy(scenario);
   }
 }
 
-static void leaves_nothing_of_it_behind(void) {
+static void free_catalogue_and_remove_test_folder(void) {
   hr_catalog_destroy(catalog);
-  leaves_nothing_behind();
+  remove_test_folder();
 }
 
-TEST_MAIN("scenarios_listed", TEST(starts_in_a_folder_of_its_own), TEST(catalogue_loads),
-          TEST(instance_tells_the_shape), TEST(on_demand_prices_are_listed), TEST(reserved_and_spot_prices_are_listed),
-          TEST(on_demand_stands_beside_other_prices), TEST(term_is_off_a_stated_price), TEST(presets_are_read),
-          TEST(what_is_stated_goes_before_the_preset), TEST(bad_names_are_told), TEST(leaves_nothing_of_it_behind))
+TEST_MAIN("scenarios_listed", TEST(create_test_folder), TEST(catalogue_loads), TEST(instance_types_set_gpus_and_memory),
+          TEST(on_demand_prices_are_listed), TEST(reserved_and_spot_prices_are_listed),
+          TEST(on_demand_prices_are_known_for_other_markets), TEST(term_discounts_apply_to_stated_prices),
+          TEST(presets_are_read), TEST(stated_values_override_the_preset), TEST(invalid_names_are_rejected),
+          TEST(free_catalogue_and_remove_test_folder))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loading scenarios: values of a valid file, overrides, and place and key words of each error. */
+/* Loading scenarios: the values of valid files, overrides, and the position and key words of each error. */
 
 #include "headroom/unstable/catalog.h"
 #include "loading.h"
@@ -9,15 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Good files ------------------------------------------------------------------------------------- */
+/* ---- Valid files ------------------------------------------------------------------------------------ */
 
 #define POOL "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":8}"
 #define CLUSTER "\"cluster\":{\"pools\":[" POOL "]}"
 #define POLICY "\"policy\":{\"name\":\"queue\"}"
-static const char least[] = "{" CLUSTER "," POLICY "}";
+static const char minimal[] = "{" CLUSTER "," POLICY "}";
 
 static void min_file_has_defaults(void) {
-  write_text(least);
+  write_text(minimal);
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_STRING_EQUAL(scenario->path, file_name);
   CU_ASSERT_STRING_EQUAL(scenario->name, "s");
@@ -84,7 +84,8 @@ static void trace_is_relative_to_the_scenario(void) {
   expect_trace("deep/d.json", "trace.file=../../t.csv", "../t.csv");
   expect_trace("./deep/d.json", "trace.file=../x/t.csv", "./x/t.csv");
   expect_trace("deep/../deep/d.json", "trace.file=../../t.csv", "deep/../../t.csv");
-  expect_trace("link/d.json", "trace.file=../t.csv", "link/../t.csv"); /* need not be "t.csv" */
+  expect_trace("link/d.json", "trace.file=../t.csv",
+               "link/../t.csv"); /* if link/.. is another folder than ., "t.csv" would be wrong */
 }
 
 static void nodes_come_from_a_file(void) {
@@ -104,9 +105,9 @@ static void nodes_come_from_a_file(void) {
   "{\"name\":\"a*2\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1},"                                               \
   "{\"name\":\"b\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1}"
 
-/* Nodes 0 and 1 belong to the first pool, whose name looks like a run; nodes 2 to 5 belong to the other one. Nodes that
-   are not listed come last; a run that is longer than its pool ends with the pool. */
-static void nodes_have_an_order(void) {
+/* The first pool has nodes 0 and 1; its name looks like an entry POOL*COUNT. The second pool has nodes 2 to 5. Nodes
+   that are not listed are last in the order. An entry with more nodes than its pool has ends with the pool. */
+static void node_order_is_read(void) {
   static const struct {
     const char *runs;
     uint32_t places[6];
@@ -136,7 +137,7 @@ static void overrides_change_and_add(void) {
                                           "trace.columns.gpus=a=b.c",
                                           "trace.lenient=true",
                                           "seed=18446744073709551615"};
-  write_text(least);
+  write_text(minimal);
   struct hr_scenario *scenario = load(overrides, sizeof overrides / sizeof *overrides);
   char buffer[32];
   CU_ASSERT_EQUAL(scenario->cluster.pools[0].nodes, 56);
@@ -151,7 +152,7 @@ static void overrides_change_and_add(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Values of the first three parameters of the policy after the overrides. */
+/* Asserts the values of the first three parameters of the policy after the overrides. */
 static void expect_policy(const char *policy, const char *const *overrides, size_t count, const char *order,
                           const char *backfill, const char *placement) {
   char text[500], buffer[32];
@@ -165,8 +166,9 @@ static void expect_policy(const char *policy, const char *const *overrides, size
   hr_scenario_destroy(scenario);
 }
 
-/* A setting changes only what it sets; parameters given with it have precedence. */
-static void settings_are_policies(void) {
+/* A name of a policy setting changes only the parameters of this setting. Parameters of the same file or the same
+   overrides have precedence. */
+static void names_of_policy_settings(void) {
   static const char *const sjf[] = {"policy.name=sjf"}, *const easy[] = {"policy.name=easy"};
   static const char *const both[] = {"policy.name=sjf", "policy.backfill=easy"};
   static const char *const queue[] = {"policy.name=queue"};
@@ -265,14 +267,14 @@ static const struct {
      "s.json:3:9: 'policy.order' is an empty list; a text, a number, true or false is expected"},
 };
 
-static void bad_values_are_told(void) {
+static void invalid_values_are_rejected(void) {
   for (size_t i = 0; i < sizeof bad_values / sizeof *bad_values; i++) {
     write_text(bad_values[i].text);
     expect_error(NULL, 0, bad_values[i].error);
   }
 }
 
-static void unknown_column_field_is_told(void) {
+static void unknown_column_fields_are_rejected(void) {
   struct hr_scenario *scenario;
   struct hr_error error = {0};
   static const char at[] = "s.json:2:20: ";
@@ -315,29 +317,29 @@ static const struct {
      "horizon_s)"},
 };
 
-static void bad_overrides_are_told(void) {
-  write_text(least);
+static void invalid_overrides_are_rejected(void) {
+  write_text(minimal);
   for (size_t i = 0; i < sizeof bad_overrides / sizeof *bad_overrides; i++)
     expect_error(&bad_overrides[i].override, 1, bad_overrides[i].error);
 }
 
-/* The name of another policy drops the parameters of the file, but not errors in the file. */
-static void a_policy_s_name_hides_no_key_that_stands_twice(void) {
+/* Selecting another policy by an override ignores the parameters in the file. Errors in the file are still reported. */
+static void duplicate_keys_of_another_policy_are_errors(void) {
   static const char *const sjf[] = {"policy.name=sjf"}, *const gangs[] = {"policy.name=gang-slice"};
   write_text(WITH_POLICY("\"name\":\"queue\",\n\"order\":\"largest\",\"order\":\"smallest\""));
   expect_error(sjf, 1, "s.json:3:19: duplicate key 'order'");
   expect_error(gangs, 1, "s.json:3:19: duplicate key 'order'");
 }
 
-static void override_mends_the_file(void) {
-  static const char *const mend[] = {"cluster.pools.0.nodes=3"};
+static void an_override_corrects_the_file(void) {
+  static const char *const correction[] = {"cluster.pools.0.nodes=3"};
   write_text(WITH_POOL(POOL_WITH("0", "8")));
-  struct hr_scenario *scenario = load(mend, 1);
+  struct hr_scenario *scenario = load(correction, 1);
   CU_ASSERT_EQUAL(scenario->cluster.pools[0].nodes, 3);
   hr_scenario_destroy(scenario);
 }
 
-static void override_adds_an_entry(void) {
+static void an_override_adds_a_list_entry(void) {
   static const char *const add[] = {"cluster.pools.1={\"name\":\"q\",\"gpu\":\"T4\",\"nodes\":2,\"gpus_per_node\":4}",
                                     "cluster.pools.1.nodes=5"};
   static const char *const gap[] = {"cluster.pools.2={}"}, *const wrong[] = {"cluster.pools.1={\"name\":\"q\"}"};
@@ -367,7 +369,7 @@ static void expect_part(const char *const *overrides, size_t count, const char *
   free(json);
 }
 
-static void parts_are_as_overridden(void) {
+static void parts_include_overrides(void) {
   static const char *const set[] = {"cluster.pools.0.nodes=4", "policy.order=sjf"};
   struct hr_error error = {0};
   struct hr_catalog *catalog = NULL;
@@ -387,7 +389,7 @@ static void parts_are_as_overridden(void) {
 
 /* ---- Bad files -------------------------------------------------------------------------------------- */
 
-static void syntax_errors_have_their_place(void) {
+static void syntax_errors_have_a_position(void) {
   write_text("{\n  \"name\": \"x\",\n}\n");
   expect_error(NULL, 0, "s.json:3:1: ...");
   write_text("{\n  \"name\": 'x'\n}\n");
@@ -408,7 +410,7 @@ static void nesting_10000_deep(void) {
   expect_error(NULL, 0, "s.json:1:321: nested more than 64 deep");
 }
 
-static void files_that_are_no_text(void) {
+static void files_that_are_not_text(void) {
   write_bytes("", 0);
   expect_error(NULL, 0, "s.json: is empty; a JSON object {...} is expected");
   write_text(" \n\n");
@@ -437,7 +439,7 @@ static bool error_mentions(const char *words) {
   return strstr(error.text, words) != NULL;
 }
 
-static void other_files_are_recognized(void) {
+static void other_kinds_of_files_are_named(void) {
   write_text("job_id,submit_s,duration_s,gpus\n1,0,1,1\n");
   expect_error(NULL, 0, "s.json: looks like a trace: ...");
   CU_ASSERT(error_mentions("looks like a trace") && error_mentions("--trace"));
@@ -449,7 +451,7 @@ static void other_files_are_recognized(void) {
   CU_ASSERT(error_mentions("No such file") && error_mentions("'headroom list scenarios'"));
 }
 
-static void an_index_is_a_name_of_the_path(void) {
+static void indices_in_brackets_are_rejected(void) {
   const char *const set[] = {"cluster.pools[0].nodes=16"};
   write_text(WITH("\"seed\":1"));
   expect_error(set, 1, "--set cluster.pools[0].nodes=16: ...");
@@ -469,26 +471,26 @@ static void files_that_cannot_be_read(void) {
   CU_ASSERT_EQUAL(strncmp(error.text, "folder.json: is a directory", 27), 0);
   FILE *file = fopen(file_name, "wb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-  fseek(file, 17 << 20, SEEK_SET); /* sparse */
+  fseek(file, 17 << 20, SEEK_SET); /* a sparse file */
   fputc('}', file);
   fclose(file);
   expect_error(NULL, 0, "s.json: is larger than 16 MiB; a small JSON file is expected");
 }
 
-static void leaves_nothing_of_it_behind(void) {
+static void remove_files_and_test_folder(void) {
   remove("nodes.csv");
   remove("deep/d.json");
   remove("link");
   rmdir("deep");
   rmdir("folder.json");
-  leaves_nothing_behind();
+  remove_test_folder();
 }
 
-TEST_MAIN("scenarios_load", TEST(starts_in_a_folder_of_its_own), TEST(min_file_has_defaults), TEST(every_key_is_read),
-          TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(nodes_have_an_order),
-          TEST(overrides_change_and_add), TEST(settings_are_policies), TEST(bad_values_are_told),
-          TEST(unknown_column_field_is_told), TEST(bad_overrides_are_told), TEST(override_mends_the_file),
-          TEST(override_adds_an_entry), TEST(parts_are_as_overridden),
-          TEST(a_policy_s_name_hides_no_key_that_stands_twice), TEST(syntax_errors_have_their_place),
-          TEST(nesting_10000_deep), TEST(files_that_are_no_text), TEST(other_files_are_recognized),
-          TEST(an_index_is_a_name_of_the_path), TEST(files_that_cannot_be_read), TEST(leaves_nothing_of_it_behind))
+TEST_MAIN("scenarios_load", TEST(create_test_folder), TEST(min_file_has_defaults), TEST(every_key_is_read),
+          TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(node_order_is_read),
+          TEST(overrides_change_and_add), TEST(names_of_policy_settings), TEST(invalid_values_are_rejected),
+          TEST(unknown_column_fields_are_rejected), TEST(invalid_overrides_are_rejected),
+          TEST(an_override_corrects_the_file), TEST(an_override_adds_a_list_entry), TEST(parts_include_overrides),
+          TEST(duplicate_keys_of_another_policy_are_errors), TEST(syntax_errors_have_a_position),
+          TEST(nesting_10000_deep), TEST(files_that_are_not_text), TEST(other_kinds_of_files_are_named),
+          TEST(indices_in_brackets_are_rejected), TEST(files_that_cannot_be_read), TEST(remove_files_and_test_folder))

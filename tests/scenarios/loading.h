@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_SCENARIOS_LOADING_H
 #define HR_TESTS_SCENARIOS_LOADING_H
 
-/* Loads scenarios from a text, by way of a file in a temporary folder. */
+/* Loads scenarios from texts through a file in a temporary folder, which is the current folder of the test. */
 
 #include "harness.h"
 #include "messages.h"
@@ -46,14 +46,14 @@ static inline struct hr_scenario *load(const char *const *overrides, size_t n_ov
   return scenario;
 }
 
-static inline void starts_in_a_folder_of_its_own(void) {
+static inline void create_test_folder(void) {
   char folder[] = "/tmp/headroom-scenario-XXXXXX";
   CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
   CU_ASSERT_EQUAL_FATAL(chdir(folder), 0);
 }
 
-/* For tests that write no other file than the scenario. */
-static inline void leaves_nothing_behind(void) {
+/* Removes the scenario and the temporary folder. The test must have removed all other files. */
+static inline void remove_test_folder(void) {
   char folder[200];
   CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
   remove(file_name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Markets of pools: the value of each key, and place and key words of each error. */
+/* Markets of pools: the value of each key, and the position and key words of each error. */
 
 #include "loading.h"
 
@@ -8,7 +8,7 @@
 #define POLICY "\"policy\":{\"name\":\"queue\"}"
 #define SHAPE "\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":8,"
 #define TEXT_OF_POOLS(pools) "{" POLICY ",\"cluster\":{\"pools\":[\n" pools "]}}"
-/* `members` start at the beginning of the third line. */
+/* A scenario with one pool. `members` start at the beginning of the third line. */
 #define WITH(members) TEXT_OF_POOLS("{\"name\":\"p\"," SHAPE "\n" members "}")
 
 static struct hr_scenario *load_text(const char *text) {
@@ -21,7 +21,7 @@ static const struct hr_market_spec *market_of(const struct hr_scenario *scenario
   return &scenario->cluster.pools[pool].market;
 }
 
-/* Whether a note begins with the text: its place and key words. */
+/* Returns whether a note begins with the text. If none does, prints all notes. */
 static bool has_note(const struct hr_scenario *scenario, const char *text) {
   for (size_t i = 0; i < scenario->notes.count; i++)
     if (strncmp(scenario->notes.text[i], text, strlen(text)) == 0) return true;
@@ -50,7 +50,7 @@ static void expect_price(const char *text, int64_t uusd_h, int64_t on_demand_uus
   hr_scenario_destroy(scenario);
 }
 
-static void no_market_costs_nothing(void) {
+static void pools_without_market_have_no_price(void) {
   struct hr_scenario *scenario = load_text(WITH("\"storage_gb_s\":2.5"));
   const struct hr_market_spec *market = market_of(scenario, 0);
   CU_ASSERT_EQUAL(market->market, HR_MARKET_NONE);
@@ -64,12 +64,12 @@ static void no_market_costs_nothing(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The same note on five pools is printed once. */
-static void pools_share_a_note(void) {
-#define ALIKE(name) "{\"name\":\"" name "\"," SHAPE "\"market\":\"on-demand\",\"usd_per_gpu_hour\":1}"
-  struct hr_scenario *scenario =
-      load_text(TEXT_OF_POOLS(ALIKE("a") "," ALIKE("b") "," ALIKE("c") "," ALIKE("d") "," ALIKE("e")));
-#undef ALIKE
+/* A note that applies to five pools is printed once. */
+static void equal_notes_of_pools_are_merged(void) {
+#define POOL_NAMED(name) "{\"name\":\"" name "\"," SHAPE "\"market\":\"on-demand\",\"usd_per_gpu_hour\":1}"
+  struct hr_scenario *scenario = load_text(
+      TEXT_OF_POOLS(POOL_NAMED("a") "," POOL_NAMED("b") "," POOL_NAMED("c") "," POOL_NAMED("d") "," POOL_NAMED("e")));
+#undef POOL_NAMED
   CU_ASSERT_EQUAL(scenario->notes.count, 1);
   CU_ASSERT_TRUE(
       has_note(scenario, "pools 'a', 'b', 'c' and 2 more: boot time assumed: none, as neither boot_s nor boot is set"));
@@ -84,7 +84,8 @@ static void stated_prices_are_exact(void) {
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.1"), 100000, 100000);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.0000005"), 1, 1);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":4.999999e-7"), 0, 0);
-  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002, 1000002); /* the double is slightly smaller */
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002,
+               1000002); /* the double is slightly smaller than the decimal number */
   expect_price(WITH(OD "\"usd_per_gpu_hour\":1e5"), INT64_C(100000000000), INT64_C(100000000000));
   expect_price(WITH(OD "\"usd_per_node_hour\":27.447"), 3430875, 3430875);
   expect_price(WITH(OD "\"usd_per_node_hour\":0.000004"), 1, 1);
@@ -100,7 +101,7 @@ static void discounts_are_off_the_on_demand_price(void) {
   expect_price(WITH(RESERVED "\"on_demand_usd_per_gpu_hour\":0.000003,\"discount\":0.5"), 2, 3);
 }
 
-static void price_has_a_source(void) {
+static void prices_have_a_source(void) {
   struct hr_scenario *scenario = load_text(WITH(OD "\"provider\":\"aws\",\"region\":\"r\",\"zone\":\"z\","
                                                    "\"usd_per_gpu_hour\":1"));
   const struct hr_pool_source *source = &scenario->pool_sources[0];
@@ -112,7 +113,7 @@ static void price_has_a_source(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void bad_prices_are_told(void) {
+static void invalid_prices_are_rejected(void) {
   static const char *const cases[][2] = {
       {WITH(OD "\"usd_per_gpu_hour\":-1"), "s.json:3:52: 'cluster.pools.0.usd_per_gpu_hour' is the number -1; a number "
                                            "from 0 to 100000 is expected"},
@@ -150,14 +151,14 @@ static void bad_prices_are_told(void) {
 
 #define OWNED(members) WITH("\"market\":\"owned\",\"owned\":{" members "}")
 
-static void owned_nodes_amortise(void) {
-  /* 87,600 $ over 10 years of 8,760 h is 1 $ an hour, for 8 GPUs */
+static void prices_of_owned_nodes(void) {
+  /* 87,600 USD over 10 years of 8,760 h are 1 USD per hour for a node of 8 GPUs */
   expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10"), 125000, HR_UNKNOWN_UUSD_H);
-  /* and 10 kW at 0.1 $ x PUE 1.2, and at 73 $ a month: 1.2 $ and 1 $ */
+  /* plus 10 kW at 0.1 USD per kWh and PUE 1.2, and at 73 USD per kW and month: 1.2 USD and 1 USD per hour */
   expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10,\"power_kw_per_node\":10,\"pue\":1.2,"
                      "\"usd_per_kwh\":0.1,\"colocation_usd_per_kw_month\":73"),
                400000, HR_UNKNOWN_US);
-  /* and a quarter on top */
+  /* plus a quarter for staff */
   expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10,\"power_kw_per_node\":10,\"pue\":1.2,"
                      "\"usd_per_kwh\":0.1,\"colocation_usd_per_kw_month\":73,\"staff_share\":0.25"),
                500000, HR_UNKNOWN_US);
@@ -165,7 +166,7 @@ static void owned_nodes_amortise(void) {
 
 static void owned_power_follows_from_the_gpu(void) {
   struct hr_scenario *scenario = load_text(OWNED("\"capex_usd_per_node\":0,\"lifetime_years\":1,\"usd_per_kwh\":0.1"));
-  /* 400 W x 1.3 x 1.55 x 0.1 $/kWh */
+  /* 400 W x 1.3 for the host x PUE 1.55 x 0.1 USD/kWh */
   CU_ASSERT_EQUAL(market_of(scenario, 0)->price_uusd_h, 80600);
   CU_ASSERT_STRING_EQUAL(scenario->pool_sources[0].status, "derived");
   CU_ASSERT(
@@ -174,7 +175,7 @@ static void owned_power_follows_from_the_gpu(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void bad_ownership_is_told(void) {
+static void invalid_ownership_is_rejected(void) {
   static const char *const cases[][2] = {
       {OWNED("\"lifetime_years\":1"), "s.json:3:26: 'cluster.pools.0.owned' lacks the key 'capex_usd_per_node'; a "
                                       "number from 0 to 1000000000 is expected"},
@@ -197,14 +198,14 @@ static void bad_ownership_is_told(void) {
 
 /* ---- Reservations, billing, boot -------------------------------------------------------------------- */
 
-static void reservations_have_bounds(void) {
+static void reservation_times_are_read(void) {
   struct hr_scenario *scenario = load_text(WITH(RESERVED "\"usd_per_gpu_hour\":1,\"from_s\":3600,\"to_s\":7200.5"));
   CU_ASSERT_EQUAL(market_of(scenario, 0)->from_us, 3600 * HR_SECOND_US);
   CU_ASSERT_EQUAL(market_of(scenario, 0)->to_us, INT64_C(7200500000));
   hr_scenario_destroy(scenario);
 }
 
-static void bad_reservations_are_told(void) {
+static void invalid_reservations_are_rejected(void) {
   static const char *const cases[][2] = {
       {WITH(RESERVED "\"usd_per_gpu_hour\":1,\"from_s\":10,\n\"to_s\":9"),
        "s.json:4:8: the reservation would end at 9 s, not after its start at 10 s"},
@@ -224,7 +225,7 @@ static void expect_billing(const char *text, int64_t granularity_us, int64_t min
   hr_scenario_destroy(scenario);
 }
 
-static void billing_is_the_provider_s(void) {
+static void billing_defaults_follow_the_provider(void) {
   expect_billing(WITH(OD "\"usd_per_gpu_hour\":1"), 0, 0);
   expect_billing(WITH(OD "\"usd_per_gpu_hour\":1,\"provider\":\"lambda\""), 0, 0);
   expect_billing(WITH(OD "\"usd_per_gpu_hour\":1,\"provider\":\"aws\""), HR_SECOND_US, 60 * HR_SECOND_US);
@@ -232,7 +233,7 @@ static void billing_is_the_provider_s(void) {
                  3600 * HR_SECOND_US, 60 * HR_SECOND_US);
 }
 
-static void boots_take_time(void) {
+static void boot_times_are_read(void) {
   struct hr_scenario *scenario = load_text(WITH("\"market\":\"on-demand\",\"usd_per_gpu_hour\":1,\"boot_s\":90.5"));
   CU_ASSERT_EQUAL(market_of(scenario, 0)->boot.kind, HR_DURATION_FIXED);
   CU_ASSERT(market_of(scenario, 0)->boot.a == 90.5);
@@ -247,23 +248,23 @@ static void boots_take_time(void) {
   hr_scenario_destroy(scenario);
 }
 
-#define BOOT(members) WITH("\"market\":\"on-demand\",\"usd_per_gpu_hour\":1,\n\"boot\":{" members "}")
+#define BOOT_POOL(members) WITH("\"market\":\"on-demand\",\"usd_per_gpu_hour\":1,\n\"boot\":{" members "}")
 
-static void bad_boots_are_told(void) {
+static void invalid_boot_times_are_rejected(void) {
   static const char *const cases[][2] = {
-      {BOOT("\"mean_s\":1"), "s.json:4:8: 'cluster.pools.0.boot' lacks the key 'distribution'; one of fixed, "
-                             "exponential, log-normal, weibull is expected"},
-      {BOOT("\"distribution\":\"lognormal\""),
+      {BOOT_POOL("\"mean_s\":1"), "s.json:4:8: 'cluster.pools.0.boot' lacks the key 'distribution'; one of fixed, "
+                                  "exponential, log-normal, weibull is expected"},
+      {BOOT_POOL("\"distribution\":\"lognormal\""),
        "s.json:4:24: 'cluster.pools.0.boot.distribution' is the text \"lognormal\"; one of fixed, exponential, "
        "log-normal, weibull is expected; did you mean 'log-normal'?"},
-      {BOOT("\"distribution\":\"weibull\",\"shape\":1"),
+      {BOOT_POOL("\"distribution\":\"weibull\",\"shape\":1"),
        "s.json:4:8: a distribution 'weibull' needs 'shape' and 'scale_s'"},
-      {BOOT("\"distribution\":\"fixed\""), "s.json:4:8: a distribution 'fixed' needs 'mean_s'"},
-      {BOOT("\"distribution\":\"fixed\",\"mean_s\":1,\n\"sigma\":2"),
+      {BOOT_POOL("\"distribution\":\"fixed\""), "s.json:4:8: a distribution 'fixed' needs 'mean_s'"},
+      {BOOT_POOL("\"distribution\":\"fixed\",\"mean_s\":1,\n\"sigma\":2"),
        "s.json:5:9: 'sigma' is not a parameter of the distribution 'fixed'; 'mean_s' is expected"},
-      {BOOT("\"distribution\":\"log-normal\",\"mu\":1,\"sigma\":1,\n\"mean_s\":2"),
+      {BOOT_POOL("\"distribution\":\"log-normal\",\"mu\":1,\"sigma\":1,\n\"mean_s\":2"),
        "s.json:5:10: 'mean_s' is not a parameter of the distribution 'log-normal'; 'mu' and 'sigma' are expected"},
-      {BOOT("\"distribution\":\"exponential\",\"mean_s\":1},\n\"boot_s\":1,\"billing\":{"),
+      {BOOT_POOL("\"distribution\":\"exponential\",\"mean_s\":1},\n\"boot_s\":1,\"billing\":{"),
        "s.json:4:8: 'boot_s' and 'boot' exclude each other; keep one"},
       {WITH(OD "\"usd_per_gpu_hour\":1,\"billing\":{\n\"free_if_reclaimed_s\":3600}"),
        "s.json:4:23: 'free_if_reclaimed_s' belongs to the market spot: other nodes are not reclaimed"},
@@ -350,7 +351,7 @@ static void expect_notice(const char *text, int64_t notice_s, const char *note) 
 
 #define RATE "\"model\":\"exponential\",\"rate_per_h\":0.1"
 
-static void notice_is_the_provider_s(void) {
+static void notice_defaults_follow_the_provider(void) {
   expect_notice(SPOT_POOL(RATE "},\"provider\":\"aws\",\"billing\":{"), 120,
                 "pool 'p': interruption notice assumed: 120 s, as for aws");
   expect_notice(SPOT_POOL(RATE "},\"provider\":\"gcp\",\"billing\":{"), 30,
@@ -358,7 +359,7 @@ static void notice_is_the_provider_s(void) {
   expect_notice(SPOT_POOL(RATE), 0, "pool 'p': interruption notice assumed: 0 s");
 }
 
-static void notice_beyond_the_up_time_is_noted(void) {
+static void notices_longer_than_the_up_time_are_noted(void) {
   expect_notice(SPOT_POOL("\"model\":\"exponential\",\"rate_per_h\":60,\"notice_s\":61"), 61,
                 "pool 'p': warning: the notice, 61 s, is longer than the mean time between interruptions, 60 s");
   expect_notice(SPOT_POOL("\"model\":\"on-off\",\"notice_s\":120,\"up\":{\"distribution\":\"fixed\",\"mean_s\":90},"
@@ -369,7 +370,7 @@ static void notice_beyond_the_up_time_is_noted(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void spot_above_on_demand_is_noted(void) {
+static void spot_prices_above_on_demand_are_noted(void) {
   struct hr_scenario *scenario =
       load_text(WITH("\"market\":\"spot\",\"boot_s\":0,\"usd_per_gpu_hour\":3.5,\"on_demand_usd_per_gpu_hour\":3,"
                      "\"spot\":{\"model\":\"none\"}"));
@@ -423,7 +424,7 @@ static void recorded_prices_are_read(void) {
 
 #define WALK "\"model\":\"ou\",\"volatility\":0.2,\"reversion_h\":24"
 
-static void drawn_prices_move_about_the_price(void) {
+static void drawn_prices_vary_around_the_mean_price(void) {
   struct hr_scenario *scenario = load_text(CHANGING("\"discount\":0.7,", WALK ",\"least_usd_per_gpu_hour\":0.5"));
   const struct hr_market_spec *market = market_of(scenario, 0);
   CU_ASSERT(market->n_prices > 8000 && market->n_prices <= 8761);
@@ -432,14 +433,15 @@ static void drawn_prices_move_about_the_price(void) {
     CU_ASSERT(market->prices[i].uusd_h >= 500000 && market->prices[i].uusd_h <= 3000000);
     logarithms += log((double)market->prices[i].uusd_h / 900000);
   }
-  /* a year at a reversion of a day: a standard error of 0.2 x sqrt(2 / 365) = 0.015 */
+  /* The walk covers a year with a reversion time of a day. The standard error of its mean is 0.2 x sqrt(2 / 365) =
+     0.015. */
   CU_ASSERT_DOUBLE_EQUAL(logarithms / market->n_prices, 0, 0.045);
   CU_ASSERT_STRING_EQUAL(scenario->pool_sources[0].status, "derived");
   CU_ASSERT(has_note(scenario, "pool 'p': price drawn for one year and constant afterwards"));
   hr_scenario_destroy(scenario);
 }
 
-static void bad_changing_prices_are_told(void) {
+static void invalid_spot_prices_are_rejected(void) {
   static const char *const cases[][2] = {
       {CHANGING("\"usd_per_gpu_hour\":1,", "\"model\":\"trace\""), "s.json:4:9: the price model 'trace' needs 'file'"},
       {CHANGING("", RECORD),
@@ -483,7 +485,7 @@ static void spot_discount_and_free_hour(void) {
   "{\"name\":\"" name "\",\"gpu\":\"" gpu "\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"spot\",\"boot_s\":0,"       \
   "\"provider\":\"aws\",\"zone\":\"" zone "\",\"usd_per_gpu_hour\":1,\"spot\":{\"model\":\"none\"}}"
 
-static void pools_of_one_gpu_and_zone_share_their_fate(void) {
+static void pools_of_one_gpu_type_and_zone_share_interruptions(void) {
   struct hr_scenario *scenario = load_text(TEXT_OF_POOLS(
       ZONED("a", "T4", "x") "," ZONED("b", "T4", "y") "," ZONED("c", "L4", "x") "," ZONED("d", "t4", "y")));
   static const uint32_t expected[] = {0, 1, 2, 1};
@@ -491,7 +493,7 @@ static void pools_of_one_gpu_and_zone_share_their_fate(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void bad_spot_is_told(void) {
+static void invalid_spot_is_rejected(void) {
   static const char *const cases[][2] = {
       {WITH("\"market\":\"spot\",\"usd_per_gpu_hour\":1"),
        "s.json:2:1: a spot pool needs 'spot', which says how nodes are reclaimed: a 'preset' or a 'model'"},
@@ -520,7 +522,7 @@ static void bad_spot_is_told(void) {
   EXPECT_ERRORS(cases);
 }
 
-static void placement_by_count_is_refused(void) {
+static void placement_by_pool_needs_permanent_nodes(void) {
 #define BY_COUNT(members)                                                                                              \
   "{\"policy\":{\"name\":\"queue\",\n\"placement\":\"pool\"},\"cluster\":{\"pools\":[{\"name\":\"p\"," SHAPE members   \
   ",\"usd_per_gpu_hour\":1}]}}"
@@ -562,14 +564,14 @@ static void classes_are_read(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void free_checkpoints_are_noted(void) {
+static void checkpoints_without_cost_are_noted(void) {
   struct hr_scenario *scenario = load_text(CLASSES("\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}"));
   CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].checkpoint, HR_CHECKPOINT_YOUNG_DALY);
   CU_ASSERT(has_note(scenario, "classes.training: there is neither gb nor write_s"));
   hr_scenario_destroy(scenario);
 }
 
-static void bad_classes_are_told(void) {
+static void invalid_classes_are_rejected(void) {
   static const char *const cases[][2] = {
       {CLASSES("\n\"fine_tune\":{}"), "s.json:3:1: unknown key 'classes.fine_tune'; did you mean 'classes.fine-tune'? "
                                       "(known keys: default, training, fine-tune, batch-inference, inference, "
@@ -592,14 +594,16 @@ static void bad_classes_are_told(void) {
   EXPECT_ERRORS(cases);
 }
 
-TEST_MAIN("scenarios_markets", TEST(starts_in_a_folder_of_its_own), TEST(no_market_costs_nothing),
-          TEST(pools_share_a_note), TEST(stated_prices_are_exact), TEST(discounts_are_off_the_on_demand_price),
-          TEST(price_has_a_source), TEST(bad_prices_are_told), TEST(owned_nodes_amortise),
-          TEST(owned_power_follows_from_the_gpu), TEST(bad_ownership_is_told), TEST(reservations_have_bounds),
-          TEST(bad_reservations_are_told), TEST(billing_is_the_provider_s), TEST(boots_take_time),
-          TEST(bad_boots_are_told), TEST(every_model_is_read), TEST(recorded_levels_are_read),
-          TEST(notice_is_the_provider_s), TEST(notice_beyond_the_up_time_is_noted), TEST(spot_above_on_demand_is_noted),
-          TEST(recorded_prices_are_read), TEST(drawn_prices_move_about_the_price), TEST(bad_changing_prices_are_told),
-          TEST(spot_discount_and_free_hour), TEST(pools_of_one_gpu_and_zone_share_their_fate), TEST(bad_spot_is_told),
-          TEST(placement_by_count_is_refused), TEST(classes_are_read), TEST(free_checkpoints_are_noted),
-          TEST(bad_classes_are_told), TEST(leaves_nothing_behind))
+TEST_MAIN("scenarios_markets", TEST(create_test_folder), TEST(pools_without_market_have_no_price),
+          TEST(equal_notes_of_pools_are_merged), TEST(stated_prices_are_exact),
+          TEST(discounts_are_off_the_on_demand_price), TEST(prices_have_a_source), TEST(invalid_prices_are_rejected),
+          TEST(prices_of_owned_nodes), TEST(owned_power_follows_from_the_gpu), TEST(invalid_ownership_is_rejected),
+          TEST(reservation_times_are_read), TEST(invalid_reservations_are_rejected),
+          TEST(billing_defaults_follow_the_provider), TEST(boot_times_are_read), TEST(invalid_boot_times_are_rejected),
+          TEST(every_model_is_read), TEST(recorded_levels_are_read), TEST(notice_defaults_follow_the_provider),
+          TEST(notices_longer_than_the_up_time_are_noted), TEST(spot_prices_above_on_demand_are_noted),
+          TEST(recorded_prices_are_read), TEST(drawn_prices_vary_around_the_mean_price),
+          TEST(invalid_spot_prices_are_rejected), TEST(spot_discount_and_free_hour),
+          TEST(pools_of_one_gpu_type_and_zone_share_interruptions), TEST(invalid_spot_is_rejected),
+          TEST(placement_by_pool_needs_permanent_nodes), TEST(classes_are_read),
+          TEST(checkpoints_without_cost_are_noted), TEST(invalid_classes_are_rejected), TEST(remove_test_folder))

@@ -2,15 +2,16 @@
 #ifndef HR_TESTS_SCENARIOS_MESSAGES_H
 #define HR_TESTS_SCENARIOS_MESSAGES_H
 
-/* Compares messages by their place and key words: "FILE:LINE:COLUMN: " or "--set PATH=VALUE: ", then the names in
-   quotes and the numbers, in their order. The words around them may be improved without a change of the tests. */
+/* Compares messages by position and key words. The position is "FILE:LINE:COLUMN: " or "--set PATH=VALUE: ". Key words
+   are names in quotes and numbers. Other words of messages can be improved without a change of the tests. */
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-/* The next key word of a text: 'quoted', "quoted" or a number. Returns its length, 0 at the end of the text. */
+/* Moves `*at` to the next key word of a text: 'quoted', "quoted" or a number. Returns the length of the key word; 0 at
+   the end of the text. */
 static inline size_t next_key_word(const char **at) {
   char before = ' ';
   for (const char *c = *at; *c; before = *c++) {
@@ -28,36 +29,38 @@ static inline size_t next_key_word(const char **at) {
   return 0;
 }
 
-/* Whether the key words of `expected` are the next ones of `told`; `whole`: and there are no more. */
-static inline bool begins_with_key_words(const char *told, const char *expected, bool whole) {
+/* Returns whether the key words of `message` begin with the key words of `expected`. `whole`: there must be no
+   others. */
+static inline bool begins_with_key_words(const char *message, const char *expected, bool whole) {
   for (;;) {
     size_t length = next_key_word(&expected);
     if (!length && !whole) return true;
-    if (next_key_word(&told) != length || strncmp(told, expected, length) != 0) return false;
+    if (next_key_word(&message) != length || strncmp(message, expected, length) != 0) return false;
     if (!length) return true;
-    told += length;
+    message += length;
     expected += length;
   }
 }
 
-/* Whether a message has the place and the key words of `expected`; one that ends in "..." is compared as far as it
-   goes. */
-static inline bool message_matches(const char *told, const char *expected) {
+/* Returns whether a message has the position and the key words of `expected`. If `expected` ends in "...", further key
+   words of the message are ignored. */
+static inline bool message_matches(const char *message, const char *expected) {
   size_t length = strlen(expected);
   bool whole = length <= 3 || strcmp(expected + length - 3, "...") != 0;
   const char *end = strstr(expected, ": ");
   bool has_place = end && (strncmp(expected, "--", 2) == 0 || !memchr(expected, ' ', (size_t)(end - expected)));
   size_t place = has_place ? (size_t)(end + 2 - expected) : 0;
-  if (strncmp(told, expected, place) != 0) return false;
-  return begins_with_key_words(told + place, expected + place, whole);
+  if (strncmp(message, expected, place) != 0) return false;
+  return begins_with_key_words(message + place, expected + place, whole);
 }
 
-/* Whether the key words of a part are in the message, one after the other; a part without any is in it word by word. */
-static inline bool message_has(const char *told, const char *part) {
+/* Returns whether the key words of `part` are consecutive key words of the message. If `part` has no key words, the
+   message must contain `part` literally. */
+static inline bool message_has(const char *message, const char *part) {
   const char *first = part;
-  if (!next_key_word(&first)) return strstr(told, part) != NULL;
-  for (size_t length = next_key_word(&told); length; told += length, length = next_key_word(&told))
-    if (begins_with_key_words(told, part, false)) return true;
+  if (!next_key_word(&first)) return strstr(message, part) != NULL;
+  for (size_t length = next_key_word(&message); length; message += length, length = next_key_word(&message))
+    if (begins_with_key_words(message, part, false)) return true;
   return false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Section `models`: speeds from figures, and place and key words of each error. */
+/* The section `models` of scenarios: speeds from figures, and the position and key words of each error. */
 
 #include "loading.h"
 
@@ -7,7 +7,7 @@
   "\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":["                                                           \
   "{\"name\":\"fast\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8},"                                              \
   "{\"name\":\"slow\",\"gpu\":\"p100\",\"nodes\":1,\"gpus_per_node\":8}]}"
-/* `members` start at the beginning of the second line. */
+/* A scenario with the members of `models` at the beginning of its second line. */
 #define MODELS(members) "{" CLUSTER ",\"models\":{\n" members "}}"
 #define REFERENCE "\"reference\":\"V100\""
 
@@ -54,10 +54,10 @@ static void without_the_section_there_are_no_speeds(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* 21.2 dense FP16 TFLOPS of a P100 to the 125 of a V100. */
+/* The speed of a P100 relative to a V100 in millionths: 21.2 and 125 dense FP16 TFLOPS. */
 enum { BY_CATALOGUE = 169600 };
 
-static void the_default_is_the_catalogues_ratio(void) {
+static void default_speeds_are_ratios_of_the_catalogue(void) {
   expect_rows(MODELS(REFERENCE), 0, NULL, (const uint32_t[]){1000000, BY_CATALOGUE});
   expect_rows(MODELS(REFERENCE ",\"default\":\"same\""), 0, NULL, (const uint32_t[]){1000000, 1000000});
   write_text(MODELS(REFERENCE));
@@ -77,7 +77,7 @@ static void stated_speeds_are_relative_to_the_reference(void) {
               (const uint32_t[]){1000000, BY_CATALOGUE, 1000000, BY_CATALOGUE});
 }
 
-static void a_table_may_have_rows_by_gpus(void) {
+static void tables_with_rows_by_number_of_gpus(void) {
   const struct hr_speed_row rows[] = {{a, 1}, {a, 4}, {b, 1}};
   write_file("s.csv", "model,gpus,gpu,throughput\nA,4,V100,200\nA,4,P100,50\nA,,V100,10\nA,1,P100,20\n"
                       "B,,V100,3\n");
@@ -89,7 +89,7 @@ static void a_table_may_have_rows_by_gpus(void) {
               (const uint32_t[]){1000000, 500000, 1000000, 750000, 1000000, BY_CATALOGUE});
 }
 
-static void throughputs_as_published_are_read(void) {
+static void published_throughputs_are_read(void) {
   const struct hr_speed_row rows[] = {{a, 1}, {c, 1}, {c, 2}};
   write_file("t.json", "{\"v100\":{\"('C (batch size 16)', 1)\":{\"null\":8,\"('A', 1)\":[1,2]},"
                        "\"('C (batch size 16)', 2)\":{\"null\":10},\"('A', 1)\":{\"null\":4.0}},"
@@ -100,7 +100,7 @@ static void throughputs_as_published_are_read(void) {
               (const uint32_t[]){1000000, 1000000, 1000000, 250000, 1000000, 100000, 1000000, 1000000});
 }
 
-static void what_is_wrong_is_told_with_its_place(void) {
+static void errors_have_a_position(void) {
   static const char *const cases[][2] = {
       {MODELS("\"default\":\"same\""), "s.json:1:173: 'models' lacks the key 'reference'..."},
       {MODELS(REFERENCE ",\"defualt\":\"same\""),
@@ -131,7 +131,7 @@ static void what_is_wrong_is_told_with_its_place(void) {
                "catalog.gpus_file, or take \"default\": \"same\": GPU type 'ZZ9' is unknown...");
 }
 
-static void what_is_wrong_with_a_file_is_told_with_its_place(void) {
+static void errors_in_files_have_a_position(void) {
   static const char *const cases[][3] = {
       {"s.csv", "model,gpu,speed\nA,P100,0.5\nA,P100,0.6\n", "s.csv:3: this row is the same as that of line 2"},
       {"s.csv", "model,gpu,speed\nA,P100,fast\n", "s.csv:2: column 'speed': 'fast' is not a number from 0 to ..."},
@@ -159,15 +159,16 @@ static void what_is_wrong_with_a_file_is_told_with_its_place(void) {
   }
 }
 
-static void a_type_that_looks_misspelt_is_doubted(void) {
+static void misspelt_gpu_types_are_noted(void) {
   write_text(MODELS(REFERENCE ",\"speeds\":{\"A\":{\"V1OO\":1}}"));
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_TRUE(has_note(scenario, "warning: models, 'A': GPU type 'V1OO' is unknown..."));
   hr_scenario_destroy(scenario);
 }
 
-/* The name of a pool has precedence over its GPU type; the reference is a GPU type. */
-static void a_pool_may_have_a_speed_of_its_own(void) {
+/* A speed for the name of a pool has precedence over the speed for its GPU type. The reference is a GPU type, not a
+   pool. */
+static void pools_can_have_speeds(void) {
   const struct hr_speed_row rows[] = {{a, 1}};
   expect_rows(MODELS(REFERENCE ",\"speeds\":{\"A\":{\"V100\":4,\"P100\":1,\"slow\":3}}"), 1, rows,
               (const uint32_t[]){1000000, 750000, 1000000, BY_CATALOGUE});
@@ -182,7 +183,7 @@ static void a_pool_may_have_a_speed_of_its_own(void) {
               (const uint32_t[]){1000000, BY_CATALOGUE, 1000000, BY_CATALOGUE});
 }
 
-static void pools_are_told_apart_by_case(void) {
+static void names_of_pools_are_case_sensitive(void) {
   write_text("{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":["
              "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8},"
              "{\"name\":\"P\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8}]},"
@@ -193,8 +194,8 @@ static void pools_are_told_apart_by_case(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Names of pools are not reported as misspelt GPU types, but may be misspelt themselves. */
-static void a_pool_that_looks_misspelt_is_doubted(void) {
+/* Names of pools are not reported as misspelt GPU types. Misspelt names of pools are reported. */
+static void misspelt_pools_are_noted(void) {
   static const char *const overrides[] = {"cluster.pools.0.name=V1OO", "cluster.pools.1.name=A1OO"};
   write_text(MODELS(REFERENCE ",\"default\":\"same\",\"speeds\":{\"A\":{\"V1OO\":1,\"A1OO\":1,\"A100-40\":1}}"));
   struct hr_scenario *scenario = load(overrides, 2);
@@ -206,7 +207,7 @@ static void a_pool_that_looks_misspelt_is_doubted(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void overrides_reach_speeds(void) {
+static void overrides_change_speeds(void) {
   static const char *const overrides[] = {"models.speeds.A.P100=0.5", "models.default=same"};
   write_text(MODELS(REFERENCE));
   struct hr_scenario *scenario = load(overrides, 2);
@@ -215,9 +216,8 @@ static void overrides_reach_speeds(void) {
   hr_scenario_destroy(scenario);
 }
 
-TEST_MAIN("scenarios_models", TEST(starts_in_a_folder_of_its_own), TEST(without_the_section_there_are_no_speeds),
-          TEST(the_default_is_the_catalogues_ratio), TEST(stated_speeds_are_relative_to_the_reference),
-          TEST(a_table_may_have_rows_by_gpus), TEST(throughputs_as_published_are_read),
-          TEST(what_is_wrong_is_told_with_its_place), TEST(what_is_wrong_with_a_file_is_told_with_its_place),
-          TEST(a_type_that_looks_misspelt_is_doubted), TEST(a_pool_may_have_a_speed_of_its_own),
-          TEST(pools_are_told_apart_by_case), TEST(a_pool_that_looks_misspelt_is_doubted), TEST(overrides_reach_speeds))
+TEST_MAIN("scenarios_models", TEST(create_test_folder), TEST(without_the_section_there_are_no_speeds),
+          TEST(default_speeds_are_ratios_of_the_catalogue), TEST(stated_speeds_are_relative_to_the_reference),
+          TEST(tables_with_rows_by_number_of_gpus), TEST(published_throughputs_are_read), TEST(errors_have_a_position),
+          TEST(errors_in_files_have_a_position), TEST(misspelt_gpu_types_are_noted), TEST(pools_can_have_speeds),
+          TEST(names_of_pools_are_case_sensitive), TEST(misspelt_pools_are_noted), TEST(overrides_change_speeds))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the loader fails once: each time it returns HR_NO_MEMORY, without a crash or a leak. Allocations
-   of cJSON are included through its hooks. */
+/* Simulated allocation failures: every allocation of the scenario loader and of the list of scenarios fails once,
+   including the allocations of cJSON. Each failure must return HR_NO_MEMORY, and nothing may leak. */
 
 #include "harness.h"
 
@@ -22,7 +22,8 @@ static enum hr_status load(void) {
   return status;
 }
 
-/* Creates a file; its name replaces the X's of `path`. */
+/* Creates and opens a temporary file. `path` is a template that ends in XXXXXX; it is replaced by the path of the
+   file. */
 static FILE *open_new(char *path) {
   int descriptor = mkstemp(path);
   CU_ASSERT_TRUE_FATAL(descriptor >= 0);

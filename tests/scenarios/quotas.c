@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Section `quotas`: the value of each key, the order of cohorts, and place and key words of each error. */
+/* The section `quotas` of scenarios: the value of each key, the order of cohorts, and the position and key words of
+   each error. */
 
 #include "loading.h"
 
-/* A cluster of 64 GPUs. `members` start at the beginning of the second line. */
+/* A scenario with a cluster of 64 GPUs. `members` start at the beginning of the second line. */
 #define QUOTAS(members)                                                                                                \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"H100\",\"nodes\":8,"             \
   "\"gpus_per_node\":8}]},\"quotas\":{\n" members "}}"
@@ -13,7 +14,7 @@ static struct hr_scenario *load_text(const char *text) {
   return load(NULL, 0);
 }
 
-static void expect_free(const struct hr_quota_node *node) {
+static void expect_unlimited(const struct hr_quota_node *node) {
   CU_ASSERT_EQUAL(node->guaranteed_milli, 0);
   CU_ASSERT_EQUAL(node->borrow_milli, HR_NO_LIMIT);
   CU_ASSERT_EQUAL(node->lend_milli, HR_NO_LIMIT);
@@ -21,7 +22,7 @@ static void expect_free(const struct hr_quota_node *node) {
   CU_ASSERT_EQUAL(node->weight, 1);
 }
 
-static void no_quotas_are_none(void) {
+static void scenarios_without_quotas(void) {
   struct hr_scenario *scenario = load_text("{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\","
                                            "\"gpu\":\"H100\",\"nodes\":1,\"gpus_per_node\":8}]}}");
   CU_ASSERT_PTR_NULL(scenario->quotas);
@@ -31,11 +32,11 @@ static void no_quotas_are_none(void) {
   CU_ASSERT_EQUAL(scenario->quotas->n_nodes, 0);
   CU_ASSERT_EQUAL(scenario->quotas->fallback.parent, HR_NONE);
   CU_ASSERT_TRUE(scenario->quotas->fallback.is_tenant);
-  expect_free(&scenario->quotas->fallback);
+  expect_unlimited(&scenario->quotas->fallback);
   hr_scenario_destroy(scenario);
 }
 
-static void cohorts_stand_before_what_is_in_them(void) {
+static void cohorts_precede_their_members(void) {
   struct hr_scenario *scenario =
       load_text(QUOTAS("\"cohorts\":[{\"name\":\"lab\",\"parent\":\"research\"},{\"name\":\"research\",\"parent\":"
                        "\"org\",\"guaranteed_gpus\":8,\"max_gpus\":40,\"lend_gpus\":12},{\"name\":\"org\"}],"
@@ -49,7 +50,7 @@ static void cohorts_stand_before_what_is_in_them(void) {
     CU_ASSERT_EQUAL(quotas->nodes[i].parent, parents[i]);
     CU_ASSERT_EQUAL(quotas->nodes[i].is_tenant, i == 3);
   }
-  expect_free(&quotas->nodes[0]);
+  expect_unlimited(&quotas->nodes[0]);
   CU_ASSERT_EQUAL(quotas->nodes[1].guaranteed_milli, 8000);
   CU_ASSERT_EQUAL(quotas->nodes[1].max_milli, 40000);
   CU_ASSERT_EQUAL(quotas->nodes[1].lend_milli, 12000);
@@ -73,7 +74,7 @@ static void tenants_are_read(void) {
   CU_ASSERT_EQUAL(a->lend_milli, 0);
   CU_ASSERT_EQUAL(a->weight, 2.5);
   CU_ASSERT_EQUAL(b->parent, 0);
-  expect_free(b);
+  expect_unlimited(b);
   CU_ASSERT_EQUAL(quotas->fallback.parent, 0);
   CU_ASSERT_EQUAL(quotas->fallback.max_milli, 2000);
   CU_ASSERT_EQUAL(quotas->fallback.weight, 0.5);
@@ -149,14 +150,14 @@ static const char *const bad[][2] = {
      "(..."},
 };
 
-static void bad_quotas_are_told(void) {
+static void invalid_quotas_are_rejected(void) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     write_text(bad[i][0]);
     expect_error(NULL, 0, bad[i][1]);
   }
 }
 
-static void overrides_are_told(void) {
+static void errors_of_overrides_name_the_override(void) {
   static const char *const override = "quotas.tenants.0.guaranteed_gpus=9";
   write_text(QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"guaranteed_gpus\":4,\"max_gpus\":8}]"));
   expect_error(&override, 1,
@@ -164,7 +165,7 @@ static void overrides_are_told(void) {
                "that is expected");
 }
 
-TEST_MAIN("scenarios_quotas", TEST(starts_in_a_folder_of_its_own), TEST(no_quotas_are_none),
-          TEST(cohorts_stand_before_what_is_in_them), TEST(tenants_are_read),
-          TEST(guarantees_beyond_the_cluster_are_noted), TEST(reclaim_without_quotas_is_noted),
-          TEST(bad_quotas_are_told), TEST(overrides_are_told), TEST(leaves_nothing_behind))
+TEST_MAIN("scenarios_quotas", TEST(create_test_folder), TEST(scenarios_without_quotas),
+          TEST(cohorts_precede_their_members), TEST(tenants_are_read), TEST(guarantees_beyond_the_cluster_are_noted),
+          TEST(reclaim_without_quotas_is_noted), TEST(invalid_quotas_are_rejected),
+          TEST(errors_of_overrides_name_the_override), TEST(remove_test_folder))

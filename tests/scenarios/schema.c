@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* docs/reference/schemas/scenario.schema.json has the same keys, types and bounds as the key table, and the shipped
+/* docs/reference/schemas/scenario.schema.json has the same keys, types and bounds as the key table. All shipped
    scenarios load. */
 
 #include "harness.h"
@@ -32,10 +32,10 @@ static void policies_are_in_the_schema(void) {
   for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++) {
     CU_ASSERT_TRUE(key_schema_list_has(key_schema_get(key_schema_get(properties, "name"), "enum"), (*at)->name));
     for (const struct hr_param *param = (*at)->params; param && param->key; param++) {
-      const cJSON *said = key_schema_get(properties, param->key);
-      CU_ASSERT_PTR_NOT_NULL_FATAL(said);
+      const cJSON *property_schema = key_schema_get(properties, param->key);
+      CU_ASSERT_PTR_NOT_NULL_FATAL(property_schema);
       for (size_t i = 0; param->choices && param->choices[i]; i++)
-        CU_ASSERT_TRUE(key_schema_list_has(key_schema_get(said, "enum"), param->choices[i]));
+        CU_ASSERT_TRUE(key_schema_list_has(key_schema_get(property_schema, "enum"), param->choices[i]));
     }
   }
   for (const struct hr_policy_setting *at = hr_policy_settings(); at->name; at++)
@@ -45,9 +45,9 @@ static void policies_are_in_the_schema(void) {
 }
 
 static void formats_are_in_the_schema(void) {
-  const cJSON *ways = key_schema_get(key_schema_of(&schema, "trace.format"), "anyOf");
-  const cJSON *formats =
-      key_schema_get(cJSON_GetArrayItem(ways, 0), "enum"); /* the second entry: formats with parameters */
+  const cJSON *alternatives = key_schema_get(key_schema_of(&schema, "trace.format"), "anyOf");
+  const cJSON *formats = key_schema_get(cJSON_GetArrayItem(alternatives, 0),
+                                        "enum"); /* entry 0 lists the formats; entry 1 is for formats with parameters */
   int count = 0;
   for (const struct hr_trace_format *at = hr_trace_formats(); at->name; at++, count++)
     CU_ASSERT_TRUE(key_schema_list_has(formats, at->name));
@@ -78,13 +78,14 @@ static void shipped_scenarios_load(void) {
   hr_scenario_list_free(entries, count);
 }
 
-static void schema_is_json(void) {
+static void schema_is_read(void) {
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/scenario.schema.json", &schema);
 }
 
-static void done(void) {
+static void free_schema(void) {
   hr__json_file_finish(&schema);
 }
 
-TEST_MAIN("scenarios_schema", TEST(schema_is_json), TEST(table_is_in_the_schema), TEST(schema_is_in_the_table),
-          TEST(policies_are_in_the_schema), TEST(formats_are_in_the_schema), TEST(shipped_scenarios_load), TEST(done))
+TEST_MAIN("scenarios_schema", TEST(schema_is_read), TEST(table_is_in_the_schema), TEST(schema_is_in_the_table),
+          TEST(policies_are_in_the_schema), TEST(formats_are_in_the_schema), TEST(shipped_scenarios_load),
+          TEST(free_schema))

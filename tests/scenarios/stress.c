@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stress: interruption rates are multiplied as requested, in runs long enough to measure it, with unchanged
- * availability; prices are exact; a GPU type is removed; and a refused stress changes nothing.
+ * Stress of scenarios. Interruption rates are multiplied by the requested factor, measured in long runs, and the
+ * availability is unchanged. Prices are exact. A GPU type is removed. A rejected stress changes nothing.
  */
 
 #include "loading.h"
@@ -16,7 +16,7 @@
 #define SPOT_NODES "{\"name\":\"p\",\"gpu\":\"T4\",\"nodes\":"
 #define SPOT_MARKET                                                                                                    \
   ",\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,\"boot_s\":0,\"spot\":{\"notice_s\":0,"
-/* A pool of spot nodes with the given model. */
+/* A scenario with one pool of spot nodes that uses this spot model. */
 #define SPOT(nodes, model) TEXT_OF_POOLS(SPOT_NODES nodes SPOT_MARKET model "}}")
 
 #define HOUR_US (3600 * HR_SECOND_US)
@@ -26,24 +26,25 @@ static struct hr_scenario *load_text(const char *text) {
   return load(NULL, 0);
 }
 
-static void put(struct hr_scenario *scenario, const struct hr_stress *stress) {
+static void apply(struct hr_scenario *scenario, const struct hr_stress *stress) {
   struct hr_error error = {0};
   enum hr_status status = hr_scenario_stress(scenario, stress, &error);
   if (status != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
 }
 
-static void hasten(struct hr_scenario *scenario, double times) {
+static void multiply_interruptions(struct hr_scenario *scenario, double times) {
   struct hr_stress stress;
   hr_stress_init(&stress);
   stress.spot_reclaims = times;
-  put(scenario, &stress);
+  apply(scenario, &stress);
 }
 
 /* ---- Reclaims --------------------------------------------------------------------------------------- */
 
-/* Uses all available nodes for the given time. */
-static struct hr_spot_figures watch(const struct hr_scenario *scenario, int64_t hours) {
+/* Runs one job without GPUs for `hours` hours and returns the spot figures of the cluster, whose elastic nodes are all
+   in use. */
+static struct hr_spot_figures spot_figures(const struct hr_scenario *scenario, int64_t hours) {
   const int64_t submit_us[] = {0}, work_us[] = {hours * HOUR_US};
   const uint32_t gpus[] = {0};
   const struct hr_trace trace = {
@@ -71,8 +72,9 @@ static struct hr_spot_figures watch(const struct hr_scenario *scenario, int64_t 
   return figures;
 }
 
-/* Consecutive periods of availability: the variance of their number in a time H is H s^2 / m^3, with their mean m and
-   standard deviation s. The period that the end cuts counts as an event. */
+/* Asserts that the measured interruption rate is 1 / mean_h. Periods of availability are a renewal process with mean m
+   and standard deviation s. The number of periods in time H has the variance H s^2 / m^3. The period that the end of
+   the run cuts may count as one more event. */
 static void expect_rate(const struct hr_spot_figures *figures, double mean_h, double deviation_h) {
   double hours = figures->node_hours, sigma = sqrt(deviation_h * deviation_h / (mean_h * mean_h * mean_h) / hours);
   double off = figures->reclaims_per_node_hour - 1 / mean_h;
@@ -83,63 +85,64 @@ static void expect_rate(const struct hr_spot_figures *figures, double mean_h, do
   CU_ASSERT(fabs(off) <= 3 * sigma + 1 / hours);
 }
 
-/* A model and its periods of availability, in hours. */
-struct stretches {
+/* A spot model, with the mean and standard deviation of its periods of availability in hours */
+struct availability_model {
   const char *text;
   double mean_h, deviation_h;
 };
 
-/* Factors 1, 2 and 1/3. */
-static void expect_rates(const struct stretches *model) {
+/* Checks the interruption rate for the factors 1, 2 and 1/3. */
+static void expect_rates(const struct availability_model *model) {
   static const double times[] = {1, 2, 1 / 3.0};
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
     struct hr_scenario *scenario = load_text(model->text);
-    hasten(scenario, times[i]);
-    struct hr_spot_figures figures = watch(scenario, 20000);
+    multiply_interruptions(scenario, times[i]);
+    struct hr_spot_figures figures = spot_figures(scenario, 20000);
     expect_rate(&figures, model->mean_h / times[i], model->deviation_h / times[i]);
     hr_scenario_destroy(scenario);
   }
 }
 
-static void nodes_at_a_rate_are_reclaimed_so_often(void) {
-  expect_rates(&(struct stretches){SPOT("4", "\"model\":\"exponential\",\"rate_per_h\":0.5"), 2, 2});
-  expect_rates(&(struct stretches){SPOT("40", "\"model\":\"advisor\",\"monthly_interruption\":0.99"), 730 / -log(0.01),
-                                   730 / -log(0.01)});
+static void rates_of_exponential_models(void) {
+  expect_rates(&(struct availability_model){SPOT("4", "\"model\":\"exponential\",\"rate_per_h\":0.5"), 2, 2});
+  expect_rates(&(struct availability_model){SPOT("40", "\"model\":\"advisor\",\"monthly_interruption\":0.99"),
+                                            730 / -log(0.01), 730 / -log(0.01)});
 }
 
-/* Share of nodes that survive to an age, by the formula of the documentation. */
-static double left(double age_h) {
-  double gone = 0.45 * (1 - exp(-age_h / 1) + exp((age_h - 24) / 0.8));
-  return gone < 1 ? 1 - gone : 0;
+/* Returns the share of nodes that reach an age, by the formula of the documentation. */
+static double share_left(double age_h) {
+  double share_lost = 0.45 * (1 - exp(-age_h / 1) + exp((age_h - 24) / 0.8));
+  return share_lost < 1 ? 1 - share_lost : 0;
 }
 
-static void nodes_by_their_age_are_reclaimed_so_often(void) {
+static void rates_of_bathtub_models(void) {
   enum { STEPS = 240000 };
   double mean_h = 0, square = 0, step_h = 24.0 / STEPS;
   for (int i = 0; i < STEPS; i++) {
     double age_h = (i + 0.5) * step_h;
-    mean_h += left(age_h) * step_h;
-    square += 2 * age_h * left(age_h) * step_h;
+    mean_h += share_left(age_h) * step_h;
+    square += 2 * age_h * share_left(age_h) * step_h;
   }
-  expect_rates(&(struct stretches){
+  expect_rates(&(struct availability_model){
       SPOT("8", "\"model\":\"bathtub\",\"bathtub\":{\"a\":0.45,\"tau1_h\":1,\"tau2_h\":0.8,\"b_h\":24,\"last_h\":24}"),
       mean_h, sqrt(square - mean_h * mean_h)});
 }
 
-/* For each kind of duration: `up`, and `down` with a third of its mean. */
-static void zones_on_and_off_change_so_often_and_are_there_as_much(void) {
-  static const struct stretches models[] = {
+/* For each kind of duration: `up`, and `down` with a third of its mean. The interruption rate follows the factor, and
+   the availability remains 3/4. */
+static void rates_and_availability_of_on_off_models(void) {
+  static const struct availability_model models[] = {
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":7200},"
                  "\"down\":{\"distribution\":\"fixed\",\"mean_s\":2400}"),
        2, 0},
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"exponential\",\"mean_s\":7200},"
                  "\"down\":{\"distribution\":\"exponential\",\"mean_s\":2400}"),
        2, 2},
-      /* a mean of e^(8.5 + 0.125) s */
+      /* the mean is e^(8.5 + 0.125) s */
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"log-normal\",\"mu\":8.5,\"sigma\":0.5},"
                  "\"down\":{\"distribution\":\"log-normal\",\"mu\":7.401387711331890,\"sigma\":0.5}"),
        1.549009, 0.825528},
-      /* of shape 2 the mean is scale x sqrt(pi) / 2, the variance scale^2 (1 - pi / 4) */
+      /* for shape 2 the mean is scale x sqrt(pi) / 2, and the variance is scale^2 (1 - pi / 4) */
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"weibull\",\"shape\":2,\"scale_s\":7200},"
                  "\"down\":{\"distribution\":\"weibull\",\"shape\":2,\"scale_s\":2400}"),
        1.772454, 0.926514}};
@@ -147,8 +150,8 @@ static void zones_on_and_off_change_so_often_and_are_there_as_much(void) {
     expect_rates(&models[i]);
     for (int times = 1; times <= 2; times++) {
       struct hr_scenario *scenario = load_text(models[i].text);
-      hasten(scenario, times);
-      CU_ASSERT_DOUBLE_EQUAL(watch(scenario, 20000).availability, 0.75, 0.015);
+      multiply_interruptions(scenario, times);
+      CU_ASSERT_DOUBLE_EQUAL(spot_figures(scenario, 20000).availability, 0.75, 0.015);
       hr_scenario_destroy(scenario);
     }
   }
@@ -161,14 +164,16 @@ static void write_record(void) {
   fclose(file);
 }
 
-/* A record of two hours replayed as often in half the time: as many interruptions in half the node hours. */
-static void a_record_plays_so_fast(void) {
+/* At twice the speed, a record of two hours is replayed in one hour. The same number of interruptions occurs in half
+   the node hours. */
+static void rates_of_recorded_models(void) {
   write_record();
   const char *text = SPOT("4", "\"model\":\"trace\",\"file\":\"record.json\",\"offset_s\":8400");
   struct hr_scenario *plain = load_text(text), *twice = load_text(text), *slow = load_text(text);
-  hasten(twice, 2);
-  hasten(slow, 0.5);
-  struct hr_spot_figures once = watch(plain, 2000), fast = watch(twice, 1000), half = watch(slow, 4000);
+  multiply_interruptions(twice, 2);
+  multiply_interruptions(slow, 0.5);
+  struct hr_spot_figures once = spot_figures(plain, 2000), fast = spot_figures(twice, 1000),
+                         half = spot_figures(slow, 4000);
   CU_ASSERT(once.reclaims > 5000);
   CU_ASSERT_EQUAL(fast.reclaims, once.reclaims);
   CU_ASSERT_EQUAL(half.reclaims, once.reclaims);
@@ -182,7 +187,8 @@ static void a_record_plays_so_fast(void) {
   remove("record.json");
 }
 
-/* To the microsecond; coinciding steps are moved one microsecond apart. */
+/* Times are rounded to microseconds. If steps coincide after rounding, each later one is one microsecond after the
+   previous one. */
 static void times_of_a_record_are_rounded_and_increase(void) {
   struct hr_level_step levels[] = {{0, 2}, {1, 1}, {3, 2}, {4, 0}, {1000, 2}};
   struct hr_pool_spec pool = {.market = {.market = HR_MARKET_SPOT}};
@@ -192,19 +198,19 @@ static void times_of_a_record_are_rounded_and_increase(void) {
       .model = HR_SPOT_TRACE, .levels = levels, .n_levels = 5, .period_us = 1001, .offset_us = 2 * 1001 + 500};
   struct hr_scenario scenario = {.path = path, .cluster = {.pools = &pool, .n_pools = 1}};
   static const int64_t expected_us[] = {0, 1, 2, 3, 333};
-  hasten(&scenario, 3);
+  multiply_interruptions(&scenario, 3);
   for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(levels[i].at_us, expected_us[i]);
   CU_ASSERT_EQUAL(pool.market.spot.period_us, 334);
   CU_ASSERT_EQUAL(pool.market.spot.offset_us, 167);
-  hasten(&scenario, 1000);
+  multiply_interruptions(&scenario, 1000);
   for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(levels[i].at_us, i);
   CU_ASSERT_EQUAL(pool.market.spot.period_us, 5);
 }
 
-static void nodes_that_are_never_reclaimed_never_are(void) {
+static void models_without_interruptions(void) {
   struct hr_scenario *scenario = load_text(SPOT("4", "\"model\":\"none\""));
-  hasten(scenario, 100);
-  struct hr_spot_figures figures = watch(scenario, 1000);
+  multiply_interruptions(scenario, 100);
+  struct hr_spot_figures figures = spot_figures(scenario, 1000);
   CU_ASSERT_EQUAL(figures.reclaims, 0);
   CU_ASSERT_EQUAL(figures.node_hours, 4000);
   hr_scenario_destroy(scenario);
@@ -222,28 +228,28 @@ static void nodes_that_are_never_reclaimed_never_are(void) {
                 "\"usd_per_gpu_hour\":0.2,\"on_demand_usd_per_gpu_hour\":0.7},"                                        \
                 "{\"name\":\"n\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1}")
 
-/* Half up, in whole numbers. */
-static int64_t of(int64_t uusd_h, int64_t millionths) {
+/* Returns the product, rounded half up to a whole number. */
+static int64_t scaled_price(int64_t uusd_h, int64_t millionths) {
   return (uusd_h * millionths + 500000) / 1000000;
 }
 
-static void prices_are_so_many_times_what_they_were(void) {
+static void prices_are_multiplied(void) {
   struct hr_scenario *plain = load_text(PRICED), *scenario = load_text(PRICED);
   struct hr_stress stress;
   hr_stress_init(&stress);
   stress.spot_price = 1.1;
   stress.on_demand_price = 2.5;
-  put(scenario, &stress);
+  apply(scenario, &stress);
   const struct hr_pool_spec *before = plain->cluster.pools, *after = scenario->cluster.pools;
   CU_ASSERT(before[0].market.n_prices > 1000);
   CU_ASSERT_EQUAL_FATAL(after[0].market.n_prices, before[0].market.n_prices);
-  CU_ASSERT_EQUAL(after[0].market.price_uusd_h, of(before[0].market.price_uusd_h, 1100000));
+  CU_ASSERT_EQUAL(after[0].market.price_uusd_h, scaled_price(before[0].market.price_uusd_h, 1100000));
   for (uint32_t i = 0; i < before[0].market.n_prices; i++) {
-    CU_ASSERT_EQUAL(after[0].market.prices[i].uusd_h, of(before[0].market.prices[i].uusd_h, 1100000));
+    CU_ASSERT_EQUAL(after[0].market.prices[i].uusd_h, scaled_price(before[0].market.prices[i].uusd_h, 1100000));
     CU_ASSERT_EQUAL(after[0].market.prices[i].at_us, before[0].market.prices[i].at_us);
   }
   CU_ASSERT_EQUAL(after[0].market.on_demand_uusd_h, 1250000);
-  CU_ASSERT_EQUAL(after[1].market.price_uusd_h, 833333); /* 833332.5 */
+  CU_ASSERT_EQUAL(after[1].market.price_uusd_h, 833333); /* 833332.5 rounded up */
   CU_ASSERT_EQUAL(after[1].market.on_demand_uusd_h, 833333);
   CU_ASSERT_EQUAL(after[2].market.price_uusd_h, 200000);
   CU_ASSERT_EQUAL(after[2].market.on_demand_uusd_h, 1750000);
@@ -253,7 +259,7 @@ static void prices_are_so_many_times_what_they_were(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* ---- A GPU type that is not available --------------------------------------------------------------- */
+/* ---- Removed GPU types ------------------------------------------------------------------------------ */
 
 #define MIXED                                                                                                          \
   "{" POLICY ",\"cluster\":{\"node_order\":[\"b*2\",\"a*1\",\"c*1\",\"b*1\",\"a*1\",\"c*1\"],\"pools\":["              \
@@ -265,7 +271,7 @@ static void stress_without(struct hr_scenario *scenario, const char *gpu) {
   struct hr_stress stress;
   hr_stress_init(&stress);
   stress.without_gpu = gpu;
-  put(scenario, &stress);
+  apply(scenario, &stress);
 }
 
 static void expect_nodes(const struct hr_scenario *scenario, uint32_t a, uint32_t b, uint32_t c) {
@@ -274,8 +280,8 @@ static void expect_nodes(const struct hr_scenario *scenario, uint32_t a, uint32_
   CU_ASSERT_EQUAL(scenario->cluster.pools[2].nodes, c);
 }
 
-/* The order of the other nodes is that of a scenario without the removed ones. */
-static void pools_of_the_type_get_no_nodes(void) {
+/* The remaining nodes have the order that they have in a scenario without the removed nodes. */
+static void pools_of_a_removed_type_have_no_nodes(void) {
   static const char *const overrides[] = {"cluster.pools.0.nodes=0", "cluster.pools.2.nodes=0"};
   static const char *const other[] = {"cluster.pools.1.nodes=0"};
   struct hr_scenario *scenario = load_text(MIXED), *wanted = load(overrides, 2);
@@ -289,7 +295,8 @@ static void pools_of_the_type_get_no_nodes(void) {
   stress_without(scenario, "a100-80");
   expect_nodes(scenario, 3, 0, 2);
   for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(scenario->cluster.node_order[i], wanted->cluster.node_order[i]);
-  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(&scenario->cluster)); /* as before, although no remaining pool shares GPUs */
+  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(
+      &scenario->cluster)); /* per-GPU allocation is kept, although no remaining pool shares GPUs */
   CU_ASSERT_FALSE(hr_cluster_spec_by_gpu(&wanted->cluster));
   stress_without(scenario, "T4");
   expect_nodes(scenario, 0, 0, 0);
@@ -308,7 +315,7 @@ static void expect_same(const struct hr_pool_spec *a, const struct hr_pool_spec 
   CU_ASSERT(x->period_us == y->period_us && x->offset_us == y->offset_us);
 }
 
-static void expect_refusal(const char *text, const struct hr_stress *stress, const char *expected) {
+static void expect_rejected(const char *text, const struct hr_stress *stress, const char *expected) {
   struct hr_scenario *scenario = load_text(text);
   const struct hr_pool_spec *pool = &scenario->cluster.pools[0];
   struct hr_pool_spec before = *pool;
@@ -325,7 +332,7 @@ static struct hr_stress stress_of(double reclaims, double spot_price, double on_
   return (struct hr_stress){reclaims, spot_price, on_demand_price, without};
 }
 
-static void what_is_refused_changes_nothing(void) {
+static void a_rejected_stress_changes_nothing(void) {
   const char *rate = SPOT("4", "\"model\":\"exponential\",\"rate_per_h\":36");
   const struct {
     const char *text;
@@ -350,26 +357,25 @@ static void what_is_refused_changes_nothing(void) {
        stress_of(1, 1, 2, NULL), "s.json: pool 'd': a price of 120000 $ per GPU-hour is too high; at most 100000 $"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    expect_refusal(cases[i].text, &cases[i].stress, cases[i].expected);
+    expect_rejected(cases[i].text, &cases[i].stress, cases[i].expected);
 }
 
-/* Factors of 1 change nothing, to the last bit. */
-static void no_stress_changes_nothing(void) {
+/* Factors of 1 do not change any value. */
+static void factors_of_1_change_nothing(void) {
   write_record();
   struct hr_scenario *scenario = load_text(SPOT("4", "\"model\":\"trace\",\"file\":\"record.json\",\"offset_s\":8400"));
   struct hr_pool_spec before = scenario->cluster.pools[0];
   struct hr_stress stress;
   hr_stress_init(&stress);
-  put(scenario, &stress);
+  apply(scenario, &stress);
   expect_same(&scenario->cluster.pools[0], &before);
   CU_ASSERT_FALSE(scenario->cluster.by_gpu);
   hr_scenario_destroy(scenario);
   remove("record.json");
 }
 
-TEST_MAIN("scenarios: stress", TEST(starts_in_a_folder_of_its_own), TEST(nodes_at_a_rate_are_reclaimed_so_often),
-          TEST(nodes_by_their_age_are_reclaimed_so_often), TEST(zones_on_and_off_change_so_often_and_are_there_as_much),
-          TEST(a_record_plays_so_fast), TEST(times_of_a_record_are_rounded_and_increase),
-          TEST(nodes_that_are_never_reclaimed_never_are), TEST(prices_are_so_many_times_what_they_were),
-          TEST(pools_of_the_type_get_no_nodes), TEST(what_is_refused_changes_nothing), TEST(no_stress_changes_nothing),
-          TEST(leaves_nothing_behind))
+TEST_MAIN("scenarios: stress", TEST(create_test_folder), TEST(rates_of_exponential_models),
+          TEST(rates_of_bathtub_models), TEST(rates_and_availability_of_on_off_models), TEST(rates_of_recorded_models),
+          TEST(times_of_a_record_are_rounded_and_increase), TEST(models_without_interruptions),
+          TEST(prices_are_multiplied), TEST(pools_of_a_removed_type_have_no_nodes),
+          TEST(a_rejected_stress_changes_nothing), TEST(factors_of_1_change_nothing), TEST(remove_test_folder))

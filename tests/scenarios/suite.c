@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Suites and baselines: values, errors, and their schemas against the key tables. */
+/* Suites of runs and baselines: values, errors, and their schemas against the key tables. */
 
 #include "harness.h"
 #include "messages.h"
@@ -13,7 +13,7 @@
 
 static const char path[] = "suite_test.json";
 
-static void put_file(const char *text) {
+static void write_file(const char *text) {
   FILE *file = fopen(path, "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
   fputs(text, file);
@@ -25,7 +25,7 @@ static void put_file(const char *text) {
 static struct hr_suite *expect_good(const char *text) {
   struct hr_suite *suite = NULL;
   struct hr_error error = {0};
-  put_file(text);
+  write_file(text);
   if (hr_suite_load(path, &suite, &error) != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(suite);
   unlink(path);
@@ -35,7 +35,7 @@ static struct hr_suite *expect_good(const char *text) {
 static void expect_bad(const char *text, const char *words) {
   struct hr_suite *suite = NULL;
   struct hr_error error = {0};
-  put_file(text);
+  write_file(text);
   CU_ASSERT_EQUAL(hr_suite_load(path, &suite, &error), HR_BAD_INPUT);
   if (!message_has(error.text, words)) printf("\n  '%s' does not say '%s'\n", error.text, words);
   CU_ASSERT_TRUE(message_has(error.text, words));
@@ -93,7 +93,7 @@ static void tolerances(void) {
 
 #define RUN "{\"name\": \"a\", \"scenario\": \"s.json\""
 
-static void bad_suites(void) {
+static void invalid_suites(void) {
   expect_bad("{\"runs\": []}", "suite_test.json:1:10: 'runs' is an empty list");
   expect_bad("{\"run\": [" RUN "}]}", "did you mean 'runs'?");
   expect_bad("{\"runs\": [{\"name\": \"a\"}]}", "scenario");
@@ -108,12 +108,12 @@ static void bad_suites(void) {
   expect_bad("{", "suite_test.json:1:");
 }
 
-static void a_scenario_is_no_suite(void) {
+static void suites_are_detected(void) {
   bool is_suite = true;
-  put_file("{\"name\": \"x\", \"cluster\": {}, \"policy\": {}}");
+  write_file("{\"name\": \"x\", \"cluster\": {}, \"policy\": {}}");
   CU_ASSERT_EQUAL(hr_suite_recognise(path, &is_suite, NULL), HR_OK);
   CU_ASSERT_FALSE(is_suite);
-  put_file("{\"runs\": 3}");
+  write_file("{\"runs\": 3}");
   CU_ASSERT_EQUAL(hr_suite_recognise(path, &is_suite, NULL), HR_OK);
   CU_ASSERT_TRUE(is_suite);
   unlink(path);
@@ -132,7 +132,7 @@ static void a_scenario_is_no_suite(void) {
 static void baselines(void) {
   struct hr_baseline *baseline = NULL;
   struct hr_error error = {0};
-  put_file(BASELINE "}]}");
+  write_file(BASELINE "}]}");
   if (hr_baseline_load(path, &baseline, &error) != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(baseline);
   CU_ASSERT_STRING_EQUAL(baseline->version, "0.0.9");
@@ -161,14 +161,14 @@ static void baselines(void) {
 static void expect_bad_baseline(const char *text, const char *words) {
   struct hr_baseline *baseline = NULL;
   struct hr_error error = {0};
-  put_file(text);
+  write_file(text);
   CU_ASSERT_EQUAL(hr_baseline_load(path, &baseline, &error), HR_BAD_INPUT);
   if (!message_has(error.text, words)) printf("\n  '%s' does not say '%s'\n", error.text, words);
   CU_ASSERT_TRUE(message_has(error.text, words));
   unlink(path);
 }
 
-static void bad_baselines(void) {
+static void invalid_baselines(void) {
   expect_bad_baseline("{\"name\": \"x\"}", "is not a baseline, which has a 'format'");
   expect_bad_baseline("[]", "is not a baseline");
   expect_bad_baseline("{\"format\": 2}", "is a baseline of format 2, and this version of headroom");
@@ -182,7 +182,7 @@ static void bad_baselines(void) {
 
 /* ---- Schemas ---------------------------------------------------------------------------------------- */
 
-static void schemas_are_the_tables(void) {
+static void schemas_match_the_key_tables(void) {
   struct hr__json_file schema;
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/check.schema.json", &schema);
   key_schema_expect_table(&schema, hr__suite_keys);
@@ -194,5 +194,5 @@ static void schemas_are_the_tables(void) {
   hr__json_file_finish(&schema);
 }
 
-TEST_MAIN("scenarios: suites and baselines", TEST(runs), TEST(tolerances), TEST(bad_suites),
-          TEST(a_scenario_is_no_suite), TEST(baselines), TEST(bad_baselines), TEST(schemas_are_the_tables))
+TEST_MAIN("scenarios: suites and baselines", TEST(runs), TEST(tolerances), TEST(invalid_suites),
+          TEST(suites_are_detected), TEST(baselines), TEST(invalid_baselines), TEST(schemas_match_the_key_tables))

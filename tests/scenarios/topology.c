@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Topology of pools, network speeds and topology requests of classes: values, and place and key words of each error. */
+/* Topology of pools, network speeds, and topology requests of classes: values, and the position and key words of each
+   error. */
 
 #include "loading.h"
 
-/* `topology` starts at the beginning of the second line; members of the scenario may start a third one. */
+/* A scenario with one pool. `topology` starts at the beginning of the second line. `members` are further members of the
+   scenario. */
 #define SCENARIO(topology, members)                                                                                    \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":20,"         \
   "\"gpus_per_node\":8,\"topology\":{\n" topology "}}]}" members "}"
 #define LINKED "\"network\":{\"pool\":\"25gbe\"}"
 
-static void a_topology_is_taken(void) {
+static void topology_is_read(void) {
   write_text(SCENARIO("\"island_gpus\":2,\"numa_gpus\":4,\"nodes_per_rack\":4,\"racks_per_zone\":10,"
                       "\"network\":{\"island\":\"nvlink\",\"node\":\"pcie\",\"rack\":\"infiniband\",\"zone\":"
                       "\"400gbe\",\"pool\":\"25gbe\"}",
@@ -30,8 +32,9 @@ static void a_topology_is_taken(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Islands and NUMA domains need per-GPU allocation; racks do not, unless cluster.by_gpu is set. */
-static void gpus_are_told_apart_where_nodes_have_parts(void) {
+/* Islands and NUMA domains smaller than a node need per-GPU allocation. Racks do not need it. cluster.by_gpu enables
+   it. */
+static void parts_of_nodes_need_per_gpu_allocation(void) {
   const char *const by_gpu[] = {"cluster.by_gpu=true"};
   write_text(SCENARIO("\"island_gpus\":8,\"nodes_per_rack\":4", ""));
   struct hr_scenario *scenario = load(NULL, 0);
@@ -46,7 +49,7 @@ static void gpus_are_told_apart_where_nodes_have_parts(void) {
   expect_error(large, 3, "s.json:1:47: pool 'p' has 72 GPUs per node; with per-GPU allocation a node has at most 64");
 }
 
-static void sizes_nest(void) {
+static void sizes_must_be_multiples(void) {
   write_text(SCENARIO("\"numa_gpus\":3", ""));
   expect_error(NULL, 0, "s.json:2:13: 'numa_gpus' 3 does not divide the 8 GPUs of a node");
   write_text(SCENARIO("\"numa_gpus\":16", ""));
@@ -59,7 +62,7 @@ static void sizes_nest(void) {
   expect_error(NULL, 0, "s.json:2:18: 'racks_per_zone' has no effect without 'nodes_per_rack', the nodes of a rack");
 }
 
-static void links_are_of_tiers_that_are_there(void) {
+static void networks_need_their_tier(void) {
   write_text(SCENARIO("\"network\":{\"rack\":\"infiniband\"}", ""));
   expect_error(NULL, 0, "s.json:2:19: the pool has no tier 'rack': 'nodes_per_rack' makes it");
   write_text(SCENARIO("\"network\":{\"island\":\"nvlink\"}", ""));
@@ -79,21 +82,23 @@ static uint32_t ppm_of(const struct hr_scenario *scenario, const char *model, en
   return hr_network_span_ppm(speeds, hr_network_span_of(speeds, model, network), gpus);
 }
 
-static void the_catalogue_has_some(void) {
+static void speeds_of_the_catalogue(void) {
   write_text(SCENARIO(LINKED, ""));
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_EQUAL(ppm_of(scenario, "BERT-large", HR_NETWORK_INFINIBAND, 32), 971000);
   CU_ASSERT_EQUAL(ppm_of(scenario, "bert-large", HR_NETWORK_INFINIBAND, 128), 895000);
   CU_ASSERT_EQUAL(ppm_of(scenario, "BERT-large", HR_NETWORK_INFINIBAND, 4000), 843000);
-  CU_ASSERT_EQUAL(ppm_of(scenario, "LM (batch size 5)", HR_NETWORK_25GBE, 2), 245000);          /* 0.24 / 0.98 */
-  CU_ASSERT_EQUAL(ppm_of(scenario, "ResNet-50 (batch size 16)", HR_NETWORK_25GBE, 8), 1000000); /* 0.48 / 0.42 */
-  CU_ASSERT_EQUAL(ppm_of(scenario, "Transformer", HR_NETWORK_25GBE, 8), 413000);                /* 0.31 / 0.75 */
+  CU_ASSERT_EQUAL(ppm_of(scenario, "LM (batch size 5)", HR_NETWORK_25GBE, 2), 245000); /* 0.24 / 0.98 */
+  CU_ASSERT_EQUAL(ppm_of(scenario, "ResNet-50 (batch size 16)", HR_NETWORK_25GBE, 8),
+                  1000000);                                                      /* 0.48 / 0.42 is above 1 */
+  CU_ASSERT_EQUAL(ppm_of(scenario, "Transformer", HR_NETWORK_25GBE, 8), 413000); /* 0.31 / 0.75 */
   CU_ASSERT_EQUAL(ppm_of(scenario, "A3C", HR_NETWORK_25GBE, 8), 1000000);
   hr_scenario_destroy(scenario);
 }
 
-/* Rows of a family and a network replace all rows of the catalogue for them; "*" applies after both. */
-static void ones_own_go_first(void) {
+/* Rows of the scenario for a model family and a network replace all catalogue rows for them. A row for all models
+   applies if neither the scenario nor the catalogue has a row for the family. */
+static void speeds_of_the_scenario_have_precedence(void) {
   write_text(SCENARIO(LINKED,
                       ",\"network_speeds\":[{\"model\":\"lm\",\"gpus\":16,\"network\":\"25gbe\",\"speed\":0.4},"
                       "{\"network\":\"25gbe\",\"speed\":0.5},{\"model\":\"X\",\"network\":\"pcie\",\"speed\":1}]"));
@@ -106,7 +111,7 @@ static void ones_own_go_first(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void bad_speeds(void) {
+static void invalid_speeds(void) {
 #define ROW "{\"model\":\"LM\",\"gpus\":16,\"network\":\"25gbe\",\"speed\":0.4}"
   write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[" ROW ",\n" ROW "]"));
   expect_error(NULL, 0, "s.json:4:1: there already is a speed of 'LM' on 16 GPUs over 25gbe");
@@ -117,7 +122,7 @@ static void bad_speeds(void) {
   expect_error(NULL, 0, "s.json:3:19: 'network_speeds.0' lacks the key 'network'; ...");
 }
 
-static void speeds_that_nobody_looks_at_are_noted(void) {
+static void unused_speeds_are_noted(void) {
   write_text(SCENARIO("", ",\"network_speeds\":[" ROW "]"));
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 1);
@@ -126,11 +131,11 @@ static void speeds_that_nobody_looks_at_are_noted(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* ---- Near together ---------------------------------------------------------------------------------- */
+/* ---- Topology requests of classes ------------------------------------------------------------------- */
 
 #define CLASSES(members) SCENARIO("", ",\"classes\":{\"training\":{\n" members "}}")
 
-static void classes_say_how_near_their_jobs_are(void) {
+static void requests_of_classes_are_read(void) {
   write_text(CLASSES("\"within\":\"rack\",\"within_wait_s\":1.5"));
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].within, HR_TIER_RACK);
@@ -147,7 +152,8 @@ static void classes_say_how_near_their_jobs_are(void) {
   expect_error(NULL, 0, "s.json:3:10: 'classes.training.within' is the text \"pool\"; one of island, numa, node, ...");
 }
 
-/* Loads two scenarios with equal classes; the first one uses the old keys and has one note, the second one none. */
+/* Loads two scenarios, which must have equal classes. Loading the first one, with the old keys, must add the note
+   `note`. Loading the second one must add none. */
 static void expect_alias(const char *old_form, const char *const *old_set, size_t n_old_set, const char *new_form,
                          const char *note) {
   write_text(old_form);
@@ -166,7 +172,7 @@ static void expect_alias(const char *old_form, const char *const *old_set, size_
   hr_scenario_destroy(new);
 }
 
-static void old_names_are_aliases(void) {
+static void old_keys_are_aliases(void) {
   const char *const set[] = {"classes.training.within=zone", "classes.training.within_wait_s=60"};
   expect_alias(CLASSES("\"within\":\"node\""), NULL, 0, CLASSES("\"topology\":{\"required\":\"node\"}"),
                "s.json:3:10: key 'within' is now 'topology.required'...");
@@ -179,7 +185,7 @@ static void old_names_are_aliases(void) {
                "--set classes.training.within=zone: keys 'within' and...");
 }
 
-static void contradictions_have_their_place(void) {
+static void contradictions_have_a_position(void) {
   write_text(CLASSES("\"topology\":{\"required\":\"rack\",\"preferred\":\"rack\"}"));
   expect_error(NULL, 0, "s.json:3:43: 'preferred' contradicts 'required'...");
   write_text(CLASSES("\"topology\":{\"required\":\"rack\",\"wait_s\":5}"));
@@ -200,7 +206,7 @@ static void contradictions_have_their_place(void) {
 
 /* ---- CPUs with GPUs --------------------------------------------------------------------------------- */
 
-static void cpus_go_with_gpus(void) {
+static void cpus_per_gpu_are_read(void) {
   const char *const set[] = {"cluster.by_gpu=true", "cluster.pools.0.cpu_per_node=100",
                              "cluster.pools.0.cpu_per_gpu=6.5"};
   const char *const part[] = {"cluster.by_gpu=true", "cluster.pools.0.cpu_per_node=100",
@@ -222,9 +228,8 @@ static void cpus_go_with_gpus(void) {
                "s.json:1:47: pool 'p' has 'cpu_per_gpu', which needs per-GPU allocation; set 'cluster.by_gpu'");
 }
 
-TEST_MAIN("topology in scenarios", TEST(starts_in_a_folder_of_its_own), TEST(a_topology_is_taken),
-          TEST(gpus_are_told_apart_where_nodes_have_parts), TEST(sizes_nest), TEST(links_are_of_tiers_that_are_there),
-          TEST(the_catalogue_has_some), TEST(ones_own_go_first), TEST(bad_speeds),
-          TEST(speeds_that_nobody_looks_at_are_noted), TEST(classes_say_how_near_their_jobs_are),
-          TEST(old_names_are_aliases), TEST(contradictions_have_their_place), TEST(cpus_go_with_gpus),
-          TEST(leaves_nothing_behind))
+TEST_MAIN("topology in scenarios", TEST(create_test_folder), TEST(topology_is_read),
+          TEST(parts_of_nodes_need_per_gpu_allocation), TEST(sizes_must_be_multiples), TEST(networks_need_their_tier),
+          TEST(speeds_of_the_catalogue), TEST(speeds_of_the_scenario_have_precedence), TEST(invalid_speeds),
+          TEST(unused_speeds_are_noted), TEST(requests_of_classes_are_read), TEST(old_keys_are_aliases),
+          TEST(contradictions_have_a_position), TEST(cpus_per_gpu_are_read), TEST(remove_test_folder))

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* docs/reference/schemas/like.schema.json and the reader's table of keys have the same keys and bounds. */
+/* docs/reference/schemas/like.schema.json has the same keys and bounds as the key table of the workload model
+   reader. */
 
 #include "harness.h"
 
 #include "key_schema.h"
 #include "scenarios/schema/keys.h"
 
-static void schema_and_table_say_the_same(void) {
+static void the_schema_matches_the_key_table(void) {
   struct hr__json_file schema;
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/like.schema.json", &schema);
   key_schema_expect_table(&schema, hr__workload_model_keys);
@@ -14,4 +15,4 @@ static void schema_and_table_say_the_same(void) {
   hr__json_file_finish(&schema);
 }
 
-TEST_MAIN("scenarios_workload_model_schema", TEST(schema_and_table_say_the_same))
+TEST_MAIN("scenarios_workload_model_schema", TEST(the_schema_matches_the_key_table))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Errors in trace files name file, line and column, what is wrong and what is expected. */
+/* Each error of a trace reader names the file, the line or the column, what is wrong and what is expected. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -62,7 +62,7 @@ static void negative_numbers(void) {
   CU_ASSERT(refused(HEADER "1,0,-0.5,1\n", NULL, "jobs.csv:2: column 'duration_s': '-0.5' is not", "at least 0"));
 }
 
-static void no_numbers(void) {
+static void non_numeric_values(void) {
   CU_ASSERT(refused(HEADER "1,0,nan,1\n", NULL, "jobs.csv:2: column 'duration_s': 'nan' is not a number", ""));
   CU_ASSERT(refused(HEADER "1,inf,1,1\n", NULL, "jobs.csv:2: column 'submit_s': 'inf' is not a number", ""));
   CU_ASSERT(refused(HEADER "1,0,1,two\n", NULL, "jobs.csv:2: column 'gpus': 'two' is not a whole number", ""));
@@ -86,7 +86,7 @@ static void binary_file(void) {
   CU_ASSERT(refused_at(file_write("jobs.csv", late, sizeof late - 1), NULL, "jobs.csv:3: not a text file", "NUL"));
 }
 
-static void foreign_file(void) {
+static void unsupported_file_types(void) {
   CU_ASSERT(refused("PK\x03\x04...", NULL, "jobs.csv: this is a zip archive or a spreadsheet", "unpack"));
   CU_ASSERT(refused("\xFD"
                     "7zXZ...",
@@ -94,8 +94,8 @@ static void foreign_file(void) {
   CU_ASSERT(refused("\xFF\xFEj", NULL, "jobs.csv: this is UTF-16 text", "UTF-8"));
 }
 
-/* 200 MB in one line, compressed: rejected after the first megabyte. */
-static void endless_line(void) {
+/* A compressed file with one line of 200 MB. The reader must reject it after the first MiB. */
+static void overlong_line(void) {
   enum { CHUNK = 1 << 20, N_CHUNKS = 200 };
   char *chunk = malloc(CHUNK + 1);
   CU_ASSERT_PTR_NOT_NULL_FATAL(chunk);
@@ -155,6 +155,7 @@ static void too_many_columns(void) {
 }
 
 TEST_MAIN("bad_input", TEST(missing_file), TEST(directory), TEST(empty_file), TEST(header_only), TEST(missing_column),
-          TEST(repeated_column), TEST(unknown_column), TEST(negative_numbers), TEST(no_numbers),
-          TEST(overflowing_numbers), TEST(binary_file), TEST(foreign_file), TEST(endless_line), TEST(unclosed_quote),
-          TEST(duplicate_ids), TEST(cut_off_last_line), TEST(wrong_number_of_fields), TEST(too_many_columns))
+          TEST(repeated_column), TEST(unknown_column), TEST(negative_numbers), TEST(non_numeric_values),
+          TEST(overflowing_numbers), TEST(binary_file), TEST(unsupported_file_types), TEST(overlong_line),
+          TEST(unclosed_quote), TEST(duplicate_ids), TEST(cut_off_last_line), TEST(wrong_number_of_fields),
+          TEST(too_many_columns))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The builder as used by embedding programs: ids, duplicates, order, errors. */
+/* The trace builder of the public interface: job ids, duplicate ids, the order of jobs, errors. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -41,7 +41,7 @@ static bool ids_are(const struct hr_trace *trace, const char *const *wanted, uin
   return true;
 }
 
-static void numbers_stay_numbers_until_one_is_none(void) {
+static void numeric_ids_become_texts_after_a_text(void) {
   begin();
   CU_ASSERT_EQUAL(add("5", 0, 2), HR_OK);
   CU_ASSERT_EQUAL(add("-17", 1, 3), HR_OK);
@@ -63,7 +63,7 @@ static void numbers_stay_numbers_until_one_is_none(void) {
   hr_trace_destroy(trace);
 }
 
-static void ids_that_count_rows_have_no_column(void) {
+static void ids_equal_to_row_numbers_are_not_stored(void) {
   begin();
   CU_ASSERT_EQUAL(add("1", 0, 2), HR_OK);
   CU_ASSERT_EQUAL(add("2", 1, 3), HR_OK);
@@ -72,13 +72,13 @@ static void ids_that_count_rows_have_no_column(void) {
   CU_ASSERT(!trace->id_number && !trace->id_text);
   CU_ASSERT(ids_are(trace, (const char *const[]){"1", "2"}, 2));
   hr_trace_destroy(trace);
-  static const char *const leaving[][3] = {{"1", "2", "9"}, {"1", "2", "b"}, {"1", "2", "02"}};
-  for (size_t i = 0; i < sizeof leaving / sizeof *leaving; i++) {
+  static const char *const differing[][3] = {{"1", "2", "9"}, {"1", "2", "b"}, {"1", "2", "02"}};
+  for (size_t i = 0; i < sizeof differing / sizeof *differing; i++) {
     begin();
-    for (uint64_t row = 0; row < 3; row++) CU_ASSERT_EQUAL(add(leaving[i][row], (int64_t)row, row + 2), HR_OK);
+    for (uint64_t row = 0; row < 3; row++) CU_ASSERT_EQUAL(add(differing[i][row], (int64_t)row, row + 2), HR_OK);
     trace = finish(false);
     CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-    CU_ASSERT(ids_are(trace, leaving[i], 3));
+    CU_ASSERT(ids_are(trace, differing[i], 3));
     hr_trace_destroy(trace);
   }
   begin();
@@ -89,7 +89,7 @@ static void ids_that_count_rows_have_no_column(void) {
   CU_ASSERT_STRING_EQUAL(error.text, "memory:4: job id '1' is already used on line 2; ids must be distinct");
 }
 
-static void the_first_duplicate_is_named_with_both_lines(void) {
+static void the_error_for_a_duplicate_id_names_both_lines(void) {
   begin();
   static const char *const ids[] = {"9", "3", "7", "3", "9", "7"};
   for (uint64_t i = 0; i < 6; i++) CU_ASSERT_EQUAL(add(ids[i], (int64_t)(10 - i), i < 3 ? i + 2 : i + 12), HR_OK);
@@ -117,7 +117,7 @@ static void lenient_duplicates_are_dropped_before_sorting(void) {
   hr_trace_destroy(trace);
 }
 
-static void ids_are_for_all_or_none(void) {
+static void ids_are_required_for_all_jobs_or_none(void) {
   begin();
   CU_ASSERT_EQUAL(add("1", 0, 2), HR_OK);
   CU_ASSERT_EQUAL(add(NULL, 0, 3), HR_BAD_INPUT);
@@ -146,7 +146,8 @@ static void times_out_of_range_are_refused(void) {
   hr_trace_destroy(trace);
 }
 
-/* A column that a late row creates has "unknown" in all rows before it, beyond the first growth. */
+/* If a late row creates a column, all earlier rows have the value "unknown" in this column. There are more rows than
+   the builder's initial capacity. */
 static void late_columns_are_filled_in(void) {
   begin();
   struct hr_job_record record;
@@ -191,7 +192,7 @@ static void sorting_is_stable(void) {
   free(rows);
 }
 
-TEST_MAIN("builder", TEST(numbers_stay_numbers_until_one_is_none), TEST(ids_that_count_rows_have_no_column),
-          TEST(the_first_duplicate_is_named_with_both_lines), TEST(lenient_duplicates_are_dropped_before_sorting),
-          TEST(ids_are_for_all_or_none), TEST(an_empty_trace_is_refused), TEST(times_out_of_range_are_refused),
-          TEST(late_columns_are_filled_in), TEST(sorting_is_stable))
+TEST_MAIN("builder", TEST(numeric_ids_become_texts_after_a_text), TEST(ids_equal_to_row_numbers_are_not_stored),
+          TEST(the_error_for_a_duplicate_id_names_both_lines), TEST(lenient_duplicates_are_dropped_before_sorting),
+          TEST(ids_are_required_for_all_jobs_or_none), TEST(an_empty_trace_is_refused),
+          TEST(times_out_of_range_are_refused), TEST(late_columns_are_filled_in), TEST(sorting_is_stable))

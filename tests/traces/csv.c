@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Headroom's CSV: columns in any order, column maps, line counting, leniency. */
+/* The reader of Headroom's CSV format: the order of columns, column maps, line numbers in errors, lenient reading. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -17,8 +17,9 @@ static struct hr_trace *mapped(const char *text, const char *map_text) {
   return trace;
 }
 
-/* A row of nearly 1 MiB, one column of which is used for three fields: each gets a text of its own. */
-static void one_long_column_feeds_several_fields(void) {
+/* The header of this row is one column of nearly 1 MiB that is mapped to three fields. Each field has its own copy of
+   the text. */
+static void one_column_can_be_mapped_to_several_fields(void) {
   enum { LENGTH = 1000000 };
   char *text = malloc(LENGTH + 100);
   CU_ASSERT_PTR_NOT_NULL_FATAL(text);
@@ -34,7 +35,7 @@ static void one_long_column_feeds_several_fields(void) {
   free(text);
 }
 
-static void a_mapped_column_tells_its_unit(void) {
+static void units_follow_from_the_names_of_mapped_columns(void) {
   struct hr_trace *trace =
       mapped("a_min,b_h,c_days,n\n1,2,3,1\n2,2,3,1\n", "submit=a_min,duration=b_h,limit=c_days,gpus=n");
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -53,7 +54,7 @@ static bool mapped_refused(const char *text, const char *map_text, const char *s
   return right;
 }
 
-static void columns_come_in_any_order(void) {
+static void columns_can_be_in_any_order(void) {
   struct hr_trace *trace = trace_of("gpus,duration_s,submit_s\n2,10,100\n4,20.5,101.25\n", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->n_jobs, 2);
@@ -72,7 +73,7 @@ static void columns_come_in_any_order(void) {
   hr_trace_destroy(trace);
 }
 
-static void a_job_has_all_fields(struct hr_trace *trace) {
+static void expect_all_fields(struct hr_trace *trace) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   char buffer[HR_JOB_ID_BUFFER];
   CU_ASSERT_STRING_EQUAL(hr_trace_job_id(trace, (hr_job){0}, buffer), "j-1");
@@ -103,8 +104,8 @@ static void a_job_has_all_fields(struct hr_trace *trace) {
   CU_ASSERT_EQUAL(trace->within_wait_us[0], 30500000);
 }
 
-/* The second job has required fields only. */
-static void a_job_knows_nothing_else(const struct hr_trace *trace) {
+/* The second job has only the required fields, so all other fields have their default. */
+static void expect_defaults(const struct hr_trace *trace) {
   CU_ASSERT_EQUAL(trace->user[1], HR_NONE);
   CU_ASSERT_EQUAL(trace->class_[1], HR_CLASS_UNKNOWN);
   CU_ASSERT_EQUAL(trace->limit_us[1], HR_UNKNOWN_US);
@@ -120,7 +121,7 @@ static void a_job_knows_nothing_else(const struct hr_trace *trace) {
   CU_ASSERT_EQUAL(trace->within_wait_us[1], HR_UNKNOWN_US);
 }
 
-static void every_field_has_its_column(void) {
+static void every_field_is_read(void) {
   struct hr_trace *trace = trace_of(
       "job_id,submit_s,duration_s,gpus,user,tenant,class,priority,limit_s,estimate_s,deadline_s,tasks,cpu,mem_gb,"
       "gpu_mem_gb,gpu_milli,gpu_type,status,model,regions,mig_profile,dedicated,interruptible,checkpoint_interval_s,"
@@ -129,8 +130,8 @@ static void every_field_has_its_column(void) {
       "eu|us-east-1,1g.10gb,yes,no,600,2.5,0.25,4,16,Rack,30.5\n"
       "j-2,10,10,3,,,,,,,,,,,,,,,,,,,,,,,,,,\n",
       NULL);
-  a_job_has_all_fields(trace);
-  a_job_knows_nothing_else(trace);
+  expect_all_fields(trace);
+  expect_defaults(trace);
   CU_ASSERT(has_note(&trace->notes, "1 job requests a fraction of a GPU"));
   hr_trace_destroy(trace);
 }
@@ -154,7 +155,7 @@ static void rows_are_sorted_by_submit_and_file_order(void) {
   hr_trace_destroy(trace);
 }
 
-static void dates_make_a_dated_trace(void) {
+static void traces_with_dates(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,deadline_s\n"
                                     "2026-11-21T10:00:00+01:00,60,1,2026-11-21T09:30:00Z\n"
                                     "2026-11-21T09:00:01Z,60,1,\n",
@@ -181,7 +182,7 @@ static void a_map_renames_columns(void) {
   hr_trace_destroy(trace);
 }
 
-static void a_map_may_name_some_fields_and_one_column_twice(void) {
+static void a_map_can_be_partial_and_reuse_a_column(void) {
   struct hr_trace *trace = mapped("submit_s,run,gpus\n1,2,3\n", "duration=run,estimate=run");
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->work_us[0], 2 * HR_SECOND_US);
@@ -189,7 +190,7 @@ static void a_map_may_name_some_fields_and_one_column_twice(void) {
   hr_trace_destroy(trace);
 }
 
-static void mapped_columns_may_tell_their_unit(void) {
+static void units_can_be_stated_in_maps(void) {
   struct hr_trace *trace = mapped("at_us,run_ms,limit_h,guess,gpus\n0,1500,2.5,9000,1\n5,1,1,1,1\n",
                                   "submit=at_us,duration=run_ms,limit=limit_h,estimate=guess(ms)");
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -204,7 +205,7 @@ static void mapped_columns_may_tell_their_unit(void) {
   hr_trace_destroy(trace);
 }
 
-static void maps_that_are_wrong_are_refused(void) {
+static void invalid_maps_are_rejected(void) {
   CU_ASSERT(mapped_refused("arrival_s,duration_s,gpus\n1,2,3\n", "submit=arival_s",
                            "jobs.csv:1: missing column 'arival_s' (did you mean 'arrival_s'?)", "arrival_s"));
   CU_ASSERT(mapped_refused("submit_s,duration_s,gpus\n1,2,3\n", "user=owner", "jobs.csv:1: missing column 'owner'",
@@ -225,7 +226,7 @@ static void maps_that_are_wrong_are_refused(void) {
   hr_column_map_finish(&map);
 }
 
-static void lines_are_counted_as_an_editor_does(void) {
+static void line_numbers_in_errors(void) {
   CU_ASSERT(refused("\n# comment, \"unbalanced\n\nsubmit_s,duration_s,gpus\n\n1,2,3\n \t\n1,2,x\n", NULL,
                     "jobs.csv:8: column 'gpus'", "'x'"));
   CU_ASSERT(refused("submit_s,duration_s,gpus\r\n1,2,3\r\n\r\n1,2,x\r\n", NULL, "jobs.csv:4: ", "'x'"));
@@ -234,7 +235,7 @@ static void lines_are_counted_as_an_editor_does(void) {
   CU_ASSERT(refused("submit_s,duration_s,gpus\r1,2,3\r1,2,x\r", NULL, "jobs.csv:3: ", "'x'"));
 }
 
-static void marks_and_quotes_do_not_disturb(void) {
+static void byte_order_marks_blanks_and_quotes(void) {
   struct hr_trace *trace =
       trace_of("\xEF\xBB\xBF\"submit_s\", duration_s ,gpus,user\r\n1, 2 ,\"3\",\"a \"\"b\"\"\"\r\n", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -244,7 +245,7 @@ static void marks_and_quotes_do_not_disturb(void) {
   hr_trace_destroy(trace);
 }
 
-static void the_last_line_needs_no_end(void) {
+static void the_last_line_may_lack_a_line_end(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n1,2,3\n4,5,6", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->n_jobs, 2);
@@ -279,14 +280,14 @@ static void lenient_reading_counts_bad_rows_by_reason(void) {
   hr_trace_destroy(trace);
 }
 
-static void nothing_left_is_an_error_even_then(void) {
+static void lenient_reading_needs_one_valid_row(void) {
   CU_ASSERT(refused("submit_s,duration_s,gpus\n1,2,x\n1,2,y\n", &(struct hr_trace_options){.lenient = true},
                     "jobs.csv: no valid job: all 2 rows are bad", "line 2: column 'gpus'"));
   CU_ASSERT(refused("submit_s,duration_s,gpus\n0,1,x\n", &(struct hr_trace_options){.lenient = true},
                     "jobs.csv: no valid job: its only row is bad, on line 2: column 'gpus'", ""));
 }
 
-static void names_of_columns_may_be_in_upper_case(void) {
+static void names_of_columns_ignore_case(void) {
   struct hr_trace *trace = trace_of("SUBMIT_S,Duration_s,GPUs,User,user\n1,2,3,no,ann\n", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->work_us[0], 2 * HR_SECOND_US);
@@ -304,8 +305,9 @@ static void names_of_columns_may_be_in_upper_case(void) {
   CU_ASSERT(refused("submit_s,duration_s,GPUS_\n1,2,3\n", NULL, "jobs.csv:1: ", "did you mean 'GPUS_'?"));
 }
 
-/* Spreadsheets write semicolons if commas are decimal, and tabs on request. */
-static void other_separators_are_seen_in_the_header(void) {
+/* Spreadsheet programs write semicolons as separators if the comma is the decimal separator. They can also write
+   tabs. */
+static void the_header_determines_the_separator(void) {
   static const char *const texts[] = {
       "user,submit_s,duration_s,gpus\n\"a,b\",1,2,3\n,2,2,3\n",
       "user;submit_s;duration_s;gpus\n\"a,b\";1;2;3\n;2;2;3\n",
@@ -338,8 +340,9 @@ static void misspelt_columns_are_noted(void) {
 
 enum { N_MANY = 60000 };
 
-/* Rows of several kinds: every seventh has a quoted line end, every eleventh is preceded by a blank line. Each row's
-   duration is its number from 1, except row `bad`, if any, which has none. */
+/* Returns a CSV file of N_MANY rows; the caller frees it. Every seventh row has a line end inside quotes. A blank line
+   precedes every eleventh row. The duration of a row is its number, counted from 1. The row `bad` has no duration, and
+   `*line_of_bad` is set to its line; 0: no row is bad. */
 static char *many_rows(uint32_t bad, uint64_t *line_of_bad) {
   char *text = malloc((size_t)N_MANY * 60 + 100);
   CU_ASSERT_PTR_NOT_NULL_FATAL(text);
@@ -355,7 +358,7 @@ static char *many_rows(uint32_t bad, uint64_t *line_of_bad) {
   return text;
 }
 
-static void a_file_of_many_blocks_is_read_whole(void) {
+static void files_of_many_blocks_are_read_completely(void) {
   char *text = many_rows(0, NULL);
   struct hr_trace *trace = trace_of(text, NULL);
   free(text);
@@ -369,8 +372,9 @@ static void a_file_of_many_blocks_is_read_whole(void) {
   hr_trace_destroy(trace);
 }
 
-/* Early, while blocks are still being filled, and late; in rows of one line and of two. */
-static void a_bad_row_of_many_is_named_by_its_line(void) {
+/* Bad rows near the beginning, while the reader still fills its first blocks, and near the end. Some of them have one
+   line, some have two. */
+static void errors_in_large_files_name_the_line(void) {
   static const uint32_t bad_rows[] = {1, 14, 30001, 30002, N_MANY - 4, N_MANY};
   for (size_t i = 0; i < sizeof bad_rows / sizeof *bad_rows; i++) {
     uint64_t line = 0;
@@ -381,13 +385,12 @@ static void a_bad_row_of_many_is_named_by_its_line(void) {
   }
 }
 
-TEST_MAIN("csv", TEST(a_file_of_many_blocks_is_read_whole), TEST(a_bad_row_of_many_is_named_by_its_line),
-          TEST(names_of_columns_may_be_in_upper_case), TEST(other_separators_are_seen_in_the_header),
-          TEST(one_long_column_feeds_several_fields), TEST(a_mapped_column_tells_its_unit),
-          TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
-          TEST(rows_are_sorted_by_submit_and_file_order), TEST(dates_make_a_dated_trace), TEST(a_map_renames_columns),
-          TEST(a_map_may_name_some_fields_and_one_column_twice), TEST(mapped_columns_may_tell_their_unit),
-          TEST(maps_that_are_wrong_are_refused), TEST(lines_are_counted_as_an_editor_does),
-          TEST(marks_and_quotes_do_not_disturb), TEST(the_last_line_needs_no_end),
-          TEST(lenient_reading_counts_bad_rows_by_reason), TEST(nothing_left_is_an_error_even_then),
+TEST_MAIN("csv", TEST(files_of_many_blocks_are_read_completely), TEST(errors_in_large_files_name_the_line),
+          TEST(names_of_columns_ignore_case), TEST(the_header_determines_the_separator),
+          TEST(one_column_can_be_mapped_to_several_fields), TEST(units_follow_from_the_names_of_mapped_columns),
+          TEST(columns_can_be_in_any_order), TEST(every_field_is_read), TEST(rows_are_sorted_by_submit_and_file_order),
+          TEST(traces_with_dates), TEST(a_map_renames_columns), TEST(a_map_can_be_partial_and_reuse_a_column),
+          TEST(units_can_be_stated_in_maps), TEST(invalid_maps_are_rejected), TEST(line_numbers_in_errors),
+          TEST(byte_order_marks_blanks_and_quotes), TEST(the_last_line_may_lack_a_line_end),
+          TEST(lenient_reading_counts_bad_rows_by_reason), TEST(lenient_reading_needs_one_valid_row),
           TEST(misspelt_columns_are_noted))

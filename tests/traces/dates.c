@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ISO 8601 dates; expected values are from `date -u -d ... +%s`. */
+/* Parsing and writing ISO 8601 dates. The expected values were computed with `date -u -d ... +%s`. */
 #include "harness.h"
 
 #include "traces/core/dates.h"
 
 #include <string.h>
 
-static bool gives(const char *text, int64_t wanted_us, bool wanted_zoned) {
+static bool parses_to(const char *text, int64_t wanted_us, bool wanted_zoned) {
   int64_t us = 0;
   bool zoned = false;
   bool fine = hr__date_parse((struct hr_text){text, strlen(text)}, &us, &zoned);
@@ -15,20 +15,21 @@ static bool gives(const char *text, int64_t wanted_us, bool wanted_zoned) {
   return false;
 }
 
-static void dates_count_from_1970(void) {
-  CU_ASSERT(gives("1970-01-01", 0, false));
-  CU_ASSERT(gives("2017-10-09 07:01:55", INT64_C(1507532515000000), false));
-  CU_ASSERT(gives("2017-10-09T07:01:55", INT64_C(1507532515000000), false));
-  CU_ASSERT(gives("2026-11-21T02:40", INT64_C(1795228800000000), false));
-  CU_ASSERT(gives("2000-02-29", INT64_C(951782400000000), false));
-  CU_ASSERT(gives("2100-03-01", INT64_C(4107542400000000), false));
-  CU_ASSERT(gives("1969-12-31T23:59:59Z", INT64_C(-1000000), true));
-  CU_ASSERT(gives("0001-01-01", INT64_C(-62135596800000000), false));
-  CU_ASSERT(gives("9999-12-31", INT64_C(253402214400000000), false));
+static void dates_are_microseconds_since_1970(void) {
+  CU_ASSERT(parses_to("1970-01-01", 0, false));
+  CU_ASSERT(parses_to("2017-10-09 07:01:55", INT64_C(1507532515000000), false));
+  CU_ASSERT(parses_to("2017-10-09T07:01:55", INT64_C(1507532515000000), false));
+  CU_ASSERT(parses_to("2026-11-21T02:40", INT64_C(1795228800000000), false));
+  CU_ASSERT(parses_to("2000-02-29", INT64_C(951782400000000), false));
+  CU_ASSERT(parses_to("2100-03-01", INT64_C(4107542400000000), false));
+  CU_ASSERT(parses_to("1969-12-31T23:59:59Z", INT64_C(-1000000), true));
+  CU_ASSERT(parses_to("0001-01-01", INT64_C(-62135596800000000), false));
+  CU_ASSERT(parses_to("9999-12-31", INT64_C(253402214400000000), false));
 }
 
-/* Times all over the calendar are written and parsed again; also the ends of the calendar, and times beyond them. */
-static void dates_that_are_written_are_read_again(void) {
+/* Dates from the whole calendar, including its first and last instant, are written and parsed again. Instants outside
+   the calendar cannot be written. */
+static void written_dates_are_parsed_again(void) {
   static const int64_t first_us = INT64_C(-62135596800000000), last_us = INT64_C(253402300799999999);
   const int64_t step_us = INT64_C(7) * 86399 * 1000003;
   char text[HR__DATE_BYTES];
@@ -49,23 +50,23 @@ static void dates_that_are_written_are_read_again(void) {
   CU_ASSERT_PTR_NULL(hr__date_put(text, first_us - 1, true));
 }
 
-static void zones_lead_to_utc(void) {
-  CU_ASSERT(gives("1970-01-01T00:00:00Z", 0, true));
-  CU_ASSERT(gives("1970-01-01T02:00:00+02:00", 0, true));
-  CU_ASSERT(gives("1970-01-01T02:00+0200", 0, true));
-  CU_ASSERT(gives("1970-01-01T02:00+02", 0, true));
-  CU_ASSERT(gives("1969-12-31 18:30:00-05:30", 0, true));
+static void time_zones_are_converted_to_utc(void) {
+  CU_ASSERT(parses_to("1970-01-01T00:00:00Z", 0, true));
+  CU_ASSERT(parses_to("1970-01-01T02:00:00+02:00", 0, true));
+  CU_ASSERT(parses_to("1970-01-01T02:00+0200", 0, true));
+  CU_ASSERT(parses_to("1970-01-01T02:00+02", 0, true));
+  CU_ASSERT(parses_to("1969-12-31 18:30:00-05:30", 0, true));
 }
 
-static void fractions_round_to_the_microsecond(void) {
-  CU_ASSERT(gives("1970-01-01T00:00:00.5", 500000, false));
-  CU_ASSERT(gives("1970-01-01T00:00:00.123456Z", 123456, true));
-  CU_ASSERT(gives("1970-01-01T00:00:00.1234564", 123456, false));
-  CU_ASSERT(gives("1970-01-01T00:00:00.12345650", 123457, false));
-  CU_ASSERT(gives("1970-01-01T00:00:00.9999999", 1000000, false));
+static void fractions_are_rounded_to_microseconds(void) {
+  CU_ASSERT(parses_to("1970-01-01T00:00:00.5", 500000, false));
+  CU_ASSERT(parses_to("1970-01-01T00:00:00.123456Z", 123456, true));
+  CU_ASSERT(parses_to("1970-01-01T00:00:00.1234564", 123456, false));
+  CU_ASSERT(parses_to("1970-01-01T00:00:00.12345650", 123457, false));
+  CU_ASSERT(parses_to("1970-01-01T00:00:00.9999999", 1000000, false));
 }
 
-static void the_calendar_is_checked(void) {
+static void invalid_dates_are_rejected(void) {
   static const char *const bad[] = {"",
                                     "2026",
                                     "2026-11",
@@ -98,19 +99,19 @@ static void the_calendar_is_checked(void) {
   }
 }
 
-static void every_day_follows_the_one_before(void) {
+static void consecutive_days_differ_by_86400_s(void) {
   static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  int64_t expected = INT64_C(-2208988800); /* 1900-01-01 */
+  int64_t expected = INT64_C(-2208988800); /* seconds from 1970-01-01 to 1900-01-01 */
   for (int year = 1900; year <= 2400; year++)
     for (int month = 1; month <= 12; month++)
       for (int day = 1; day <= days[month - 1] + (month == 2 && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
            day++, expected += 86400) {
         char text[40];
         snprintf(text, sizeof text, "%04d-%02d-%02d", year, month, day);
-        CU_ASSERT_FATAL(gives(text, expected * 1000000, false));
+        CU_ASSERT_FATAL(parses_to(text, expected * 1000000, false));
       }
 }
 
-TEST_MAIN("dates", TEST(dates_count_from_1970), TEST(dates_that_are_written_are_read_again), TEST(zones_lead_to_utc),
-          TEST(fractions_round_to_the_microsecond), TEST(the_calendar_is_checked),
-          TEST(every_day_follows_the_one_before))
+TEST_MAIN("dates", TEST(dates_are_microseconds_since_1970), TEST(written_dates_are_parsed_again),
+          TEST(time_zones_are_converted_to_utc), TEST(fractions_are_rounded_to_microseconds),
+          TEST(invalid_dates_are_rejected), TEST(consecutive_days_differ_by_86400_s))

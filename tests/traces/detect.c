@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each format's sample is detected as that format, and rejected by the readers of other formats. */
+/* The format of each sample is detected, and the readers of all other formats reject the sample. */
 #include "harness.h"
 
 #include "expected.h"
@@ -19,12 +19,12 @@ static const struct {
 };
 enum { N_SAMPLES = sizeof samples / sizeof *samples };
 
-static void each_sample_is_recognised(void) {
+static void the_format_of_each_sample_is_detected(void) {
   for (size_t i = 0; i < N_SAMPLES; i++) CU_ASSERT(is_detected_as(samples[i].text, samples[i].format));
 }
 
-/* Formats with a header are detected in any case; the jobs are the same. */
-static void headers_in_capitals_are_recognised(void) {
+/* Formats that have a header row are also detected if the header is in capitals. The number of jobs is unchanged. */
+static void headers_in_capitals_are_detected(void) {
   static const char *const with_header[] = {"csv", "philly", "openb", "helios", "acme", "spot2026", "azure-llm"};
   for (size_t i = 0; i < N_SAMPLES; i++)
     for (size_t k = 0; k < sizeof with_header / sizeof *with_header; k++) {
@@ -43,7 +43,7 @@ static void headers_in_capitals_are_recognised(void) {
 
 static void every_format_has_a_sample(void) {
   for (const struct hr_trace_format *at = hr_trace_formats() + 1; at->name; at++) {
-    size_t n = strcmp(at->name, "packed") == 0; /* not a text format; packed.c */
+    size_t n = strcmp(at->name, "packed") == 0; /* the packed format is binary; packed.c tests it */
     for (size_t i = 0; i < N_SAMPLES; i++) n += strcmp(samples[i].format, at->name) == 0;
     if (!n) fprintf(stderr, "\n    no sample of %s\n", at->name);
     CU_ASSERT(n > 0);
@@ -54,9 +54,8 @@ static bool is_json(const char *format) {
   return strcmp(format, "kubernetes") == 0 || strcmp(format, "philly-log") == 0 || strcmp(format, "batsim") == 0;
 }
 
-/* Reading a sample as another format is an error and returns no trace. Exceptions: Headroom's CSV has no required
-   columns in common with others, and JSON of one kind may have items that others ignore. */
-static void no_reader_takes_the_sample_of_another(void) {
+/* Reads each sample as each other format. This must be an error, and no trace may be returned. */
+static void readers_reject_samples_of_other_formats(void) {
   for (size_t i = 0; i < N_SAMPLES; i++)
     for (const struct hr_trace_format *at = hr_trace_formats() + 1; at->name; at++) {
       if (strcmp(samples[i].format, at->name) == 0) continue;
@@ -68,8 +67,9 @@ static void no_reader_takes_the_sample_of_another(void) {
     }
 }
 
-/* A truncated or continued file is read or rejected; a file that begins like JSON is not detected as CSV. */
-static void beginnings_are_enough(void) {
+/* A truncated JSON sample is detected as a JSON format or rejected as JSON of an unknown format. Truncated samples of
+   other formats are never rejected as JSON. */
+static void truncated_samples_are_detected_or_rejected(void) {
   for (size_t i = 0; i < N_SAMPLES; i++)
     for (size_t length = 0; length < strlen(samples[i].text); length += length < 400 ? 1 : 37) {
       char *text = strndup(samples[i].text, length);
@@ -82,10 +82,10 @@ static void beginnings_are_enough(void) {
     }
 }
 
-static void compression_does_not_hide_a_format(void) {
+static void formats_of_compressed_files_are_detected(void) {
   for (size_t i = 0; i < N_SAMPLES; i++) {
     size_t length;
-    if (strcmp(samples[i].format, "gavel") == 0) continue; /* needs a parameter */
+    if (strcmp(samples[i].format, "gavel") == 0) continue; /* the format 'gavel' needs a parameter */
     void *bytes = i % 2 ? gzip_bytes(samples[i].text, &length) : zstd_bytes(samples[i].text, &length);
     struct hr_trace *trace = trace_at(file_write("packed", bytes, length), NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -95,12 +95,12 @@ static void compression_does_not_hide_a_format(void) {
   }
 }
 
-static void json_of_no_trace_is_refused(void) {
+static void other_json_is_rejected(void) {
   CU_ASSERT(refused("{\"a\": 1}\n", NULL, "jobs.csv: JSON of an unknown trace format", "\"items\""));
   CU_ASSERT(refused("[1, 2]\n", NULL, "jobs.csv: JSON", "attempts"));
 }
 
-static void only_some_formats_have_parameters(void) {
+static void parameters_of_formats(void) {
   CU_ASSERT(refused(SWF_SAMPLE, &(struct hr_trace_options){.format = "swf:a=1"}, "trace format 'swf' has no parameters",
                     "a=1"));
   CU_ASSERT(refused(SWF_SAMPLE, &(struct hr_trace_options){.format = "packed:a=1"},
@@ -117,7 +117,7 @@ static void only_some_formats_have_parameters(void) {
   CU_ASSERT_STRING_EQUAL(hr_trace_format_find("azure-llm:decode=1")->name, "azure-llm");
 }
 
-TEST_MAIN("detect", TEST(each_sample_is_recognised), TEST(headers_in_capitals_are_recognised),
-          TEST(every_format_has_a_sample), TEST(no_reader_takes_the_sample_of_another), TEST(beginnings_are_enough),
-          TEST(compression_does_not_hide_a_format), TEST(json_of_no_trace_is_refused),
-          TEST(only_some_formats_have_parameters))
+TEST_MAIN("detect", TEST(the_format_of_each_sample_is_detected), TEST(headers_in_capitals_are_detected),
+          TEST(every_format_has_a_sample), TEST(readers_reject_samples_of_other_formats),
+          TEST(truncated_samples_are_detected_or_rejected), TEST(formats_of_compressed_files_are_detected),
+          TEST(other_json_is_rejected), TEST(parameters_of_formats))

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool same(const char *id, const char *what, double wanted, double got) {
+static bool same_number(const char *id, const char *what, double wanted, double got) {
   if (fabs(wanted - got) < 1e-6) return true;
   fprintf(stderr, "\n    job %s: %s is %.9g, not %.9g\n", id, what, got, wanted);
   return false;
@@ -27,10 +27,10 @@ static double instant_s(const int64_t *column, uint32_t job) {
 
 static bool same_times(const struct hr_trace *trace, const struct expected_job *wanted, uint32_t job) {
   double limit_s = instant_s(trace->limit_us, job);
-  return same(wanted->id, "submit", wanted->submit_s, (double)trace->submit_us[job] / 1e6) &&
-         same(wanted->id, "start", wanted->start_s, instant_s(trace->recorded_start_us, job)) &&
-         same(wanted->id, "run time", wanted->work_s, (double)trace->work_us[job] / 1e6) &&
-         same(wanted->id, "limit", wanted->limit_s, limit_s < 0 ? 0 : limit_s);
+  return same_number(wanted->id, "submit", wanted->submit_s, (double)trace->submit_us[job] / 1e6) &&
+         same_number(wanted->id, "start", wanted->start_s, instant_s(trace->recorded_start_us, job)) &&
+         same_number(wanted->id, "run time", wanted->work_s, (double)trace->work_us[job] / 1e6) &&
+         same_number(wanted->id, "limit", wanted->limit_s, limit_s < 0 ? 0 : limit_s);
 }
 
 static bool same_names(const struct hr_trace *trace, const struct expected_job *wanted, uint32_t job) {
@@ -41,24 +41,24 @@ static bool same_names(const struct hr_trace *trace, const struct expected_job *
          same_name(wanted->id, "MIG profile", wanted->mig_profile, &trace->mig_profiles, trace->mig_profile, job);
 }
 
-static bool same_asks(const struct hr_trace *trace, const struct expected_job *wanted, uint32_t job) {
+static bool same_requests(const struct hr_trace *trace, const struct expected_job *wanted, uint32_t job) {
   const char *id = wanted->id;
-  return same(id, "GPUs", wanted->gpus, trace->gpus[job]) &&
-         same(id, "tasks", wanted->tasks, trace->tasks ? trace->tasks[job] : 1) &&
-         same(id, "share", wanted->gpu_milli ? wanted->gpu_milli : 1000,
-              trace->gpu_milli ? trace->gpu_milli[job] : 1000) &&
-         same(id, "CPUs", wanted->cpu_milli, trace->cpu_milli ? trace->cpu_milli[job] : 0) &&
-         same(id, "memory", (double)wanted->mem_mib, trace->mem_mib ? (double)trace->mem_mib[job] : 0);
+  return same_number(id, "GPUs", wanted->gpus, trace->gpus[job]) &&
+         same_number(id, "tasks", wanted->tasks, trace->tasks ? trace->tasks[job] : 1) &&
+         same_number(id, "share", wanted->gpu_milli ? wanted->gpu_milli : 1000,
+                     trace->gpu_milli ? trace->gpu_milli[job] : 1000) &&
+         same_number(id, "CPUs", wanted->cpu_milli, trace->cpu_milli ? trace->cpu_milli[job] : 0) &&
+         same_number(id, "memory", (double)wanted->mem_mib, trace->mem_mib ? (double)trace->mem_mib[job] : 0);
 }
 
 static bool same_rest(const struct hr_trace *trace, const struct expected_job *wanted, uint32_t job) {
   const char *id = wanted->id;
   bool fails = trace->fail_at_ppm && trace->fail_at_ppm[job] != HR_NONE;
-  return same(id, "outcome", wanted->outcome, trace->outcome ? trace->outcome[job] : 0) &&
-         same(id, "priority", wanted->priority, trace->priority ? trace->priority[job] : 0) &&
-         same(id, "class", wanted->class_, trace->class_ ? trace->class_[job] : 0) &&
-         same(id, "flags", wanted->flags, trace->flags ? trace->flags[job] : 0) &&
-         same(id, "fail at", wanted->fail_at, fails ? (double)trace->fail_at_ppm[job] / 1e6 : 0);
+  return same_number(id, "outcome", wanted->outcome, trace->outcome ? trace->outcome[job] : 0) &&
+         same_number(id, "priority", wanted->priority, trace->priority ? trace->priority[job] : 0) &&
+         same_number(id, "class", wanted->class_, trace->class_ ? trace->class_[job] : 0) &&
+         same_number(id, "flags", wanted->flags, trace->flags ? trace->flags[job] : 0) &&
+         same_number(id, "fail at", wanted->fail_at, fails ? (double)trace->fail_at_ppm[job] / 1e6 : 0);
 }
 
 bool jobs_are(const struct hr_trace *trace, const char *format, const struct expected_job *jobs, uint32_t n) {
@@ -74,7 +74,7 @@ bool jobs_are(const struct hr_trace *trace, const char *format, const struct exp
       fprintf(stderr, "\n    job %u is %s, not %s\n", i, id, jobs[i].id);
       return false;
     }
-    fine = same_times(trace, &jobs[i], i) && same_names(trace, &jobs[i], i) && same_asks(trace, &jobs[i], i) &&
+    fine = same_times(trace, &jobs[i], i) && same_names(trace, &jobs[i], i) && same_requests(trace, &jobs[i], i) &&
            same_rest(trace, &jobs[i], i) && fine;
   }
   return fine;

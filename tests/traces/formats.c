@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Detection of formats, and the two CSV formats with columns of their own. */
+/* Detection of formats, and the readers of 'philly' and 'openb', which are CSV files with other columns than
+   Headroom's. */
 #include "harness.h"
 
 #include "expected.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-static void content_tells_the_format(void) {
+static void the_content_determines_the_format(void) {
   CU_ASSERT(is_detected_as("; comment\n", "swf"));
   CU_ASSERT(is_detected_as("\n \n\t; comment\n", "swf"));
   CU_ASSERT(is_detected_as("1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1 1\n", "swf"));
@@ -29,7 +30,7 @@ static void formats_are_listed(void) {
       refused("x\n", &(struct hr_trace_options){.format = "sfw"}, "unknown trace format 'sfw'", "did you mean 'swf'?"));
 }
 
-static void a_map_means_csv(void) {
+static void a_column_map_selects_csv(void) {
   struct hr_column_map map = {0};
   struct hr_error error;
   CU_ASSERT_EQUAL_FATAL(hr_column_map_parse(&map, "submit=timestamp,gpus=num_gpus,duration=duration", &error), HR_OK);
@@ -94,12 +95,12 @@ static void openb_pods_become_jobs(void) {
   hr_trace_destroy(trace);
 }
 
-static void openb_lists_without_times_are_refused(void) {
+static void openb_lists_without_times_are_rejected(void) {
   CU_ASSERT(refused("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1,1,1,1000\n", NULL,
                     "jobs.csv:1: missing columns 'creation_time'", "cannot be replayed"));
   CU_ASSERT(refused(PODS "p0,1,1,1,1000,,LS,Failed,10,20,30\n", NULL, "jobs.csv:2: ", "deleted before"));
 }
 
-TEST_MAIN("formats", TEST(content_tells_the_format), TEST(formats_are_listed), TEST(a_map_means_csv),
+TEST_MAIN("formats", TEST(the_content_determines_the_format), TEST(formats_are_listed), TEST(a_column_map_selects_csv),
           TEST(philly_is_sorted_and_numbered_by_row), TEST(openb_pods_become_jobs),
-          TEST(openb_lists_without_times_are_refused))
+          TEST(openb_lists_without_times_are_rejected))

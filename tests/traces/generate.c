@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Statistics of generated workloads, with a fixed seed and bounds of several standard errors. */
+/* Statistics of generated workloads. The seed is fixed, and the bounds are several standard errors wide. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -25,7 +25,7 @@ static double span_s(const struct hr_trace *trace) {
   return (double)trace->submit_us[trace->n_jobs - 1] / 1e6;
 }
 
-static void the_load_is_what_was_asked_for(void) {
+static void the_load_is_the_requested_load(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
   generator.count = 200000;
@@ -38,7 +38,7 @@ static void the_load_is_what_was_asked_for(void) {
   hr_trace_destroy(trace);
 }
 
-static void run_times_are_log_normal_and_cut(void) {
+static void run_times_are_log_normal_with_a_maximum(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
   generator.count = 100000;
@@ -59,13 +59,13 @@ static void run_times_are_log_normal_and_cut(void) {
   hr_trace_destroy(trace);
 }
 
-/* The number in a name like "user-7"; 0 if it is not one. */
+/* Returns N for a name `start` N, like "user-7" with start "user-"; 0 if the name does not begin with `start`. */
 static unsigned long number_after(const char *start, const char *name) {
   size_t length = strlen(start);
   return strncmp(name, start, length) == 0 ? strtoul(name + length, NULL, 10) : 0;
 }
 
-static void shares_follow_their_tables(void) {
+static void shares_of_sizes_and_users(void) {
   static const struct hr_gpu_count counts[] = {{1, 3}, {8, 1}};
   struct hr_generator generator;
   hr_generator_init(&generator);
@@ -91,7 +91,7 @@ static void shares_follow_their_tables(void) {
   hr_trace_destroy(trace);
 }
 
-/* Arrivals per hour of a workload with constant rate: the variance equals the mean. */
+/* At a constant rate arrivals are a Poisson process, so the variance of the number of jobs per hour equals its mean. */
 static void flat_arrivals_are_poisson(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
@@ -111,8 +111,9 @@ static void flat_arrivals_are_poisson(void) {
   hr_trace_destroy(trace);
 }
 
-/* With amplitude a, the quarter of the day around the peak at 15 h has 1/4 + a sin(pi/4)/pi of the jobs. */
-static void the_day_has_its_wave(void) {
+/* If the daily amplitude is a, the six hours around the peak at 15 h have a share of 1/4 + a sin(pi/4)/pi of the
+   jobs. */
+static void arrivals_follow_the_daily_pattern(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
   generator.count = 100000;
@@ -129,7 +130,7 @@ static void the_day_has_its_wave(void) {
   hr_trace_destroy(trace);
 }
 
-static void limits_lie_between_their_factors(void) {
+static void limits_are_between_their_factors(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
   generator.count = 20000;
@@ -146,8 +147,9 @@ static void limits_lie_between_their_factors(void) {
   hr_trace_destroy(trace);
 }
 
-/* Additional options do not change the other draws. */
-static void draws_do_not_depend_on_each_other(void) {
+/* Options for limits and users change neither submit times nor run times nor sizes. Another seed changes the run
+   times. */
+static void options_do_not_change_other_draws(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
   struct hr_trace *before = generated(&generator);
@@ -168,8 +170,8 @@ static void draws_do_not_depend_on_each_other(void) {
   hr_trace_destroy(before);
 }
 
-/* traces/reference/README.md gives the same numbers. */
-static void the_reference_trace_is_what_its_command_makes(void) {
+/* The command is in traces/reference/README.md. */
+static void the_reference_trace_can_be_generated_again(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
   generator.count = 2000;
@@ -180,19 +182,20 @@ static void the_reference_trace_is_what_its_command_makes(void) {
   generator.limit_max = 3;
   struct hr_error error;
   CU_ASSERT_EQUAL_FATAL(hr_generate(&generator, file_path("demo.csv"), &error), HR_OK);
-  FILE *made = fopen(file_path("demo.csv"), "rb"), *kept = fopen(PROJECT_DIR "/traces/reference/demo.csv", "rb");
-  CU_ASSERT_FATAL(made != NULL && kept != NULL);
+  FILE *generated_file = fopen(file_path("demo.csv"), "rb"),
+       *reference_file = fopen(PROJECT_DIR "/traces/reference/demo.csv", "rb");
+  CU_ASSERT_FATAL(generated_file != NULL && reference_file != NULL);
   int a, b;
   do {
-    a = fgetc(made);
-    b = fgetc(kept);
+    a = fgetc(generated_file);
+    b = fgetc(reference_file);
   } while (a == b && a != EOF);
   CU_ASSERT_EQUAL(a, b);
-  fclose(made);
-  fclose(kept);
+  fclose(generated_file);
+  fclose(reference_file);
 }
 
-static bool generator_refused(struct hr_generator generator, const char *part) {
+static bool generator_rejected(struct hr_generator generator, const char *part) {
   struct hr_error error = {0};
   enum hr_status status = hr_generate(&generator, file_path("never.csv"), &error);
   FILE *file = fopen(file_path("never.csv"), "rb");
@@ -202,7 +205,7 @@ static bool generator_refused(struct hr_generator generator, const char *part) {
   return right;
 }
 
-static void nonsense_is_refused(void) {
+static void invalid_options_are_rejected(void) {
   static const struct hr_gpu_count large[] = {{200, 1}}, nothing[] = {{1, 0}};
   struct hr_generator good;
   hr_generator_init(&good);
@@ -210,7 +213,7 @@ static void nonsense_is_refused(void) {
   do {                                                                                                                 \
     struct hr_generator bad = good;                                                                                    \
     __VA_ARGS__;                                                                                                       \
-    CU_ASSERT(generator_refused(bad, part));                                                                           \
+    CU_ASSERT(generator_rejected(bad, part));                                                                          \
   } while (0)
   REFUSED("count: 0", bad.count = 0);
   REFUSED("load: -1", bad.load = -1);
@@ -231,7 +234,7 @@ static void nonsense_is_refused(void) {
 #undef REFUSED
 }
 
-TEST_MAIN("generate", TEST(the_load_is_what_was_asked_for), TEST(run_times_are_log_normal_and_cut),
-          TEST(shares_follow_their_tables), TEST(flat_arrivals_are_poisson), TEST(the_day_has_its_wave),
-          TEST(limits_lie_between_their_factors), TEST(draws_do_not_depend_on_each_other),
-          TEST(the_reference_trace_is_what_its_command_makes), TEST(nonsense_is_refused))
+TEST_MAIN("generate", TEST(the_load_is_the_requested_load), TEST(run_times_are_log_normal_with_a_maximum),
+          TEST(shares_of_sizes_and_users), TEST(flat_arrivals_are_poisson), TEST(arrivals_follow_the_daily_pattern),
+          TEST(limits_are_between_their_factors), TEST(options_do_not_change_other_draws),
+          TEST(the_reference_trace_can_be_generated_again), TEST(invalid_options_are_rejected))

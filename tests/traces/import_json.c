@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Philly's job log and Batsim workloads, and errors in JSON: file, line, column or path. */
+/* Readers of Philly's job log and of Batsim workloads. Errors in JSON name the file, the line, and the column or the
+   path. */
 #include "harness.h"
 
 #include "expected.h"
@@ -54,7 +55,8 @@ static void philly_attempts_without_times(void) {
   hr_trace_destroy(trace);
 }
 
-/* First and last attempt are determined by their starts, in any order of the list. */
+/* The starts of the attempts determine which attempt is the first and which is the last. The order of the list does not
+   matter. */
 static void philly_attempts_in_any_order(void) {
   static const struct expected_job jobs[] = {
       {"a", 0, 600, 3660, 2, 1, HR_OUTCOME_FAILED, "v", "u", .fail_at = 3600 / 3660.0}};
@@ -127,7 +129,7 @@ static void batsim_workloads(void) {
   hr_trace_destroy(trace);
 }
 
-/* Newer names of types, and profiles before the jobs. */
+/* Names of profile types from newer versions of Batsim, and profiles that precede the jobs. */
 static void batsim_versions(void) {
   static const struct expected_job jobs[] = {{"a", 0, -1, 1, 1, 1, HR_OUTCOME_COMPLETED},
                                              {"b", 1, -1, 0.5, 2, 2, HR_OUTCOME_COMPLETED}};
@@ -173,7 +175,7 @@ static void bad_batsim_workloads(void) {
 
 #define AS_BATSIM (&(struct hr_trace_options){.format = "batsim"})
 
-static void what_is_no_json_has_a_place(void) {
+static void syntax_errors_have_a_position(void) {
   CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 1,}\n]}", AS_BATSIM, "jobs.csv:2:12: ", "trailing comma before '}'"));
   CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 01}]}", AS_BATSIM, "jobs.csv:2:10: ", "redundant 0"));
   CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 1, \"id\": 2}]}", AS_BATSIM, "jobs.csv:2:13: ", "duplicate key 'id'"));
@@ -189,7 +191,7 @@ static void what_is_no_json_has_a_place(void) {
   CU_ASSERT(refused("{\"jobs\": [], \"profiles\": {}}", AS_BATSIM, "jobs.csv: contains no jobs", ""));
 }
 
-static void nesting_is_bounded(void) {
+static void the_nesting_depth_is_limited(void) {
   char text[2000] = "{\"jobs\": [";
   for (int i = 0; i < 100; i++) strcat(text, "[");
   CU_ASSERT(refused(text, AS_BATSIM, "jobs.csv:1:", "nested more than 64 levels deep"));
@@ -197,8 +199,8 @@ static void nesting_is_bounded(void) {
   CU_ASSERT(refused(text, AS_BATSIM, "jobs.csv:1:", "nested more than 64 levels deep"));
 }
 
-/* Items are read one by one through a sliding window, in one line or in several. */
-static void a_file_of_any_size(void) {
+/* The reader parses one item at a time in a sliding window. The file has one line or many lines. */
+static void files_larger_than_the_window(void) {
   enum { N = 40000, ROOM = 100 };
   for (int lines = 0; lines < 2; lines++) {
     char *text = malloc((size_t)N * ROOM), *at = text;
@@ -219,7 +221,7 @@ static void a_file_of_any_size(void) {
   }
 }
 
-static void an_item_is_bounded(void) {
+static void the_size_of_an_item_is_limited(void) {
   size_t length = (size_t)17 << 20;
   char *text = malloc(length + 1);
   CU_ASSERT_PTR_NOT_NULL_FATAL(text);
@@ -232,5 +234,5 @@ static void an_item_is_bounded(void) {
 
 TEST_MAIN("import_json", TEST(philly_attempts_become_jobs), TEST(philly_attempts_without_times),
           TEST(philly_attempts_in_any_order), TEST(bad_philly_jobs), TEST(batsim_workloads), TEST(batsim_versions),
-          TEST(bad_batsim_workloads), TEST(what_is_no_json_has_a_place), TEST(nesting_is_bounded),
-          TEST(a_file_of_any_size), TEST(an_item_is_bounded))
+          TEST(bad_batsim_workloads), TEST(syntax_errors_have_a_position), TEST(the_nesting_depth_is_limited),
+          TEST(files_larger_than_the_window), TEST(the_size_of_an_item_is_limited))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists of Kubernetes objects: which objects belong together, run times, requests. */
+/* The reader of lists of Kubernetes objects: objects of the same job, run times, requests. */
 #include "harness.h"
 
 #include "expected.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void a_list_of_all_kinds(void) {
+static void all_kinds_of_objects(void) {
   static const struct expected_job jobs[] = {
       {"vision/train", 0, 1800, 3600, 8, 2, HR_OUTCOME_COMPLETED, "lq", "vision", "NVIDIA-A100-SXM4-80GB",
        .limit_s = 7200, .cpu_milli = 500, .mem_mib = 16 << 10, .priority = 100},
@@ -29,8 +29,8 @@ static void a_list_of_all_kinds(void) {
   hr_trace_destroy(trace);
 }
 
-/* The order of kinds in the list does not matter. */
-static void the_order_is_no_matter(void) {
+/* The order of the kinds in the list does not matter. */
+static void the_order_of_objects_does_not_matter(void) {
   struct hr_trace *trace = trace_of(KUBE_LIST(KUBE_REST ",\n" KUBE_POD ",\n" KUBE_POD_OF_JOB ",\n" KUBE_WORKLOAD
                                                         ",\n" KUBE_WORKLOAD_OF_JOB ",\n" KUBE_JOB),
                                     &(struct hr_trace_options){.format = "kubernetes:replicas=2"});
@@ -95,7 +95,8 @@ static void jobs_without_kueue(void) {
   "{\"containers\": [{\"resources\": {\"limits\": {\"nvidia.com/gpu\": 1}}}], \"affinity\": {\"nodeAffinity\": "       \
   "{\"requiredDuringSchedulingIgnoredDuringExecution\": {\"nodeSelectorTerms\": [" terms "]}}}}"
 
-/* Any of the terms is acceptable. */
+/* A node must match at least one term of an affinity. Job a accepts the union of the GPU types of its two terms. Job b
+   accepts any type, because its second term does not restrict the type. */
 static void terms_of_an_affinity(void) {
   static const struct expected_job jobs[] = {{"n/a", 0, 10, 60, 1, 1, HR_OUTCOME_COMPLETED, "n", "n", "A100|L4|H100"},
                                              {"n/b", 0, 10, 60, 1, 1, HR_OUTCOME_COMPLETED, "n", "n"}};
@@ -112,8 +113,8 @@ static void terms_of_an_affinity(void) {
   hr_trace_destroy(trace);
 }
 
-/* Requests that one job cannot have together are reported. */
-static void kinds_of_gpus(void) {
+/* A note reports pods that request several kinds of GPUs, because one job cannot have them. */
+static void several_kinds_of_gpus_are_noted(void) {
   static const char *const limits[] = {"\"nvidia.com/gpu\": 1, \"amd.com/gpu\": 2",
                                        "\"nvidia.com/gpu\": 1, \"nvidia.com/gpu.shared\": 1",
                                        "\"nvidia.com/gpu\": 1, \"nvidia.com/mig-1g.10gb\": 1",
@@ -144,8 +145,9 @@ static void kinds_of_gpus(void) {
 #define CONDITION(type, status, at)                                                                                    \
   "{\"type\": \"" type "\", \"status\": \"" status "\", \"lastTransitionTime\": \"2026-01-01T00:" at "Z\"}"
 
-/* Sets with different requests; a start that only an event has; parts of parts. */
-static void workloads_of_other_kinds(void) {
+/* A workload has pod sets with different requests, and its start is only known from an event. In the second list the
+   workload and a job have the same owner. */
+static void workloads_with_other_owners(void) {
   static const struct expected_job jobs[] = {{"n/w", 0, 60, 120, 5, 1, .tenant = "n", .user = "n", .cpu_milli = 4000}};
   struct hr_trace *trace = trace_of(
       KUBE_LIST(WORKLOAD(
@@ -175,7 +177,7 @@ static void workloads_of_other_kinds(void) {
   hr_trace_destroy(trace);
 }
 
-static void what_did_not_end_is_left_out(void) {
+static void unfinished_jobs_are_skipped(void) {
   struct hr_trace
       *trace =
           trace_of(
@@ -202,11 +204,11 @@ static void what_did_not_end_is_left_out(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(left_out(trace, "the job had not finished", 3), 1);
   CU_ASSERT_EQUAL(left_out(trace, "the start of the job is unknown", 4), 1);
-  CU_ASSERT(trace->n_jobs >= 1); /* a cycle of owners ends */
+  CU_ASSERT(trace->n_jobs >= 1); /* jobs c and d own each other; the search for the owner must end */
   hr_trace_destroy(trace);
 }
 
-static bool list_refused(const char *item, const char *start, const char *part) {
+static bool list_rejected(const char *item, const char *start, const char *part) {
   char text[4000];
   snprintf(text, sizeof text, "{\"apiVersion\": \"v1\", \"items\": [\n%s\n], \"kind\": \"List\"}", item);
   return refused(text, NULL, start, part);
@@ -214,32 +216,33 @@ static bool list_refused(const char *item, const char *start, const char *part) 
 
 static void bad_objects(void) {
   CU_ASSERT(refused("{\"apiVersion\": \"batch/v1\", \"kind\": \"Job\"}", NULL, "jobs.csv: no \"items\"", "kubectl"));
-  CU_ASSERT(list_refused("7", "jobs.csv:2: items[0].kind is missing: expected an object", ""));
-  CU_ASSERT(list_refused("{\"metadata\": {}}", "jobs.csv:2: items[0].kind is missing", ""));
-  CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {}}", "jobs.csv:2: items[0].metadata.name is missing", ""));
-  CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {\"name\": \"a\"}}",
-                         "jobs.csv:2: items[0].metadata.creationTimestamp is missing", ""));
-  CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"now\"}}",
-                         "jobs.csv:2: items[0].metadata.creationTimestamp: 'now' is not", "ISO 8601"));
-  CU_ASSERT(list_refused(JOB("a", "1", "", "\"parallelism\": -1, " TEMPLATE(POD_SPEC("{}")), RAN("Complete")),
-                         "jobs.csv:2: items[0].spec.parallelism: '-1' is not a whole number", ""));
-  CU_ASSERT(list_refused(
+  CU_ASSERT(list_rejected("7", "jobs.csv:2: items[0].kind is missing: expected an object", ""));
+  CU_ASSERT(list_rejected("{\"metadata\": {}}", "jobs.csv:2: items[0].kind is missing", ""));
+  CU_ASSERT(
+      list_rejected("{\"kind\": \"Job\", \"metadata\": {}}", "jobs.csv:2: items[0].metadata.name is missing", ""));
+  CU_ASSERT(list_rejected("{\"kind\": \"Job\", \"metadata\": {\"name\": \"a\"}}",
+                          "jobs.csv:2: items[0].metadata.creationTimestamp is missing", ""));
+  CU_ASSERT(list_rejected("{\"kind\": \"Job\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"now\"}}",
+                          "jobs.csv:2: items[0].metadata.creationTimestamp: 'now' is not", "ISO 8601"));
+  CU_ASSERT(list_rejected(JOB("a", "1", "", "\"parallelism\": -1, " TEMPLATE(POD_SPEC("{}")), RAN("Complete")),
+                          "jobs.csv:2: items[0].spec.parallelism: '-1' is not a whole number", ""));
+  CU_ASSERT(list_rejected(
       JOB("a", "1", "", TEMPLATE(POD_SPEC("{\"limits\": {\"nvidia.com/gpu\": \"two\"}}")), RAN("Complete")),
       "jobs.csv:2: items[0].spec.template.spec is a pod with invalid or too large resource quantities", ""));
-  CU_ASSERT(list_refused(JOB("a", "1", "",
-                             "\"parallelism\": 4000000, " TEMPLATE(POD_SPEC("{\"limits\": {\"nvidia.com/gpu\": 2}}")),
-                             RAN("Complete")),
-                         "jobs.csv:2: the job requests more than 4000000 GPUs", ""));
-  CU_ASSERT(list_refused(
+  CU_ASSERT(list_rejected(JOB("a", "1", "",
+                              "\"parallelism\": 4000000, " TEMPLATE(POD_SPEC("{\"limits\": {\"nvidia.com/gpu\": 2}}")),
+                              RAN("Complete")),
+                          "jobs.csv:2: the job requests more than 4000000 GPUs", ""));
+  CU_ASSERT(list_rejected(
       JOB("a", "1", "", TEMPLATE(POD_SPEC("{}")),
           "\"status\": {\"startTime\": \"2026-01-02T00:00:00Z\", \"completionTime\": \"2026-01-01T00:00:10Z\"}"),
       "jobs.csv:2: the job finishes before it starts", ""));
-  CU_ASSERT(list_refused("{\"kind\": \"Workload\", " META("a", "1", "") ", \"spec\": {}}",
-                         "jobs.csv:2: items[0].spec.podSets is not a list of pod sets", ""));
-  CU_ASSERT(list_refused("{\"kind\": \"PriorityClass\", \"metadata\": {\"name\": \"p\"}, \"value\": 1e12}",
-                         "jobs.csv:2: items[0].value: '1000000000000' is not a whole number", ""));
+  CU_ASSERT(list_rejected("{\"kind\": \"Workload\", " META("a", "1", "") ", \"spec\": {}}",
+                          "jobs.csv:2: items[0].spec.podSets is not a list of pod sets", ""));
+  CU_ASSERT(list_rejected("{\"kind\": \"PriorityClass\", \"metadata\": {\"name\": \"p\"}, \"value\": 1e12}",
+                          "jobs.csv:2: items[0].value: '1000000000000' is not a whole number", ""));
 }
 
-TEST_MAIN("import_kubernetes", TEST(a_list_of_all_kinds), TEST(the_order_is_no_matter), TEST(jobs_without_kueue),
-          TEST(terms_of_an_affinity), TEST(kinds_of_gpus), TEST(workloads_of_other_kinds),
-          TEST(what_did_not_end_is_left_out), TEST(bad_objects))
+TEST_MAIN("import_kubernetes", TEST(all_kinds_of_objects), TEST(the_order_of_objects_does_not_matter),
+          TEST(jobs_without_kueue), TEST(terms_of_an_affinity), TEST(several_kinds_of_gpus_are_noted),
+          TEST(workloads_with_other_owners), TEST(unfinished_jobs_are_skipped), TEST(bad_objects))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Output of sacct: columns in any order, steps, requeues, states, limits, resources. */
+/* The reader of sacct output: the order of columns, job steps, requeues, states, limits, resources. */
 #include "harness.h"
 
 #include "expected.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static void a_listing(void) {
+static void a_listing_with_all_columns(void) {
   static const struct expected_job jobs[] = {
       {"100", 0, 300, 7200, 16, 2, HR_OUTCOME_COMPLETED, "vision", "ann", "a100", .limit_s = 86400, .cpu_milli = 32000,
        .mem_mib = 256 << 10},
@@ -29,7 +29,7 @@ static void a_listing(void) {
   hr_trace_destroy(trace);
 }
 
-/* The same listing with a | at the end of each line (sacct --parsable), other columns and a different order. */
+/* A listing of `sacct --parsable`, which ends each line with a '|', with other columns in another order. */
 static void columns_in_any_order(void) {
   static const struct expected_job jobs[] = {{"7", 0, 5, 10, 4, 2, HR_OUTCOME_COMPLETED, "gpu", NULL, "h100",
                                               .limit_s = 5400, .cpu_milli = 16000, .mem_mib = 8 << 10, .priority = 77}};
@@ -48,7 +48,8 @@ static void columns_in_any_order(void) {
 
 #define SHORT "JobID|State|Submit|Start|End|AllocTRES\n"
 
-/* Rows in any order: the last attempt is the one that was submitted, or started, last. */
+/* The rows of a job can be in any order. The last attempt is the one with the latest submit time. If submit times are
+   equal, it is the one with the latest start. */
 static void attempts_in_any_order(void) {
   static const struct expected_job jobs[] = {{"10", 0, 700, 300, 1, 1, HR_OUTCOME_COMPLETED}};
   static const char *const rows[] = {"10|NODE_FAIL|100|110|400|gres/gpu=1\n", "10|PREEMPTED|100|400|500|gres/gpu=1\n",
@@ -63,7 +64,7 @@ static void attempts_in_any_order(void) {
   }
 }
 
-static void what_is_not_read_is_told(void) {
+static void ignored_data_is_noted(void) {
   struct hr_trace *trace = trace_of(SHORT "1|COMPLETED|100|110|400|cpu=4,gres/shard=2\n"
                                           "2|COMPLETED|100|110|400|gres/mps=50,gres/gpu=1\n"
                                           "3|COMPLETED|100|90|400|gres/gpu:a100=1\n",
@@ -77,7 +78,7 @@ static void what_is_not_read_is_told(void) {
   hr_trace_destroy(trace);
 }
 
-static void attempts_are_one_job(void) {
+static void attempts_are_merged_into_one_job(void) {
   static const struct expected_job jobs[] = {{"9", 0, 500, 60, 2, 1, HR_OUTCOME_COMPLETED, .gpu_types = "a100|a40"},
                                              {"10+0", 20, 20, 5, 1, 1, HR_OUTCOME_UNKNOWN},
                                              {"10+1", 20, 20, 5, 0, 1, HR_OUTCOME_FAILED, .cpu_milli = 1000}};
@@ -170,7 +171,7 @@ static void resources(void) {
 static void limits(void) {
   static const struct {
     const char *text;
-    int64_t s; /* -1: rejected */
+    int64_t s; /* seconds; -1: the limit is rejected */
   } cases[] = {{"1-12:00:00", 129600},
                {"12:00:00", 43200},
                {"30:00", 1800},
@@ -199,11 +200,11 @@ static void limits(void) {
   }
 }
 
-/* Of jobs on 2 nodes with 8 CPUs: one task per node, with half of the memory. */
+/* The job has 2 nodes, 2 GPUs and 8 CPUs. It becomes two tasks, and each task has half of the memory. */
 static void memory(void) {
   static const struct {
     const char *text;
-    int64_t mib; /* of a task; -1: rejected */
+    int64_t mib; /* memory of one task; -1: the amount is rejected */
   } cases[] = {{"64G", 32768}, {"4Gn", 4096}, {"1.5Gc", 6144}, {"512", 256},
                {"2048K", 1},   {"", 0},       {"G", -1},       {"4Q", -1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -236,6 +237,6 @@ static void states(void) {
   CU_ASSERT(!hr__job_state_parse(text_of(""), &state));
 }
 
-TEST_MAIN("import_sacct", TEST(a_listing), TEST(columns_in_any_order), TEST(attempts_are_one_job),
-          TEST(attempts_in_any_order), TEST(what_is_not_read_is_told), TEST(bad_rows), TEST(bad_rows_are_counted),
-          TEST(resources), TEST(limits), TEST(memory), TEST(states))
+TEST_MAIN("import_sacct", TEST(a_listing_with_all_columns), TEST(columns_in_any_order),
+          TEST(attempts_are_merged_into_one_job), TEST(attempts_in_any_order), TEST(ignored_data_is_noted),
+          TEST(bad_rows), TEST(bad_rows_are_counted), TEST(resources), TEST(limits), TEST(memory), TEST(states))

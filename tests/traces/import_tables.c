@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Published tables: Helios, Acme, PAI, Alibaba's spot jobs, Gavel, Azure's requests. */
+/* Readers of published tables: Helios, Acme, PAI, Alibaba's spot jobs, Gavel, and the requests of Azure. */
 #include "harness.h"
 
 #include "expected.h"
@@ -53,7 +53,7 @@ static void acme_logs(void) {
       {"21", 0, 60, 3600, 16, 2, HR_OUTCOME_COMPLETED, NULL, "u1", .cpu_milli = 128000, .class_ = HR_CLASS_TRAINING},
       {"22", 30, 30, 120, 1, 1, HR_OUTCOME_FAILED, NULL, "u2", .cpu_milli = 16000, .class_ = HR_CLASS_BATCH_INFERENCE},
       {"23", 120, 120, 9, 0, 1, HR_OUTCOME_CANCELLED, NULL, "u2", .cpu_milli = 4000}};
-  /* Kalos' `duration` of 18 s counts from the submission: the job ran for 8 s. */
+  /* The `duration` of Kalos is 18 s and is measured from the submission. The job waited for 10 s and ran for 8 s. */
   static const struct expected_job kalos[] = {{"dlcx", 0, 10, 8, 64, 8, HR_OUTCOME_FAILED, NULL, "uf7",
                                                .cpu_milli = 120000, .mem_mib = 1024000, .class_ = HR_CLASS_FINE_TUNE}};
   struct hr_trace *trace = trace_of(SEREN_SAMPLE, NULL);
@@ -93,7 +93,8 @@ static void pai_tasks(void) {
   }
 }
 
-/* "pai2020:jobs=FILE" and further parameters; valid until the next call. */
+/* Returns "pai2020:jobs=FILE" for a file with the text `jobs`, and ",tags=FILE" if `tags` is not NULL. The result is
+   valid until the next call. */
 static const char *pai_format(const char *jobs, const char *tags) {
   static char format[600];
   int length = snprintf(format, sizeof format, "pai2020:jobs=%s", file_write_text("pai_jobs.csv", jobs));
@@ -127,7 +128,8 @@ static void pai_submissions(void) {
   hr_trace_destroy(trace);
 }
 
-/* The first row of a tag counts; GPU types restrict a job only if one was requested. */
+/* If a job has several rows of tags, the first one is used. The GPU type of a task restricts the job only if its tags
+   request a type. */
 static void pai_tags(void) {
   static const struct expected_job jobs[] = {
       {"j1/tensorflow", 0, 10, 600, 1, 1, HR_OUTCOME_COMPLETED, .user = "ann", .gpu_milli = 500, .cpu_milli = 6000,
@@ -201,8 +203,8 @@ static void azure_requests(void) {
   static const struct expected_job assumed[] = {
       {"1", 0, -1, 0.5 + 0.2, 1, 1, .gpu_milli = 50, .class_ = HR_CLASS_INFERENCE},
       {"2", 1, -1, 0.0003 + 2, 1, 1, .gpu_milli = 50, .class_ = HR_CLASS_INFERENCE}};
-  /* 3 / 7 s is 428571.43 us. */
-  static const struct expected_job told[] = {
+  /* The context of job 2 takes 3 / 7 s, which is 428571.43 us. */
+  static const struct expected_job stated[] = {
       {"1", 0, -1, 714.285714 + 0.1, 1, 1, .gpu_milli = 10, .class_ = HR_CLASS_INFERENCE},
       {"2", 1, -1, 0.428571 + 1, 1, 1, .gpu_milli = 10, .class_ = HR_CLASS_INFERENCE}};
   struct hr_trace *trace = trace_of(AZURE_SAMPLE, NULL);
@@ -213,7 +215,7 @@ static void azure_requests(void) {
                      "context / 10000 + its generated tokens / 50 seconds on 50 thousandths of a GPU (assumed)"));
   hr_trace_destroy(trace);
   trace = trace_of(AZURE_SAMPLE, &(struct hr_trace_options){.format = "azure-llm:prefill=7,decode=100,gpu_milli=10"});
-  CU_ASSERT(jobs_are(trace, "azure-llm", told, 2));
+  CU_ASSERT(jobs_are(trace, "azure-llm", stated, 2));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(!has_note(&trace->notes, "assumed"));
   hr_trace_destroy(trace);
@@ -244,7 +246,7 @@ static void gavel_jobs(void) {
   hr_trace_destroy(trace);
 }
 
-/* Versions of the simulator have the scale factor and the arrival in different columns. */
+/* Versions of Gavel's simulator have the scale factor and the arrival time in different columns. */
 static void gavel_versions(void) {
   static const struct expected_job jobs[] = {{"1", 0, -1, 400, 2, 2, .model = "LM", .class_ = HR_CLASS_TRAINING}};
   static const char *const lines[] = {"LM\tc\t--steps\t4000\t7\t2\n", "LM\tc\t--steps\t1\t4000\t7\t2\n",
@@ -258,7 +260,7 @@ static void gavel_versions(void) {
   }
 }
 
-static bool gavel_refused(const char *text, const char *rest, const char *start, const char *part) {
+static bool gavel_rejected(const char *text, const char *rest, const char *start, const char *part) {
   char format[400];
   snprintf(format, sizeof format, "%s", gavel_format(rest));
   return refused(text, &(struct hr_trace_options){.format = format}, start, part);
@@ -266,16 +268,16 @@ static bool gavel_refused(const char *text, const char *rest, const char *start,
 
 static void bad_gavel_files(void) {
   CU_ASSERT(refused(GAVEL_SAMPLE, NULL, "jobs.csv: Gavel traces have steps, not run times", "gavel:throughputs=FILE"));
-  CU_ASSERT(gavel_refused(GAVEL_SAMPLE, ",reference=v10", "speeds.json: no throughputs for GPU type 'v10'",
-                          "did you mean 'v100'?"));
-  CU_ASSERT(gavel_refused(GAVEL_SAMPLE GAVEL_LINE("LM", "10", "5", "1"), "",
-                          "jobs.csv:3: column 'job_type': 'LM' is not in the table of throughputs", ""));
-  CU_ASSERT(gavel_refused("LM\tc\td\t1\n", "", "jobs.csv:1: found 4 fields separated by tabs", "6, 7, 9 or 10"));
-  CU_ASSERT(gavel_refused(GAVEL_SAMPLE "LM\t1\t2\n", "", "jobs.csv:3: too few fields", "3 fields where a row has 7"));
+  CU_ASSERT(gavel_rejected(GAVEL_SAMPLE, ",reference=v10", "speeds.json: no throughputs for GPU type 'v10'",
+                           "did you mean 'v100'?"));
+  CU_ASSERT(gavel_rejected(GAVEL_SAMPLE GAVEL_LINE("LM", "10", "5", "1"), "",
+                           "jobs.csv:3: column 'job_type': 'LM' is not in the table of throughputs", ""));
+  CU_ASSERT(gavel_rejected("LM\tc\td\t1\n", "", "jobs.csv:1: found 4 fields separated by tabs", "6, 7, 9 or 10"));
+  CU_ASSERT(gavel_rejected(GAVEL_SAMPLE "LM\t1\t2\n", "", "jobs.csv:3: too few fields", "3 fields where a row has 7"));
   CU_ASSERT(
-      gavel_refused(GAVEL_SAMPLE GAVEL_LINE("LM", "-4", "5", "2"), "", "jobs.csv:3: column 'total_steps': '-4'", ""));
+      gavel_rejected(GAVEL_SAMPLE GAVEL_LINE("LM", "-4", "5", "2"), "", "jobs.csv:3: column 'total_steps': '-4'", ""));
   CU_ASSERT(
-      gavel_refused(GAVEL_LINE("LM", "1125899906842624", "5", "2"), "", "jobs.csv:1: the job would run for more", ""));
+      gavel_rejected(GAVEL_LINE("LM", "1125899906842624", "5", "2"), "", "jobs.csv:1: the job would run for more", ""));
 }
 
 TEST_MAIN("import_tables", TEST(helios_logs), TEST(bad_helios_rows), TEST(acme_logs), TEST(pai_tasks),

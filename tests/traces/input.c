@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading lines: plain, gzip, zstd, complete and damaged files. */
+/* Reading lines from plain, gzip and zstd files that are complete, truncated or damaged. */
 #include "harness.h"
 
 #include "trace_files.h"
@@ -10,25 +10,26 @@
 
 #define THREE_JOBS "job_id,submit_s,duration_s,gpus\n1,0,10,1\n2,5,10,2\n3,9,10,4\n"
 
-static void holds_three_jobs(struct hr_trace *trace) {
+static void expect_three_jobs(struct hr_trace *trace) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->n_jobs, 3);
   CU_ASSERT_EQUAL(trace->gpus[2], 4);
   hr_trace_destroy(trace);
 }
 
-static void compression_is_recognised_by_content(void) {
+static void compression_is_detected_from_the_content(void) {
   size_t length;
   void *bytes = gzip_bytes(THREE_JOBS, &length);
-  holds_three_jobs(trace_at(file_write("jobs.csv", bytes, length), NULL));
+  expect_three_jobs(trace_at(file_write("jobs.csv", bytes, length), NULL));
   free(bytes);
   bytes = zstd_bytes(THREE_JOBS, &length);
-  holds_three_jobs(trace_at(file_write("jobs.csv", bytes, length), NULL));
+  expect_three_jobs(trace_at(file_write("jobs.csv", bytes, length), NULL));
   free(bytes);
-  holds_three_jobs(trace_at(file_write_text("jobs.csv.gz", THREE_JOBS), NULL));
+  expect_three_jobs(trace_at(file_write_text("jobs.csv.gz", THREE_JOBS), NULL));
 }
 
-/* Two compressed halves in sequence, and `padding` zeros. */
+/* Writes a file of two compressed members, each with half of the text, and `padding` zero bytes after them. Returns its
+   path. */
 static const char *write_halves(void *(*compress)(const char *, size_t *), size_t padding) {
   size_t first_length, second_length;
   void *first = compress("job_id,submit_s,duration_s,gpus\n1,0,10,1\n2,5,", &first_length);
@@ -41,10 +42,10 @@ static const char *write_halves(void *(*compress)(const char *, size_t *), size_
   return file_write("jobs.csv", bytes, first_length + second_length + padding);
 }
 
-static void members_follow_each_other(void) {
-  holds_three_jobs(trace_at(write_halves(gzip_bytes, 0), NULL));
-  holds_three_jobs(trace_at(write_halves(gzip_bytes, 512), NULL));
-  holds_three_jobs(trace_at(write_halves(zstd_bytes, 0), NULL));
+static void files_of_several_compressed_members(void) {
+  expect_three_jobs(trace_at(write_halves(gzip_bytes, 0), NULL));
+  expect_three_jobs(trace_at(write_halves(gzip_bytes, 512), NULL));
+  expect_three_jobs(trace_at(write_halves(zstd_bytes, 0), NULL));
 }
 
 static void every_truncation_is_an_error(void *(*compress)(const char *, size_t *), size_t signature,
@@ -64,7 +65,7 @@ static void truncated_files_are_errors(void) {
 static void damaged_files_are_errors(void) {
   size_t length;
   unsigned char *bytes = gzip_bytes(THREE_JOBS, &length);
-  bytes[length - 6] ^= 0xFF; /* the checksum */
+  bytes[length - 6] ^= 0xFF; /* a byte of the checksum */
   CU_ASSERT(refused_at(file_write("jobs.csv", bytes, length), NULL, "jobs.csv: ", "damaged gzip"));
   free(bytes);
   bytes = zstd_bytes(THREE_JOBS, &length);
@@ -74,7 +75,7 @@ static void damaged_files_are_errors(void) {
   free(bytes);
 }
 
-static void trailing_rubbish_is_an_error(void) {
+static void trailing_bytes_are_an_error(void) {
   size_t length;
   unsigned char *bytes = gzip_bytes(THREE_JOBS, &length);
   bytes = realloc(bytes, length + 4);
@@ -85,8 +86,8 @@ static void trailing_rubbish_is_an_error(void) {
   free(bytes);
 }
 
-/* Long enough to move the window many times, with lines of all lengths across its border. */
-static void lines_come_whole_and_numbered(void) {
+/* The file is much larger than the window of the reader. Lines of all lengths cross the end of the window. */
+static void lines_are_complete_and_numbered(void) {
   FILE *file = fopen(file_path("lines.txt"), "wb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
   enum { N_LINES = 3000 };
@@ -107,7 +108,7 @@ static void lines_come_whole_and_numbered(void) {
   hr__input_close(input);
 }
 
-static void the_longest_line_is_one_mebibyte(void) {
+static void the_maximum_line_length_is_one_mebibyte(void) {
   char *text = malloc(HR__LONGEST_LINE + 2);
   CU_ASSERT_PTR_NOT_NULL_FATAL(text);
   memset(text, 'x', HR__LONGEST_LINE + 2);
@@ -134,10 +135,11 @@ static void a_pipe_is_read_like_a_file(void) {
   close(ends[1]);
   char path[40];
   snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
-  holds_three_jobs(trace_at(path, NULL));
+  expect_three_jobs(trace_at(path, NULL));
   close(ends[0]);
 }
 
-TEST_MAIN("input", TEST(compression_is_recognised_by_content), TEST(members_follow_each_other),
-          TEST(truncated_files_are_errors), TEST(damaged_files_are_errors), TEST(trailing_rubbish_is_an_error),
-          TEST(lines_come_whole_and_numbered), TEST(the_longest_line_is_one_mebibyte), TEST(a_pipe_is_read_like_a_file))
+TEST_MAIN("input", TEST(compression_is_detected_from_the_content), TEST(files_of_several_compressed_members),
+          TEST(truncated_files_are_errors), TEST(damaged_files_are_errors), TEST(trailing_bytes_are_an_error),
+          TEST(lines_are_complete_and_numbered), TEST(the_maximum_line_length_is_one_mebibyte),
+          TEST(a_pipe_is_read_like_a_file))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Each allocation fails once: the first, then the second, until the call succeeds. Each failure must be reported as
- * HR_NO_MEMORY, leak nothing (run with a leak checker) and not crash.
+ * Simulated allocation failures. Each operation is repeated: first its first allocation fails, then its second one, and
+ * so on, until the operation succeeds. Each failure must return HR_NO_MEMORY. It must not crash or leak; a leak checker
+ * detects leaks.
  */
 #include "harness.h"
 
@@ -12,10 +13,10 @@
 
 #include <string.h>
 
-/* One complete use of the library; frees everything that it allocates. */
-typedef enum hr_status scenario(const char *path, struct hr_error *error);
+/* One complete use of the library. It frees everything that it allocates. */
+typedef enum hr_status operation(const char *path, struct hr_error *error);
 
-static void survives_every_failure(scenario *run, const char *text) {
+static void expect_no_memory_at_every_allocation(operation *run, const char *text) {
   char path[200];
   snprintf(path, sizeof path, "%s", file_write_text("input.csv", text));
   long n_failures = 0;
@@ -64,7 +65,7 @@ static enum hr_status read_and_redraw(const char *path, struct hr_error *error) 
   enum hr_status status = hr_trace_read(path, NULL, &trace, error);
   struct hr_workload_spec spec;
   hr_workload_spec_init(&spec);
-  spec.growth = 100.5; /* enough for the list of jobs to grow */
+  spec.growth = 100.5; /* a growth that makes the array of drawn jobs grow */
   if (status == HR_OK) status = hr_trace_redraw(trace, &spec, 1, &drawn, error);
   CU_ASSERT_EQUAL(status == HR_OK, drawn != NULL);
   hr_trace_destroy(drawn);
@@ -72,7 +73,7 @@ static enum hr_status read_and_redraw(const char *path, struct hr_error *error) 
   return status;
 }
 
-/* Packs a trace and maps it again. */
+/* Reads a trace, packs it, and maps the packed file. */
 static enum hr_status read_and_pack(const char *path, struct hr_error *error) {
   struct hr_trace *trace, *mapped = NULL;
   struct hr_trace_options options = {.lenient = true};
@@ -103,58 +104,60 @@ static enum hr_status generate(const char *path, struct hr_error *error) {
   return hr_generate(&generator, path, error);
 }
 
-/* Numeric ids that turn into text, unsorted rows, an unknown column, names of all kinds. */
+/* Numeric ids that become texts in the last row, unsorted rows, an unknown column, names of all kinds. */
 #define CSV                                                                                                            \
   "job_id,submit_s,duration_s,gpus,user,tenant,gpu_type,priority,limit_s,colour\n"                                     \
   "1,9,1,1,ann,a,H100,,,\n2,3,1,1,bob,b,T4,1,,\nx,4,1,1,ann,c,T4|H100,,7,\n"
 
 static void csv(void) {
-  survives_every_failure(read_auto, CSV);
+  expect_no_memory_at_every_allocation(read_auto, CSV);
 }
 
 static void redrawn_csv(void) {
-  survives_every_failure(read_and_redraw, CSV);
+  expect_no_memory_at_every_allocation(read_and_redraw, CSV);
 }
 
 static void packed_csv(void) {
-  survives_every_failure(read_and_pack, CSV "1,4,1,1,ann,c,,,,\ny,-4,1,1,,,,,,\n");
+  expect_no_memory_at_every_allocation(read_and_pack, CSV "1,4,1,1,ann,c,,,,\ny,-4,1,1,,,,,,\n");
 }
 
 static void lenient_csv(void) {
-  survives_every_failure(read_leniently, CSV "1,4,1,1,ann,c,,,,\ny,-4,1,1,,,,,,\nz,4,1,1\n");
+  expect_no_memory_at_every_allocation(read_leniently, CSV "1,4,1,1,ann,c,,,,\ny,-4,1,1,,,,,,\nz,4,1,1\n");
 }
 
 static void mapped_csv(void) {
-  survives_every_failure(read_mapped, "at,run,m\n1,2,3\n4,5,6\n");
+  expect_no_memory_at_every_allocation(read_mapped, "at,run,m\n1,2,3\n4,5,6\n");
 }
 
 static void swf(void) {
-  survives_every_failure(read_auto, ";\n1 0 0 9 1 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n");
+  expect_no_memory_at_every_allocation(read_auto, ";\n1 0 0 9 1 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n");
 }
 
 static void philly(void) {
-  survives_every_failure(read_auto, "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,a\n"
-                                    "2017-10-09 06:01:55,66.0,1,66.0,a\n");
+  expect_no_memory_at_every_allocation(
+      read_auto, "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,a\n"
+                 "2017-10-09 06:01:55,66.0,1,66.0,a\n");
 }
 
 static void openb(void) {
-  survives_every_failure(read_auto, "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
-                                    "deletion_time,scheduled_time\np0,1,2,1,460,T4|P100,LS,Running,10,100,\n");
+  expect_no_memory_at_every_allocation(
+      read_auto, "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+                 "deletion_time,scheduled_time\np0,1,2,1,460,T4|P100,LS,Running,10,100,\n");
 }
 
 static void imported_tables(void) {
-  survives_every_failure(read_auto, SACCT_SAMPLE);
-  survives_every_failure(read_auto, HELIOS_SAMPLE);
-  survives_every_failure(read_auto, KALOS_SAMPLE);
-  survives_every_failure(read_auto, PAI_SAMPLE);
-  survives_every_failure(read_auto, SPOT_SAMPLE);
-  survives_every_failure(read_auto, AZURE_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, SACCT_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, HELIOS_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, KALOS_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, PAI_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, SPOT_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, AZURE_SAMPLE);
 }
 
 static void imported_json(void) {
-  survives_every_failure(read_auto, KUBERNETES_SAMPLE);
-  survives_every_failure(read_auto, PHILLY_LOG_SAMPLE);
-  survives_every_failure(read_auto, BATSIM_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, KUBERNETES_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, PHILLY_LOG_SAMPLE);
+  expect_no_memory_at_every_allocation(read_auto, BATSIM_SAMPLE);
 }
 
 static enum hr_status read_gavel(const char *path, struct hr_error *error) {
@@ -164,7 +167,7 @@ static enum hr_status read_gavel(const char *path, struct hr_error *error) {
 }
 
 static void gavel(void) {
-  survives_every_failure(read_gavel, GAVEL_SAMPLE);
+  expect_no_memory_at_every_allocation(read_gavel, GAVEL_SAMPLE);
 }
 
 static enum hr_status read_pai(const char *path, struct hr_error *error) {
@@ -175,14 +178,15 @@ static enum hr_status read_pai(const char *path, struct hr_error *error) {
 }
 
 static void pai_tables(void) {
-  survives_every_failure(read_pai, PAI_SAMPLE);
+  expect_no_memory_at_every_allocation(read_pai, PAI_SAMPLE);
 }
 
 static void nodes(void) {
-  survives_every_failure(read_nodes, "sn,cpu_milli,memory_mib,gpu,model\nn0,1,2,0,\nn1,1,2,3,T4\nn2,2,2,3,T4\n");
+  expect_no_memory_at_every_allocation(read_nodes,
+                                       "sn,cpu_milli,memory_mib,gpu,model\nn0,1,2,0,\nn1,1,2,3,T4\nn2,2,2,3,T4\n");
 }
 
-static void survives_generating(const char *name) {
+static void expect_generator_reports_no_memory(const char *name) {
   struct hr_error error = {0};
   for (long n = 0;; n++) {
     memory_ends_after(n, false);
@@ -194,8 +198,8 @@ static void survives_generating(const char *name) {
 }
 
 static void generator(void) {
-  survives_generating("generated.csv");
-  survives_generating("generated.hrt");
+  expect_generator_reports_no_memory("generated.csv");
+  expect_generator_reports_no_memory("generated.hrt");
 }
 
 TEST_MAIN("no_memory", TEST(csv), TEST(redrawn_csv), TEST(packed_csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packed traces: round trips lose nothing, equal traces give equal bytes, and any change to a file is detected. */
+/* Packed traces. Packing and reading restores the trace, equal traces have equal files, and any change of a file is
+   detected. */
 #include "harness.h"
 
 #include "schema_check.h"
@@ -90,7 +91,7 @@ static void assert_same_file(const char *a, const char *b) {
   free(bytes_b);
 }
 
-static void comes_back(const char *text, const struct hr_trace_options *options) {
+static void expect_round_trip(const char *text, const struct hr_trace_options *options) {
   struct hr_trace *trace = trace_of(text, options);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   const char *path = packed_file("jobs.hrt");
@@ -98,41 +99,42 @@ static void comes_back(const char *text, const struct hr_trace_options *options)
   struct hr_packed packed;
   CU_ASSERT_EQUAL_FATAL(hr_trace_pack(trace, path, &packed, &error), HR_OK);
   CU_ASSERT_EQUAL(packed.n_jobs, trace->n_jobs);
-  struct hr_trace *back = trace_at(path, NULL);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(back);
-  assert_same(trace, back);
-  CU_ASSERT(has_note(&back->notes, "packed from jobs.csv (csv)"));
-  CU_ASSERT_STRING_EQUAL(back->source, path);
-  CU_ASSERT_STRING_EQUAL(back->format, "packed");
+  struct hr_trace *restored = trace_at(path, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(restored);
+  assert_same(trace, restored);
+  CU_ASSERT(has_note(&restored->notes, "packed from jobs.csv (csv)"));
+  CU_ASSERT_STRING_EQUAL(restored->source, path);
+  CU_ASSERT_STRING_EQUAL(restored->format, "packed");
   char again[200];
   snprintf(again, sizeof again, "%s", file_path("again.hrt"));
-  CU_ASSERT_EQUAL(hr_trace_pack(back, again, NULL, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr_trace_pack(restored, again, NULL, &error), HR_OK);
   assert_same_file(path, again);
   hr_trace_destroy(trace);
-  hr_trace_destroy(back);
+  hr_trace_destroy(restored);
 }
 
 static void every_column(void) {
   struct hr_trace *trace = trace_of(ALL_COLUMNS ALL_ROWS, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-#define IS_THERE(id, member, ...) CU_ASSERT_PTR_NOT_NULL(trace->member);
-  HR__COLUMN_TABLE(IS_THERE)
+#define EXPECT_COLUMN(id, member, ...) CU_ASSERT_PTR_NOT_NULL(trace->member);
+  HR__COLUMN_TABLE(EXPECT_COLUMN)
   CU_ASSERT_PTR_NOT_NULL(trace->row);
   CU_ASSERT_PTR_NOT_NULL(trace->id_text);
   hr_trace_destroy(trace);
-  comes_back(ALL_COLUMNS ALL_ROWS, NULL);
+  expect_round_trip(ALL_COLUMNS ALL_ROWS, NULL);
 }
 
 static void ids_of_all_kinds(void) {
-  comes_back("submit_s,duration_s,gpus\n1,2,3\n4,5,6\n", NULL);
-  comes_back("submit_s,duration_s,gpus\n4,2,3\n1,5,6\n", NULL);
-  comes_back("job_id,submit_s,duration_s,gpus\n-5,1,2,3\n7,4,5,6\n", NULL);
-  comes_back("job_id,submit_s,duration_s,gpus\na,1,2,3\nbb,4,5,6\n", NULL);
+  expect_round_trip("submit_s,duration_s,gpus\n1,2,3\n4,5,6\n", NULL);
+  expect_round_trip("submit_s,duration_s,gpus\n4,2,3\n1,5,6\n", NULL);
+  expect_round_trip("job_id,submit_s,duration_s,gpus\n-5,1,2,3\n7,4,5,6\n", NULL);
+  expect_round_trip("job_id,submit_s,duration_s,gpus\na,1,2,3\nbb,4,5,6\n", NULL);
 }
 
 static void dates_and_skipped_rows(void) {
-  comes_back("submit_s,duration_s,gpus\n2026-01-02,2,3\n2026-01-01,5,6\n", NULL);
-  comes_back("submit_s,duration_s,gpus\n1,2,3\n1,-2,3\n1,2,x\n2,2,x\n", &(struct hr_trace_options){.lenient = true});
+  expect_round_trip("submit_s,duration_s,gpus\n2026-01-02,2,3\n2026-01-01,5,6\n", NULL);
+  expect_round_trip("submit_s,duration_s,gpus\n1,2,3\n1,-2,3\n1,2,x\n2,2,x\n",
+                    &(struct hr_trace_options){.lenient = true});
 }
 
 static cJSON *json_at(const char *path) {
@@ -162,7 +164,7 @@ static void json_fits_its_schema(void) {
 
 /* ---- Damage ----------------------------------------------------------------------------------------- */
 
-/* A copy that the caller may damage. */
+/* Returns the bytes of a small packed trace in a buffer that the caller may change and must free. */
 static char *small_packed(size_t *length) {
   static char path[200];
   if (path[0]) return file_bytes(path, length);
@@ -175,37 +177,38 @@ static char *small_packed(size_t *length) {
   return file_bytes(path, length);
 }
 
-static bool is_refused(const char *bytes, size_t length, const char *part) {
-  (void)remove(file_path("bad.hrt")); /* writing over an existing file is slow on some file systems */
+static bool is_rejected(const char *bytes, size_t length, const char *part) {
+  (void)remove(file_path("bad.hrt")); /* removing it first is faster: overwriting is slow on some file systems */
   return refused_at(file_write("bad.hrt", bytes, length), NULL, "bad.hrt: ", part);
 }
 
-static void every_byte_matters(void) {
+static void a_change_of_any_byte_is_detected(void) {
   size_t length;
   char *bytes = small_packed(&length);
   for (size_t i = 8; i < length; i++) {
     bytes[i] = (char)(bytes[i] ^ 1 << i % 8);
-    if (!is_refused(bytes, length, "pack")) fprintf(stderr, "    byte %zu of %zu\n", i, length);
+    if (!is_rejected(bytes, length, "pack")) fprintf(stderr, "    byte %zu of %zu\n", i, length);
     bytes[i] = (char)(bytes[i] ^ 1 << i % 8);
   }
-  CU_ASSERT(!trace_at(file_write("bad.hrt", "\x89HRX\r\n\x1A\n\0\0\0", 11), NULL)); /* not a packed trace at all */
+  CU_ASSERT(
+      !trace_at(file_write("bad.hrt", "\x89HRX\r\n\x1A\n\0\0\0", 11), NULL)); /* not the signature of a packed trace */
   struct hr_trace *trace = trace_at(file_write("bad.hrt", bytes, length), NULL);
-  CU_ASSERT_PTR_NOT_NULL(trace); /* the error came from the bytes */
+  CU_ASSERT_PTR_NOT_NULL(trace); /* the unchanged file is valid, so the changed bytes caused the errors */
   hr_trace_destroy(trace);
   free(bytes);
 }
 
-static void every_length_matters(void) {
+static void a_change_of_the_length_is_detected(void) {
   size_t length;
   char *bytes = small_packed(&length);
-  for (size_t i = 8; i < length; i++) CU_ASSERT(is_refused(bytes, i, "bytes, found"));
-  CU_ASSERT(is_refused(bytes, length / 2, ": it was truncated; create it again with 'headroom trace pack'"));
+  for (size_t i = 8; i < length; i++) CU_ASSERT(is_rejected(bytes, i, "bytes, found"));
+  CU_ASSERT(is_rejected(bytes, length / 2, ": it was truncated; create it again with 'headroom trace pack'"));
   bytes[length] = 0;
-  CU_ASSERT(is_refused(bytes, length + 1, "bytes, found"));
+  CU_ASSERT(is_rejected(bytes, length + 1, "bytes, found"));
   free(bytes);
 }
 
-/* ---- Files made to do harm -------------------------------------------------------------------------- */
+/* ---- Malicious files with correct checksums --------------------------------------------------------- */
 
 enum { HEADER_BYTES = 64, SECTION_BYTES = 64 };
 
@@ -242,14 +245,15 @@ static void set_checksums_right(char *bytes) {
   put_word(bytes + 56, XXH3_64bits(bytes, HEADER_BYTES + count * SECTION_BYTES));
 }
 
-/* Sets the last job's entry of a section to a value, with correct checksums, and expects an error. */
-static bool value_is_refused(const char *section, size_t width, uint64_t value, const char *part) {
+/* Sets the value of the last of the three jobs in a section of `width` bytes per job, and corrects the checksums.
+   Returns whether the file is rejected with an error that contains `part`. */
+static bool value_is_rejected(const char *section, size_t width, uint64_t value, const char *part) {
   size_t length;
   char *bytes = small_packed(&length);
   char *at = section_named(bytes, section);
   memcpy(bytes + word_at(at + 40) + 2 * width, &value, width);
   set_checksums_right(bytes);
-  bool is = is_refused(bytes, length, part);
+  bool is = is_rejected(bytes, length, part);
   free(bytes);
   if (!is) fprintf(stderr, "    section %s\n", section);
   return is;
@@ -291,46 +295,47 @@ static void bad_values(void) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char part[80];
     snprintf(part, sizeof part, "its section '%s' ", bad[i].section);
-    CU_ASSERT(value_is_refused(bad[i].section, bad[i].width, bad[i].value, part));
+    CU_ASSERT(value_is_rejected(bad[i].section, bad[i].width, bad[i].value, part));
   }
 }
 
-static void bad_pairs(void) {
-  CU_ASSERT(value_is_refused("tasks", 4, 3, "'gpus' is not a multiple of 'tasks'"));
-  CU_ASSERT(value_is_refused("min_gpus", 4, 9, "'min_gpus' is more than 'gpus' in some job"));
-  CU_ASSERT(value_is_refused("max_gpus", 4, 7, "'max_gpus' is less than 'gpus' in some job"));
-  CU_ASSERT(value_is_refused("deadline_us", 8, 1, "a deadline is before the submit time"));
-  CU_ASSERT(value_is_refused("recorded_start_us", 8, 1, "a recorded start is before the submit time"));
-  CU_ASSERT(value_is_refused("within", 1, 0, "'within_wait_us' is set without 'within'"));
+static void inconsistent_values(void) {
+  CU_ASSERT(value_is_rejected("tasks", 4, 3, "'gpus' is not a multiple of 'tasks'"));
+  CU_ASSERT(value_is_rejected("min_gpus", 4, 9, "'min_gpus' is more than 'gpus' in some job"));
+  CU_ASSERT(value_is_rejected("max_gpus", 4, 7, "'max_gpus' is less than 'gpus' in some job"));
+  CU_ASSERT(value_is_rejected("deadline_us", 8, 1, "a deadline is before the submit time"));
+  CU_ASSERT(value_is_rejected("recorded_start_us", 8, 1, "a recorded start is before the submit time"));
+  CU_ASSERT(value_is_rejected("within", 1, 0, "'within_wait_us' is set without 'within'"));
 }
 
-/* Changes the header or a section's entry in the table, with correct checksums, and expects an error. */
-static bool head_is_refused(const char *section, size_t offset, uint64_t value, const char *part) {
+/* Sets 8 bytes at `offset` of the header, or of the table entry of a section if `section` is not NULL, and corrects the
+   checksum of the header. Returns whether the file is rejected with an error that contains `part`. */
+static bool header_is_rejected(const char *section, size_t offset, uint64_t value, const char *part) {
   size_t length;
   char *bytes = small_packed(&length);
   char *entry = section ? section_named(bytes, section) : bytes;
-  set_checksums_right(bytes); /* as long as the table is valid */
+  set_checksums_right(bytes); /* must precede the change: it reads the table */
   put_word(entry + offset, value);
   put_word(bytes + 56, 0);
   put_word(bytes + 56, XXH3_64bits(bytes, HEADER_BYTES + count_sections(bytes) * SECTION_BYTES));
-  bool is = is_refused(bytes, length, part);
+  bool is = is_rejected(bytes, length, part);
   free(bytes);
   return is;
 }
 
-static void bad_heads(void) {
-  CU_ASSERT(head_is_refused(NULL, 24, 0, "the number of jobs is 0 or too large"));
-  CU_ASSERT(head_is_refused(NULL, 24, HR_NONE, "the number of jobs is 0 or too large"));
-  CU_ASSERT(head_is_refused(NULL, 24, 2, "does not have one entry per job"));
-  CU_ASSERT(head_is_refused(NULL, 32, INT64_MAX, "its first submit is out of range"));
-  CU_ASSERT(head_is_refused(NULL, 40, 4, "its header has unknown flags"));
-  CU_ASSERT(head_is_refused(NULL, 48, 1, "its header has unknown flags"));
-  CU_ASSERT(head_is_refused("gpus", 32, 4, "its section 'gpus' does not have one entry per job"));
-  CU_ASSERT(head_is_refused("gpus", 40, 8, "its sections are not contiguous"));
-  CU_ASSERT(head_is_refused("gpus", 48, UINT64_MAX, "its sections are not contiguous"));
-  CU_ASSERT(head_is_refused("tenants", 32, 3, "its section 'tenants' has a wrong number of texts"));
-  CU_ASSERT(head_is_refused("priority", 0, word_at("colours"), "unknown or duplicate section 'colours'"));
-  CU_ASSERT(head_is_refused("notes", 0, word_at("users\0\0"), "unknown or duplicate section"));
+static void bad_headers(void) {
+  CU_ASSERT(header_is_rejected(NULL, 24, 0, "the number of jobs is 0 or too large"));
+  CU_ASSERT(header_is_rejected(NULL, 24, HR_NONE, "the number of jobs is 0 or too large"));
+  CU_ASSERT(header_is_rejected(NULL, 24, 2, "does not have one entry per job"));
+  CU_ASSERT(header_is_rejected(NULL, 32, INT64_MAX, "its first submit is out of range"));
+  CU_ASSERT(header_is_rejected(NULL, 40, 4, "its header has unknown flags"));
+  CU_ASSERT(header_is_rejected(NULL, 48, 1, "its header has unknown flags"));
+  CU_ASSERT(header_is_rejected("gpus", 32, 4, "its section 'gpus' does not have one entry per job"));
+  CU_ASSERT(header_is_rejected("gpus", 40, 8, "its sections are not contiguous"));
+  CU_ASSERT(header_is_rejected("gpus", 48, UINT64_MAX, "its sections are not contiguous"));
+  CU_ASSERT(header_is_rejected("tenants", 32, 3, "its section 'tenants' has a wrong number of texts"));
+  CU_ASSERT(header_is_rejected("priority", 0, word_at("colours"), "unknown or duplicate section 'colours'"));
+  CU_ASSERT(header_is_rejected("notes", 0, word_at("users\0\0"), "unknown or duplicate section"));
 }
 
 static void bad_texts(void) {
@@ -340,32 +345,32 @@ static void bad_texts(void) {
   CU_ASSERT_STRING_EQUAL(tenants, "vision");
   memcpy(tenants, "speech", 6);
   set_checksums_right(bytes);
-  CU_ASSERT(is_refused(bytes, length, "its section 'tenants' contains a text twice"));
+  CU_ASSERT(is_rejected(bytes, length, "its section 'tenants' contains a text twice"));
   memcpy(tenants, "(idle)", 6);
   set_checksums_right(bytes);
-  CU_ASSERT(is_refused(bytes, length, "the tenant's name is reserved"));
+  CU_ASSERT(is_rejected(bytes, length, "the tenant's name is reserved"));
   memcpy(tenants, "\0ision", 6);
   set_checksums_right(bytes);
-  CU_ASSERT(is_refused(bytes, length, "its section 'tenants' has an empty text"));
+  CU_ASSERT(is_rejected(bytes, length, "its section 'tenants' has an empty text"));
   memcpy(tenants + 7, "speechX", 7);
   memcpy(tenants, "v", 1);
   set_checksums_right(bytes);
-  CU_ASSERT(is_refused(bytes, length, "its section 'tenants' does not end with the end of a text"));
+  CU_ASSERT(is_rejected(bytes, length, "its section 'tenants' does not end with the end of a text"));
   free(bytes);
 }
 
-/* ---- Other errors ------------------------------------------------------------------------------------ */
+/* ---- Other errors ----------------------------------------------------------------------------------- */
 
 static void newer_version(void) {
   size_t length;
   char *bytes = small_packed(&length);
   bytes[8] = 2;
-  CU_ASSERT(is_refused(bytes, length, "packed trace of version 2, but this program reads version 1"));
+  CU_ASSERT(is_rejected(bytes, length, "packed trace of version 2, but this program reads version 1"));
   free(bytes);
 }
 
-/* Format and column map apply to text; a packed trace needs neither. */
-static void options_about_text(void) {
+/* A format or a column map applies to text files only. Packed traces ignore both. */
+static void options_for_text_files(void) {
   struct hr_column_map map = {0};
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit=at", &error), HR_OK);
@@ -390,7 +395,7 @@ static void compressed(void) {
   free(gz);
 }
 
-static void no_file_is_left(void) {
+static void unwritable_folder(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n1,2,3\n", NULL);
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_trace_pack(trace, "/nowhere/jobs.hrt", NULL, &error), HR_BAD_INPUT);
@@ -399,6 +404,6 @@ static void no_file_is_left(void) {
 }
 
 TEST_MAIN("packed", TEST(every_column), TEST(ids_of_all_kinds), TEST(dates_and_skipped_rows),
-          TEST(json_fits_its_schema), TEST(every_byte_matters), TEST(every_length_matters), TEST(bad_values),
-          TEST(bad_pairs), TEST(bad_heads), TEST(bad_texts), TEST(newer_version), TEST(options_about_text),
-          TEST(compressed), TEST(no_file_is_left))
+          TEST(json_fits_its_schema), TEST(a_change_of_any_byte_is_detected), TEST(a_change_of_the_length_is_detected),
+          TEST(bad_values), TEST(inconsistent_values), TEST(bad_headers), TEST(bad_texts), TEST(newer_version),
+          TEST(options_for_text_files), TEST(compressed), TEST(unwritable_folder))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Public traces, compared with numbers that other tools counted. */
+/* Public traces. The expected numbers were counted with other tools. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -78,7 +78,7 @@ static void ricc(void) {
   CU_ASSERT_EQUAL(trace->n_jobs, 447794);
   CU_ASSERT_EQUAL(trace->users.count, 176);
   uint32_t n_cancelled = 0, n_zero = 0;
-  int64_t waits_us = 0; /* counted with awk */
+  int64_t waits_us = 0; /* sum of all waits; the expected value was computed with awk */
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     n_cancelled += trace->outcome[i] == HR_OUTCOME_CANCELLED;
     n_zero += trace->work_us[i] == 0;
@@ -117,7 +117,7 @@ static void openb_nodes(void) {
   hr_cluster_spec_finish(&cluster);
 }
 
-/* 8,819 requests with 18,059,974 tokens of context and 245,896 generated ones, counted with awk. */
+/* The file has 8,819 requests with 18,059,974 context tokens and 245,896 generated tokens, counted with awk. */
 static void azure_requests(void) {
   if (real_trace_missing(AZURE)) return;
   struct hr_trace *trace = read(AZURE, "azure-llm", NULL);
@@ -128,7 +128,7 @@ static void azure_requests(void) {
   hr_trace_destroy(trace);
 }
 
-/* The published table has 4.795294551566172 steps a second of the first kind on a K80. */
+/* The published table states a throughput of 4.795294551566172 steps per second for this job type on a K80. */
 static void gavel_throughputs(void) {
   if (real_trace_missing(GAVEL)) return;
   const char *format = "gavel:throughputs=" GAVEL ",reference=k80";

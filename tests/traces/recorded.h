@@ -2,19 +2,20 @@
 #ifndef HR_TESTS_TRACES_RECORDED_H
 #define HR_TESTS_TRACES_RECORDED_H
 
-/* Traces made in a test. A job's work, which redrawing does not change, identifies it: its number + 1. */
+/* Small traces that a test builds in memory. The work of a job, in us, is its number + 1. Redrawing does not change the
+   work, so it identifies the recorded job of a drawn job. */
 
 #include "headroom/unstable/replications.h"
 
 #define HOUR_US (3600 * HR_SECOND_US)
 #define DAY_US (24 * HOUR_US)
 
-enum { MOST_RECORDED = 4000 };
+enum { MAX_RECORDED = 4000 };
 
 struct recorded {
   struct hr_trace trace;
-  int64_t submit_us[MOST_RECORDED], work_us[MOST_RECORDED];
-  uint32_t gpus[MOST_RECORDED];
+  int64_t submit_us[MAX_RECORDED], work_us[MAX_RECORDED];
+  uint32_t gpus[MAX_RECORDED];
 };
 
 static inline void recorded_begin(struct recorded *recorded) {
@@ -25,7 +26,7 @@ static inline void recorded_begin(struct recorded *recorded) {
                                           .gpus = recorded->gpus}};
 }
 
-/* Call in order of submit times. */
+/* Adds a job. Calls must be in order of submit times. */
 static inline void recorded_add(struct recorded *recorded, int64_t submit_us) {
   uint32_t job = recorded->trace.n_jobs++;
   recorded->submit_us[job] = submit_us;
@@ -33,7 +34,8 @@ static inline void recorded_add(struct recorded *recorded, int64_t submit_us) {
   recorded->gpus[job] = 1 + job % 8;
 }
 
-/* `per_day` jobs on each day, evenly spaced, and one more at the end of the last day. */
+/* Replaces the trace by `per_day` jobs on each of `n_days` days, evenly spaced, and one more job at the end of the last
+   day. */
 static inline void recorded_add_days(struct recorded *recorded, uint32_t n_days, uint32_t per_day) {
   recorded_begin(recorded);
   for (uint32_t i = 0; i <= n_days * per_day; i++) recorded_add(recorded, i * (DAY_US / per_day));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Redrawn workloads checked by hand: unchanged fields, positions of blocks, weekdays, midnights, both ends, rotation,
-   errors. */
+/* Redrawn workloads with results that were computed by hand: unchanged fields, positions of blocks, weekdays,
+   midnights, the first and the last block, rotation, errors. */
 #include "harness.h"
 
 #include "headroom/policies.h"
@@ -22,10 +22,10 @@ static struct hr_workload_spec spec_of(enum hr_blocks blocks, double growth) {
   return spec;
 }
 
-/* ---- The trace itself -------------------------------------------------------------------------------- */
+/* ---- No blocks and no growth ------------------------------------------------------------------------ */
 
-/* All columns, names, ids, rows out of order. */
-#define RICH                                                                                                           \
+/* A trace with all columns, all kinds of names, ids, and rows that are not sorted. */
+#define ALL_FIELDS                                                                                                     \
   "job_id,submit_s,duration_s,gpus,user,tenant,tasks,limit_s,estimate_s,deadline_s,priority,cpu,mem_gb,gpu_mem_gb,"    \
   "gpu_milli,model,gpu_type,regions,mig_profile,class,status,dedicated,interruptible,fail_at,checkpoint_interval_s,"   \
   "checkpoint_gb,min_gpus,max_gpus,within,within_wait_s,start_s\n"                                                     \
@@ -74,13 +74,13 @@ static void expect_same(const struct hr_trace *trace, const struct hr_trace *dra
   CU_ASSERT_STRING_EQUAL(drawn->format, trace->format);
 }
 
-static void without_blocks_and_growth_it_is_the_trace(void) {
-  struct hr_trace *trace = trace_of(RICH, NULL);
+static void without_blocks_and_growth_the_trace_is_unchanged(void) {
+  struct hr_trace *trace = trace_of(ALL_FIELDS, NULL);
   if (!trace) fprintf(stderr, "\n    %s\n", trace_error());
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-#define IS_THERE(id, member, ...) CU_ASSERT_PTR_NOT_NULL(trace->member);
-  HR__COLUMN_TABLE(IS_THERE)
-#undef IS_THERE
+#define EXPECT_COLUMN(id, member, ...) CU_ASSERT_PTR_NOT_NULL(trace->member);
+  HR__COLUMN_TABLE(EXPECT_COLUMN)
+#undef EXPECT_COLUMN
   struct hr_workload_spec spec;
   hr_workload_spec_init(&spec);
   struct hr_trace *drawn = redraw(trace, &spec, 7);
@@ -92,7 +92,7 @@ static void without_blocks_and_growth_it_is_the_trace(void) {
   hr_trace_destroy(trace);
 }
 
-static void a_run_of_it_has_the_same_digest(void) {
+static void an_unchanged_trace_has_the_same_digest(void) {
   recorded_add_days(&recorded, 20, 50);
   for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) recorded.work_us[i] = (1 + i * 7919 % 13) * HOUR_US / 2;
   for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) recorded.gpus[i] = 1 + i % 4;
@@ -110,7 +110,7 @@ static void a_run_of_it_has_the_same_digest(void) {
 
 /* ---- Blocks ----------------------------------------------------------------------------------------- */
 
-/* Day 0: jobs 0 to 2, day 1: jobs 3 and 4, then half a day: job 5. */
+/* Jobs 0 to 2 are submitted on day 0, jobs 3 and 4 on day 1, and job 5 in the half day after them. */
 static int64_t deadlines_us[6], starts_us[6];
 
 static void record_two_days_and_a_half(void) {
@@ -125,8 +125,8 @@ static void record_two_days_and_a_half(void) {
   recorded.trace.recorded_start_us = starts_us;
 }
 
-/* Whether the drawn jobs from `at` on are those of block `block` from `begin` to `end`, at position `position`.
-   Returns the index after them, 0 if they differ. */
+/* Returns whether the drawn jobs from index `at` on are the jobs of the day `block`, moved to the day `position`,
+   without jobs at or after `end_us`. If so, the result is the index after them; else it is 0. */
 static uint32_t is_block(const struct hr_trace *drawn, uint32_t at, uint32_t block, uint32_t position, int64_t end_us) {
   int64_t shift_us = ((int64_t)position - block) * DAY_US;
   for (uint32_t job = 0; job < 6; job++) {
@@ -141,7 +141,8 @@ static uint32_t is_block(const struct hr_trace *drawn, uint32_t at, uint32_t blo
   return at;
 }
 
-/* Two whole positions and the beginning of a third, each with either day; all eight combinations occur. */
+/* The length is two whole positions and the first half of a third one. Each position is filled with day 0 or day 1.
+   With 100 seeds, all eight combinations occur. */
 static void positions_are_filled_with_whole_blocks(void) {
   record_two_days_and_a_half();
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
@@ -163,7 +164,7 @@ static void positions_are_filled_with_whole_blocks(void) {
   CU_ASSERT_EQUAL(seen, 0xFF);
 }
 
-static void a_workload_may_be_longer_or_shorter_than_the_trace(void) {
+static void workloads_can_be_longer_or_shorter_than_the_trace(void) {
   recorded_add_days(&recorded, 3, 4);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
   spec.length_us = 10 * DAY_US;
@@ -174,34 +175,35 @@ static void a_workload_may_be_longer_or_shorter_than_the_trace(void) {
   spec = spec_of(HR_BLOCKS_NONE, 1);
   spec.length_us = 30 * HOUR_US;
   drawn = redraw(&recorded.trace, &spec, 3);
-  CU_ASSERT_EQUAL(drawn->n_jobs, 5); /* the sixth is submitted at its end */
+  CU_ASSERT_EQUAL(drawn->n_jobs, 5); /* the sixth job is submitted at the end of the workload, so it is not in it */
   hr_trace_destroy(drawn);
 }
 
-/* The share of days of a trace of `n_days` days that keep their number modulo 7. */
-static double on_its_weekday(uint32_t n_days) {
+/* Redraws a trace of `n_days` days and returns the share of drawn days whose recorded day has the same number modulo
+   7. */
+static double share_on_same_weekday(uint32_t n_days) {
   recorded_add_days(&recorded, n_days, 1);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
   spec.length_us = 700 * DAY_US;
   struct hr_trace *drawn = redraw(&recorded.trace, &spec, 5);
   CU_ASSERT_EQUAL(drawn->n_jobs, 700);
-  uint32_t n = 0, most = 0;
+  uint32_t n = 0, max = 0;
   for (uint32_t i = 0; i < drawn->n_jobs; i++) {
     n += recorded_job(drawn, i) % 7 == i % 7;
-    if (recorded_job(drawn, i) > most) most = recorded_job(drawn, i);
+    if (recorded_job(drawn, i) > max) max = recorded_job(drawn, i);
   }
-  CU_ASSERT_EQUAL(most, n_days - 1); /* the job after the last whole day is never drawn */
+  CU_ASSERT_EQUAL(max, n_days - 1); /* the job after the last whole day is never drawn */
   hr_trace_destroy(drawn);
   return n / 700.0;
 }
 
-static void days_keep_their_weekday_where_there_are_two_of_each(void) {
-  CU_ASSERT_EQUAL(on_its_weekday(14), 1);
-  CU_ASSERT_EQUAL(on_its_weekday(17), 1);
-  CU_ASSERT_DOUBLE_EQUAL(on_its_weekday(13), 1 / 7.0, 0.06);
+static void days_keep_their_weekday_if_each_occurs_twice(void) {
+  CU_ASSERT_EQUAL(share_on_same_weekday(14), 1);
+  CU_ASSERT_EQUAL(share_on_same_weekday(17), 1);
+  CU_ASSERT_DOUBLE_EQUAL(share_on_same_weekday(13), 1 / 7.0, 0.06);
 }
 
-static void weeks_stay_whole(void) {
+static void weeks_are_not_divided(void) {
   recorded_add_days(&recorded, 23, 1);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_WEEKS, 1);
   spec.length_us = 210 * DAY_US;
@@ -227,7 +229,7 @@ static struct hr_workload_cut cut_of(enum hr_blocks blocks) {
   return cut;
 }
 
-/* A job an hour, the first at 10:30 on a day long before 1970. */
+/* One job per hour. The first one is submitted at 10:30 on a day long before 1970. */
 static void dated_traces_are_cut_at_midnight(void) {
   recorded_add_days(&recorded, 16, 24);
   recorded.trace.dated = true;
@@ -245,7 +247,8 @@ static void dated_traces_are_cut_at_midnight(void) {
     CU_ASSERT_EQUAL(drawn->n_jobs, recorded.trace.n_jobs);
     CU_ASSERT(drawn->dated && drawn->origin_us == recorded.trace.origin_us);
     for (uint32_t i = 0; i < drawn->n_jobs; i++) {
-      uint32_t block = (recorded_job(drawn, i) + 10) / 24, position = (i + 10) / 24; /* the first 14 jobs: day 0 */
+      uint32_t block = (recorded_job(drawn, i) + 10) / 24,
+               position = (i + 10) / 24; /* the first 14 jobs belong to day 0 */
       CU_ASSERT_FATAL(drawn->submit_us[i] == recorded.submit_us[i]);
       CU_ASSERT_FATAL(block >= 1 && block <= 15 && block % 7 == position % 7);
       CU_ASSERT_FATAL((recorded_job(drawn, i) + 10) % 24 == (i + 10) % 24);
@@ -265,7 +268,9 @@ static void weeks_begin_at_the_first_midnight_of_a_whole_day(void) {
   CU_ASSERT_EQUAL(cut.first_whole, 1);
   CU_ASSERT_EQUAL(cut.n_whole, 2);
   CU_ASSERT_EQUAL(cut.n_positions, 4);
-  recorded.trace.origin_us = HOUR_US / 2; /* the first day lacks less than the tolerance */
+  recorded.trace.origin_us =
+      HOUR_US /
+      2; /* half an hour of the first day is missing, which is within the tolerance, so the day counts as whole */
   cut = cut_of(HR_BLOCKS_WEEKS);
   CU_ASSERT_EQUAL(cut.start_us, -HOUR_US / 2);
   CU_ASSERT_EQUAL(cut.first_whole, 0);
@@ -276,36 +281,36 @@ static void weeks_begin_at_the_first_midnight_of_a_whole_day(void) {
   CU_ASSERT_EQUAL(cut.start_us, 0);
 }
 
-/* ---- Further layers without blocks ------------------------------------------------------------------ */
+/* ---- Growth above 1 without blocks ------------------------------------------------------------------ */
 
-static void a_short_trace_is_turned(void) {
+static void short_traces_are_rotated(void) {
   recorded_begin(&recorded);
   for (uint32_t i = 0; i < 10; i++) recorded_add(&recorded, i * i * HOUR_US / 9);
   const int64_t length_us = 9 * HOUR_US + 1;
   CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).n_whole, 1);
   CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).block_us, length_us);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_NONE, 2);
-  int64_t turn_us = -1, former_us = -1;
-  for (uint64_t seed = 0; seed < 5; seed++, former_us = turn_us) {
+  int64_t rotation_us = -1, previous_us = -1;
+  for (uint64_t seed = 0; seed < 5; seed++, previous_us = rotation_us) {
     struct hr_trace *drawn = redraw(&recorded.trace, &spec, seed);
     uint32_t n_as_recorded = 0;
     CU_ASSERT_EQUAL(drawn->n_jobs, 20);
-    turn_us = -1;
+    rotation_us = -1;
     for (uint32_t i = 0; i < drawn->n_jobs; i++) {
       int64_t moved_us = drawn->submit_us[i] - recorded.submit_us[recorded_job(drawn, i)];
       n_as_recorded += moved_us == 0;
-      if (moved_us && turn_us < 0) turn_us = (moved_us + length_us) % length_us;
-      CU_ASSERT(moved_us == 0 || (moved_us + length_us) % length_us == turn_us);
+      if (moved_us && rotation_us < 0) rotation_us = (moved_us + length_us) % length_us;
+      CU_ASSERT(moved_us == 0 || (moved_us + length_us) % length_us == rotation_us);
       CU_ASSERT(drawn->submit_us[i] >= 0 && drawn->submit_us[i] < length_us);
       CU_ASSERT(i == 0 || drawn->submit_us[i] >= drawn->submit_us[i - 1]);
     }
     CU_ASSERT_EQUAL(n_as_recorded, 10);
-    CU_ASSERT_NOT_EQUAL(turn_us, former_us);
+    CU_ASSERT_NOT_EQUAL(rotation_us, previous_us);
     hr_trace_destroy(drawn);
   }
 }
 
-static void the_longest_blocks_of_which_there_are_two_are_added(void) {
+static void growth_adds_the_longest_blocks_that_occur_twice(void) {
   recorded_add_days(&recorded, 14, 1);
   CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).block_us, 7 * DAY_US);
   recorded_add_days(&recorded, 13, 1);
@@ -318,10 +323,11 @@ static void the_longest_blocks_of_which_there_are_two_are_added(void) {
 
 /* ---- Growth by series and position ------------------------------------------------------------------ */
 
-static void factors_are_by_series_and_position(void) {
+static void growth_factors_by_series_and_position(void) {
   recorded_add_days(&recorded, 3, 20);
-  static const double factors[] = {2, 1, 0, 9, 0, 3, 1, 9}; /* the fourth position is one instant long */
-  static uint32_t series[MOST_RECORDED];
+  static const double factors[] = {2, 1, 0, 9,
+                                   0, 3, 1, 9}; /* by series, then position; the fourth position is one instant long */
+  static uint32_t series[MAX_RECORDED];
   for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) series[i] = i % 4 == 3 ? HR_NONE : i % 2;
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
   spec.factors = factors;
@@ -340,9 +346,9 @@ static void factors_are_by_series_and_position(void) {
   hr_trace_destroy(drawn);
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------------ */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
-static void expect_refused(const struct hr_workload_spec *spec, const char *text) {
+static void expect_rejected(const struct hr_workload_spec *spec, const char *text) {
   struct hr_error error = {0};
   struct hr_trace *drawn = &recorded.trace;
   CU_ASSERT_EQUAL(hr_trace_redraw(&recorded.trace, spec, 1, &drawn, &error), HR_BAD_INPUT);
@@ -351,56 +357,56 @@ static void expect_refused(const struct hr_workload_spec *spec, const char *text
   CU_ASSERT_STRING_EQUAL(error.text, text);
 }
 
-static void too_few_blocks_are_refused(void) {
+static void too_few_blocks_are_rejected(void) {
   struct hr_workload_spec days = spec_of(HR_BLOCKS_DAYS, 1), weeks = spec_of(HR_BLOCKS_WEEKS, 1);
   recorded_begin(&recorded);
   recorded_add(&recorded, 0);
   recorded_add(&recorded, 14 * DAY_US - HOUR_US - 1);
-  hr_trace_destroy(redraw(&recorded.trace, &weeks, 1)); /* an hour may be missing */
+  hr_trace_destroy(redraw(&recorded.trace, &weeks, 1)); /* up to one hour of the two weeks may be missing */
   recorded.submit_us[1]--;
-  expect_refused(&weeks,
-                 "test: its 13.96 days do not contain two whole weeks, as needed to draw weeks: draw days instead");
+  expect_rejected(&weeks,
+                  "test: its 13.96 days do not contain two whole weeks, as needed to draw weeks: draw days instead");
   recorded.submit_us[1] = 2 * DAY_US - HOUR_US - 2;
-  expect_refused(&weeks,
-                 "test: its 1.96 days do not contain two whole weeks, as needed to draw weeks: use it without blocks "
-                 "('none')");
-  expect_refused(&days,
-                 "test: its 1.96 days do not contain two whole days, as needed to draw days: use it without blocks "
-                 "('none')");
+  expect_rejected(&weeks,
+                  "test: its 1.96 days do not contain two whole weeks, as needed to draw weeks: use it without blocks "
+                  "('none')");
+  expect_rejected(&days,
+                  "test: its 1.96 days do not contain two whole days, as needed to draw days: use it without blocks "
+                  "('none')");
   recorded.submit_us[1] += 12 * HOUR_US;
   recorded.trace.dated = true;
   recorded.trace.origin_us = 12 * HOUR_US;
-  expect_refused(&days,
-                 "test: its 2.46 days do not contain two whole days from midnight to midnight, as needed to draw "
-                 "days: use it without blocks ('none')");
+  expect_rejected(&days,
+                  "test: its 2.46 days do not contain two whole days from midnight to midnight, as needed to draw "
+                  "days: use it without blocks ('none')");
 }
 
 static void lengths_and_kinds_are_checked(void) {
   recorded_add_days(&recorded, 2, 1);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_NONE, 1);
   spec.length_us = 3 * DAY_US;
-  expect_refused(&spec,
-                 "test: without blocks, a drawn workload of 3.00 days cannot be longer than the trace, which has 2.00; "
-                 "draw 'days' or 'weeks'");
+  expect_rejected(
+      &spec, "test: without blocks, a drawn workload of 3.00 days cannot be longer than the trace, which has 2.00; "
+             "draw 'days' or 'weeks'");
   spec.length_us = -HR_SECOND_US;
-  expect_refused(&spec, "test: invalid length -1 s of a drawn workload; expected 0 to 1e+11 s");
+  expect_rejected(&spec, "test: invalid length -1 s of a drawn workload; expected 0 to 1e+11 s");
   spec.length_us = HR_MAX_INPUT_US + 1;
-  expect_refused(&spec, "test: invalid length 1e+11 s of a drawn workload; expected 0 to 1e+11 s");
+  expect_rejected(&spec, "test: invalid length 1e+11 s of a drawn workload; expected 0 to 1e+11 s");
   spec.length_us = 0;
   spec.blocks = HR_N_BLOCKS;
-  expect_refused(&spec, "test: invalid kind of blocks 3");
+  expect_rejected(&spec, "test: invalid kind of blocks 3");
   spec = spec_of(HR_BLOCKS_DAYS, 1e-9);
-  expect_refused(&spec, "test: no job is left in a drawn workload of 172800 s with growth 1e-09");
+  expect_rejected(&spec, "test: no job is left in a drawn workload of 172800 s with growth 1e-09");
   recorded_begin(&recorded);
-  expect_refused(&spec, "test: the trace has no jobs");
+  expect_rejected(&spec, "test: the trace has no jobs");
 }
 
 static void growth_is_checked(void) {
   recorded_add_days(&recorded, 2, 1);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 0);
-  expect_refused(&spec, "test: growth 0 must be above 0 and at most 1000");
+  expect_rejected(&spec, "test: growth 0 must be above 0 and at most 1000");
   spec.growth = 1001;
-  expect_refused(&spec, "test: growth 1001 must be above 0 and at most 1000");
+  expect_rejected(&spec, "test: growth 1001 must be above 0 and at most 1000");
   spec.growth = nan("");
   CU_ASSERT_EQUAL(hr_trace_redraw(&recorded.trace, &spec, 1, &(struct hr_trace *){0}, NULL), HR_BAD_INPUT);
   double factors[] = {1, 1, 1, 1, -1, 1};
@@ -410,16 +416,17 @@ static void growth_is_checked(void) {
   spec.series = series;
   spec.n_series = 2;
   spec.n_positions = 3;
-  expect_refused(&spec, "test: growth of series 1 at block 1: factor -1 must be at least 0 and, times 2, at most 1000");
+  expect_rejected(&spec,
+                  "test: growth of series 1 at block 1: factor -1 must be at least 0 and, times 2, at most 1000");
   factors[4] = 501;
-  expect_refused(&spec,
-                 "test: growth of series 1 at block 1: factor 501 must be at least 0 and, times 2, at most 1000");
+  expect_rejected(&spec,
+                  "test: growth of series 1 at block 1: factor 501 must be at least 0 and, times 2, at most 1000");
   factors[4] = 1;
-  expect_refused(&spec, "test: job 3 has series 2; there are 2, counted from 0");
+  expect_rejected(&spec, "test: job 3 has series 2; there are 2, counted from 0");
   spec.n_series = 0;
-  expect_refused(&spec, "test: growth is given without series");
+  expect_rejected(&spec, "test: growth is given without series");
   spec.n_positions = 2;
-  expect_refused(&spec, "test: growth is given for 2 blocks, but the workload has 3");
+  expect_rejected(&spec, "test: growth is given for 2 blocks, but the workload has 3");
 }
 
 static void kinds_of_blocks_have_names(void) {
@@ -429,10 +436,11 @@ static void kinds_of_blocks_have_names(void) {
   CU_ASSERT_STRING_EQUAL(hr_blocks_name(HR_N_BLOCKS), "");
 }
 
-TEST_MAIN("redraw", TEST(without_blocks_and_growth_it_is_the_trace), TEST(a_run_of_it_has_the_same_digest),
-          TEST(positions_are_filled_with_whole_blocks), TEST(a_workload_may_be_longer_or_shorter_than_the_trace),
-          TEST(days_keep_their_weekday_where_there_are_two_of_each), TEST(weeks_stay_whole),
-          TEST(dated_traces_are_cut_at_midnight), TEST(weeks_begin_at_the_first_midnight_of_a_whole_day),
-          TEST(a_short_trace_is_turned), TEST(the_longest_blocks_of_which_there_are_two_are_added),
-          TEST(factors_are_by_series_and_position), TEST(too_few_blocks_are_refused),
-          TEST(lengths_and_kinds_are_checked), TEST(growth_is_checked), TEST(kinds_of_blocks_have_names))
+TEST_MAIN("redraw", TEST(without_blocks_and_growth_the_trace_is_unchanged),
+          TEST(an_unchanged_trace_has_the_same_digest), TEST(positions_are_filled_with_whole_blocks),
+          TEST(workloads_can_be_longer_or_shorter_than_the_trace), TEST(days_keep_their_weekday_if_each_occurs_twice),
+          TEST(weeks_are_not_divided), TEST(dated_traces_are_cut_at_midnight),
+          TEST(weeks_begin_at_the_first_midnight_of_a_whole_day), TEST(short_traces_are_rotated),
+          TEST(growth_adds_the_longest_blocks_that_occur_twice), TEST(growth_factors_by_series_and_position),
+          TEST(too_few_blocks_are_rejected), TEST(lengths_and_kinds_are_checked), TEST(growth_is_checked),
+          TEST(kinds_of_blocks_have_names))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Mean numbers of jobs and GPU seconds in redrawn workloads, compared with closed forms: for a small trace, and for
-   Helios Venus, with the time that drawing takes. */
+/* Mean numbers of jobs and GPU seconds of redrawn workloads, compared with their expected values in closed form. The
+   traces are a small one and Helios Venus. For Helios Venus, the time to draw a workload is printed. */
 #include "harness.h"
 
 #include "recorded.h"
@@ -30,8 +30,9 @@ static void add(struct demand *sum, struct demand more, double times) {
   sum->gpu_s += more.gpu_s * times;
 }
 
-/* For one drawn layer: the mean over positions of the mean over the blocks that may be at a position. Midnights and
-   weekdays are not considered. */
+/* Returns the expected demand of one drawn layer: the sum over positions of the mean over the blocks that can be drawn
+   for the position. It ignores midnights and weekdays, so it is exact only for traces without dates and fewer than two
+   weeks of days. */
 static struct demand mean_of_layer(const struct hr_trace *trace, const struct hr_workload_cut *cut) {
   struct demand sum = {0};
   for (uint32_t position = 0; position < cut->n_positions; position++) {
@@ -57,37 +58,38 @@ struct moments {
   double n, sum, squares;
 };
 
-static void take(struct moments *moments, double value, double about) {
+static void add_sample(struct moments *moments, double value, double about) {
   moments->n++;
   moments->sum += value - about;
   moments->squares += (value - about) * (value - about);
 }
 
-/* Within three standard errors, estimated from the sample, which must be at most `most` of the expected value. */
-static void expect_mean(const char *what, const struct moments *moments, double about, double most) {
+/* Asserts that the mean is within three standard errors of `about`. The standard error is estimated from the sample and
+   must be below the share `most` of `about`. `moments` are about the value `about`. */
+static void expect_mean(const char *what, const struct moments *moments, double about, double max_error) {
   double mean = moments->sum / moments->n;
   double error = sqrt((moments->squares / moments->n - mean * mean) / (moments->n - 1));
-  bool fine = fabs(mean) <= 3 * error && error > 0 && error < most * about;
+  bool fine = fabs(mean) <= 3 * error && error > 0 && error < max_error * about;
   if (!fine) printf("\n    %s: %.6g, expected %.6g +- %.3g", what, about + mean, about, error);
   CU_ASSERT(fine);
 }
 
 static void expect_demand(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint32_t n_seeds,
-                          double most) {
+                          double max_error) {
   struct demand wanted = expected(trace, spec);
   struct moments jobs = {0}, gpu_s = {0};
   for (uint64_t seed = 0; seed < n_seeds; seed++) {
     struct hr_trace *drawn = redraw(trace, spec, seed);
     struct demand seen = demand_of(drawn, 0, INT64_MAX);
-    take(&jobs, seen.jobs, wanted.jobs);
-    take(&gpu_s, seen.gpu_s, wanted.gpu_s);
+    add_sample(&jobs, seen.jobs, wanted.jobs);
+    add_sample(&gpu_s, seen.gpu_s, wanted.gpu_s);
     hr_trace_destroy(drawn);
   }
-  expect_mean("jobs", &jobs, wanted.jobs, most);
-  expect_mean("GPU seconds", &gpu_s, wanted.gpu_s, most);
+  expect_mean("jobs", &jobs, wanted.jobs, max_error);
+  expect_mean("GPU seconds", &gpu_s, wanted.gpu_s, max_error);
 }
 
-/* 5.4 days, the days of 10, 40, 25, 5 and 60 jobs. */
+/* A trace of 5.4 days. The whole days have 10, 40, 25, 5 and 60 jobs. */
 static struct recorded recorded;
 
 static void record_uneven_days(void) {
@@ -100,7 +102,7 @@ static void record_uneven_days(void) {
   for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) recorded.work_us[i] = (1 + i % 17) * 100 * HR_SECOND_US;
 }
 
-static void growth_is_that_of_the_mean_demand(void) {
+static void growth_scales_the_mean_demand(void) {
   static const double growths[] = {0.3, 1.1, 2.6};
   record_uneven_days();
   for (size_t i = 0; i < sizeof growths / sizeof *growths; i++)
@@ -129,7 +131,7 @@ static void demand_of_helios(void) {
   hr_trace_destroy(trace);
 }
 
-/* Printed but not checked, as machines differ. */
+/* Prints the time to draw a workload. It is not checked, because machines differ. */
 static void time_of_helios(void) {
   if (real_trace_missing(HELIOS)) return;
   struct hr_trace *trace = helios();
@@ -150,4 +152,4 @@ static void time_of_helios(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("redraw_demand", TEST(growth_is_that_of_the_mean_demand), TEST(demand_of_helios), TEST(time_of_helios))
+TEST_MAIN("redraw_demand", TEST(growth_scales_the_mean_demand), TEST(demand_of_helios), TEST(time_of_helios))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Redrawn workloads compared with a second implementation of the definitions of docs/researcher/workload.md: each job
- * of the trace is examined for each position and layer, with random numbers directly from Philox. Random traces,
- * lengths and growths.
+ * Redrawn workloads, compared with a second implementation of the definitions in docs/researcher/workload.md. The
+ * second implementation examines each job of the trace for each position and layer, and takes random numbers directly
+ * from Philox. Traces, lengths and growths are random.
  */
 #include "harness.h"
 
@@ -13,17 +13,17 @@
 
 static const int64_t week_us = 7 * DAY_US;
 
-enum { MOST_SERIES = 3, MOST_POSITIONS = 80 };
+enum { MAX_SERIES = 3, MAX_POSITIONS = 80 };
 
 static struct recorded recorded;
-static uint32_t series[MOST_RECORDED];
-static double factors[MOST_SERIES * MOST_POSITIONS];
+static uint32_t series[MAX_RECORDED];
+static double factors[MAX_SERIES * MAX_POSITIONS];
 
 struct naive_job {
   int64_t submit_us;
   uint32_t job;
 };
-static struct naive_job naive[20 * MOST_RECORDED];
+static struct naive_job naive[20 * MAX_RECORDED];
 static uint32_t n_naive;
 
 static int64_t floor_div(int64_t a, int64_t b) {
@@ -34,8 +34,8 @@ static int64_t floor_div(int64_t a, int64_t b) {
 /* ---- The definitions -------------------------------------------------------------------------------- */
 
 struct naive_grid {
-  int64_t zero_us, block_us; /* block b begins at zero + b * block */
-  int64_t first, last;       /* whole blocks, including `last` */
+  int64_t zero_us, block_us; /* block b begins at zero_us + b * block_us */
+  int64_t first, last;       /* first and last whole block, both inclusive; last < first: none */
 };
 
 static struct naive_grid grid_of(int64_t block_us) {
@@ -69,7 +69,8 @@ static double uniform(const uint32_t word[4]) {
   return ldexp((double)((uint64_t)(word[0] >> 5) << 26 | word[1] >> 6) + 0.5, -53);
 }
 
-/* The n-th of the whole blocks that may be at the position. */
+/* Returns the block that is drawn for a position of a layer. All whole blocks are candidates, or those of the same
+   weekday if blocks are days and there are at least 14. */
 static int64_t naive_block(const struct naive_grid *grid, uint64_t seed, uint32_t position, uint32_t layer) {
   bool by_weekday = grid->block_us == DAY_US && n_whole(grid) >= 14;
   int64_t candidates[200] = {0};
@@ -83,7 +84,7 @@ static int64_t naive_block(const struct naive_grid *grid, uint64_t seed, uint32_
 static void naive_add(const struct hr_workload_spec *spec, uint64_t seed, int64_t length_us, int64_t submit_us,
                       uint32_t job, uint32_t position, uint32_t layer) {
   double growth = spec->growth;
-  if (spec->factors && series[job] != HR_NONE) growth *= factors[series[job] * MOST_POSITIONS + position];
+  if (spec->factors && series[job] != HR_NONE) growth *= factors[series[job] * MAX_POSITIONS + position];
   uint32_t word[4];
   philox(seed, HR__PURPOSE_THINNING, job, layer, position, word);
   bool kept = growth >= layer + 1.0 || (growth > layer && uniform(word) < growth - layer);
@@ -106,18 +107,19 @@ static void naive_layer(const struct hr_workload_spec *spec, const struct naive_
   }
 }
 
-static void naive_turned(const struct hr_workload_spec *spec, uint64_t seed, int64_t length_us, uint32_t layer) {
+static void naive_rotated(const struct hr_workload_spec *spec, uint64_t seed, int64_t length_us, uint32_t layer) {
   int64_t recorded_us = recorded.submit_us[recorded.trace.n_jobs - 1] + 1;
   uint32_t word[4];
   philox(seed, HR__PURPOSE_BLOCKS, 0, layer, 0, word);
-  int64_t turn_us = layer ? (int64_t)floor(uniform(word) * (double)recorded_us) : 0;
+  int64_t rotation_us = layer ? (int64_t)floor(uniform(word) * (double)recorded_us) : 0;
   for (uint32_t job = 0; job < recorded.trace.n_jobs; job++) {
-    int64_t submit_us = recorded.submit_us[job] + turn_us;
+    int64_t submit_us = recorded.submit_us[job] + rotation_us;
     naive_add(spec, seed, length_us, submit_us < recorded_us ? submit_us : submit_us - recorded_us, job, 0, layer);
   }
 }
 
-/* Returns false if there are too few blocks. */
+/* Computes the expected workload in `naive`. Returns false if there are fewer than two whole blocks of the requested
+   kind. */
 static bool naive_redraw(const struct hr_workload_spec *spec, uint64_t seed) {
   int64_t length_us = spec->length_us ? spec->length_us : recorded.submit_us[recorded.trace.n_jobs - 1] + 1;
   struct naive_grid grid = grid_of(spec->blocks == HR_BLOCKS_DAYS ? DAY_US : week_us);
@@ -126,7 +128,7 @@ static bool naive_redraw(const struct hr_workload_spec *spec, uint64_t seed) {
   n_naive = 0;
   for (uint32_t layer = 0; layer < 8; layer++) {
     if (n_whole(&grid) < 2)
-      naive_turned(spec, seed, length_us, layer);
+      naive_rotated(spec, seed, length_us, layer);
     else
       naive_layer(spec, &grid, seed, length_us, layer);
   }
@@ -135,13 +137,14 @@ static bool naive_redraw(const struct hr_workload_spec *spec, uint64_t seed) {
 
 /* ---- Random cases ----------------------------------------------------------------------------------- */
 
-static struct hr__stream dice;
+static struct hr__stream random_stream;
 
 static uint32_t below(uint32_t bound) {
-  return hr__stream_next(&dice) % bound;
+  return hr__stream_next(&random_stream) % bound;
 }
 
-/* From a few hours to five weeks, in whole hours (so that many jobs have equal times, also at midnight) or not. */
+/* Draws a trace of a few hours to five weeks. If the number of jobs is odd, submit times are whole hours, so many jobs
+   have equal submit times and some are submitted at midnight. */
 static void random_trace(void) {
   static const uint32_t max_hours[] = {5, 60, 400, 900};
   uint32_t n_jobs = 1 + below(60), hours = max_hours[below(4)];
@@ -149,8 +152,8 @@ static void random_trace(void) {
   recorded_begin(&recorded);
   for (uint32_t job = 0; job < n_jobs; job++) {
     recorded_add(&recorded, submit_us);
-    series[job] = below(4) ? below(MOST_SERIES) : HR_NONE;
-    submit_us += (int64_t)((double)gap_us * 2 * hr__stream_uniform(&dice));
+    series[job] = below(4) ? below(MAX_SERIES) : HR_NONE;
+    submit_us += (int64_t)((double)gap_us * 2 * hr__stream_uniform(&random_stream));
     if (n_jobs % 2) submit_us = submit_us / HOUR_US * HOUR_US;
   }
   recorded.trace.dated = below(2);
@@ -161,14 +164,15 @@ static struct hr_workload_spec random_spec(void) {
   struct hr_workload_spec spec;
   hr_workload_spec_init(&spec);
   spec.blocks = (enum hr_blocks)below(HR_N_BLOCKS);
-  spec.growth = below(3) ? 2.5 * hr__stream_uniform(&dice) : 1 + below(2);
+  spec.growth = below(3) ? 2.5 * hr__stream_uniform(&random_stream) : 1 + below(2);
   if (below(2)) spec.length_us = 1 + (int64_t)below(spec.blocks ? 1500 : 40) * HOUR_US / 2;
-  for (uint32_t i = 0; i < MOST_SERIES * MOST_POSITIONS; i++) factors[i] = below(3) ? 2 * hr__stream_uniform(&dice) : 1;
+  for (uint32_t i = 0; i < MAX_SERIES * MAX_POSITIONS; i++)
+    factors[i] = below(3) ? 2 * hr__stream_uniform(&random_stream) : 1;
   if (below(2)) {
     spec.factors = factors;
     spec.series = series;
-    spec.n_series = MOST_SERIES;
-    spec.n_positions = MOST_POSITIONS;
+    spec.n_series = MAX_SERIES;
+    spec.n_positions = MAX_POSITIONS;
   }
   return spec;
 }
@@ -181,9 +185,9 @@ static bool equals_naive(const struct hr_trace *drawn) {
   return same;
 }
 
-static void random_workloads_are_those_of_the_definitions(void) {
+static void random_workloads_match_the_definitions(void) {
   uint32_t n_drawn = 0, n_few = 0, n_long = 0, n_none = 0;
-  hr__stream_init(&dice, 11, HR__PURPOSE_SHUFFLE, 0, 0);
+  hr__stream_init(&random_stream, 11, HR__PURPOSE_SHUFFLE, 0, 0);
   for (uint64_t seed = 0; seed < 3000; seed++) {
     random_trace();
     struct hr_workload_spec spec = random_spec();
@@ -205,8 +209,8 @@ static void random_workloads_are_those_of_the_definitions(void) {
 
 /* ---- Common random numbers -------------------------------------------------------------------------- */
 
-/* Whether the jobs of one trace are a subsequence of those of the other. */
-static bool is_within(const struct hr_trace *fewer, const struct hr_trace *more) {
+/* Returns whether the jobs of `fewer` are a subsequence of the jobs of `more`. */
+static bool is_subsequence(const struct hr_trace *fewer, const struct hr_trace *more) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < fewer->n_jobs; i++, at++) {
     while (at < more->n_jobs && (more->submit_us[at] != fewer->submit_us[i] || more->work_us[at] != fewer->work_us[i]))
@@ -216,11 +220,11 @@ static bool is_within(const struct hr_trace *fewer, const struct hr_trace *more)
   return true;
 }
 
-static void expect_growing(const struct hr_workload_spec *less_spec, const struct hr_workload_spec *more_spec) {
+static void expect_subsets(const struct hr_workload_spec *less_spec, const struct hr_workload_spec *more_spec) {
   uint32_t n_less = 0, n_more = 0;
   for (uint64_t seed = 0; seed < 20; seed++) {
     struct hr_trace *less = redraw(&recorded.trace, less_spec, seed), *more = redraw(&recorded.trace, more_spec, seed);
-    CU_ASSERT(is_within(less, more));
+    CU_ASSERT(is_subsequence(less, more));
     n_less += less->n_jobs;
     n_more += more->n_jobs;
     hr_trace_destroy(less);
@@ -229,7 +233,7 @@ static void expect_growing(const struct hr_workload_spec *less_spec, const struc
   CU_ASSERT(n_less < n_more);
 }
 
-static void jobs_of_a_smaller_growth_are_among_those_of_a_larger_one(void) {
+static void a_larger_growth_keeps_the_jobs_of_a_smaller_one(void) {
   static const double growths[][2] = {{1.1, 1.25}, {0.5, 0.8}, {0.9, 2.1}, {1, 3}};
   static const double low[] = {0.5, 1, 1.5, 1}, high[] = {0.6, 1, 1.7, 1.2};
   recorded_add_days(&recorded, 15, 20);
@@ -238,7 +242,7 @@ static void jobs_of_a_smaller_growth_are_among_those_of_a_larger_one(void) {
     for (size_t i = 0; i < sizeof growths / sizeof *growths; i++) {
       struct hr_workload_spec less = {.blocks = (enum hr_blocks)blocks, .growth = growths[i][0]};
       struct hr_workload_spec more = {.blocks = (enum hr_blocks)blocks, .growth = growths[i][1]};
-      expect_growing(&less, &more);
+      expect_subsets(&less, &more);
     }
     struct hr_workload_spec less = {.blocks = (enum hr_blocks)blocks, .growth = 1.2, .length_us = DAY_US};
     less.series = series;
@@ -247,9 +251,9 @@ static void jobs_of_a_smaller_growth_are_among_those_of_a_larger_one(void) {
     struct hr_workload_spec more = less;
     less.factors = low;
     more.factors = high;
-    expect_growing(&less, &more);
+    expect_subsets(&less, &more);
   }
 }
 
-TEST_MAIN("redraw_naive", TEST(random_workloads_are_those_of_the_definitions),
-          TEST(jobs_of_a_smaller_growth_are_among_those_of_a_larger_one))
+TEST_MAIN("redraw_naive", TEST(random_workloads_match_the_definitions),
+          TEST(a_larger_growth_keeps_the_jobs_of_a_smaller_one))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Streamed text traces: the columns equal those of the trace in memory, and rows out of order are errors. */
+/* Streamed text traces. The columns equal those of a trace that is read into memory. Rows that are not sorted are
+   errors. */
 #include "harness.h"
 
 #include "samples.h"
@@ -40,40 +41,41 @@ static void assert_same_columns(const struct hr_trace *a, const struct hr_trace 
 #undef COMPARE
 }
 
-static void is_the_same(const char *path, bool lenient) {
-  struct hr_trace *kept = trace_at(path, &(struct hr_trace_options){.lenient = lenient});
-  struct hr_trace *mapped = trace_at(path, &(struct hr_trace_options){.lenient = lenient, .streamed = true});
-  CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(mapped);
-  CU_ASSERT_FALSE(kept->mapped);
-  CU_ASSERT_TRUE(mapped->mapped);
-  assert_same_columns(mapped, kept);
-  CU_ASSERT_PTR_NULL(mapped->id_text);
-  CU_ASSERT_PTR_NULL(mapped->id_number);
-  hr_trace_destroy(kept);
-  hr_trace_destroy(mapped);
+static void expect_same_when_streamed(const char *path, bool lenient) {
+  struct hr_trace *in_memory = trace_at(path, &(struct hr_trace_options){.lenient = lenient});
+  struct hr_trace *streamed_trace = trace_at(path, &(struct hr_trace_options){.lenient = lenient, .streamed = true});
+  CU_ASSERT_PTR_NOT_NULL_FATAL(in_memory);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(streamed_trace);
+  CU_ASSERT_FALSE(in_memory->mapped);
+  CU_ASSERT_TRUE(streamed_trace->mapped);
+  assert_same_columns(streamed_trace, in_memory);
+  CU_ASSERT_PTR_NULL(streamed_trace->id_text);
+  CU_ASSERT_PTR_NULL(streamed_trace->id_number);
+  hr_trace_destroy(in_memory);
+  hr_trace_destroy(streamed_trace);
 }
 
 static void every_column(void) {
-  is_the_same(file_write_text("jobs.csv", ALL_COLUMNS ALL_ROWS), false);
+  expect_same_when_streamed(file_write_text("jobs.csv", ALL_COLUMNS ALL_ROWS), false);
 }
 
 static void other_formats(void) {
   size_t length;
-  is_the_same(file_write_text("jobs.swf", "; a comment\n1 5 3 9 1 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n\n"
-                                          "2 7 0 9 2 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n"),
-              false);
+  expect_same_when_streamed(file_write_text("jobs.swf", "; a comment\n1 5 3 9 1 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n\n"
+                                                        "2 7 0 9 2 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n"),
+                            false);
   void *bytes = gzip_bytes(ALL_COLUMNS ALL_ROWS, &length);
-  is_the_same(file_write("jobs.csv.gz", bytes, length), false);
+  expect_same_when_streamed(file_write("jobs.csv.gz", bytes, length), false);
   free(bytes);
-  is_the_same(file_write_text("azure.csv", AZURE_SAMPLE), false);
+  expect_same_when_streamed(file_write_text("azure.csv", AZURE_SAMPLE), false);
 }
 
 static void lenient(void) {
-  is_the_same(file_write_text("jobs.csv", "submit_s,duration_s,gpus\n1,2,3\n1,-2,3\n1,2,x\n2,2,1\n"), true);
+  expect_same_when_streamed(file_write_text("jobs.csv", "submit_s,duration_s,gpus\n1,2,3\n1,-2,3\n1,2,x\n2,2,1\n"),
+                            true);
 }
 
-/* More rows than the initial capacity, and one column that begins late. */
+/* More rows than the initial capacity, and one column that has values only from row 400,001 on. */
 static void many_rows(void) {
   enum { ROWS = 600000 };
   char *text = malloc((size_t)ROWS * 24), *at = text;
@@ -83,35 +85,35 @@ static void many_rows(void) {
     at += sprintf(at, "%d,%d,%d,", 1000 + row / 3, row % 977, row % 5);
     at += row < 400001 ? sprintf(at, "\n") : sprintf(at, "%d\n", row % 31);
   }
-  is_the_same(file_write("jobs.csv", text, (size_t)(at - text)), false);
+  expect_same_when_streamed(file_write("jobs.csv", text, (size_t)(at - text)), false);
   free(text);
 }
 
-static void order_matters(void) {
+static void unsorted_rows_are_rejected(void) {
   static const char text[] = "job_id,submit_s,duration_s,gpus\na,5,2,3\nb,5,1,1\nc,4.999999,5,6\n";
   CU_ASSERT(refused(text, &streamed, "jobs.csv:4: ", "submitted before the previous row"));
   CU_ASSERT(refused(text, &(struct hr_trace_options){.streamed = true, .lenient = true},
                     "jobs.csv:4: ", "run without --stream"));
 }
 
-static void files_need_a_folder(void) {
+static void missing_temporary_folder(void) {
   const char *before = getenv("TMPDIR");
-  char kept[4096] = "";
-  if (before) snprintf(kept, sizeof kept, "%s", before);
+  char in_memory[4096] = "";
+  if (before) snprintf(in_memory, sizeof in_memory, "%s", before);
   setenv("TMPDIR", "/absent/folder", 1);
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n1,2,3\n", &streamed);
   CU_ASSERT_PTR_NULL(trace);
   CU_ASSERT_EQUAL(trace_status(), HR_IO_ERROR);
   CU_ASSERT_PTR_NOT_NULL(strstr(trace_error(), "cannot create a file for its columns in '/absent/folder'"));
   if (before)
-    setenv("TMPDIR", kept, 1);
+    setenv("TMPDIR", in_memory, 1);
   else
     unsetenv("TMPDIR");
 }
 
-static void nothing_in_it(void) {
+static void traces_without_jobs_are_rejected(void) {
   CU_ASSERT(refused("submit_s,duration_s,gpus\n", &streamed, "jobs.csv: ", "the file has a header but no rows"));
 }
 
-TEST_MAIN("streamed", TEST(every_column), TEST(other_formats), TEST(lenient), TEST(many_rows), TEST(order_matters),
-          TEST(files_need_a_folder), TEST(nothing_in_it))
+TEST_MAIN("streamed", TEST(every_column), TEST(other_formats), TEST(lenient), TEST(many_rows),
+          TEST(unsorted_rows_are_rejected), TEST(missing_temporary_folder), TEST(traces_without_jobs_are_rejected))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Standard Workload Format, line by line. */
+/* The reader of the Standard Workload Format (SWF). */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -9,7 +9,7 @@
 
 #define REST " -1 -1 -1 -1 -1\n"
 
-static void fields_find_their_places(void) {
+static void all_fields_are_read(void) {
   struct hr_trace *trace =
       trace_of("; a comment\n\n"
                "  1  100  5  60  4  -1 -1  8  300 -1 1  7  3" REST "  ; another\n"
@@ -43,7 +43,8 @@ static void fields_find_their_places(void) {
   hr_trace_destroy(trace);
 }
 
-/* Submit time of the first job of a log, in seconds from 1970 or from 0; -1 if the trace is not as `dated` says. */
+/* Returns the submit time of the first job of a log with this header, in seconds since 1970 if the log is dated, else
+   on the clock of the log. Returns -1 if the trace's `dated` differs from `dated`. */
 static int64_t origin_s(const char *header, bool dated) {
   char text[300];
   snprintf(text, sizeof text, "%s1 10 5 60 4 -1 -1 8 -1 -1 1 7 3%s", header, REST);
@@ -55,18 +56,18 @@ static int64_t origin_s(const char *header, bool dated) {
   return second;
 }
 
-static void logs_in_utc_have_dates(void) {
+static void logs_with_utc_start_times_are_dated(void) {
   CU_ASSERT_EQUAL(origin_s("; UnixStartTime: 1000\n; TimeZoneString: UTC\n", true), 1010);
   CU_ASSERT_EQUAL(origin_s(";TimeZoneString:UTC \r\n;   UnixStartTime: -1000\r\n", true), -990);
   CU_ASSERT_EQUAL(origin_s("; UnixStartTime: 1000\n; TimeZoneString: Asia/Tokyo\n", false), 10);
   CU_ASSERT_EQUAL(origin_s("; UnixStartTime: 1000\n", false), 10);
   CU_ASSERT_EQUAL(origin_s("; TimeZoneString: UTC\n; UnixStartTime: never\n", false), 10);
   CU_ASSERT_EQUAL(origin_s("; TimeZoneString: UTC\n; UnixStartTime: 9000000000000000000\n", false), 10);
-  struct hr_trace *untold =
+  struct hr_trace *without_start =
       trace_of("; TimeZoneString: UTC\n; UnixStartTime: 1e9\n1 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST, NULL);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(untold);
-  CU_ASSERT(has_note(&untold->notes, "the header's UnixStartTime is not a whole number"));
-  hr_trace_destroy(untold);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(without_start);
+  CU_ASSERT(has_note(&without_start->notes, "the header's UnixStartTime is not a whole number"));
+  hr_trace_destroy(without_start);
   struct hr_trace *trace = trace_of("1 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST "; TimeZoneString: UTC\n; UnixStartTime: 7\n"
                                     "2 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST,
                                     NULL);
@@ -75,7 +76,7 @@ static void logs_in_utc_have_dates(void) {
   hr_trace_destroy(trace);
 }
 
-static void more_fields_are_tolerated_and_fewer_are_not(void) {
+static void the_number_of_fields(void) {
   struct hr_trace *trace = trace_of("1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1 1 extra 7\n", NULL);
   CU_ASSERT_PTR_NOT_NULL(trace);
   hr_trace_destroy(trace);
@@ -83,7 +84,7 @@ static void more_fields_are_tolerated_and_fewer_are_not(void) {
                     "found 17 numbers, expected 18"));
 }
 
-static void what_cannot_be_replayed_is_named(void) {
+static void jobs_that_cannot_be_replayed_are_errors(void) {
   CU_ASSERT(
       refused(";\n1 0 0 -1 1 -1 -1 1 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '4 (run time)': '-1'", "unknown"));
   CU_ASSERT(refused(";\n1 0 0 9 -1 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '5 (allocated processors)'",
@@ -96,7 +97,7 @@ static void what_cannot_be_replayed_is_named(void) {
   CU_ASSERT(refused(";\n1 0 0 9 5000000 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: ", "too large"));
 }
 
-static void lenient_reading_goes_on(void) {
+static void lenient_reading_skips_bad_rows(void) {
   struct hr_trace *trace = trace_of(";\n1 0 0 -1 1 -1 -1 1 -1 -1 1 1 1" REST "2 0 0 9 1 -1 -1 1 -1 -1 1 1 1" REST,
                                     &(struct hr_trace_options){.lenient = true});
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -106,10 +107,10 @@ static void lenient_reading_goes_on(void) {
   hr_trace_destroy(trace);
 }
 
-static void comments_alone_are_no_trace(void) {
+static void files_of_comments_are_rejected(void) {
   CU_ASSERT(refused("; nothing\n;\n", NULL, "jobs.csv: ", "no job"));
 }
 
-TEST_MAIN("swf", TEST(fields_find_their_places), TEST(logs_in_utc_have_dates),
-          TEST(more_fields_are_tolerated_and_fewer_are_not), TEST(what_cannot_be_replayed_is_named),
-          TEST(lenient_reading_goes_on), TEST(comments_alone_are_no_trace))
+TEST_MAIN("swf", TEST(all_fields_are_read), TEST(logs_with_utc_start_times_are_dated), TEST(the_number_of_fields),
+          TEST(jobs_that_cannot_be_replayed_are_errors), TEST(lenient_reading_skips_bad_rows),
+          TEST(files_of_comments_are_rejected))

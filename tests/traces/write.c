@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces that are written and read again. */
+/* Traces that are written as CSV, SWF or packed files, and read again. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -19,7 +19,7 @@ static struct hr_trace *written_and_read(const struct hr_trace *trace, const cha
   return status == HR_OK ? trace_at(path, NULL) : NULL;
 }
 
-static uint64_t lost(const struct hr_trace_written *written, enum hr_loss_kind kind, const char *field) {
+static uint64_t count_lost(const struct hr_trace_written *written, enum hr_loss_kind kind, const char *field) {
   for (uint32_t i = 0; i < written->n_losses; i++)
     if (written->losses[i].kind == kind && strcmp(written->losses[i].field, field) == 0)
       return written->losses[i].n_jobs;
@@ -39,7 +39,7 @@ static bool file_is(const char *name, const char *text) {
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
 
-static void csv_and_packed_traces_that_are_read_again_are_the_same(void) {
+static void csv_and_packed_round_trips(void) {
   static const char *const names[] = {"again.csv", "again.csv.gz", "again.csv.zst", "again", "again.hrt"};
   uint32_t n_sorted = 0, n_dated = 0, n_ids = 0;
   for (uint64_t seed = 0; seed < 160; seed++) {
@@ -61,7 +61,7 @@ static void csv_and_packed_traces_that_are_read_again_are_the_same(void) {
   CU_ASSERT(n_sorted > 3 && n_sorted < 80 && n_dated > 40 && n_ids > 80 && n_ids < 159);
 }
 
-static void rows_are_what_a_person_would_write(void) {
+static void numbers_are_written_in_their_shortest_form(void) {
   static const char *const text = "job_id,submit_s,duration_s,gpus,user,limit_s,cpu,mem_gb,gpu_type,dedicated,fail_at\n"
                                   "b,7.5,90.25,8,\"a, \"\"b\"\"\",,0.5,0.0009765625,,true,\n"
                                   "a,0,3600,0,,0,1,16,A100|H100,,0.333333\n";
@@ -72,8 +72,8 @@ static void rows_are_what_a_person_would_write(void) {
   hr_trace_destroy(trace);
 }
 
-/* Ids of the input are written, even if they equal the row numbers. */
-static void ids_that_were_told_are_kept(void) {
+/* Ids of the input are written even if they equal the row numbers. */
+static void ids_of_the_input_are_written(void) {
   static const char *const texts[] = {"job_id,submit_s,duration_s,gpus\n1,5,1,1\n2,0,1,1\n3,7,1,1\n",
                                       "submit_s,duration_s,gpus\n5,1,1\n0,1,1\n7,1,1\n"};
   for (size_t i = 0; i < 2; i++) {
@@ -90,7 +90,7 @@ static void ids_that_were_told_are_kept(void) {
   }
 }
 
-static void dates_stay_dates(void) {
+static void dates_are_written_as_dates(void) {
   static const char *const zoned = "submit_s,duration_s,gpus\n2024-02-29T23:59:59.000001Z,1,1\n"
                                    "1969-12-31T00:00:00Z,1,1\n",
                            *const local = "submit_s,duration_s,gpus,deadline_s\n0001-01-01T00:00:00,1,1,\n"
@@ -107,7 +107,7 @@ static void dates_stay_dates(void) {
   hr_trace_destroy(trace);
 }
 
-static void every_imported_format_becomes_csv(void) {
+static void every_format_can_be_converted_to_csv(void) {
   static const char *const samples[] = {
 #define TEXT(format, sample) sample,
       EVERY_SAMPLE(TEXT)
@@ -127,7 +127,7 @@ static void every_imported_format_becomes_csv(void) {
   }
 }
 
-static void real_traces_become_csv(void) {
+static void real_traces_can_be_converted_to_csv(void) {
   static const struct {
     const char *name, *map;
   } traces[] = {{"philly/philly.csv.gz", NULL},
@@ -152,7 +152,7 @@ static void real_traces_become_csv(void) {
 
 /* ---- SWF -------------------------------------------------------------------------------------------- */
 
-static void swf_loses_nothing_that_it_can_tell(void) {
+static void swf_round_trips_of_simple_traces(void) {
   for (uint64_t seed = 0; seed < 80; seed++) {
     random_start(seed);
     struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 40, .plain = true});
@@ -163,7 +163,7 @@ static void swf_loses_nothing_that_it_can_tell(void) {
     CU_ASSERT_STRING_EQUAL(swf->format, "swf");
     struct hr_trace *csv = written_and_read(swf, "plain.csv", &written);
     CU_ASSERT_PTR_NOT_NULL_FATAL(csv);
-    trace->ids_told = true; /* a line of SWF always has a job number */
+    trace->ids_told = true; /* each line of SWF has a job number */
     CU_ASSERT(same_trace(trace, csv));
     hr_trace_destroy(csv);
     hr_trace_destroy(swf);
@@ -171,7 +171,7 @@ static void swf_loses_nothing_that_it_can_tell(void) {
   }
 }
 
-static void swf_counts_what_it_loses(void) {
+static void swf_reports_lost_fields(void) {
   for (uint64_t seed = 0; seed < 80; seed++) {
     random_start(seed);
     struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 60});
@@ -197,16 +197,17 @@ static void swf_counts_what_it_loses(void) {
       CU_ASSERT_PTR_NOT_NULL_FATAL(swf);
       CU_ASSERT_EQUAL(swf->n_jobs, trace->n_jobs - n_left);
       CU_ASSERT_EQUAL(written.n_jobs, swf->n_jobs);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_LEFT_OUT, "gpus"), n_left);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "model"), n_models);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "min_gpus"), n_bounds);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "gpu_milli"), n_shares);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dedicated"), n_dedicated);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "limit"), n_zero_limits);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dates"), hr_trace_has_local_dates(trace) ? trace->n_jobs : 0);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_LEFT_OUT, "gpus"), n_left);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_DROPPED, "model"), n_models);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_DROPPED, "min_gpus"), n_bounds);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_DROPPED, "gpu_milli"), n_shares);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_DROPPED, "dedicated"), n_dedicated);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_DROPPED, "limit"), n_zero_limits);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_DROPPED, "dates"),
+                      hr_trace_has_local_dates(trace) ? trace->n_jobs : 0);
       CU_ASSERT_EQUAL(swf->dated, trace->dated && !hr_trace_has_local_dates(trace));
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_RENUMBERED, "user"), n_users);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_ROUNDED, "start"), n_starts);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_RENUMBERED, "user"), n_users);
+      CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_ROUNDED, "start"), n_starts);
     }
     hr_trace_destroy(swf);
     hr_trace_destroy(trace);
@@ -228,12 +229,12 @@ static void swf_rounds_to_whole_seconds(void) {
                                  "1 11 1 0 2 -1 -1 2 1 -1 0 1 3 -1 -1 -1 -1 -1\n"
                                  "2 11 -1 8 1 -1 -1 1 -1 -1 1 2 4 -1 -1 -1 -1 -1\n"
                                  "3 12 0 60 8 -1 -1 8 91 -1 5 1 -1 -1 -1 -1 -1 -1\n"));
-  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_LEFT_OUT, "gpus"), 1);
-  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_ROUNDED, "submit"), 2);
-  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_ROUNDED, "limit"), 2);
-  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_RENUMBERED, "job_id"), 3);
-  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_RENUMBERED, "user"), 3);
-  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_RENUMBERED, "tenant"), 0);
+  CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_LEFT_OUT, "gpus"), 1);
+  CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_ROUNDED, "submit"), 2);
+  CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_ROUNDED, "limit"), 2);
+  CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_RENUMBERED, "job_id"), 3);
+  CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_RENUMBERED, "user"), 3);
+  CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_RENUMBERED, "tenant"), 0);
   struct hr_notes notes = {0};
   CU_ASSERT_EQUAL(hr_trace_loss_notes(&written, &notes), HR_OK);
   CU_ASSERT(has_note(&notes, "swf cannot store 'model': dropped, of 1 job"));
@@ -250,7 +251,7 @@ static void dates_count_from_the_first_submit_in_swf(void) {
                                     NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(hr_trace_write(trace, file_path("dated.swf"), NULL, &written, NULL), HR_OK);
-  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dates"), 0);
+  CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_DROPPED, "dates"), 0);
   CU_ASSERT(file_is("dated.swf", "; Version: 2.2\n; MaxJobs: 2\n; MaxRecords: 2\n; UnixStartTime: 60\n"
                                  "; TimeZoneString: UTC\n; Note: written by Headroom; processors are GPUs\n"
                                  "1 1 -1 1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
@@ -262,13 +263,13 @@ static void dates_count_from_the_first_submit_in_swf(void) {
   CU_ASSERT(file_is("dated.swf", "; Version: 2.2\n; MaxJobs: 1\n; MaxRecords: 1\n; UnixStartTime: 60\n"
                                  "; Note: written by Headroom; processors are GPUs\n"
                                  "1 0 -1 1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"));
-  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dates"), 1);
+  CU_ASSERT_EQUAL(count_lost(&written, HR_LOSS_DROPPED, "dates"), 1);
   hr_trace_destroy(trace);
 }
 
 /* ---- Traces that cannot be written ------------------------------------------------------------------ */
 
-static bool not_written(const struct hr_trace *trace, const char *name, const char *format, const char *part) {
+static bool is_rejected(const struct hr_trace *trace, const char *name, const char *format, const char *part) {
   char path[200];
   struct hr_error error = {0};
   snprintf(path, sizeof path, "%s", file_path(name));
@@ -294,26 +295,26 @@ static struct hr_trace *trace_from(int64_t submit_us, bool dated, const char *id
   return trace;
 }
 
-static void what_cannot_be_told_is_refused(void) {
+static void values_that_cannot_be_written_are_rejected(void) {
   enum { LONG = (1 << 20) + 1 };
   static char long_id[LONG];
   memset(long_id, 'x', sizeof long_id);
   struct hr_trace *early = trace_from(-1, false, "j7", 2), *ancient = trace_from(-HR_MAX_INPUT_US, true, "j7", 2),
                   *wide = trace_from(0, false, long_id, sizeof long_id);
-  CU_ASSERT(not_written(early, "no.csv", NULL, "job j7: cannot write its 'submit' as CSV: it is before 0 s"));
-  CU_ASSERT(not_written(early, "no.swf", NULL, "job j7: cannot write its 'submit' as SWF: it is before 0 s"));
-  CU_ASSERT(not_written(ancient, "ancient.csv", NULL, "the year is not from 1 to 9999"));
-  CU_ASSERT(not_written(wide, "no.csv.gz", NULL, "its row would be longer than 1 MiB"));
+  CU_ASSERT(is_rejected(early, "no.csv", NULL, "job j7: cannot write its 'submit' as CSV: it is before 0 s"));
+  CU_ASSERT(is_rejected(early, "no.swf", NULL, "job j7: cannot write its 'submit' as SWF: it is before 0 s"));
+  CU_ASSERT(is_rejected(ancient, "ancient.csv", NULL, "the year is not from 1 to 9999"));
+  CU_ASSERT(is_rejected(wide, "no.csv.gz", NULL, "its row would be longer than 1 MiB"));
   struct hr_trace *far = trace_of("submit_s,duration_s,gpus\n0048-01-01T00:00Z,1,1\n4048-01-01T00:00Z,1,1\n", NULL);
-  CU_ASSERT(not_written(far, "far.swf", NULL, "it is more than 100000000000 s after the first one"));
+  CU_ASSERT(is_rejected(far, "far.swf", NULL, "it is more than 100000000000 s after the first one"));
   hr_trace_destroy(far);
-  CU_ASSERT(not_written(early, "no.cvs", "cvs", "'cvs'; did you mean 'csv'?; formats: csv swf packed"));
+  CU_ASSERT(is_rejected(early, "no.cvs", "cvs", "'cvs'; did you mean 'csv'?; formats: csv swf packed"));
   hr_trace_destroy(early);
   hr_trace_destroy(ancient);
   hr_trace_destroy(wide);
 }
 
-static void the_name_tells_the_format(void) {
+static void the_suffix_determines_the_format(void) {
   static const struct {
     const char *path, *format;
   } cases[] = {{"a.csv", "csv"},    {"a.swf", "swf"},  {"x.swf.zst", "swf"}, {"a.swf.csv", "csv"}, {".swf", "csv"},
@@ -330,8 +331,8 @@ static void the_name_tells_the_format(void) {
       strstr(error.text, "a.hrt.gz: format 'packed' cannot be compressed; remove '.gz' from the name"));
 }
 
-/* A name must match the format of the file. */
-static void names_of_other_formats_are_refused(void) {
+/* The suffix of a file name must belong to the format that is written. */
+static void other_suffixes_are_rejected(void) {
   static const char *const names[] = {"a.csv.xz", "a.xlsx",  "a.parquet",   "a.json", "a.hrt.bak",
                                       "a.CSV.XZ", "a.csv.2", "a.swf.gz.gz", "a.gzip", "d/a.tsv"};
   struct hr_error error = {0};
@@ -347,8 +348,8 @@ static void names_of_other_formats_are_refused(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "did you mean 'swf'?"));
 }
 
-/* The suffix determines format and compression in any case. */
-static void endings_may_be_in_upper_case(void) {
+/* Case is ignored in the suffix, which determines the format and the compression. */
+static void suffixes_can_be_in_upper_case(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n", NULL);
   struct hr_trace_written written;
   CU_ASSERT_EQUAL_FATAL(hr_trace_write(trace, file_path("upper.CSV.GZ"), NULL, &written, NULL), HR_OK);
@@ -360,9 +361,10 @@ static void endings_may_be_in_upper_case(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("writing traces", TEST(csv_and_packed_traces_that_are_read_again_are_the_same),
-          TEST(rows_are_what_a_person_would_write), TEST(ids_that_were_told_are_kept), TEST(dates_stay_dates),
-          TEST(every_imported_format_becomes_csv), TEST(real_traces_become_csv),
-          TEST(swf_loses_nothing_that_it_can_tell), TEST(swf_counts_what_it_loses), TEST(swf_rounds_to_whole_seconds),
-          TEST(dates_count_from_the_first_submit_in_swf), TEST(what_cannot_be_told_is_refused),
-          TEST(the_name_tells_the_format), TEST(names_of_other_formats_are_refused), TEST(endings_may_be_in_upper_case))
+TEST_MAIN("writing traces", TEST(csv_and_packed_round_trips), TEST(numbers_are_written_in_their_shortest_form),
+          TEST(ids_of_the_input_are_written), TEST(dates_are_written_as_dates),
+          TEST(every_format_can_be_converted_to_csv), TEST(real_traces_can_be_converted_to_csv),
+          TEST(swf_round_trips_of_simple_traces), TEST(swf_reports_lost_fields), TEST(swf_rounds_to_whole_seconds),
+          TEST(dates_count_from_the_first_submit_in_swf), TEST(values_that_cannot_be_written_are_rejected),
+          TEST(the_suffix_determines_the_format), TEST(other_suffixes_are_rejected),
+          TEST(suffixes_can_be_in_upper_case))

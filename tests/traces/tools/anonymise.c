@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pseudonyms, compared with `openssl dgst -sha256 -hmac KEY` of "KIND\0NAME". */
+/* Pseudonyms, compared with the output of `openssl dgst -sha256 -hmac KEY` for the input "KIND\0NAME". */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -28,7 +28,7 @@ static struct hr_trace *anonymised(const struct hr_trace *trace, const struct hr
   return made;
 }
 
-static void pseudonyms_are_those_of_the_definition(void) {
+static void pseudonyms_match_the_definition(void) {
   struct hr_anonymise_spec spec = with_key();
   struct hr_trace *trace =
       trace_of("submit_s,duration_s,gpus,user,tenant,model,gpu_type\n0,1,1,ann,ann,gpt,A100\n", NULL);
@@ -51,8 +51,9 @@ static void pseudonyms_are_those_of_the_definition(void) {
   hr_trace_destroy(trace);
 }
 
-/* Equal names stay equal, different ones different. */
-static bool is_renaming(const uint32_t *a, const uint32_t *b, uint32_t n_jobs) {
+/* Returns whether jobs have equal names in `b` if and only if they have equal names in `a`, and no name in `b` if and
+   only if they have none in `a`. */
+static bool same_partition(const uint32_t *a, const uint32_t *b, uint32_t n_jobs) {
   bool same = (a == NULL) == (b == NULL);
   for (uint32_t i = 0; same && a && i < n_jobs; i++)
     for (uint32_t j = 0; same && j < i; j++) same = (a[i] == a[j]) == (b[i] == b[j]);
@@ -60,8 +61,8 @@ static bool is_renaming(const uint32_t *a, const uint32_t *b, uint32_t n_jobs) {
   return same;
 }
 
-/* Whether any text of the old names is left. */
-static bool holds(const struct hr_names *names, const struct hr_names *old) {
+/* Returns whether `names` contains any name of `old`. */
+static bool contains_old_name(const struct hr_names *names, const struct hr_names *old) {
   for (uint32_t i = 0; i < names->count; i++)
     for (uint32_t j = 0; j < old->count; j++)
       if (strcmp(names->text[i], old->text[j]) == 0) return true;
@@ -74,7 +75,7 @@ static struct hr_trace without_names(const struct hr_trace *trace) {
   return view;
 }
 
-static void nothing_but_names_changes(void) {
+static void only_names_change(void) {
   const struct hr_anonymise_spec spec = with_key();
   for (uint64_t seed = 0; seed < 200; seed++) {
     random_start(seed);
@@ -82,17 +83,17 @@ static void nothing_but_names_changes(void) {
     struct hr_trace a = without_names(trace), b = without_names(made);
     CU_ASSERT_EQUAL_FATAL(made->n_jobs, trace->n_jobs);
     for (uint32_t job = 0; job < trace->n_jobs; job++) CU_ASSERT(same_job(&a, job, &b, job, 0));
-    CU_ASSERT(is_renaming(trace->user, made->user, trace->n_jobs));
-    CU_ASSERT(is_renaming(trace->tenant, made->tenant, trace->n_jobs));
-    CU_ASSERT(is_renaming(trace->model, made->model, trace->n_jobs));
-    CU_ASSERT(!holds(&made->users, &trace->users) && !holds(&made->tenants, &trace->tenants) &&
-              !holds(&made->models, &trace->models));
+    CU_ASSERT(same_partition(trace->user, made->user, trace->n_jobs));
+    CU_ASSERT(same_partition(trace->tenant, made->tenant, trace->n_jobs));
+    CU_ASSERT(same_partition(trace->model, made->model, trace->n_jobs));
+    CU_ASSERT(!contains_old_name(&made->users, &trace->users) && !contains_old_name(&made->tenants, &trace->tenants) &&
+              !contains_old_name(&made->models, &trace->models));
     hr_trace_destroy(made);
     hr_trace_destroy(trace);
   }
 }
 
-static void another_key_gives_other_pseudonyms(void) {
+static void the_key_changes_the_pseudonyms(void) {
   struct hr_anonymise_spec spec = with_key();
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,user\n0,1,1,ann\n", NULL), *a = anonymised(trace, &spec);
   spec.key_bytes--;
@@ -103,7 +104,7 @@ static void another_key_gives_other_pseudonyms(void) {
   hr_trace_destroy(trace);
 }
 
-static void times_can_be_moved_or_undated(void) {
+static void times_can_be_shifted_or_undated(void) {
   struct hr_anonymise_spec spec = with_key();
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,deadline_s,start_s\n"
                                     "2026-01-01T00:00:00Z,1,1,2026-01-01T00:00:09Z,2026-01-01T00:00:05Z\n"
@@ -126,7 +127,7 @@ static void times_can_be_moved_or_undated(void) {
   hr_trace_destroy(trace);
 }
 
-static void fields_can_be_left_out(void) {
+static void fields_can_be_removed(void) {
   struct hr_anonymise_spec spec = with_key();
   random_start(4);
   struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 60, .all_fields = true});
@@ -148,9 +149,9 @@ static void fields_can_be_left_out(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------------ */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
-static bool fails(const struct hr_trace *trace, const struct hr_anonymise_spec *spec, const char *part) {
+static bool is_rejected(const struct hr_trace *trace, const struct hr_anonymise_spec *spec, const char *part) {
   struct hr_error error = {0};
   struct hr_trace *made;
   enum hr_status status = hr_transform_anonymise(trace, spec, &made, &error);
@@ -159,8 +160,8 @@ static bool fails(const struct hr_trace *trace, const struct hr_anonymise_spec *
   return false;
 }
 
-/* `n` jobs, each with a user of its own. */
-static struct hr_trace *crowd(uint32_t n) {
+/* Returns a trace of `n` jobs, each with its own user. */
+static struct hr_trace *trace_of_users(uint32_t n) {
   struct hr_trace_builder *builder = hr_trace_builder_create("crowd", "memory");
   struct hr_trace *trace = NULL;
   for (uint32_t i = 0; i < n; i++) {
@@ -176,29 +177,29 @@ static struct hr_trace *crowd(uint32_t n) {
   return trace;
 }
 
-static void collisions_and_bad_settings_are_refused(void) {
+static void collisions_and_invalid_options_are_rejected(void) {
   struct hr_anonymise_spec spec = with_key();
-  struct hr_trace *trace = crowd(2000);
+  struct hr_trace *trace = trace_of_users(2000);
   spec.digits = HR_MIN_PSEUDONYM_DIGITS;
-  CU_ASSERT(fails(trace, &spec, "two users have the same pseudonym of 4 digits; use more digits or another key"));
+  CU_ASSERT(is_rejected(trace, &spec, "two users have the same pseudonym of 4 digits; use more digits or another key"));
   CU_ASSERT_EQUAL(hr_fields_parse("user", &spec.forget, NULL), HR_OK);
   hr_trace_destroy(trace);
   trace = trace_of("submit_s,duration_s,gpus\n10,1,1\n", NULL);
   spec.digits = 3;
-  CU_ASSERT(fails(trace, &spec, "pseudonyms of 3 digits; expected 4 to 64"));
+  CU_ASSERT(is_rejected(trace, &spec, "pseudonyms of 3 digits; expected 4 to 64"));
   spec.digits = 65;
-  CU_ASSERT(fails(trace, &spec, "pseudonyms of 65 digits"));
+  CU_ASSERT(is_rejected(trace, &spec, "pseudonyms of 65 digits"));
   spec = with_key();
   spec.key_bytes = 0;
-  CU_ASSERT(fails(trace, &spec, "the key is empty"));
+  CU_ASSERT(is_rejected(trace, &spec, "the key is empty"));
   spec = with_key();
   spec.shift_us = -11 * HR_SECOND_US;
-  CU_ASSERT(fails(trace, &spec, "a time shift of -11 s gives times before 0 s"));
+  CU_ASSERT(is_rejected(trace, &spec, "a time shift of -11 s gives times before 0 s"));
   hr_trace_destroy(trace);
 }
 
-/* There are fewer users than jobs: their pseudonyms differ, those of ids collide. */
-static void colliding_ids_are_refused(void) {
+/* There are fewer users than jobs, so only pseudonyms of job ids collide, not those of users. */
+static void colliding_ids_are_rejected(void) {
   struct hr_anonymise_spec spec = with_key();
   struct hr_generator generator;
   char path[200];
@@ -208,10 +209,10 @@ static void colliding_ids_are_refused(void) {
   CU_ASSERT_EQUAL_FATAL(hr_generate(&generator, path, NULL), HR_OK);
   struct hr_trace *trace = trace_at(path, NULL);
   spec.digits = HR_MIN_PSEUDONYM_DIGITS;
-  CU_ASSERT(fails(trace, &spec, "two jobs have the same pseudonym of 4 digits"));
+  CU_ASSERT(is_rejected(trace, &spec, "two jobs have the same pseudonym of 4 digits"));
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("anonymised traces", TEST(pseudonyms_are_those_of_the_definition), TEST(nothing_but_names_changes),
-          TEST(another_key_gives_other_pseudonyms), TEST(times_can_be_moved_or_undated), TEST(fields_can_be_left_out),
-          TEST(collisions_and_bad_settings_are_refused), TEST(colliding_ids_are_refused))
+TEST_MAIN("anonymised traces", TEST(pseudonyms_match_the_definition), TEST(only_names_change),
+          TEST(the_key_changes_the_pseudonyms), TEST(times_can_be_shifted_or_undated), TEST(fields_can_be_removed),
+          TEST(collisions_and_invalid_options_are_rejected), TEST(colliding_ids_are_rejected))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* No false alarms: workloads of many shapes, generated workloads, and the reference traces. An argument sets the
-   number of seeds. */
+/* Clean workloads have no findings above notes: workloads of many shapes, generated workloads, and the reference
+   traces. The first argument sets the number of seeds. */
 
 #include "harness.h"
 #include "headroom/scenario.h"
@@ -22,13 +22,13 @@ static void expect_no_alarm(const struct hr_trace *trace, const struct hr_scenar
   hr_trace_check_destroy(check);
 }
 
-static void of_many_shapes(void) {
+static void workloads_of_many_shapes(void) {
   for (uint32_t seed = 1; seed <= n_seeds(); seed++) {
     struct planted planted;
     planted_grow(&planted, seed, 500 + seed % 4 * 700);
     planted.dated = seed % 2;
     for (uint32_t i = 0; i < planted.n && planted.dated; i++) {
-      planted.jobs[i].submit_us += 17230 * DAY_US; /* 2017-03-06: a change of the clock lies within */
+      planted.jobs[i].submit_us += 17230 * DAY_US; /* 2017-03-06; the clocks change within the weeks that follow */
       planted.jobs[i].start_us += 17230 * DAY_US;
     }
     struct hr_trace *trace = planted_trace(&planted);
@@ -59,8 +59,8 @@ static struct hr_trace *generated(uint64_t seed, double load) {
   return trace;
 }
 
-/* Against a cluster with enough capacity. */
-static void of_the_generator(void) {
+/* The cluster has enough capacity for all jobs. */
+static void generated_workloads(void) {
   struct hr_scenario *scenario = NULL;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL_FATAL(hr_scenario_load(PROJECT_DIR "/scenarios/demo.json", NULL, 0, &scenario, &error), HR_OK);
@@ -72,7 +72,7 @@ static void of_the_generator(void) {
   hr_scenario_destroy(scenario);
 }
 
-static void of_the_reference_traces(void) {
+static void reference_traces(void) {
   DIR *folder = opendir(PROJECT_DIR "/traces/reference");
   uint32_t count = 0;
   CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
@@ -91,4 +91,4 @@ static void of_the_reference_traces(void) {
   CU_ASSERT(count >= 16);
 }
 
-TEST_MAIN("workload: no false alarm", TEST(of_many_shapes), TEST(of_the_generator), TEST(of_the_reference_traces))
+TEST_MAIN("workload: no false alarm", TEST(workloads_of_many_shapes), TEST(generated_workloads), TEST(reference_traces))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a check and of its files fails once: each failure is reported, and nothing leaks. */
+/* Simulated allocation failures: every allocation of a check and of its output files fails once. Each failure must be
+   reported, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/scenario.h"
@@ -41,7 +42,7 @@ static enum hr_status parse_codes(void) {
   return hr_findings_parse("burst,gap", set, NULL);
 }
 
-static void nothing_is_left(void) {
+static void every_allocation_fails_once(void) {
   struct planted planted;
   struct hr_error error;
   planted_grow(&planted, 3, 400);
@@ -63,4 +64,4 @@ static void nothing_is_left(void) {
   planted_finish(&planted);
 }
 
-TEST_MAIN("workload: checks, no memory", TEST(nothing_is_left))
+TEST_MAIN("workload: checks, no memory", TEST(every_allocation_fails_once))

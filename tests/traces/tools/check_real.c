@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Known faults of real traces are found. */
+/* The known faults of public traces are found. */
 
 #include "harness.h"
 #include "planted.h"
@@ -31,7 +31,7 @@ static void expect(const struct hr_trace_check *check, enum hr_finding_code code
   CU_ASSERT_PTR_NOT_NULL(strstr(finding->text, part));
 }
 
-static void helios_is_cut_at_two_days(void) {
+static void helios_run_times_are_clamped_at_two_days(void) {
   struct hr_trace *trace;
   if (real_trace_missing(HELIOS)) return;
   struct hr_trace_check *check = check_file(HELIOS, "submit=arrival_s,duration=service_sec,gpus=gpu_count", &trace);
@@ -42,7 +42,7 @@ static void helios_is_cut_at_two_days(void) {
   hr_trace_destroy(trace);
 }
 
-static void limits_of_september_are_run_times(void) {
+static void limits_of_helios_september_are_run_times(void) {
   struct hr_trace *trace;
   if (real_trace_missing(SEPTEMBER)) return;
   struct hr_trace_check *check =
@@ -64,7 +64,7 @@ static void philly_is_not_sorted(void) {
   hr_trace_destroy(trace);
 }
 
-static void shares_of_pai_were_rounded_up(void) {
+static void pai_requests_were_rounded_up_to_gpus(void) {
   struct hr_trace *trace;
   if (real_trace_missing(PAI)) return;
   struct hr_trace_check *check = check_file(PAI, "submit=arrival_s,duration=service_sec,gpus=gpu_count", &trace);
@@ -74,8 +74,8 @@ static void shares_of_pai_were_rounded_up(void) {
   hr_trace_destroy(trace);
 }
 
-/* Ten in all, eight of which were cancelled. */
-static void ricc_has_jobs_of_no_time(void) {
+/* Ten jobs have run time 0. Eight of them were cancelled. */
+static void ricc_has_jobs_with_run_time_0(void) {
   struct hr_trace *trace;
   if (real_trace_missing(RICC)) return;
   struct hr_trace_check *check = check_file(RICC, NULL, &trace);
@@ -85,5 +85,6 @@ static void ricc_has_jobs_of_no_time(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("workload: checks of real traces", TEST(helios_is_cut_at_two_days), TEST(limits_of_september_are_run_times),
-          TEST(philly_is_not_sorted), TEST(shares_of_pai_were_rounded_up), TEST(ricc_has_jobs_of_no_time))
+TEST_MAIN("workload: checks of real traces", TEST(helios_run_times_are_clamped_at_two_days),
+          TEST(limits_of_helios_september_are_run_times), TEST(philly_is_not_sorted),
+          TEST(pai_requests_were_rounded_up_to_gpus), TEST(ricc_has_jobs_with_run_time_0))

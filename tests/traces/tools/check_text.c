@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Texts of checks: faults of rows next to faults of columns, notes of readers, small traces, ignored codes, and the
-   JSON against its schema. */
+/* Texts of findings: faults of rows together with faults of columns, notes of readers, small traces, allowed codes, and
+   the JSON file against its schema. */
 
 #include "harness.h"
 #include "headroom/scenario.h"
@@ -21,9 +21,9 @@ static struct hr_trace *read_text(const char *text) {
   return trace;
 }
 
-/* Whether there is such a finding on `line`. */
-static bool has(const struct hr_trace_check *check, enum hr_finding_code code, const char *part, uint64_t count,
-                uint64_t line) {
+/* Returns whether there is a finding of this code with this count on this line whose text contains `part`. */
+static bool has_finding(const struct hr_trace_check *check, enum hr_finding_code code, const char *part, uint64_t count,
+                        uint64_t line) {
   const struct hr_finding *findings = check->findings;
   for (size_t i = 0; i < check->n_findings; i++)
     if (findings[i].code == code && strstr(findings[i].text, part) && findings[i].count == count &&
@@ -32,9 +32,9 @@ static bool has(const struct hr_trace_check *check, enum hr_finding_code code, c
   return false;
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------------- */
 
-static void bad_rows_hide_nothing(void) {
+static void bad_rows_do_not_hide_other_findings(void) {
   struct hr_trace *trace = read_text("job_id,submit_s,duration_s,gpus,limit_s\n"
                                      "a,100,0,1,50\n"
                                      "b,90,-5,1,50\n"
@@ -46,52 +46,52 @@ static void bad_rows_hide_nothing(void) {
                                      "g,99,5,1\n");
   struct hr_trace_check *check = check_of(trace, NULL);
   CU_ASSERT_EQUAL(trace->n_jobs, 2);
-  CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "'duration_s': not a number of seconds of at least 0", 2, 3));
-  CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "'gpus'", 1, 6));
-  CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "for a column in ms", 1, 8));
-  CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "too few fields", 1, 9));
-  CU_ASSERT(has(check, HR_FINDING_DUPLICATE_IDS, "already used", 1, 7));
-  CU_ASSERT(has(check, HR_FINDING_ZERO_RUN_TIMES, "1 job (50 %)", 1, 0));
-  CU_ASSERT(has(check, HR_FINDING_BEYOND_LIMIT, "1 job (50 %", 1, 0));
-  CU_ASSERT(has(check, HR_FINDING_UNSORTED, "1 row (50 %)", 1, 0));
+  CU_ASSERT(has_finding(check, HR_FINDING_BAD_ROWS, "'duration_s': not a number of seconds of at least 0", 2, 3));
+  CU_ASSERT(has_finding(check, HR_FINDING_BAD_ROWS, "'gpus'", 1, 6));
+  CU_ASSERT(has_finding(check, HR_FINDING_BAD_ROWS, "for a column in ms", 1, 8));
+  CU_ASSERT(has_finding(check, HR_FINDING_BAD_ROWS, "too few fields", 1, 9));
+  CU_ASSERT(has_finding(check, HR_FINDING_DUPLICATE_IDS, "already used", 1, 7));
+  CU_ASSERT(has_finding(check, HR_FINDING_ZERO_RUN_TIMES, "1 job (50 %)", 1, 0));
+  CU_ASSERT(has_finding(check, HR_FINDING_BEYOND_LIMIT, "1 job (50 %", 1, 0));
+  CU_ASSERT(has_finding(check, HR_FINDING_UNSORTED, "1 row (50 %)", 1, 0));
   CU_ASSERT_EQUAL(hr_trace_check_count(check, HR_SEVERITY_ERROR), 5);
   hr_trace_check_destroy(check);
   hr_trace_destroy(trace);
 }
 
-static void rows_left_out_are_no_fault(void) {
+static void skipped_rows_are_not_errors(void) {
   struct hr_trace *trace = read_text(HELIOS_SAMPLE);
   struct hr_trace_check *check = check_of(trace, NULL);
-  CU_ASSERT(has(check, HR_FINDING_LEFT_OUT, "the job was never started", 1, 5));
-  CU_ASSERT(has(check, HR_FINDING_LEFT_OUT, "the job had not ended", 1, 6));
-  CU_ASSERT(has(check, HR_FINDING_READER, "dates have no time zone", 0, 0));
+  CU_ASSERT(has_finding(check, HR_FINDING_LEFT_OUT, "the job was never started", 1, 5));
+  CU_ASSERT(has_finding(check, HR_FINDING_LEFT_OUT, "the job had not ended", 1, 6));
+  CU_ASSERT(has_finding(check, HR_FINDING_READER, "dates have no time zone", 0, 0));
   CU_ASSERT_EQUAL(hr_trace_check_count(check, HR_SEVERITY_ERROR), 0);
   CU_ASSERT_PTR_NULL(finding_of(check, HR_FINDING_BAD_ROWS));
   hr_trace_check_destroy(check);
   hr_trace_destroy(trace);
 }
 
-/* ---- Small traces ------------------------------------------------------------------------------------- */
+/* ---- Small traces ----------------------------------------------------------------------------------- */
 
-static void small_traces_have_no_alarm(void) {
+static void small_traces_have_no_warnings(void) {
   static const char *const texts[] = {
       "submit_s,duration_s,gpus\n5,10,1\n", "submit_s,duration_s,gpus\n5,10,1\n5,10,1\n",
       "submit_s,duration_s,gpus\n0,1e10,1\n1e10,1,4000000\n", "submit_s,duration_s,gpus,status\n7,0,0,cancelled\n"};
-  static const size_t alarms[] = {0, 0, 1, 1};
+  static const size_t n_warnings[] = {0, 0, 1, 1};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     struct hr_trace *trace = read_text(texts[i]);
     struct hr_trace_check *check = check_of(trace, NULL);
     CU_ASSERT_PTR_NOT_NULL(finding_of(check, HR_FINDING_SHORT_TRACE));
     if (i == 2) CU_ASSERT_PTR_NOT_NULL(finding_of(check, HR_FINDING_LONG_RUN_TIMES));
-    if (i < 2) CU_ASSERT_EQUAL(hr_trace_check_count(check, HR_SEVERITY_WARNING), alarms[i]);
+    if (i < 2) CU_ASSERT_EQUAL(hr_trace_check_count(check, HR_SEVERITY_WARNING), n_warnings[i]);
     hr_trace_check_destroy(check);
     hr_trace_destroy(trace);
   }
 }
 
-/* ---- Codes -------------------------------------------------------------------------------------------- */
+/* ---- Codes ------------------------------------------------------------------------------------------ */
 
-static void what_is_allowed_is_not_told(void) {
+static void allowed_codes_are_not_reported(void) {
   struct hr_trace *trace = read_text("submit_s,duration_s,gpus\n5,0,1\n");
   struct hr_trace_check_config config = {.trace = trace};
   struct hr_trace_check *check;
@@ -108,8 +108,8 @@ static void what_is_allowed_is_not_told(void) {
   hr_trace_destroy(trace);
 }
 
-/* All findings except notes of readers have an explanation, and a row in the documentation. */
-static void every_kind_is_explained(void) {
+/* All findings except notes of readers have an explanation. All findings have a row in the documentation. */
+static void every_finding_is_documented(void) {
   char *page = files_read(PROJECT_DIR "/docs/reference/trace-check.md");
   for (unsigned code = 0; code < HR_N_FINDINGS; code++) {
     char row[64];
@@ -122,7 +122,7 @@ static void every_kind_is_explained(void) {
   free(page);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------------- */
 
 static void expect_schema(const cJSON *schema, const struct hr_trace_check *check) {
   struct hr_error error = {0};
@@ -164,6 +164,6 @@ static void every_key_is_in_the_schema(void) {
   cJSON_Delete(schema);
 }
 
-TEST_MAIN("workload: checks of text", TEST(bad_rows_hide_nothing), TEST(rows_left_out_are_no_fault),
-          TEST(small_traces_have_no_alarm), TEST(what_is_allowed_is_not_told), TEST(every_kind_is_explained),
+TEST_MAIN("workload: checks of text", TEST(bad_rows_do_not_hide_other_findings), TEST(skipped_rows_are_not_errors),
+          TEST(small_traces_have_no_warnings), TEST(allowed_codes_are_not_reported), TEST(every_finding_is_documented),
           TEST(every_key_is_in_the_schema))

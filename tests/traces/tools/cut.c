@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Windows of random traces, compared with an examination of each job. */
+/* Windows of random traces, compared with a decision for each job. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -13,7 +13,7 @@ static const char *name_of(const struct hr_names *names, const uint32_t *column,
   return column && column[job] != HR_NONE ? names->text[column[job]] : NULL;
 }
 
-static bool naive_takes_type(const char *list, const char *type) {
+static bool naive_accepts_type(const char *list, const char *type) {
   char items[100], wanted[100];
   if (!list) return true;
   snprintf(items, sizeof items, "|%s|", list);
@@ -27,7 +27,7 @@ static bool naive_keeps(const struct hr_trace *trace, const struct hr_cut_spec *
   if (spec->tenants.count) in = in && tenant && strcmp(tenant, spec->tenants.text[0]) == 0;
   if (spec->users.count) in = in && user && strcmp(user, spec->users.text[0]) == 0;
   if (spec->gpu_types.count)
-    in = in && naive_takes_type(name_of(&trace->gpu_type_lists, trace->gpu_types, job), spec->gpu_types.text[0]);
+    in = in && naive_accepts_type(name_of(&trace->gpu_type_lists, trace->gpu_types, job), spec->gpu_types.text[0]);
   return in;
 }
 
@@ -36,7 +36,7 @@ static bool same_id(const struct hr_trace *a, uint32_t i, const struct hr_trace 
   return strcmp(hr_trace_job_id(a, (hr_job){i}, id_a), hr_trace_job_id(b, (hr_job){j}, id_b)) == 0;
 }
 
-/* Builds the expected cut job by job; returns the number of jobs. */
+/* Asserts that `made` consists of exactly the expected jobs. Returns the expected number of jobs. */
 static uint32_t expect_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, const struct hr_trace *made) {
   uint32_t n = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
@@ -48,7 +48,7 @@ static uint32_t expect_cut(const struct hr_trace *trace, const struct hr_cut_spe
   return n;
 }
 
-static void windows_hold_what_is_submitted_in_them(void) {
+static void windows_contain_the_jobs_submitted_in_them(void) {
   static const char *const tenants[] = {"ann"}, *const users[] = {"bob,jr"}, *const types[] = {"A100"};
   uint32_t n_made = 0, n_none = 0, n_unknown = 0;
   for (uint64_t seed = 0; seed < 500; seed++) {
@@ -78,7 +78,7 @@ static void windows_hold_what_is_submitted_in_them(void) {
   CU_ASSERT(n_made > 200 && n_none > 20 && n_unknown > 20);
 }
 
-static void all_of_a_sorted_trace_is_the_same_trace(void) {
+static void a_window_without_bounds_keeps_the_trace(void) {
   for (uint64_t seed = 0; seed < 100; seed++) {
     random_start(seed);
     struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 30, .plain = true}), *made;
@@ -91,13 +91,13 @@ static void all_of_a_sorted_trace_is_the_same_trace(void) {
   }
 }
 
-static void running_jobs_keep_what_was_left_of_them(void) {
+static void running_jobs_keep_their_remaining_run_time(void) {
   struct hr_trace *trace =
       trace_of("job_id,submit_s,duration_s,gpus,start_s,limit_s,estimate_s,deadline_s,status,fail_at\n"
                "over,1000,50,1,1000,60,,,,\n"  /* ended before the window */
                "ends,1000,90,1,1010,100,,,,\n" /* ends when the window begins */
                "runs,1000,200,2,1050,180,40,1090,failed,0.1\n"
-               "starts,1010,20,1,1100,,,1105,,\n" /* starts when the window begins, so it was not running */
+               "starts,1010,20,1,1100,,,1105,,\n" /* starts when the window begins, so it was not running before */
                "waits,1020,20,1,1200,,,,,\n"
                "unknown,1030,500,1,,,,,,\n"
                "new,1100,5,4,1100,7,,1200,failed,0.5\n",
@@ -126,7 +126,7 @@ static void running_jobs_keep_what_was_left_of_them(void) {
   hr_trace_destroy(trace);
 }
 
-static bool fails(const struct hr_trace *trace, const struct hr_cut_spec *spec, const char *part) {
+static bool is_rejected(const struct hr_trace *trace, const struct hr_cut_spec *spec, const char *part) {
   struct hr_error error = {0};
   struct hr_trace *made;
   enum hr_status status = hr_transform_cut(trace, spec, &made, &error);
@@ -135,24 +135,25 @@ static bool fails(const struct hr_trace *trace, const struct hr_cut_spec *spec, 
   return false;
 }
 
-static void what_cannot_be_cut_is_refused(void) {
-  static const char *const nobody[] = {"ann", "nobody"};
+static void invalid_windows_are_rejected(void) {
+  static const char *const with_unknown[] = {"ann", "nobody"};
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,tenant\n0,1,1,ann\n9,1,1,ann\n", NULL);
   struct hr_cut_spec spec;
   hr_cut_spec_init(&spec);
   spec.keep_running = true;
-  CU_ASSERT(fails(trace, &spec, "has no start times (column start_s)"));
+  CU_ASSERT(is_rejected(trace, &spec, "has no start times (column start_s)"));
   hr_cut_spec_init(&spec);
   spec.from_us = spec.to_us = HR_SECOND_US;
-  CU_ASSERT(fails(trace, &spec, "empty window: it ends at 1 s and begins at 1 s"));
+  CU_ASSERT(is_rejected(trace, &spec, "empty window: it ends at 1 s and begins at 1 s"));
   spec.to_us = 9 * HR_SECOND_US;
-  CU_ASSERT(fails(trace, &spec, "no job is left: the last one is submitted 9 s after the first, and none matches"));
+  CU_ASSERT(
+      is_rejected(trace, &spec, "no job is left: the last one is submitted 9 s after the first, and none matches"));
   hr_cut_spec_init(&spec);
-  spec.tenants = (struct hr_name_list){nobody, 2};
-  CU_ASSERT(fails(trace, &spec, "no job has the tenant 'nobody'"));
+  spec.tenants = (struct hr_name_list){with_unknown, 2};
+  CU_ASSERT(is_rejected(trace, &spec, "no job has the tenant 'nobody'"));
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("windows of traces", TEST(windows_hold_what_is_submitted_in_them),
-          TEST(all_of_a_sorted_trace_is_the_same_trace), TEST(running_jobs_keep_what_was_left_of_them),
-          TEST(what_cannot_be_cut_is_refused))
+TEST_MAIN("windows of traces", TEST(windows_contain_the_jobs_submitted_in_them),
+          TEST(a_window_without_bounds_keeps_the_trace), TEST(running_jobs_keep_their_remaining_run_time),
+          TEST(invalid_windows_are_rejected))

@@ -16,17 +16,17 @@ static int by_number(const void *a, const void *b) {
 double distance_of(double *a, uint32_t n_a, double *b, uint32_t n_b) {
   qsort(a, n_a, sizeof *a, by_number);
   qsort(b, n_b, sizeof *b, by_number);
-  double most = 0;
+  double max = 0;
   for (uint32_t i = 0, k = 0; i < n_a && k < n_b;) {
     double at = fmin(a[i], b[k]);
     while (i < n_a && a[i] <= at) i++;
     while (k < n_b && b[k] <= at) k++;
-    most = fmax(most, fabs((double)i / n_a - (double)k / n_b));
+    max = fmax(max, fabs((double)i / n_a - (double)k / n_b));
   }
-  return most;
+  return max;
 }
 
-static uint32_t take(const struct hr_trace *trace, distance_value *value, double *values) {
+static uint32_t property_values(const struct hr_trace *trace, distance_value *value, double *values) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) n += value(trace, i, &values[n]);
   return n;
@@ -35,14 +35,14 @@ static uint32_t take(const struct hr_trace *trace, distance_value *value, double
 double distance_between(const struct hr_trace *a, const struct hr_trace *b, distance_value *value) {
   double *of_a = malloc(a->n_jobs * sizeof *of_a), *of_b = malloc(b->n_jobs * sizeof *of_b);
   if (!of_a || !of_b) abort();
-  uint32_t n_a = take(a, value, of_a), n_b = take(b, value, of_b);
+  uint32_t n_a = property_values(a, value, of_a), n_b = property_values(b, value, of_b);
   double distance = distance_of(of_a, n_a, of_b, n_b);
   free(of_a);
   free(of_b);
   return distance;
 }
 
-static uint32_t take_run_times(const struct hr_trace *trace, uint32_t from, uint32_t to, double *values) {
+static uint32_t run_time_values(const struct hr_trace *trace, uint32_t from, uint32_t to, double *values) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++)
     if (trace->gpus[i] >= from && trace->gpus[i] <= to) values[n++] = (double)trace->work_us[i];
@@ -53,7 +53,7 @@ double distance_of_run_times(const struct hr_trace *a, const struct hr_trace *b,
                              uint32_t least) {
   double *of_a = malloc(a->n_jobs * sizeof *of_a), *of_b = malloc(b->n_jobs * sizeof *of_b);
   if (!of_a || !of_b) abort();
-  uint32_t n_a = take_run_times(a, gpus_from, gpus_to, of_a), n_b = take_run_times(b, gpus_from, gpus_to, of_b);
+  uint32_t n_a = run_time_values(a, gpus_from, gpus_to, of_a), n_b = run_time_values(b, gpus_from, gpus_to, of_b);
   double distance = n_a < least || n_b < least ? -1 : distance_of(of_a, n_a, of_b, n_b);
   free(of_a);
   free(of_b);

@@ -2,23 +2,26 @@
 #ifndef HR_TESTS_WORKLOAD_DISTANCE_H
 #define HR_TESTS_WORKLOAD_DISTANCE_H
 
-/* How far apart two workloads are: two-sample distances of Kolmogorov and Smirnov, counted here the plain way. */
+/* Two-sample distances of Kolmogorov and Smirnov between the jobs of two traces, computed from the definition, and
+   helpers that fit models and draw jobs. All functions abort the program on an error. */
 
 #include "headroom/trace_files.h"
 #include "headroom/unstable/workload_model_files.h"
 
-/* The greatest distance between two empirical distributions; sorts both. */
+/* Returns the maximum difference between two empirical distributions, from 0 to 1. Sorts both arrays. */
 double distance_of(double *a, uint32_t n_a, double *b, uint32_t n_b);
 
-/* What is compared of a trace's jobs. */
+/* Sets `*value` to the compared property of a job. Returns false if the job has no such property and is left out. */
 typedef bool distance_value(const struct hr_trace *trace, uint32_t job, double *value);
 double distance_between(const struct hr_trace *a, const struct hr_trace *b, distance_value *value);
 
-/* Run times of jobs of so many GPUs; -1 where one of the traces has fewer than `least`. */
+/* Returns the distance between the run times of jobs that request from `gpus_from` to `gpus_to` GPUs; -1 if one of the
+   traces has fewer than `least` such jobs. */
 double distance_of_run_times(const struct hr_trace *a, const struct hr_trace *b, uint32_t gpus_from, uint32_t gpus_to,
                              uint32_t least);
 
-/* Draws `count` jobs and reads them from a file of the test's own. */
+/* Draws `count` jobs from the model, writes them to "drawn.csv" in the test's temporary folder, and reads the file. The
+   caller destroys the results of all three functions. */
 struct hr_trace *drawn(const struct hr_workload_model *model, uint64_t count, uint64_t seed);
 struct hr_workload_model *fitted(const struct hr_trace *trace);
 struct hr_workload_model *shipped(const char *name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fits compared with values computed by hand, samples with known distributions, and their likelihood at nearby
-   parameters. */
+/* Fits of distributions, compared with values computed by hand, with the known parameters of samples, and with the
+   likelihood at nearby parameters. */
 
 #include "traces/tools/stats.h"
 
@@ -19,14 +19,14 @@ static void expect(double value, double expected, double within) {
 
 /* ---- By hand ---------------------------------------------------------------------------------------- */
 
-static void by_hand(void) {
+static void fits_computed_by_hand(void) {
   struct hr__distribution_fit fits[HR__N_FAMILIES];
   const double few[] = {1, 2, 3};
   CU_ASSERT_TRUE_FATAL(hr__fit_all(few, 3, fits));
   expect(fits[HR__EXPONENTIAL].b, 2, 1e-12);
   expect(fits[HR__EXPONENTIAL].log_likelihood, -3 * (log(2) + 1), 1e-12);
   expect(fits[HR__EXPONENTIAL].aic, 2 + 6 * (log(2) + 1), 1e-12);
-  expect(fits[HR__EXPONENTIAL].ks, 1 - exp(-0.5), 1e-12); /* the sample has no values below the first one */
+  expect(fits[HR__EXPONENTIAL].ks, 1 - exp(-0.5), 1e-12); /* the distance is maximal just below the first value */
   CU_ASSERT_FALSE(fits[HR__PARETO_TAIL].known);
   const double powers[] = {0, 0, 1, exp(1), exp(2)}; /* zeros are ignored */
   CU_ASSERT_TRUE_FATAL(hr__fit_all(powers, 5, fits));
@@ -35,7 +35,7 @@ static void by_hand(void) {
   expect(fits[HR__LOG_NORMAL].b, sqrt(2.0 / 3), 1e-12);
 }
 
-static void what_cannot_be_fitted(void) {
+static void samples_that_cannot_be_fitted(void) {
   struct hr__distribution_fit fits[HR__N_FAMILIES];
   const double alike[] = {0, 7, 7, 7}, alone[] = {5};
   CU_ASSERT_TRUE(hr__fit_all(alike, 4, fits));
@@ -45,33 +45,33 @@ static void what_cannot_be_fitted(void) {
   CU_ASSERT_FALSE(fits[HR__WEIBULL].known);
 }
 
-/* ---- Samples that are quantiles of a distribution ---------------------------------------------------- */
+/* ---- Samples that are quantiles of a distribution --------------------------------------------------- */
 
-static double share(size_t i) {
+static double quantile_order(size_t i) {
   return ((double)i + 0.5) / N;
 }
 
-static void known_distributions(void) {
+static void parameters_of_known_distributions(void) {
   double values[N];
   struct hr__distribution_fit fits[HR__N_FAMILIES];
-  for (size_t i = 0; i < N; i++) values[i] = gsl_cdf_lognormal_Pinv(share(i), 6, 2);
+  for (size_t i = 0; i < N; i++) values[i] = gsl_cdf_lognormal_Pinv(quantile_order(i), 6, 2);
   CU_ASSERT_TRUE_FATAL(hr__fit_all(values, N, fits));
   expect(fits[HR__LOG_NORMAL].a, 6, 1e-9);
   expect(fits[HR__LOG_NORMAL].b, 2, 0.005);
   CU_ASSERT(fits[HR__LOG_NORMAL].ks < 0.002 && fits[HR__LOG_NORMAL].aic < fits[HR__WEIBULL].aic);
-  for (size_t i = 0; i < N; i++) values[i] = gsl_cdf_weibull_Pinv(share(i), 1200, 0.4);
+  for (size_t i = 0; i < N; i++) values[i] = gsl_cdf_weibull_Pinv(quantile_order(i), 1200, 0.4);
   CU_ASSERT_TRUE_FATAL(hr__fit_all(values, N, fits));
   expect(fits[HR__WEIBULL].a, 0.4, 0.002);
   expect(fits[HR__WEIBULL].b, 1200, 12);
   CU_ASSERT(fits[HR__WEIBULL].ks < 0.002 && fits[HR__WEIBULL].aic < fits[HR__LOG_NORMAL].aic);
-  for (size_t i = 0; i < N; i++) values[i] = gsl_cdf_exponential_Pinv(share(i), 90);
+  for (size_t i = 0; i < N; i++) values[i] = gsl_cdf_exponential_Pinv(quantile_order(i), 90);
   CU_ASSERT_TRUE_FATAL(hr__fit_all(values, N, fits));
   expect(fits[HR__EXPONENTIAL].b, 90, 0.2);
-  expect(fits[HR__WEIBULL].a, 1, 0.01); /* an exponential sample is also a Weibull one */
+  expect(fits[HR__WEIBULL].a, 1, 0.01); /* an exponential distribution is a Weibull distribution of shape 1 */
 }
 
-/* Nine tenths evenly spaced up to 100, and a tail beyond. */
-static void a_tail_is_found(void) {
+/* Nine tenths of the sample are evenly spaced up to 100. The rest is a Pareto tail from 100. */
+static void a_pareto_tail_is_found(void) {
   double values[N];
   struct hr__distribution_fit fits[HR__N_FAMILIES];
   enum { BODY = N * 9 / 10, TAIL = N - BODY };
@@ -101,8 +101,8 @@ static double naive_cdf(enum hr__family family, double a, double b, double value
                                     : gsl_cdf_exponential_P(value, b);
 }
 
-/* A sample of whole numbers with many ties. */
-static void nothing_nearby_is_likelier(void) {
+/* The sample consists of whole numbers with many equal values. */
+static void the_likelihood_is_maximal(void) {
   enum { COUNT = 300 };
   double values[COUNT];
   struct hr__distribution_fit fits[HR__N_FAMILIES];
@@ -117,18 +117,18 @@ static void nothing_nearby_is_likelier(void) {
     CU_ASSERT(naive_likelihood(family, fit->a * 0.99, fit->b, values, COUNT) <= best);
     CU_ASSERT(naive_likelihood(family, fit->a, fit->b * 1.01, values, COUNT) < best);
     CU_ASSERT(naive_likelihood(family, fit->a, fit->b * 0.99, values, COUNT) < best);
-    double most = 0; /* the distance, at each value and just below it */
+    double max = 0; /* maximum distance from the empirical distribution, at each value and just below it */
     for (size_t k = 0; k < COUNT; k++) {
       double at = 0, below = 0, value = naive_cdf(family, fit->a, fit->b, values[k]);
       for (size_t j = 0; j < COUNT; j++) {
         at += values[j] <= values[k];
         below += values[j] < values[k];
       }
-      most = fmax(most, fmax(fabs(at / COUNT - value), fabs(below / COUNT - value)));
+      max = fmax(max, fmax(fabs(at / COUNT - value), fabs(below / COUNT - value)));
     }
-    expect(fit->ks, most, 1e-12);
+    expect(fit->ks, max, 1e-12);
   }
 }
 
-TEST_MAIN("workload: fits", TEST(by_hand), TEST(what_cannot_be_fitted), TEST(known_distributions),
-          TEST(a_tail_is_found), TEST(nothing_nearby_is_likelier))
+TEST_MAIN("workload: fits", TEST(fits_computed_by_hand), TEST(samples_that_cannot_be_fitted),
+          TEST(parameters_of_known_distributions), TEST(a_pareto_tail_is_found), TEST(the_likelihood_is_maximal))

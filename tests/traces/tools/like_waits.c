@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Run by hand: how close drawn workloads come to the public traces; docs/validation/workload-models.md has the figures.
+ * Measures how well drawn workloads reproduce the public traces. It is started manually;
+ * docs/validation/workload-models.md has the results.
  *
- *   workload_like_waits [FIRST_SEED [SEEDS]]      101 and 20 unless set
+ * Usage: workload_like_waits [FIRST_SEED [SEEDS]]; the defaults are 101 and 20.
  *
- * Prints the distance of run times (Kolmogorov and Smirnov) by number of GPUs on a million drawn jobs, and mean waits
- * of workloads drawn from a model and by resampling weeks, over those of the trace, on clusters of 8-GPU nodes. Submit
- * times are scaled so that each workload has the load of the trace.
+ * Prints the distances between run times (Kolmogorov and Smirnov) for a million drawn jobs, by number of GPUs. Prints
+ * mean waits on clusters of 8-GPU nodes, divided by the mean wait of the trace, for workloads drawn from a fitted model
+ * and for workloads of resampled weeks. Submit times of drawn workloads are scaled so that the load equals the load of
+ * the trace.
  */
 
 #include "distance.h"
@@ -22,26 +24,27 @@
 #define PAI REAL_TRACES_DIR "/alibaba-pai2020/alibaba_trace_sub.csv.gz"
 #define SIMULATED "submit=arrival_s,duration=service_sec,gpus=gpu_count"
 
-enum { MANY = 1000000, MAX_SEEDS = 1000, MIN_JOBS = 500, N_CLUSTERS = 3, N_POLICIES = 2, N_SOURCES = 2 };
+enum { N_DRAWN = 1000000, MAX_SEEDS = 1000, MIN_JOBS = 500, N_CLUSTERS = 3, N_POLICIES = 2, N_SOURCES = 2 };
 static const uint32_t nodes[N_CLUSTERS] = {110, 90, 70};
 static const char *const backfills[N_POLICIES] = {"strict", "easy"}, *const policies[N_POLICIES] = {"FIFO", "EASY"};
 static const char *const sources[N_SOURCES] = {"model", "resample"};
 static const uint32_t sizes[][2] = {{1, 1}, {2, 2}, {4, 4}, {8, 8}, {9, HR_NONE}};
 
-static void must(enum hr_status status, const struct hr_error *error) {
+static void check_status(enum hr_status status, const struct hr_error *error) {
   if (status == HR_OK) return;
   fprintf(stderr, "%s\n", error->text);
   exit(EXIT_FAILURE);
 }
 
-/* GPUs requested on average from the first submit to the last. */
+/* Returns the mean number of requested GPUs from the first submit to the last. */
 static double load_of(const struct hr_trace *trace) {
   double gpu_us = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) gpu_us += (double)trace->gpus[i] * (double)trace->work_us[i];
   return gpu_us / (double)(trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]);
 }
 
-/* The jobs alone, with submit times, from the first one on, times `stretch`. */
+/* Returns a trace of jobs with submit times, run times and GPUs only. Submit times count from the first job and are
+   multiplied by `stretch`. */
 static struct hr_trace *stretched(const struct hr_trace *trace, double stretch) {
   struct hr_trace_builder *builder = hr_trace_builder_create("drawn", "memory");
   struct hr_trace *copy = NULL;
@@ -52,9 +55,9 @@ static struct hr_trace *stretched(const struct hr_trace *trace, double stretch) 
     record.submit_us = llround((double)(trace->submit_us[i] - trace->submit_us[0]) * stretch);
     record.work_us = trace->work_us[i];
     record.gpus = trace->gpus[i];
-    must(hr_trace_builder_add(builder, &record, i + 1, &error), &error);
+    check_status(hr_trace_builder_add(builder, &record, i + 1, &error), &error);
   }
-  must(hr_trace_builder_finish(builder, false, false, &copy, &error), &error);
+  check_status(hr_trace_builder_finish(builder, false, false, &copy, &error), &error);
   hr_trace_builder_destroy(builder);
   return copy;
 }
@@ -67,7 +70,7 @@ static double mean_wait_s(const struct hr_trace *trace, uint32_t n_nodes, const 
       .trace = trace, .cluster = &cluster, .policy = policy.ops, .params = policy.params, .horizon_us = HR_NEVER_US};
   struct hr_result *result = NULL;
   struct hr_error error = {0};
-  must(hr_sim_run(&config, &result, &error), &error);
+  check_status(hr_sim_run(&config, &result, &error), &error);
   double sum = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) sum += (double)(result->start_us[i] - trace->submit_us[i]) / 1e6;
   hr_result_destroy(result);
@@ -81,7 +84,7 @@ static struct hr_trace *resampled(const struct hr_trace *trace, uint64_t seed) {
   struct hr_error error = {0};
   hr_workload_spec_init(&spec);
   spec.blocks = HR_BLOCKS_WEEKS;
-  must(hr_trace_redraw_count(trace, &spec, seed, trace->n_jobs, &result, &error), &error);
+  check_status(hr_trace_redraw_count(trace, &spec, seed, trace->n_jobs, &result, &error), &error);
   return result;
 }
 
@@ -91,7 +94,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 static void print_distances(const struct hr_trace *trace, const struct hr_workload_model *model, uint64_t seed) {
-  struct hr_trace *like = drawn(model, MANY, seed);
+  struct hr_trace *like = drawn(model, N_DRAWN, seed);
   printf("  distances of run times, 1, 2, 4, 8 and more GPUs:");
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     printf(" %.3f", distance_of_run_times(trace, like, sizes[i][0], sizes[i][1], MIN_JOBS));
@@ -128,13 +131,13 @@ static void compare_waits(const struct hr_trace *trace, const struct hr_workload
   hr_trace_destroy(real);
 }
 
-static void show(const char *name, const char *path, const char *map_text, bool waits, uint64_t first_seed,
-                 uint32_t n_seeds) {
+static void print_results(const char *name, const char *path, const char *map_text, bool waits, uint64_t first_seed,
+                          uint32_t n_seeds) {
   struct hr_column_map map = {0};
   struct hr_trace *trace = NULL;
   struct hr_error error = {0};
-  if (map_text) must(hr_column_map_parse(&map, map_text, &error), &error);
-  must(hr_trace_read(path, &(struct hr_trace_options){.map = &map}, &trace, &error), &error);
+  if (map_text) check_status(hr_column_map_parse(&map, map_text, &error), &error);
+  check_status(hr_trace_read(path, &(struct hr_trace_options){.map = &map}, &trace, &error), &error);
   hr_column_map_finish(&map);
   struct hr_workload_model *model = fitted(trace);
   printf("%s: %u jobs that request %.1f GPUs on average\n", name, trace->n_jobs, load_of(trace));
@@ -154,8 +157,8 @@ int main(int argc, char **argv) {
   }
   fclose(file);
   hr_init();
-  show("Philly", PHILLY, NULL, true, first_seed, n_seeds);
-  show("Helios", HELIOS, SIMULATED, true, first_seed, n_seeds);
-  show("PAI", PAI, SIMULATED, true, first_seed, n_seeds);
+  print_results("Philly", PHILLY, NULL, true, first_seed, n_seeds);
+  print_results("Helios", HELIOS, SIMULATED, true, first_seed, n_seeds);
+  print_results("PAI", PAI, SIMULATED, true, first_seed, n_seeds);
   return EXIT_SUCCESS;
 }

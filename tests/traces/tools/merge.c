@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Merged traces compared with a list that is built and sorted directly. */
+/* Merged traces, compared with a list of all jobs that is sorted directly. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -9,31 +9,32 @@
 
 #include <string.h>
 
-enum { MOST_TRACES = 4, MOST_JOBS = 30 };
+enum { MAX_TRACES = 4, MAX_JOBS = 30 };
 
-struct placed {
+struct merged_job {
   int64_t submit_us;
   uint32_t trace, job;
 };
 
-/* By submit time, then trace, then position. */
+/* Orders jobs by submit time, then by number of the trace, then by position in the trace. */
 static int by_submit(const void *a, const void *b) {
-  const struct placed *x = a, *y = b;
+  const struct merged_job *x = a, *y = b;
   if (x->submit_us != y->submit_us) return x->submit_us < y->submit_us ? -1 : 1;
   if (x->trace != y->trace) return x->trace < y->trace ? -1 : 1;
   return (x->job > y->job) - (x->job < y->job);
 }
 
-static int64_t later_us(struct hr_trace *const *traces, uint32_t number, enum hr_align align) {
+static int64_t shift_us(struct hr_trace *const *traces, uint32_t number, enum hr_align align) {
   return align == HR_ALIGN_CLOCK ? 0 : traces[0]->origin_us - traces[number]->origin_us;
 }
 
-static uint32_t place(struct hr_trace *const *traces, uint32_t n_traces, enum hr_align align, struct placed *list) {
+static uint32_t list_jobs(struct hr_trace *const *traces, uint32_t n_traces, enum hr_align align,
+                          struct merged_job *list) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < n_traces; i++)
     for (uint32_t job = 0; job < traces[i]->n_jobs; job++)
       list[n++] =
-          (struct placed){traces[i]->submit_us[job] + traces[i]->origin_us + later_us(traces, i, align), i, job};
+          (struct merged_job){traces[i]->submit_us[job] + traces[i]->origin_us + shift_us(traces, i, align), i, job};
   qsort(list, n, sizeof *list, by_submit);
   return n;
 }
@@ -45,29 +46,29 @@ static void check_ids(const struct hr_trace *trace, uint32_t job, const struct h
   CU_ASSERT_STRING_EQUAL(hr_trace_job_id(made, (hr_job){i}, new), wanted);
 }
 
-static void jobs_of_all_traces_stand_on_one_clock(void) {
+static void merged_jobs_are_on_one_clock(void) {
   static const char *const labels[] = {"a", "b", "ab", ""};
   uint32_t n_refused = 0, n_made = 0;
   for (uint64_t seed = 0; seed < 300; seed++) {
-    struct hr_trace *traces[MOST_TRACES], *made;
-    struct placed list[MOST_TRACES * MOST_JOBS];
+    struct hr_trace *traces[MAX_TRACES], *made;
+    struct merged_job list[MAX_TRACES * MAX_JOBS];
     random_start(seed);
-    uint32_t n_traces = 1 + random_below(MOST_TRACES);
-    for (uint32_t i = 0; i < n_traces; i++) traces[i] = random_trace(&(struct random_spec){.max_jobs = MOST_JOBS});
+    uint32_t n_traces = 1 + random_below(MAX_TRACES);
+    for (uint32_t i = 0; i < n_traces; i++) traces[i] = random_trace(&(struct random_spec){.max_jobs = MAX_JOBS});
     const struct hr_merge_spec spec = {.align = random_below(3) ? HR_ALIGN_START : HR_ALIGN_CLOCK, .labels = labels};
     struct hr_error error = {0};
     enum hr_status status = hr_transform_merge((const struct hr_trace *const *)traces, n_traces, &spec, &made, &error);
     n_refused += status != HR_OK;
     n_made += status == HR_OK;
     if (status == HR_OK) {
-      uint32_t n = place(traces, n_traces, spec.align, list);
+      uint32_t n = list_jobs(traces, n_traces, spec.align, list);
       CU_ASSERT_EQUAL_FATAL(made->n_jobs, n);
       CU_ASSERT_EQUAL(made->dated, traces[0]->dated);
       CU_ASSERT_EQUAL(hr_trace_has_local_dates(made), hr_trace_has_local_dates(traces[0]));
       CU_ASSERT_PTR_NULL(made->row);
       for (uint32_t i = 0; i < n; i++) {
         const struct hr_trace *trace = traces[list[i].trace];
-        CU_ASSERT(same_job(trace, list[i].job, made, i, later_us(traces, list[i].trace, spec.align)));
+        CU_ASSERT(same_job(trace, list[i].job, made, i, shift_us(traces, list[i].trace, spec.align)));
         check_ids(trace, list[i].job, made, i, labels[list[i].trace]);
       }
     } else {
@@ -83,7 +84,7 @@ static const char *tenant_of(const struct hr_trace *trace, uint32_t job) {
   return trace->tenant[job] == HR_NONE ? "" : trace->tenants.text[trace->tenant[job]];
 }
 
-static void tenants_are_told_apart_or_merged(void) {
+static void tenants_are_labelled_or_merged(void) {
   static const char *const labels[] = {"east", "west"}, *const from[] = {"east/ml", "west/ml"},
                            *const plain[] = {"ml", "ops"};
   struct hr_trace *east = trace_of("submit_s,duration_s,gpus,tenant,user\n0,1,1,ml,ann\n1,1,1,,\n", NULL);
@@ -110,7 +111,7 @@ static void tenants_are_told_apart_or_merged(void) {
   hr_trace_destroy(west);
 }
 
-static bool fails(const struct hr_trace *const *traces, const struct hr_merge_spec *spec, const char *part) {
+static bool is_rejected(const struct hr_trace *const *traces, const struct hr_merge_spec *spec, const char *part) {
   struct hr_error error = {0};
   struct hr_trace *made;
   enum hr_status status = hr_transform_merge(traces, 2, spec, &made, &error);
@@ -119,24 +120,24 @@ static bool fails(const struct hr_trace *const *traces, const struct hr_merge_sp
   return false;
 }
 
-static void what_cannot_be_merged_is_refused(void) {
+static void invalid_merges_are_rejected(void) {
   static const char *const same[] = {"x", "x"}, *const within[] = {"x", "x/y"}, *const labels[] = {"x", "y"},
-                           *const nobody[] = {"x/nobody"}, *const bare[] = {"ml"};
+                           *const unknown[] = {"x/nobody"}, *const bare[] = {"ml"};
   struct hr_trace *a = trace_of("job_id,submit_s,duration_s,gpus,tenant\n7,0,1,1,ml\n", NULL);
   struct hr_trace *b = trace_of("job_id,submit_s,duration_s,gpus,tenant\n7,5,1,1,ml\n", NULL);
   const struct hr_trace *both[] = {a, b};
-  struct hr_tenant_merge tenants = {{nobody, 1}, "new"};
-  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = NULL},
-                  "job id '7' is also in an earlier trace; use labels for ids"));
-  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = same}, "labels must be unique"));
-  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = within}, "label 'x/y' contains '/'"));
+  struct hr_tenant_merge tenants = {{unknown, 1}, "new"};
+  CU_ASSERT(is_rejected(both, &(struct hr_merge_spec){.labels = NULL},
+                        "job id '7' is also in an earlier trace; use labels for ids"));
+  CU_ASSERT(is_rejected(both, &(struct hr_merge_spec){.labels = same}, "labels must be unique"));
+  CU_ASSERT(is_rejected(both, &(struct hr_merge_spec){.labels = within}, "label 'x/y' contains '/'"));
   struct hr_merge_spec spec = {.labels = labels, .tells_tenants = true, .tenants = &tenants, .n_tenants = 1};
-  CU_ASSERT(fails(both, &spec, "no job has the tenant 'x/nobody', which is to be merged"));
+  CU_ASSERT(is_rejected(both, &spec, "no job has the tenant 'x/nobody', which is to be merged"));
   tenants.from.text = bare;
-  CU_ASSERT(fails(both, &spec, "no job has the tenant 'ml'"));
+  CU_ASSERT(is_rejected(both, &spec, "no job has the tenant 'ml'"));
   hr_trace_destroy(a);
   hr_trace_destroy(b);
 }
 
-TEST_MAIN("merged traces", TEST(jobs_of_all_traces_stand_on_one_clock), TEST(tenants_are_told_apart_or_merged),
-          TEST(what_cannot_be_merged_is_refused))
+TEST_MAIN("merged traces", TEST(merged_jobs_are_on_one_clock), TEST(tenants_are_labelled_or_merged),
+          TEST(invalid_merges_are_rejected))

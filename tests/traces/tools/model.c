@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Workload models: planted numbers are fitted, drawn jobs have the distributions of the model; fixed seeds. */
+/* Workload models: the parameters of planted traces are found, and drawn jobs have the distributions of the model. All
+   seeds are fixed. */
 #include "harness.h"
 
 #include "distance.h"
@@ -19,7 +20,7 @@ static struct hr_trace *reference(const char *name) {
   return trace;
 }
 
-/* ---- Distributions ------------------------------------------------------------------------------------------- */
+/* ---- Distributions ---------------------------------------------------------------------------------- */
 
 static bool gpus_of(const struct hr_trace *trace, uint32_t job, double *value) {
   *value = trace->gpus[job];
@@ -64,9 +65,10 @@ static double normal(uint32_t stream, uint64_t number) {
   return gsl_cdf_ugaussian_Pinv((hr_random_below(1, stream, number, 1000000) + 0.5) / 1e6);
 }
 
-/* Half of the variance of the logarithm of run times is between users; three jobs in five repeat the request of the
-   previous one of their user, which is else 1 GPU of a T4 or 4 of an L4; long jobs fail in three cases of ten. The rate
-   at noon is three times that of other hours. */
+/* A trace with known parameters. Half of the variance of the logarithm of run times is between users. With probability
+   0.6 a job repeats the request of the previous job of its user; else it requests 4 L4 with probability 1/4, or 1 T4.
+   Jobs longer than the median fail with probability 0.3. The arrival rate from 12 to 13 h is three times the rate of
+   the other hours. */
 static struct hr_trace *planted_trace(void) {
   struct hr_trace_builder *builder = hr_trace_builder_create("planted", "memory");
   struct hr_trace *trace = NULL;
@@ -75,15 +77,16 @@ static struct hr_trace *planted_trace(void) {
   for (uint32_t i = 0; i < PLANTED_JOBS; i++) {
     struct hr_job_record record;
     char user[16];
-    uint32_t who = hr_random_below(1, 1, i, USERS), slot = i % 26; /* of a day: 23 hours, and three times noon */
-    if (hr_random_below(1, 2, i, 1000) >= planted_repeat * 1000) large[who] = hr_random_below(1, 3, i, 4) == 0;
+    uint32_t user_number = hr_random_below(1, 1, i, USERS),
+             slot = i % 26; /* position in the day of 26 jobs: one job per hour, and three at noon */
+    if (hr_random_below(1, 2, i, 1000) >= planted_repeat * 1000) large[user_number] = hr_random_below(1, 3, i, 4) == 0;
     hr_job_record_init(&record);
-    record.user = (struct hr_text){user, (size_t)snprintf(user, sizeof user, "u%u", who)};
+    record.user = (struct hr_text){user, (size_t)snprintf(user, sizeof user, "u%u", user_number)};
     record.submit_us = (i / 26 * 24 + (slot < 24 ? slot : 12)) * 3600LL * HR_SECOND_US + i * 1000;
-    double z = sqrt(planted_share) * normal(4, who) + sqrt(1 - planted_share) * normal(5, i);
+    double z = sqrt(planted_share) * normal(4, user_number) + sqrt(1 - planted_share) * normal(5, i);
     record.work_us = llround(exp(6 + z) * 1e6);
-    record.gpus = large[who] ? 4 : 1;
-    record.gpu_types = large[who] ? (struct hr_text){"L4", 2} : (struct hr_text){"T4", 2};
+    record.gpus = large[user_number] ? 4 : 1;
+    record.gpu_types = large[user_number] ? (struct hr_text){"L4", 2} : (struct hr_text){"T4", 2};
     record.outcome =
         z > 0 && hr_random_below(1, 6, i, 1000) < planted_failed * 1000 ? HR_OUTCOME_FAILED : HR_OUTCOME_COMPLETED;
     CU_ASSERT_EQUAL_FATAL(hr_trace_builder_add(builder, &record, i + 1, &error), HR_OK);
@@ -93,7 +96,7 @@ static struct hr_trace *planted_trace(void) {
   return trace;
 }
 
-static void has_planted_numbers(const struct hr_workload_model *model, double slack) {
+static void expect_planted_parameters(const struct hr_workload_model *model, double slack) {
   CU_ASSERT_EQUAL_FATAL(model->n_sizes, 2);
   CU_ASSERT_EQUAL(model->n_users, USERS);
   CU_ASSERT_DOUBLE_EQUAL(model->jobs_per_day, 26, 0.3 * slack);
@@ -113,14 +116,14 @@ static void has_planted_numbers(const struct hr_workload_model *model, double sl
   }
 }
 
-/* Of the trace, and once more of jobs drawn from that model. */
-static void planted_numbers_are_fitted(void) {
+/* Fits the planted trace, then fits the jobs that are drawn from the fitted model. */
+static void planted_parameters_are_fitted(void) {
   struct hr_trace *trace = planted_trace();
   struct hr_workload_model *model = fitted(trace);
-  has_planted_numbers(model, 1);
+  expect_planted_parameters(model, 1);
   struct hr_trace *like = drawn(model, PLANTED_JOBS, 3);
   struct hr_workload_model *again = fitted(like);
-  has_planted_numbers(again, 2);
+  expect_planted_parameters(again, 2);
   CU_ASSERT(distance_of_run_times(trace, like, 1, 1, 1000) < 0.02);
   CU_ASSERT(distance_of_run_times(trace, like, 4, 4, 1000) < 0.025);
   hr_workload_model_destroy(again);
@@ -129,8 +132,8 @@ static void planted_numbers_are_fitted(void) {
   hr_trace_destroy(trace);
 }
 
-/* However unequal the users, and however much of the variance is between them: run times have the fitted quantiles. */
-static void quantiles_are_those_of_the_model(void) {
+/* Run times have the quantiles of the model for any variance between users and any frequencies of users. */
+static void run_times_have_the_quantiles_of_the_model(void) {
   enum { JOBS = 40000 };
   struct hr_workload_model *model = shipped("philly");
   model->repeat_probability = 0;
@@ -148,7 +151,8 @@ static void quantiles_are_those_of_the_model(void) {
   hr_workload_model_destroy(model);
 }
 
-/* Of a flat rate counts by hour have a variance of their mean; of a weekday that is half of it, half as many jobs. */
+/* At a constant rate the number of jobs per hour has a variance equal to its mean. The rate of one weekday is half of
+   the rate of the other days, and half as many jobs are drawn on it. */
 static void arrivals_are_a_poisson_process(void) {
   enum { JOBS = 48000, HOURS = 24 * 70 };
   struct hr_workload_model *model = shipped("acme-kalos");
@@ -184,7 +188,7 @@ static double mean_gpus_of(const struct hr_trace *trace) {
   return gpu_us / (double)trace->submit_us[trace->n_jobs - 1];
 }
 
-static void the_load_is_what_was_asked_for(void) {
+static void the_load_is_the_requested_load(void) {
   struct hr_trace *steady = reference("steady.csv");
   struct hr_workload_model *model = fitted(steady);
   struct hr_error error;
@@ -207,8 +211,9 @@ static void the_load_is_what_was_asked_for(void) {
   hr_workload_model_destroy(model);
 }
 
-/* Ten of its jobs ran for exactly seven days, and none for longer: they were cut. */
-static void nothing_goes_beyond_a_cut(void) {
+/* In the trace ten jobs ran for exactly seven days and none ran longer, so seven days are a maximum. No drawn job
+   exceeds it. */
+static void drawn_run_times_keep_the_maximum(void) {
   struct hr_trace *trace = reference("heavy-tailed.csv");
   struct hr_workload_model *model = fitted(trace);
   struct hr_trace *like = drawn(model, 100000, 1);
@@ -221,9 +226,9 @@ static void nothing_goes_beyond_a_cut(void) {
   hr_trace_destroy(trace);
 }
 
-/* Run times of a Pareto law, whose mean is in its tail: that of drawn jobs is near, and none is longer than the
- * longest. */
-static void tails_are_those_of_the_sample(void) {
+/* Run times have a Pareto distribution, whose mean depends on its tail. The mean of the drawn jobs is close to the mean
+   of the sample, and no drawn job is longer than the longest of the sample. */
+static void drawn_run_times_have_the_tail_of_the_sample(void) {
   enum { JOBS = 20000 };
   static char text[JOBS * 40];
   double mean = 0, drawn_mean = 0, longest = 0;
@@ -266,7 +271,7 @@ static void users_and_tenants_can_be_replaced(void) {
   for (uint32_t i = 0; i < 300; i++) tenant_of[i] = HR_NONE;
   for (uint32_t i = 0; i < like->n_jobs; i++) {
     uint32_t *tenant = &tenant_of[like->user[i]];
-    CU_ASSERT_FATAL(*tenant == HR_NONE || *tenant == like->tenant[i]); /* a user has one tenant */
+    CU_ASSERT_FATAL(*tenant == HR_NONE || *tenant == like->tenant[i]); /* all jobs of a user have one tenant */
     *tenant = like->tenant[i];
   }
   hr_trace_destroy(like);
@@ -274,7 +279,7 @@ static void users_and_tenants_can_be_replaced(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- The same again --------------------------------------------------------------------------------- */
+/* ---- Reproducibility -------------------------------------------------------------------------------- */
 
 static char *bytes_of(const char *path) {
   FILE *file = fopen(path, "rb");
@@ -292,7 +297,7 @@ static char *drawn_bytes(const struct hr_workload_model *model, uint64_t seed) {
   return bytes_of(file_path("drawn.csv"));
 }
 
-static void a_written_model_draws_the_same(void) {
+static void a_written_model_draws_the_same_jobs(void) {
   struct hr_trace *trace = reference("multi-tenant.csv");
   struct hr_workload_model *model = fitted(trace), *read = NULL;
   struct hr_error error = {0};
@@ -315,8 +320,8 @@ static void a_written_model_draws_the_same(void) {
   hr_trace_destroy(trace);
 }
 
-/* What is written of a model is read again as just that model, and draws the same. */
-static void reads_back(const struct hr_workload_model *model) {
+/* Asserts that a model that is written, read and written again has the same file and draws the same jobs. */
+static void expect_round_trip(const struct hr_workload_model *model) {
   struct hr_workload_model *read = NULL;
   struct hr_error error = {0};
   char path[200], again_path[200];
@@ -338,25 +343,25 @@ static void reads_back(const struct hr_workload_model *model) {
   hr_workload_model_destroy(read);
 }
 
-static void every_shipped_model_reads_back(void) {
+static void round_trips_of_shipped_models(void) {
   for (const char *const *name = hr_workload_model_names(); *name; name++) {
     struct hr_workload_model *model = shipped(*name);
-    reads_back(model);
+    expect_round_trip(model);
     hr_workload_model_destroy(model);
   }
 }
 
-/* More users than are fitted, run times of thousands of years, numbers of many digits, long lists of types. */
-static void uncommon_models_read_back(void) {
+/* More users than a fit keeps, run times of thousands of years, numbers of many digits, long lists of GPU types. */
+static void round_trips_of_uncommon_models(void) {
   struct hr_workload_model *model = shipped("acme-kalos");
   struct hr_error error = {0};
   CU_ASSERT_EQUAL_FATAL(hr_workload_model_set_people(model, 5000, 300, &error), HR_OK);
   model->jobs_per_day = 1234.56789012345678;
-  reads_back(model);
+  expect_round_trip(model);
   hr_workload_model_destroy(model);
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,100000000000,1\n100,1e10,1\n", NULL);
   model = fitted(trace);
-  reads_back(model);
+  expect_round_trip(model);
   hr_workload_model_destroy(model);
   hr_trace_destroy(trace);
   static char types[3000], text[sizeof types + 100];
@@ -364,7 +369,7 @@ static void uncommon_models_read_back(void) {
   snprintf(text, sizeof text, "submit_s,duration_s,gpus,gpu_type\n0,10,1,%s\n", types);
   trace = trace_of(text, NULL);
   model = fitted(trace);
-  reads_back(model);
+  expect_round_trip(model);
   hr_workload_model_destroy(model);
   hr_trace_destroy(trace);
 }
@@ -379,7 +384,7 @@ static bool text_is_model(const char *text) {
   return hr_workload_model_is_file(path);
 }
 
-static void models_are_recognised(void) {
+static void model_files_are_detected(void) {
   CU_ASSERT(text_is_model("{\"headroom_workload\":1}"));
   CU_ASSERT(text_is_model("{\"name\": \"a \\\"}{ b\", \"hours\": [1, {}], \"headroom_workload\": 2}"));
   CU_ASSERT_FALSE(text_is_model(""));
@@ -390,8 +395,8 @@ static void models_are_recognised(void) {
   CU_ASSERT_FALSE(text_is_model("{\"a\": \"\\"));
 }
 
-/* One job in a thousand million years neither hangs nor is drawn; weeks without jobs are passed over. */
-static void rare_jobs_do_not_hang(void) {
+/* Drawing ends if most weeks have no jobs. At a rate of one job in 10^12 days it ends with an error. */
+static void low_rates_do_not_hang(void) {
   struct hr_workload_model *model = shipped("helios");
   struct hr_workload_model_spec spec;
   struct hr_error error = {0};
@@ -407,8 +412,8 @@ static void rare_jobs_do_not_hang(void) {
   hr_workload_model_destroy(model);
 }
 
-/* More jobs are the same jobs and others after them. */
-static void more_jobs_begin_with_the_same(void) {
+/* A larger number of jobs with the same seed begins with the same jobs. */
+static void larger_counts_begin_with_the_same_jobs(void) {
   struct hr_workload_model *model = shipped("philly");
   hr_trace_destroy(drawn(model, 1000, 4));
   char *few = bytes_of(file_path("drawn.csv"));
@@ -422,7 +427,7 @@ static void more_jobs_begin_with_the_same(void) {
 
 /* ---- Edges ------------------------------------------------------------------------------------------ */
 
-static void every_shipped_model_draws(void) {
+static void every_shipped_model_can_be_drawn(void) {
   for (const char *const *name = hr_workload_model_names(); *name; name++) {
     struct hr_workload_model *model = shipped(*name);
     CU_ASSERT_STRING_EQUAL(model->name, *name);
@@ -435,7 +440,7 @@ static void every_shipped_model_draws(void) {
   CU_ASSERT_EQUAL(hr_workload_model_shipped("phily", &model, &error), HR_BAD_INPUT);
 }
 
-static void draws_like(const char *text) {
+static void fit_and_draw(const char *text) {
   struct hr_trace *trace = trace_of(text, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   struct hr_workload_model *model = fitted(trace);
@@ -444,8 +449,8 @@ static void draws_like(const char *text) {
   hr_trace_destroy(trace);
 }
 
-/* Jobs of 24 GPUs are short, those of 17, 18, ... 32 long: 24 is a size of its own. */
-static void frequent_numbers_of_gpus_are_sizes(void) {
+/* Jobs of 24 GPUs are short. Jobs of 17 to 32 GPUs are long. The model has 24 GPUs as a separate size. */
+static void frequent_numbers_of_gpus_are_separate_sizes(void) {
   enum { JOBS = 1600 };
   static char text[JOBS * 60];
   size_t used = (size_t)sprintf(text, "submit_s,duration_s,gpus,user\n");
@@ -466,55 +471,56 @@ static void frequent_numbers_of_gpus_are_sizes(void) {
   hr_workload_model_destroy(model);
 }
 
-static void poor_traces_will_do(void) {
-  draws_like("submit_s,duration_s,gpus\n5,10,1\n");
-  draws_like("submit_s,duration_s,gpus\n5,0,1\n");
-  draws_like("submit_s,duration_s,gpus\n0,10,0\n100,20,0\n");
-  draws_like("submit_s,duration_s,gpus\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n");
-  draws_like("submit_s,duration_s,gpus\n0,100000000000,4000000\n100000000000,1,1\n");
-  draws_like("submit_s,duration_s,gpus,user,limit_s,gpu_type\n2026-11-21,10,1,a,,T4\n2026-11-22,10,1,,20,T4|L4\n");
-  draws_like("submit_s,duration_s,gpus,gpu_type\n0,10,1,\"a, \"\"b\"\"\"\n9,10,1,\"a, \"\"b\"\"\"\n");
+static void small_traces_can_be_fitted(void) {
+  fit_and_draw("submit_s,duration_s,gpus\n5,10,1\n");
+  fit_and_draw("submit_s,duration_s,gpus\n5,0,1\n");
+  fit_and_draw("submit_s,duration_s,gpus\n0,10,0\n100,20,0\n");
+  fit_and_draw("submit_s,duration_s,gpus\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n");
+  fit_and_draw("submit_s,duration_s,gpus\n0,100000000000,4000000\n100000000000,1,1\n");
+  fit_and_draw("submit_s,duration_s,gpus,user,limit_s,gpu_type\n2026-11-21,10,1,a,,T4\n2026-11-22,10,1,,20,T4|L4\n");
+  fit_and_draw("submit_s,duration_s,gpus,gpu_type\n0,10,1,\"a, \"\"b\"\"\"\n9,10,1,\"a, \"\"b\"\"\"\n");
 }
 
-static bool spec_refused(const struct hr_workload_model *model, const struct hr_workload_model_spec *spec,
-                         const char *part) {
+static bool spec_rejected(const struct hr_workload_model *model, const struct hr_workload_model_spec *spec,
+                          const char *part) {
   struct hr_error error = {0};
   enum hr_status status = hr_workload_model_generate(model, spec, file_path("refused.csv"), NULL, &error);
   if (status != HR_BAD_INPUT || !strstr(error.text, part)) fprintf(stderr, "\n    %d %s\n", status, error.text);
   return status == HR_BAD_INPUT && strstr(error.text, part);
 }
 
-static void what_cannot_be_is_refused(void) {
+static void invalid_options_are_rejected(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,10,0\n100,20,0\n", NULL);
   struct hr_workload_model *model = fitted(trace);
   struct hr_workload_model_spec good, spec;
   hr_workload_model_spec_init(&good);
   spec = good;
   spec.count = 0;
-  CU_ASSERT(spec_refused(model, &spec, "count: 0 is not"));
+  CU_ASSERT(spec_rejected(model, &spec, "count: 0 is not"));
   spec.count = HR_NONE;
-  CU_ASSERT(spec_refused(model, &spec, "from 1 to 4294967294"));
+  CU_ASSERT(spec_rejected(model, &spec, "from 1 to 4294967294"));
   spec = good;
   spec.load = (double)NAN;
-  CU_ASSERT(spec_refused(model, &spec, "load: nan"));
+  CU_ASSERT(spec_rejected(model, &spec, "load: nan"));
   spec.load = 0.5;
-  CU_ASSERT(spec_refused(model, &spec, "none of the drawn jobs requests GPUs"));
+  CU_ASSERT(spec_rejected(model, &spec, "none of the drawn jobs requests GPUs"));
   spec = good;
   spec.nodes = 0;
-  CU_ASSERT(spec_refused(model, &spec, "0 nodes"));
+  CU_ASSERT(spec_rejected(model, &spec, "0 nodes"));
   hr_workload_model_destroy(model);
   hr_trace_destroy(trace);
   model = shipped("acme-kalos");
   spec = good;
   spec.load = 1e-9;
-  CU_ASSERT(spec_refused(model, &spec, "270 years"));
+  CU_ASSERT(spec_rejected(model, &spec, "270 years"));
   hr_workload_model_destroy(model);
 }
 
 /* ---- Model files ------------------------------------------------------------------------------------ */
 
-/* A shipped model with `from` of its text changed to `to`; what reading it says. */
-static bool model_refused(const char *from, const char *to, const char *part) {
+/* Replaces the text `from` of a shipped model by `to`. Returns whether the model is rejected with an error that
+   contains `part`. */
+static bool model_rejected(const char *from, const char *to, const char *part) {
   char *text = bytes_of(PROJECT_DIR "/scenarios/workloads/helios.json"), *at = strstr(text, from);
   CU_ASSERT_PTR_NOT_NULL_FATAL(at);
   char path[200];
@@ -532,30 +538,31 @@ static bool model_refused(const char *from, const char *to, const char *part) {
   return status == HR_BAD_INPUT && strstr(error.text, part);
 }
 
-static void wrong_models_are_refused(void) {
-  CU_ASSERT(model_refused("\"headroom_workload\": 2", "\"headroom_workload\": 1", "version 1 are no longer read"));
-  CU_ASSERT(model_refused("\"headroom_workload\": 2", "\"headroom_workload\": 3", "headroom_workload"));
-  CU_ASSERT(model_refused("\"hours\"", "\"hurs\"", "did you mean 'hours'"));
-  CU_ASSERT(model_refused("\"weekdays\": [", "\"weekdays\": [1, ", "weekdays"));
-  CU_ASSERT(model_refused("\"hours\": [", "\"hours\": [9", "the mean of these factors is "));
-  CU_ASSERT(model_refused("\"weekdays\": [", "\"weekdays\": [9", "the mean of these factors is "));
-  CU_ASSERT(model_refused("\"weeks\": [", "\"weeks\": [99", "the mean of these factors is "));
-  CU_ASSERT(model_refused("\"run_s\": [", "\"run_s\": [9", "quantiles never decrease"));
-  CU_ASSERT(model_refused("\"run_s\": [", "\"run_s\": [1, ", "run_s"));
-  CU_ASSERT(model_refused("\"run_s\": [", "\"user_share\": 1, \"run_s\": [", "user_share"));
-  CU_ASSERT(model_refused("\"repeat_probability\": 0", "\"repeat_probability\": 1", "repeat_probability"));
-  CU_ASSERT(model_refused("\"weeks\": [", "\"limit_share\": 0.5, \"weeks\": [", "needs 'limit_ratios'"));
-  CU_ASSERT(model_refused("\"completed\": [0.", "\"completed\": [1, 0.", "completed"));
-  CU_ASSERT(model_refused("\"cancelled\": [0.", "\"cancelled\": [0.9", "is above 1"));
-  CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 0, \"gpus\": 1}", "all shares are 0"));
-  CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 1, \"gpus\": 1, \"tasks\": 2}", "divided"));
+static void invalid_models_are_rejected(void) {
+  CU_ASSERT(model_rejected("\"headroom_workload\": 2", "\"headroom_workload\": 1", "version 1 are no longer read"));
+  CU_ASSERT(model_rejected("\"headroom_workload\": 2", "\"headroom_workload\": 3", "headroom_workload"));
+  CU_ASSERT(model_rejected("\"hours\"", "\"hurs\"", "did you mean 'hours'"));
+  CU_ASSERT(model_rejected("\"weekdays\": [", "\"weekdays\": [1, ", "weekdays"));
+  CU_ASSERT(model_rejected("\"hours\": [", "\"hours\": [9", "the mean of these factors is "));
+  CU_ASSERT(model_rejected("\"weekdays\": [", "\"weekdays\": [9", "the mean of these factors is "));
+  CU_ASSERT(model_rejected("\"weeks\": [", "\"weeks\": [99", "the mean of these factors is "));
+  CU_ASSERT(model_rejected("\"run_s\": [", "\"run_s\": [9", "quantiles never decrease"));
+  CU_ASSERT(model_rejected("\"run_s\": [", "\"run_s\": [1, ", "run_s"));
+  CU_ASSERT(model_rejected("\"run_s\": [", "\"user_share\": 1, \"run_s\": [", "user_share"));
+  CU_ASSERT(model_rejected("\"repeat_probability\": 0", "\"repeat_probability\": 1", "repeat_probability"));
+  CU_ASSERT(model_rejected("\"weeks\": [", "\"limit_share\": 0.5, \"weeks\": [", "needs 'limit_ratios'"));
+  CU_ASSERT(model_rejected("\"completed\": [0.", "\"completed\": [1, 0.", "completed"));
+  CU_ASSERT(model_rejected("\"cancelled\": [0.", "\"cancelled\": [0.9", "is above 1"));
+  CU_ASSERT(model_rejected("{\"share\": 1, \"gpus\": 1}", "{\"share\": 0, \"gpus\": 1}", "all shares are 0"));
+  CU_ASSERT(model_rejected("{\"share\": 1, \"gpus\": 1}", "{\"share\": 1, \"gpus\": 1, \"tasks\": 2}", "divided"));
 }
 
-TEST_MAIN("workload models", TEST(drawn_jobs_have_the_distributions_of_the_trace), TEST(planted_numbers_are_fitted),
-          TEST(quantiles_are_those_of_the_model), TEST(arrivals_are_a_poisson_process),
-          TEST(the_load_is_what_was_asked_for), TEST(nothing_goes_beyond_a_cut), TEST(tails_are_those_of_the_sample),
-          TEST(users_and_tenants_can_be_replaced), TEST(a_written_model_draws_the_same),
-          TEST(every_shipped_model_reads_back), TEST(uncommon_models_read_back), TEST(models_are_recognised),
-          TEST(rare_jobs_do_not_hang), TEST(more_jobs_begin_with_the_same), TEST(every_shipped_model_draws),
-          TEST(frequent_numbers_of_gpus_are_sizes), TEST(poor_traces_will_do), TEST(what_cannot_be_is_refused),
-          TEST(wrong_models_are_refused))
+TEST_MAIN("workload models", TEST(drawn_jobs_have_the_distributions_of_the_trace), TEST(planted_parameters_are_fitted),
+          TEST(run_times_have_the_quantiles_of_the_model), TEST(arrivals_are_a_poisson_process),
+          TEST(the_load_is_the_requested_load), TEST(drawn_run_times_keep_the_maximum),
+          TEST(drawn_run_times_have_the_tail_of_the_sample), TEST(users_and_tenants_can_be_replaced),
+          TEST(a_written_model_draws_the_same_jobs), TEST(round_trips_of_shipped_models),
+          TEST(round_trips_of_uncommon_models), TEST(model_files_are_detected), TEST(low_rates_do_not_hang),
+          TEST(larger_counts_begin_with_the_same_jobs), TEST(every_shipped_model_can_be_drawn),
+          TEST(frequent_numbers_of_gpus_are_separate_sizes), TEST(small_traces_can_be_fitted),
+          TEST(invalid_options_are_rejected), TEST(invalid_models_are_rejected))

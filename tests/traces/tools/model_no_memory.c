@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each allocation of fitting, writing, reading and drawing fails once. */
+/* Simulated allocation failures: each allocation of fitting, writing, reading and drawing a model fails once. */
 #include "harness.h"
 
 #include "headroom/trace_files.h"
@@ -39,7 +39,7 @@ static enum hr_status read_and_draw(void) {
   return status;
 }
 
-static enum hr_status take_shipped(void) {
+static enum hr_status read_shipped(void) {
   struct hr_error error = {0};
   struct hr_workload_model *model = NULL;
   enum hr_status status = hr_workload_model_shipped("philly", &model, &error);
@@ -47,7 +47,7 @@ static enum hr_status take_shipped(void) {
   return status;
 }
 
-/* Days of a trace, many times over. */
+/* Draws 100 jobs by resampling the days of the trace. */
 static enum hr_status resample(void) {
   struct hr_workload_spec spec;
   struct hr_trace *drawn = NULL;
@@ -68,7 +68,7 @@ static void resampling_without_memory_is_reported(void) {
   hr_trace_destroy(trace);
 }
 
-static void memory_that_ends_is_told(void) {
+static void models_without_memory_are_reported(void) {
   cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = scarce_malloc, .free_fn = free});
   snprintf(model_path, sizeof model_path, "%s", file_path("model.json"));
   snprintf(jobs_path, sizeof jobs_path, "%s", file_path("jobs.csv"));
@@ -82,9 +82,9 @@ static void memory_that_ends_is_told(void) {
   CU_ASSERT(starve(read_and_draw) > 20);
   snprintf(jobs_path, sizeof jobs_path, "%s", file_path("jobs.hrt"));
   CU_ASSERT(starve(read_and_draw) > 20);
-  CU_ASSERT(starve(take_shipped) > 20);
+  CU_ASSERT(starve(read_shipped) > 20);
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("workload models, without memory", TEST(memory_that_ends_is_told),
+TEST_MAIN("workload models, without memory", TEST(models_without_memory_are_reported),
           TEST(resampling_without_memory_is_reported))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models fitted to the public traces: run times by size within 0.05 of the trace's own, sizes and the clock too. */
+/* Models fitted to public traces. The run times of drawn jobs, by number of GPUs, have a distance below 0.05 from those
+   of the trace. The distances of numbers of GPUs, hours of the day and weekdays are below 0.03. */
 #include "harness.h"
 
 #include "distance.h"
@@ -8,7 +9,7 @@
 #define HELIOS REAL_TRACES_DIR "/helios-venus/helios_trace.csv.gz"
 #define PHILLY REAL_TRACES_DIR "/philly/philly.csv.gz"
 
-enum { LEAST_JOBS = 500 };
+enum { MIN_JOBS = 500 };
 
 static const uint32_t sizes[][2] = {{1, 1}, {2, 2}, {4, 4}, {8, 8}, {9, HR_NONE}};
 
@@ -32,7 +33,7 @@ static bool hour_of(const struct hr_trace *trace, uint32_t job, double *value) {
   return true;
 }
 
-/* 1970-01-01 was a Thursday; what is drawn begins on a Monday, as an undated clock is said to. */
+/* Day 0 of dated traces, 1970-01-01, was a Thursday. Traces without dates, like drawn ones, begin on a Monday. */
 static bool weekday_of(const struct hr_trace *trace, uint32_t job, double *value) {
   int64_t day = (trace->submit_us[job] + trace->origin_us) / (86400 * HR_SECOND_US);
   *value = (double)((day + (trace->dated ? 3 : 0)) % 7);
@@ -43,7 +44,7 @@ static void compare(const struct hr_trace *trace, uint64_t count, double bound) 
   struct hr_workload_model *model = fitted(trace);
   struct hr_trace *like = drawn(model, count, 31);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    double distance = distance_of_run_times(trace, like, sizes[i][0], sizes[i][1], LEAST_JOBS);
+    double distance = distance_of_run_times(trace, like, sizes[i][0], sizes[i][1], MIN_JOBS);
     printf("\n    %u GPUs: %.3f", sizes[i][0], distance);
     CU_ASSERT(distance < bound);
   }
@@ -57,14 +58,14 @@ static void compare(const struct hr_trace *trace, uint64_t count, double bound) 
   hr_workload_model_destroy(model);
 }
 
-/* A number of GPUs that many ask for is not mixed with its neighbours. */
+/* Frequent numbers of GPUs keep their own distribution of run times. */
 static void large_sizes(const struct hr_trace *trace) {
-  static const uint32_t own[] = {16, 24, 32};
+  static const uint32_t frequent[] = {16, 24, 32};
   struct hr_workload_model *model = fitted(trace);
   struct hr_trace *like = drawn(model, 500000, 31);
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-    double distance = distance_of_run_times(trace, like, own[i], own[i], LEAST_JOBS);
-    printf("\n    %u GPUs alone: %.3f ", own[i], distance);
+  for (size_t i = 0; i < sizeof frequent / sizeof *frequent; i++) {
+    double distance = distance_of_run_times(trace, like, frequent[i], frequent[i], MIN_JOBS);
+    printf("\n    %u GPUs alone: %.3f ", frequent[i], distance);
     CU_ASSERT(distance >= 0 && distance < 0.05);
   }
   hr_trace_destroy(like);

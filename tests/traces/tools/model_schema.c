@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is written of models and of what was drawn, against docs/reference/schemas/like.schema.json and
- * docs/reference/schemas/like-result.schema.json. */
+/* Model files conform to docs/reference/schemas/like.schema.json. Result files of drawing conform to
+   docs/reference/schemas/like-result.schema.json. */
 #include "harness.h"
 
 #include "headroom/unstable/trace_report.h"
@@ -22,14 +22,14 @@ static cJSON *parsed(const char *path) {
   return json;
 }
 
-static void fits(const char *path, const char *schema_path) {
+static void expect_conforms(const char *path, const char *schema_path) {
   cJSON *json = parsed(path), *schema = parsed(schema_path);
   CU_ASSERT(schema_fits(schema, json, ""));
   cJSON_Delete(json);
   cJSON_Delete(schema);
 }
 
-static void models_fit_their_schema(void) {
+static void model_and_result_conform_to_schemas(void) {
   struct hr_error error = {0};
   struct hr_trace *trace = trace_at(PROJECT_DIR "/traces/reference/multi-tenant.csv", NULL);
   struct hr_workload_model *model = NULL;
@@ -45,18 +45,19 @@ static void models_fit_their_schema(void) {
   CU_ASSERT_EQUAL(hr_workload_model_write(model, model_path, &error), HR_OK);
   CU_ASSERT_EQUAL(hr_workload_model_generate(model, &spec, jobs_path, &figures, &error), HR_OK);
   CU_ASSERT_EQUAL(hr_workload_model_figures_write(model, &spec, &figures, figures_path, &error), HR_OK);
-  fits(model_path, PROJECT_DIR "/docs/reference/schemas/like.schema.json");
-  fits(figures_path, PROJECT_DIR "/docs/reference/schemas/like-result.schema.json");
+  expect_conforms(model_path, PROJECT_DIR "/docs/reference/schemas/like.schema.json");
+  expect_conforms(figures_path, PROJECT_DIR "/docs/reference/schemas/like-result.schema.json");
   hr_workload_model_destroy(model);
   hr_trace_destroy(trace);
 }
 
-static void shipped_models_fit_it_too(void) {
+static void shipped_models_conform_to_the_schema(void) {
   for (const char *const *name = hr_workload_model_names(); *name; name++) {
     char path[300];
     snprintf(path, sizeof path, PROJECT_DIR "/scenarios/workloads/%s.json", *name);
-    fits(path, PROJECT_DIR "/docs/reference/schemas/like.schema.json");
+    expect_conforms(path, PROJECT_DIR "/docs/reference/schemas/like.schema.json");
   }
 }
 
-TEST_MAIN("schemas of generated workloads", TEST(models_fit_their_schema), TEST(shipped_models_fit_it_too))
+TEST_MAIN("schemas of generated workloads", TEST(model_and_result_conform_to_schemas),
+          TEST(shipped_models_conform_to_the_schema))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each allocation fails once: each failure is reported, and nothing leaks (run with a leak checker). */
+/* Simulated allocation failures of writers and transformations: each allocation fails once. Each failure must be
+   reported, and nothing may leak; a leak checker detects leaks. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -12,9 +13,9 @@
 static struct hr_trace *trace;
 static char path[200];
 
-typedef enum hr_status scenario(struct hr_error *error);
+typedef enum hr_status operation(struct hr_error *error);
 
-static void survives_every_failure(scenario *run, long least) {
+static void expect_no_memory_at_every_allocation(operation *run, long min_allocations) {
   trace = trace_of("job_id,submit_s,duration_s,gpus,user,tenant,model\nb,5,1,1,ann,ml,m\na,0,9,2,bob,ml,n\n", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   for (long n_failures = 0;; n_failures++) {
@@ -23,7 +24,7 @@ static void survives_every_failure(scenario *run, long least) {
     enum hr_status status = run(&error);
     if (!memory_is_ample()) {
       CU_ASSERT_EQUAL(status, HR_OK);
-      CU_ASSERT(n_failures >= least);
+      CU_ASSERT(n_failures >= min_allocations);
       break;
     }
     if (status != HR_NO_MEMORY) fprintf(stderr, "\n    allocation %ld: %d %s\n", n_failures, status, error.text);
@@ -102,22 +103,22 @@ static enum hr_status shuffle_users(struct hr_error *error) {
   return finished(status, made);
 }
 
-static void writers_survive(void) {
+static void writers(void) {
   snprintf(path, sizeof path, "%s", file_path("out.txt"));
-  survives_every_failure(write_csv, 2);
-  survives_every_failure(write_swf, 2);
+  expect_no_memory_at_every_allocation(write_csv, 2);
+  expect_no_memory_at_every_allocation(write_swf, 2);
   snprintf(path, sizeof path, "%s", file_path("out.txt.zst"));
-  survives_every_failure(write_csv, 2);
+  expect_no_memory_at_every_allocation(write_csv, 2);
 }
 
-static void transformations_survive(void) {
-  survives_every_failure(cut, 10);
-  survives_every_failure(scale, 10);
-  survives_every_failure(compress, 10);
-  survives_every_failure(merge, 10);
-  survives_every_failure(anonymise, 10);
-  survives_every_failure(shuffle, 10);
-  survives_every_failure(shuffle_users, 10);
+static void transformations(void) {
+  expect_no_memory_at_every_allocation(cut, 10);
+  expect_no_memory_at_every_allocation(scale, 10);
+  expect_no_memory_at_every_allocation(compress, 10);
+  expect_no_memory_at_every_allocation(merge, 10);
+  expect_no_memory_at_every_allocation(anonymise, 10);
+  expect_no_memory_at_every_allocation(shuffle, 10);
+  expect_no_memory_at_every_allocation(shuffle_users, 10);
 }
 
-TEST_MAIN("transformations without memory", TEST(writers_survive), TEST(transformations_survive))
+TEST_MAIN("transformations without memory", TEST(writers), TEST(transformations))

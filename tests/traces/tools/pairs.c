@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sorting compared with the C library, and helpers that several parts of a check use. */
+/* Sorting of key-value pairs, compared with the C library, and helpers that several parts of a trace check use. */
 
 #include "harness.h"
 #include "planted.h"
@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-static int by_key_then_place(const void *a, const void *b) {
+static int by_key_then_value(const void *a, const void *b) {
   const struct hr__job_value *first = a, *second = b;
   if (first->key != second->key) return first->key < second->key ? -1 : 1;
   return (first->value > second->value) - (first->value < second->value);
 }
 
-static void sorted_as_qsort_does(void) {
+static void pairs_are_sorted_as_by_qsort(void) {
   struct planted random = {.state = 5};
   for (uint32_t round = 0; round < 200; round++) {
     struct hr__job_value pairs[300], expected[300];
@@ -21,13 +21,13 @@ static void sorted_as_qsort_does(void) {
     for (uint32_t i = 0; i < n; i++)
       pairs[i] = (struct hr__job_value){(int64_t)(planted_uniform(&random) * (double)(INT64_C(1) << bits)), i};
     memcpy(expected, pairs, sizeof expected);
-    qsort(expected, n, sizeof *expected, by_key_then_place);
+    qsort(expected, n, sizeof *expected, by_key_then_value);
     CU_ASSERT(hr__pairs_sort(pairs, n));
     CU_ASSERT(memcmp(pairs, expected, n * sizeof *pairs) == 0);
   }
 }
 
-static void steps_and_shares(void) {
+static void granularity_and_share_texts(void) {
   static const struct {
     int64_t unit_us, grain_us;
   } cases[] = {{1, 1},
@@ -41,7 +41,7 @@ static void steps_and_shares(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int64_t values[200];
     for (int64_t k = 0; k < 200; k++) values[k] = (k * k + 1) * cases[i].unit_us + 3;
-    values[17] += 2; /* one of them, and the origin of all, are off */
+    values[17] += 2; /* one value and the origin of all values are not multiples of the unit */
     CU_ASSERT_EQUAL(hr__check_grain_us(values, 200, -3), cases[i].grain_us);
   }
   char text[HR__SHARE_BYTES];
@@ -52,7 +52,7 @@ static void steps_and_shares(void) {
   CU_ASSERT_STRING_EQUAL(hr__check_share_text(2e-7, text), "less than 0.0001 %");
 }
 
-static void the_most_frequent(void) {
+static void most_frequent_key(void) {
   const struct hr__job_value values[] = {{1, 4}, {2, 3}, {2, 9}, {2, 1}, {3, 0}, {5, 7}, {5, 6}, {8, 2}};
   uint32_t begin;
   CU_ASSERT_EQUAL(hr__check_most_frequent(values, 8, 0, &begin), 3);
@@ -64,4 +64,5 @@ static void the_most_frequent(void) {
   CU_ASSERT_EQUAL(begin, 5);
 }
 
-TEST_MAIN("workload: pairs", TEST(sorted_as_qsort_does), TEST(steps_and_shares), TEST(the_most_frequent))
+TEST_MAIN("workload: pairs", TEST(pairs_are_sorted_as_by_qsort), TEST(granularity_and_share_texts),
+          TEST(most_frequent_key))

@@ -10,7 +10,7 @@
 
 static const double two_pi = 6.283185307179586;
 
-/* Steele, Lea and Flood's SplitMix64. */
+/* The generator SplitMix64 of Steele, Lea and Flood. */
 static uint64_t next(struct planted *planted) {
   uint64_t z = planted->state += UINT64_C(0x9E3779B97F4A7C15);
   z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -56,7 +56,7 @@ static struct shape draw_shape(struct planted *planted) {
   return shape;
 }
 
-/* By thinning. */
+/* Draws a submit time from a Poisson process with a daily and weekly pattern, by rejection. */
 static int64_t draw_submit(struct planted *planted, const struct shape *shape) {
   for (;;) {
     double day = planted_uniform(planted) * shape->days;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scaling of load: measured properties that each method preserves, and those that it changes. */
+/* Scaling of load: properties that each method preserves, and properties that it changes. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -24,7 +24,7 @@ static struct hr_trace *scaled(const struct hr_trace *trace, enum hr_scaling by,
   return made;
 }
 
-/* Forty days with 20,000 jobs and a daily pattern. */
+/* Returns a generated trace of 20,000 jobs over about forty days, with a daily pattern. */
 static struct hr_trace *long_trace(void) {
   char path[200];
   struct hr_generator generator;
@@ -52,34 +52,34 @@ static int64_t *sorted(const int64_t *values, uint32_t n) {
   return copy;
 }
 
-/* The two-sample Kolmogorov-Smirnov distance of run times. */
+/* The two-sample Kolmogorov-Smirnov distance between run times. */
 static double run_time_distance(const struct hr_trace *a, const struct hr_trace *b) {
   int64_t *x = sorted(a->work_us, a->n_jobs), *y = sorted(b->work_us, b->n_jobs);
-  double most = 0;
+  double max = 0;
   for (uint32_t i = 0, j = 0; i < a->n_jobs && j < b->n_jobs;) {
     int64_t at = x[i] < y[j] ? x[i] : y[j];
     while (i < a->n_jobs && x[i] == at) i++;
     while (j < b->n_jobs && y[j] == at) j++;
-    most = fmax(most, fabs((double)i / a->n_jobs - (double)j / b->n_jobs));
+    max = fmax(max, fabs((double)i / a->n_jobs - (double)j / b->n_jobs));
   }
   free(x);
   free(y);
-  return most;
+  return max;
 }
 
-/* The maximum difference between the shares of jobs by hour of the day. */
+/* The maximum difference between the shares of jobs per hour of the day. */
 static double profile_distance(const struct hr_trace *a, const struct hr_trace *b) {
-  double share[HOURS] = {0}, most = 0;
+  double share[HOURS] = {0}, max = 0;
   for (uint32_t i = 0; i < a->n_jobs; i++) share[a->submit_us[i] / (3600 * HR_SECOND_US) % HOURS] += 1.0 / a->n_jobs;
   for (uint32_t i = 0; i < b->n_jobs; i++) share[b->submit_us[i] / (3600 * HR_SECOND_US) % HOURS] -= 1.0 / b->n_jobs;
-  for (int hour = 0; hour < HOURS; hour++) most = fmax(most, fabs(share[hour]));
-  return most;
+  for (int hour = 0; hour < HOURS; hour++) max = fmax(max, fabs(share[hour]));
+  return max;
 }
 
 /* ---- Thinning --------------------------------------------------------------------------------------- */
 
-/* Whether the jobs of one trace are an unchanged subsequence of those of the other. */
-static bool is_within(const struct hr_trace *fewer, const struct hr_trace *more) {
+/* Returns whether the jobs of `fewer` are an unchanged subsequence of the jobs of `more`. */
+static bool is_subsequence(const struct hr_trace *fewer, const struct hr_trace *more) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < fewer->n_jobs; i++, at++) {
     char id[HR_JOB_ID_BUFFER], other[HR_JOB_ID_BUFFER];
@@ -91,7 +91,7 @@ static bool is_within(const struct hr_trace *fewer, const struct hr_trace *more)
   return true;
 }
 
-static void thinned_jobs_are_jobs_of_the_trace(void) {
+static void thinned_traces_are_subsequences(void) {
   uint64_t n_jobs = 0, n_kept = 0, n_none = 0;
   for (uint64_t seed = 0; seed < 300; seed++) {
     random_start(seed);
@@ -101,8 +101,8 @@ static void thinned_jobs_are_jobs_of_the_trace(void) {
     bool some = hr_transform_scale(trace, &spec, &made, &error) == HR_OK;
     if (some) {
       more = scaled(trace, HR_SCALING_THIN, 0.6, 0, seed);
-      CU_ASSERT(is_within(made, more));
-      CU_ASSERT(is_within(more, trace));
+      CU_ASSERT(is_subsequence(made, more));
+      CU_ASSERT(is_subsequence(more, trace));
       hr_trace_destroy(more);
     } else {
       CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "thinned to 0.3"));
@@ -118,7 +118,7 @@ static void thinned_jobs_are_jobs_of_the_trace(void) {
   CU_ASSERT(fabs((double)n_kept - 0.3 * (double)n_jobs) < 4 * sigma);
 }
 
-static void thinning_keeps_shapes(void) {
+static void thinning_preserves_distributions(void) {
   struct hr_trace *trace = long_trace(), *made = scaled(trace, HR_SCALING_THIN, 0.4, 0, 3);
   struct hr_trace_size in = hr_trace_size_of(trace), out = hr_trace_size_of(made);
   CU_ASSERT(fabs(made->n_jobs / 20000.0 - 0.4) < 4 * sqrt(0.4 * 0.6 / 20000));
@@ -130,7 +130,7 @@ static void thinning_keeps_shapes(void) {
   hr_trace_destroy(trace);
 }
 
-static void a_load_of_one_is_the_trace(void) {
+static void a_load_of_one_keeps_the_trace(void) {
   random_start(9);
   struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 60, .plain = true});
   static const enum hr_scaling ways[] = {HR_SCALING_THIN, HR_SCALING_DUPLICATE, HR_SCALING_COMPRESS};
@@ -144,7 +144,8 @@ static void a_load_of_one_is_the_trace(void) {
 
 /* ---- Duplication ------------------------------------------------------------------------------------ */
 
-/* The job that "17+1" is a copy of, and the number of the copy; 0 if it is not a copy. */
+/* For an id like "17+1", sets `*job` to the job with id 17 and returns 1, the number of the copy. Returns 0 if the id
+   is that of an original job, UINT32_MAX if the job does not exist. */
 static uint32_t copy_of(const struct hr_trace *trace, const char *id, uint32_t *job) {
   char base[200], own[HR_JOB_ID_BUFFER];
   const char *plus = strrchr(id, '+');
@@ -155,7 +156,7 @@ static uint32_t copy_of(const struct hr_trace *trace, const char *id, uint32_t *
   return UINT32_MAX;
 }
 
-static void copies_are_like_their_jobs_and_near_them(void) {
+static void copies_equal_their_jobs_within_the_jitter(void) {
   const int64_t jitter_us = 7 * HR_SECOND_US;
   for (uint64_t seed = 0; seed < 200; seed++) {
     random_start(seed);
@@ -179,7 +180,7 @@ static void copies_are_like_their_jobs_and_near_them(void) {
   }
 }
 
-static void copies_of_copies_have_names_of_their_own(void) {
+static void copies_of_copies_have_unique_ids(void) {
   struct hr_trace *trace = trace_of("job_id,submit_s,duration_s,gpus\na,0,1,1\na+1,1,1,1\nb++,2,1,1\n", NULL);
   struct hr_trace *made = scaled(trace, HR_SCALING_DUPLICATE, 2, 0, 1);
   static const char *const ids[] = {"a", "a+++1", "a+1", "a+1+++1", "b++", "b+++++1"};
@@ -192,7 +193,7 @@ static void copies_of_copies_have_names_of_their_own(void) {
   hr_trace_destroy(trace);
 }
 
-static void duplication_keeps_shapes(void) {
+static void duplication_preserves_distributions(void) {
   struct hr_trace *trace = long_trace(), *made = scaled(trace, HR_SCALING_DUPLICATE, 2.5, 1800 * HR_SECOND_US, 3);
   struct hr_trace_size in = hr_trace_size_of(trace), out = hr_trace_size_of(made);
   CU_ASSERT(fabs(made->n_jobs / 20000.0 - 2.5) < 4 * sqrt(0.25 / 20000));
@@ -204,7 +205,8 @@ static void duplication_keeps_shapes(void) {
   hr_trace_destroy(trace);
 }
 
-/* If a job is far from its neighbours, the time of its copy is uniform: checks mean and second moment. */
+/* If a job is far from its neighbours, the submit time of its copy is uniform within the jitter. The test checks the
+   mean and the second moment. */
 static void jitter_is_uniform(void) {
   enum { N = 3000 };
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n1000,1,2\n2000,1,1\n", NULL);
@@ -224,8 +226,9 @@ static void jitter_is_uniform(void) {
   hr_trace_destroy(trace);
 }
 
-/* Copies that could be anywhere, reflected many times, are everywhere with equal probability. */
-static void a_wide_jitter_fills_the_trace(void) {
+/* With a jitter much larger than the trace, submit times of copies are reflected many times at both ends. The result is
+   uniform over the trace. */
+static void a_large_jitter_is_uniform_over_the_trace(void) {
   enum { N = 2000, TENTHS = 10 };
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n3,1,2\n10,1,1\n", NULL);
   uint32_t in[TENTHS] = {0};
@@ -241,9 +244,9 @@ static void a_wide_jitter_fills_the_trace(void) {
 
 /* ---- Compression ------------------------------------------------------------------------------------ */
 
-static void compression_divides_submits_alone(void) {
+static void compression_divides_only_submit_times(void) {
   static const double loads[] = {2, 0.5, 3, 1.25, 0.001, 1000};
-  static const int64_t over[] = {1, 2, 1, 4, 1000, 1}, under[] = {2, 1, 3, 5, 1, 1000}; /* 1 / load */
+  static const int64_t over[] = {1, 2, 1, 4, 1000, 1}, under[] = {2, 1, 3, 5, 1, 1000}; /* over / under is 1 / load */
   for (uint64_t seed = 0; seed < 60; seed++) {
     random_start(seed);
     struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 40});
@@ -251,9 +254,9 @@ static void compression_divides_submits_alone(void) {
     struct hr_trace *made = scaled(trace, HR_SCALING_COMPRESS, loads[k], 0, 0);
     CU_ASSERT_EQUAL_FATAL(made->n_jobs, trace->n_jobs);
     for (uint32_t i = 0; i < made->n_jobs; i++) {
-      int64_t want_us = (2 * trace->submit_us[i] * over[k] + under[k]) / (2 * under[k]); /* half up */
-      CU_ASSERT_EQUAL(made->submit_us[i], want_us);
-      CU_ASSERT(same_job(trace, i, made, i, want_us - trace->submit_us[i]));
+      int64_t expected_us = (2 * trace->submit_us[i] * over[k] + under[k]) / (2 * under[k]); /* rounded half up */
+      CU_ASSERT_EQUAL(made->submit_us[i], expected_us);
+      CU_ASSERT(same_job(trace, i, made, i, expected_us - trace->submit_us[i]));
     }
     CU_ASSERT_EQUAL(made->origin_us, trace->origin_us);
     hr_trace_destroy(made);
@@ -261,7 +264,7 @@ static void compression_divides_submits_alone(void) {
   }
 }
 
-static void compression_shortens_days(void) {
+static void compression_changes_the_daily_pattern(void) {
   struct hr_trace *trace = long_trace(), *made = scaled(trace, HR_SCALING_COMPRESS, 2, 0, 0);
   CU_ASSERT(run_time_distance(trace, made) <= 0);
   CU_ASSERT(profile_distance(trace, made) > 0.02);
@@ -269,9 +272,9 @@ static void compression_shortens_days(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------------ */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
-static bool fails(const struct hr_trace *trace, struct hr_scale_spec spec, const char *part) {
+static bool is_rejected(const struct hr_trace *trace, struct hr_scale_spec spec, const char *part) {
   struct hr_error error = {0};
   struct hr_trace *made;
   enum hr_status status = hr_transform_scale(trace, &spec, &made, &error);
@@ -280,20 +283,22 @@ static bool fails(const struct hr_trace *trace, struct hr_scale_spec spec, const
   return false;
 }
 
-static void loads_out_of_range_are_refused(void) {
+static void loads_out_of_range_are_rejected(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n99999999999,1,1\n", NULL);
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = 1.5}, "load 1.5 is not from 0.001 to 1, the range of 'thin'"));
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = (double)NAN}, "load"));
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = 0}, "load 0 is not"));
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.by = HR_SCALING_DUPLICATE, .load = 0.5}, "from 1 to 1000"));
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.by = HR_SCALING_DUPLICATE, .load = 2, .jitter_us = -1}, "jitter"));
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.by = HR_SCALING_COMPRESS, .load = 0.5},
-                  "submit times exceed 100000000000 s"));
+  CU_ASSERT(
+      is_rejected(trace, (struct hr_scale_spec){.load = 1.5}, "load 1.5 is not from 0.001 to 1, the range of 'thin'"));
+  CU_ASSERT(is_rejected(trace, (struct hr_scale_spec){.load = (double)NAN}, "load"));
+  CU_ASSERT(is_rejected(trace, (struct hr_scale_spec){.load = 0}, "load 0 is not"));
+  CU_ASSERT(is_rejected(trace, (struct hr_scale_spec){.by = HR_SCALING_DUPLICATE, .load = 0.5}, "from 1 to 1000"));
+  CU_ASSERT(
+      is_rejected(trace, (struct hr_scale_spec){.by = HR_SCALING_DUPLICATE, .load = 2, .jitter_us = -1}, "jitter"));
+  CU_ASSERT(is_rejected(trace, (struct hr_scale_spec){.by = HR_SCALING_COMPRESS, .load = 0.5},
+                        "submit times exceed 100000000000 s"));
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("scaled traces", TEST(thinned_jobs_are_jobs_of_the_trace), TEST(thinning_keeps_shapes),
-          TEST(a_load_of_one_is_the_trace), TEST(copies_are_like_their_jobs_and_near_them),
-          TEST(copies_of_copies_have_names_of_their_own), TEST(duplication_keeps_shapes), TEST(jitter_is_uniform),
-          TEST(a_wide_jitter_fills_the_trace), TEST(compression_divides_submits_alone), TEST(compression_shortens_days),
-          TEST(loads_out_of_range_are_refused))
+TEST_MAIN("scaled traces", TEST(thinned_traces_are_subsequences), TEST(thinning_preserves_distributions),
+          TEST(a_load_of_one_keeps_the_trace), TEST(copies_equal_their_jobs_within_the_jitter),
+          TEST(copies_of_copies_have_unique_ids), TEST(duplication_preserves_distributions), TEST(jitter_is_uniform),
+          TEST(a_large_jitter_is_uniform_over_the_trace), TEST(compression_divides_only_submit_times),
+          TEST(compression_changes_the_daily_pattern), TEST(loads_out_of_range_are_rejected))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shuffled jobs: what changes, what does not, and that each permutation is equally likely. */
+/* Shuffled traces: what changes, what does not change, and that all permutations have the same probability. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -16,7 +16,7 @@ static struct hr_trace *shuffled(const struct hr_trace *trace, enum hr_shuffling
   return made;
 }
 
-/* The position of the job with this id. */
+/* Returns the index of the job with this id; n_jobs if there is none. */
 static uint32_t find(const struct hr_trace *trace, const char *id) {
   char buffer[HR_JOB_ID_BUFFER];
   uint32_t job = 0;
@@ -24,7 +24,8 @@ static uint32_t find(const struct hr_trace *trace, const char *id) {
   return job;
 }
 
-/* Each job is present with all of its fields, at a submit time of the original. */
+/* Asserts that each job exists with all of its fields, and that the submit times as a whole are unchanged. Returns the
+   number of jobs whose index changed. */
 static uint32_t expect_moved(const struct hr_trace *trace, const struct hr_trace *made) {
   uint32_t n_moved = 0;
   CU_ASSERT_EQUAL(memcmp(trace->submit_us, made->submit_us, trace->n_jobs * sizeof *made->submit_us), 0);
@@ -38,7 +39,7 @@ static uint32_t expect_moved(const struct hr_trace *trace, const struct hr_trace
   return n_moved;
 }
 
-static void jobs_are_all_there_at_other_submits(void) {
+static void shuffled_traces_have_the_same_jobs(void) {
   uint32_t n_arrivals = 0, n_rows = 0;
   for (uint64_t seed = 0; seed < 200; seed++) {
     random_start(seed);
@@ -73,7 +74,7 @@ static uint32_t count_pair(const struct hr_trace *trace, const char *wanted) {
   return n;
 }
 
-static void users_get_as_many_jobs_but_others(void) {
+static void users_keep_their_number_of_jobs(void) {
   uint32_t n_other = 0;
   for (uint64_t seed = 0; seed < 100; seed++) {
     random_start(seed);
@@ -94,8 +95,9 @@ static void users_get_as_many_jobs_but_others(void) {
   CU_ASSERT(n_other > 300);
 }
 
-/* Chi-squared of the 24 orders of four jobs over 24,000 seeds: 23 degrees of freedom, 99.99 % below 58. */
-static void every_order_is_as_likely(void) {
+/* Chi-squared test of the 24 orders of four jobs over 24,000 seeds. With 23 degrees of freedom the statistic is below
+   58 with probability 99.99 %. */
+static void all_orders_are_equally_likely(void) {
   enum { N_ORDERS = 24, N_SEEDS = 24000 };
   static uint32_t seen[256];
   struct hr_trace *trace = trace_of("job_id,submit_s,duration_s,gpus\n0,0,1,1\n1,0,1,1\n2,0,1,1\n3,0,1,1\n", NULL);
@@ -118,7 +120,7 @@ static void every_order_is_as_likely(void) {
   hr_trace_destroy(trace);
 }
 
-static void seeds_settle_the_order(void) {
+static void the_seed_determines_the_order(void) {
   random_start(5);
   struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 300});
   struct hr_trace *a = shuffled(trace, HR_SHUFFLE_ARRIVALS, 1), *b = shuffled(trace, HR_SHUFFLE_ARRIVALS, 1),
@@ -131,5 +133,5 @@ static void seeds_settle_the_order(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("shuffled traces", TEST(jobs_are_all_there_at_other_submits), TEST(users_get_as_many_jobs_but_others),
-          TEST(every_order_is_as_likely), TEST(seeds_settle_the_order))
+TEST_MAIN("shuffled traces", TEST(shuffled_traces_have_the_same_jobs), TEST(users_keep_their_number_of_jobs),
+          TEST(all_orders_are_equally_likely), TEST(the_seed_determines_the_order))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Statistics of random traces, from their JSON, compared with the simplest way to compute each. */
+/* Statistics of random traces. The values in their JSON files are compared with direct computations from the
+   definitions. */
 
 #include "harness.h"
 #include "headroom/unstable/trace_report.h"
@@ -11,12 +12,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 300 };
+enum { MAX_JOBS = 300 };
 
 static struct {
   int n;
-  long submit_s[MOST], run_s[MOST], limit_s[MOST], start_s[MOST];
-  int gpus[MOST], user[MOST], class_[MOST], status[MOST];
+  long submit_s[MAX_JOBS], run_s[MAX_JOBS], limit_s[MAX_JOBS], start_s[MAX_JOBS];
+  int gpus[MAX_JOBS], user[MAX_JOBS], class_[MAX_JOBS], status[MAX_JOBS];
 } jobs;
 
 static const char *const classes[] = {"", "training", "inference"};
@@ -43,7 +44,8 @@ static void expect(const cJSON *object, const char *key, double expected) {
 
 /* ---- Traces ----------------------------------------------------------------------------------------- */
 
-/* A third have jobs without GPUs, submit times are clustered, some have neither user nor limit nor recorded start. */
+/* Draws `n` jobs. Submit times are clustered. Some jobs request no GPU, some have no user, limit or recorded start. -1:
+   unknown. */
 static void draw_jobs(int n) {
   long at_s = (long)below(200000);
   jobs.n = n;
@@ -97,7 +99,7 @@ static cJSON *stats_of(const struct hr_trace *trace) {
   return tree;
 }
 
-/* ---- Naive computations ------------------------------------------------------------------------------ */
+/* ---- Naive computations ----------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b) {
   double first = *(const double *)a, other = *(const double *)b;
@@ -126,7 +128,7 @@ static double gpu_hours(int job) {
 }
 
 static void expect_values(const cJSON *tree) {
-  double run[MOST], gpus[MOST], wait[MOST], limit[MOST], gap[MOST], hours = 0;
+  double run[MAX_JOBS], gpus[MAX_JOBS], wait[MAX_JOBS], limit[MAX_JOBS], gap[MAX_JOBS], hours = 0;
   int waits = 0, limits = 0;
   for (int i = 0; i < jobs.n; i++) {
     run[i] = (double)jobs.run_s[i];
@@ -151,7 +153,7 @@ static void expect_users(const cJSON *rows) {
   for (const cJSON *row = rows->child; row; row = row->next) {
     const char *name = schema_get(row, "name")->valuestring;
     int user = name[0] ? name[1] - '0' : -1, count = 0, failed = 0;
-    double hours = 0, run[MOST];
+    double hours = 0, run[MAX_JOBS];
     for (int i = 0; i < jobs.n; i++) {
       if (jobs.user[i] != user) continue;
       run[count++] = (double)jobs.run_s[i];
@@ -183,7 +185,7 @@ static void expect_sizes(const cJSON *rows) {
   CU_ASSERT_EQUAL(all, jobs.n);
 }
 
-/* The mean absolute difference of all pairs, divided by twice the mean. */
+/* Gini coefficient: the mean absolute difference of all pairs, divided by twice the mean. */
 static double naive_gini(const double *amounts, int n) {
   double sum = 0, differences = 0;
   for (int i = 0; i < n; i++) {
@@ -194,7 +196,7 @@ static double naive_gini(const double *amounts, int n) {
 }
 
 static void expect_concentration(const cJSON *all) {
-  double hours[MOST], of_users[8] = {0}, largest = 0, sum = 0;
+  double hours[MAX_JOBS], of_users[8] = {0}, largest = 0, sum = 0;
   int n = 0, users = 0;
   for (int i = 0; i < jobs.n; i++) {
     if (gpu_hours(i) > 0) hours[n++] = gpu_hours(i);
@@ -217,7 +219,7 @@ static void expect_concentration(const cJSON *all) {
   expect(by_user, "first_share", largest / sum);
 }
 
-/* A rank is one plus the number of smaller values, plus half the number of other equal values. */
+/* Rank of values[at]: one plus the number of smaller values, plus half the number of other equal values. */
 static double naive_rank(const double *values, int n, int at) {
   double rank = 1;
   for (int i = 0; i < n; i++) rank += i == at ? 0 : values[i] < values[at] ? 1 : values[i] > values[at] ? 0 : 0.5;
@@ -225,7 +227,7 @@ static double naive_rank(const double *values, int n, int at) {
 }
 
 static double naive_spearman(void) {
-  double gpus[MOST], run[MOST], a = 0, b = 0, both = 0;
+  double gpus[MAX_JOBS], run[MAX_JOBS], a = 0, b = 0, both = 0;
   for (int i = 0; i < jobs.n; i++) {
     gpus[i] = jobs.gpus[i];
     run[i] = (double)jobs.run_s[i];
@@ -271,7 +273,7 @@ static void expect_arrivals(const cJSON *arrivals) {
 
 /* ---- Tests ------------------------------------------------------------------------------------------ */
 
-static void expect_lines_fit(void) {
+static void expect_lines_of_80_columns(void) {
   char *text = files_read(files_path("stats.txt"));
   for (const char *line = text; *line; line += strcspn(line, "\n") + 1) CU_ASSERT(strcspn(line, "\n") <= 80);
   free(text);
@@ -280,9 +282,9 @@ static void expect_lines_fit(void) {
 static void random_traces(void) {
   char *text = files_read(PROJECT_DIR "/docs/reference/schemas/trace-stats.schema.json");
   cJSON *schema = cJSON_Parse(text);
-  for (int world = 0; world < 25; world++) {
-    state = (uint64_t)world;
-    draw_jobs(world < 3 ? world + 1 : 2 + (int)below(MOST - 2));
+  for (int number = 0; number < 25; number++) {
+    state = (uint64_t)number;
+    draw_jobs(number < 3 ? number + 1 : 2 + (int)below(MAX_JOBS - 2));
     struct hr_trace *trace = write_and_read();
     cJSON *tree = stats_of(trace);
     CU_ASSERT_TRUE(schema_fits(schema, tree, "stats"));
@@ -292,7 +294,7 @@ static void random_traces(void) {
     expect_concentration(schema_get(tree, "concentration"));
     expect_arrivals(schema_get(tree, "arrivals"));
     expect(schema_get(tree, "correlation"), "gpus_and_run_time", naive_spearman());
-    expect_lines_fit();
+    expect_lines_of_80_columns();
     cJSON_Delete(tree);
     hr_trace_destroy(trace);
   }
@@ -312,8 +314,8 @@ static cJSON *stats_of_text(const char *csv) {
   return tree;
 }
 
-/* 2026-11-22 is a Sunday; 1969-12-24, before time 0, was a Wednesday. */
-static void weekdays_are_those_of_the_calendar(void) {
+/* 2026-11-22 is a Sunday, 2026-11-23 a Monday. 1969-12-24, a Wednesday, has a negative time. */
+static void weekdays_follow_the_calendar(void) {
   cJSON *tree = stats_of_text("submit_s,duration_s,gpus\n2026-11-22T23:59:59Z,5,1\n2026-11-23T00:00:00Z,5,1\n"
                               "1969-12-24T13:00:00Z,5,1\n");
   const cJSON *arrivals = schema_get(tree, "arrivals"), *days = schema_get(arrivals, "by_weekday");
@@ -325,7 +327,8 @@ static void weekdays_are_those_of_the_calendar(void) {
   cJSON_Delete(tree);
 }
 
-/* Users whose jobs always run for 1, 10 and 100 s explain everything; random users almost nothing. */
+/* If all jobs of a user run for the same time, the user explains the whole variance of run times. If run times are
+   random, the user explains almost none. */
 static void users_explain_run_times(void) {
   char csv[20000];
   for (int random = 0; random < 2; random++) {
@@ -342,5 +345,5 @@ static void users_explain_run_times(void) {
   }
 }
 
-TEST_MAIN("workload: statistics", TEST(random_traces), TEST(weekdays_are_those_of_the_calendar),
+TEST_MAIN("workload: statistics", TEST(random_traces), TEST(weekdays_follow_the_calendar),
           TEST(users_explain_run_times))

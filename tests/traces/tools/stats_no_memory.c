@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the statistics of a trace and of their output fails once: each failure is reported, and nothing
-   leaks. */
+/* Simulated allocation failures: every allocation of the statistics of a trace and of their output fails once. Each
+   failure must be reported, and nothing may leak. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times and durations as users write them. */
+/* Parsing of durations and instants in command-line options. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool spans(const char *text, bool may_be_negative, int64_t wanted_us) {
+static bool parses_to(const char *text, bool may_be_negative, int64_t wanted_us) {
   int64_t us = 0;
   struct hr_error error = {0};
   if (hr_span_parse("jitter", text, may_be_negative, &us, &error) == HR_OK && us == wanted_us) return true;
@@ -16,7 +16,7 @@ static bool spans(const char *text, bool may_be_negative, int64_t wanted_us) {
   return false;
 }
 
-static bool is_no_span(const char *text) {
+static bool is_rejected(const char *text) {
   int64_t us = 0;
   struct hr_error error = {0};
   if (hr_span_parse("jitter", text, false, &us, &error) == HR_BAD_INPUT &&
@@ -26,22 +26,22 @@ static bool is_no_span(const char *text) {
   return false;
 }
 
-static void lengths_of_time_have_units(void) {
-  CU_ASSERT(spans("90", false, 90 * HR_SECOND_US));
-  CU_ASSERT(spans("0", false, 0));
-  CU_ASSERT(spans("0.000001", false, 1));
-  CU_ASSERT(spans("1.5h", false, 5400 * HR_SECOND_US));
-  CU_ASSERT(spans("45m", false, 2700 * HR_SECOND_US));
-  CU_ASSERT(spans("2d", false, 172800 * HR_SECOND_US));
-  CU_ASSERT(spans("1w", false, 604800 * HR_SECOND_US));
-  CU_ASSERT(spans("1d12h30m5s", false, 131405 * HR_SECOND_US));
-  CU_ASSERT(spans("-36h", true, -129600 * HR_SECOND_US));
-  CU_ASSERT(spans("100000000000", false, HR_MAX_INPUT_US));
+static void durations_with_units(void) {
+  CU_ASSERT(parses_to("90", false, 90 * HR_SECOND_US));
+  CU_ASSERT(parses_to("0", false, 0));
+  CU_ASSERT(parses_to("0.000001", false, 1));
+  CU_ASSERT(parses_to("1.5h", false, 5400 * HR_SECOND_US));
+  CU_ASSERT(parses_to("45m", false, 2700 * HR_SECOND_US));
+  CU_ASSERT(parses_to("2d", false, 172800 * HR_SECOND_US));
+  CU_ASSERT(parses_to("1w", false, 604800 * HR_SECOND_US));
+  CU_ASSERT(parses_to("1d12h30m5s", false, 131405 * HR_SECOND_US));
+  CU_ASSERT(parses_to("-36h", true, -129600 * HR_SECOND_US));
+  CU_ASSERT(parses_to("100000000000", false, HR_MAX_INPUT_US));
 }
 
-static void what_is_no_length_of_time_is_refused(void) {
+static void invalid_durations_are_rejected(void) {
   static const char *const texts[] = {"",
-                                      "1h30", /* minutes? seconds? */
+                                      "1h30", /* ambiguous: 30 minutes or 30 seconds */
                                       "d",
                                       "-1",
                                       "1x",
@@ -64,7 +64,7 @@ static void what_is_no_length_of_time_is_refused(void) {
                                       "99999999999999999999",
                                       "1000000000w",
                                       "50000000000s50000000001s"};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) CU_ASSERT(is_no_span(texts[i]));
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) CU_ASSERT(is_rejected(texts[i]));
 }
 
 static int64_t time_of(const struct hr_trace *trace, const char *text, struct hr_error *error) {
@@ -74,7 +74,7 @@ static int64_t time_of(const struct hr_trace *trace, const char *text, struct hr
   return status == HR_OK ? us : INT64_MIN;
 }
 
-static void instants_are_on_the_clock_of_the_trace(void) {
+static void instants_use_the_clock_of_the_trace(void) {
   struct hr_error error;
   struct hr_trace *dated = trace_of("submit_s,duration_s,gpus\n2026-01-02T12:00:00Z,1,1\n", NULL);
   struct hr_trace *local = trace_of("submit_s,duration_s,gpus\n2026-01-02T12:00:00,1,1\n", NULL);
@@ -101,5 +101,5 @@ static void instants_are_on_the_clock_of_the_trace(void) {
   hr_trace_destroy(plain);
 }
 
-TEST_MAIN("times as written", TEST(lengths_of_time_have_units), TEST(what_is_no_length_of_time_is_refused),
-          TEST(instants_are_on_the_clock_of_the_trace))
+TEST_MAIN("times as written", TEST(durations_with_units), TEST(invalid_durations_are_rejected),
+          TEST(instants_use_the_clock_of_the_trace))

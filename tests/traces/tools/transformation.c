@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reports of transformations: sizes computed by hand, the table within 80 columns, the JSON against its schema. */
+/* Reports of transformations: sizes computed by hand, a table of at most 80 columns, and the JSON file against its
+   schema. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_report.h"
@@ -24,7 +25,7 @@ static cJSON *json_of(const char *path) {
   return cJSON_Parse(bytes);
 }
 
-static void sizes_are_counted_by_hand(void) {
+static void sizes_computed_by_hand(void) {
   struct hr_trace *trace = trace_of(text, NULL);
   struct hr_trace_size size = hr_trace_size_of(trace);
   CU_ASSERT_EQUAL(size.n_jobs, 3);
@@ -33,8 +34,9 @@ static void sizes_are_counted_by_hand(void) {
   hr_trace_destroy(trace);
 }
 
-/* Reports as the command does; the losses of the written file are those of SWF. */
-static void tell(uint64_t seed, bool seeded, const char *json, FILE *table) {
+/* Writes the report of a transformation as JSON to the path `json` and as a table to `table`; NULL: not written. The
+   transformation reports the losses of a trace written as SWF. */
+static void write_reports(uint64_t seed, bool seeded, const char *json, FILE *table) {
   static const char long_path[] =
       "/a/folder/whose/name/is/so/long/that/a/line/cannot/hold/it/with/all/that/stands/beside/jobs.csv";
   struct hr_trace *trace = trace_of(text, NULL);
@@ -61,17 +63,17 @@ static double number_in(const cJSON *object, const char *key) {
   return schema_get(object, key)->valuedouble;
 }
 
-static void json_is_what_its_schema_says(void) {
+static void the_json_conforms_to_its_schema(void) {
   char path[200];
   snprintf(path, sizeof path, "%s", file_path("done.json"));
   cJSON *schema = json_of(PROJECT_DIR "/docs/reference/schemas/transform.schema.json");
   CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
   for (int seeded = 0; seeded < 2; seeded++) {
-    tell(UINT64_MAX, seeded, path, NULL);
+    write_reports(UINT64_MAX, seeded, path, NULL);
     cJSON *tree = json_of(path);
     CU_ASSERT_TRUE(schema_fits(schema, tree, "transformation"));
     const cJSON *out = schema_get(tree, "out"), *lost = schema_get(out, "lost");
-    CU_ASSERT_EQUAL(number_in(out, "jobs"), 2); /* SWF drops the job without GPUs */
+    CU_ASSERT_EQUAL(number_in(out, "jobs"), 2); /* SWF cannot store the job without GPUs */
     CU_ASSERT_EQUAL(cJSON_GetArraySize(schema_get(tree, "in")), 2);
     CU_ASSERT_EQUAL(number_in(cJSON_GetArrayItem(schema_get(tree, "in"), 0), "gpu_hours"), 8);
     CU_ASSERT_STRING_EQUAL(schema_get(cJSON_GetArrayItem(lost, 0), "field")->valuestring, "gpu_milli");
@@ -83,11 +85,11 @@ static void json_is_what_its_schema_says(void) {
   cJSON_Delete(schema);
 }
 
-static void the_table_is_80_columns_wide(void) {
+static void the_table_has_at_most_80_columns(void) {
   char *table = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&table, &size);
-  tell(7, true, NULL, out);
+  write_reports(7, true, NULL, out);
   fclose(out);
   for (const char *line = table; *line; line += strcspn(line, "\n") + 1) CU_ASSERT(strcspn(line, "\n") <= 80);
   CU_ASSERT_PTR_NOT_NULL(strstr(table, "3 jobs, 8.0 GPU hours, submitted within 1 min"));
@@ -96,5 +98,5 @@ static void the_table_is_80_columns_wide(void) {
   free(table);
 }
 
-TEST_MAIN("what was done to traces", TEST(sizes_are_counted_by_hand), TEST(json_is_what_its_schema_says),
-          TEST(the_table_is_80_columns_wide))
+TEST_MAIN("what was done to traces", TEST(sizes_computed_by_hand), TEST(the_json_conforms_to_its_schema),
+          TEST(the_table_has_at_most_80_columns))
