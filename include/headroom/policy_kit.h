@@ -53,9 +53,9 @@ HR_API int64_t hr_job_tree_min(const struct hr_job_tree *tree);
    `*entry` may be the entry from which `key` and `job` were read. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                              struct hr_job_entry *entry);
-/* Calls `visit` for each entry in order until `visit` returns false. If `after` is not NULL, starts with the first entry
-   after its key and job; that entry need not be in the tree. Returns whether all of these entries were visited. The tree
-   must not change during the call. */
+/* Calls `visit` for each entry in order until `visit` returns false. If `after` is not NULL, starts with the first
+   entry after its key and job; that entry need not be in the tree. Returns whether all of these entries were visited.
+   The tree must not change during the call. */
 typedef bool hr_job_visit(void *self, struct hr_job_entry entry);
 HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, const struct hr_job_entry *after, hr_job_visit *visit,
                              void *self);
