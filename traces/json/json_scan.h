@@ -4,7 +4,8 @@
 
 /*
  * Checks JSON text and finds positions in it, for messages. cJSON builds the trees, but it stores no positions and
- * accepts some malformed text. The text must be NUL-terminated UTF-8 without other NUL characters.
+ * accepts some malformed text. YAJL 2.1 accepts malformed text, too: vertical tabs and form feeds as white space, and
+ * unpaired surrogates and U+0000 in strings. The text must be NUL-terminated UTF-8 without other NUL characters.
  */
 
 #include <stdbool.h>
