@@ -6,10 +6,11 @@
  *
  * Charges are in one array. A hash table finds them by account (tenant, class, pool, month). Each node of an elastic
  * pool has a session from its launch to its end. Some providers do not bill a node that is reclaimed within a certain
- * time. In such pools, charges for the use of a node are deferred until its session has exceeded this time. Deferred
- * uses are linked lists in one array; freed links are reused.
+ * time after its launch. In such pools, charges for the use of a node are deferred until its session has exceeded this
+ * time. Deferred uses are linked lists in one array; freed links are reused.
  *
- * For each running job only the present attempt is stored, so memory does not grow with the trace.
+ * For each running job only the present attempt is stored. Unless costs per job are requested, the memory of the ledger
+ * therefore does not grow with the number of jobs.
  */
 
 #include "base/array.h"
@@ -35,7 +36,7 @@ struct segment {
   uint32_t gpu_milli;
 };
 
-/* A use of a node that is not charged yet. */
+/* The use of a node by a job that is not charged yet. */
 struct held_use {
   int64_t from_us, to_us;
   struct payer payer;
@@ -159,8 +160,9 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
   }
 }
 
-/* Defers the use of nodes that may still turn out not to be billed. Charges earlier deferred uses of the other nodes.
-   Returns the milli-GPUs on the other nodes. */
+/* Ends a segment in a pool where nodes may turn out not to be billed. Defers the use of nodes for which this is still
+   possible. For the other nodes of the placement, charges the uses that were deferred earlier. Returns the milli-GPUs
+   on these other nodes. */
 static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *event, struct segment segment) {
   const struct book *book = &ledger->books[segment.pool.id];
   uint64_t rest_milli = 0;

@@ -2,10 +2,10 @@
 /*
  * Accept classes: the distinct sets of pools that jobs accept.
  *
- * A set of pools belongs to each list of GPU types, each list of regions, each job class, each row of the table of
- * speeds and each GPU memory size. Traces have many lists that describe the same few sets, so equal sets are stored
- * once. An accept class is the intersection of one set of each kind. Spot pools are removed for jobs that must not use
- * spot capacity.
+ * Each of the following describes a set of pools: a list of GPU types, a list of regions, a job class, a row of the
+ * table of speeds, and a GPU memory size. Traces have many lists that describe the same few sets, so equal sets are
+ * stored once. An accept class is the intersection of one set of each kind. Spot pools are removed for jobs that must
+ * not use spot capacity.
  */
 
 #include "sim/cluster/accepts.h"
@@ -41,12 +41,12 @@ static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *are
   return sets->row ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Returns the memory after the existing sets, where the next set is built. */
+/* Returns the memory for the next set. The caller fills it in and then calls sets_intern. */
 static uint8_t *sets_draft(const struct hr__pool_sets *sets) {
   return sets->row + (size_t)sets->count * sets->n_pools;
 }
 
-/* Adds the set at sets_draft, unless an equal set exists. Returns the number of the set. */
+/* Adds the set in the memory that sets_draft returned, unless an equal set exists. Returns the number of the set. */
 static uint32_t sets_intern(struct hr__pool_sets *sets) {
   const uint8_t *draft = sets_draft(sets);
   for (uint32_t i = 0; i < sets->count; i++)
@@ -85,7 +85,7 @@ static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_o
   return HR_OK;
 }
 
-/* Makes the set of pools that serve jobs of each class. */
+/* Makes, for each job class, the set of pools that serve jobs of this class. */
 static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_arena *arena,
                                       const struct hr_cluster_spec *cluster) {
   struct hr__pool_sets *sets = &accepts->by_class;
@@ -134,7 +134,8 @@ static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_ar
   return HR_OK;
 }
 
-/* Makes the set of pools in which each model runs. A model does not run in pools where its speed is 0. */
+/* Makes, for each row of the table of speeds, the set of pools in which the model runs. A model does not run in pools
+ * where its speed is 0. */
 static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
   const struct hr_speeds *table = accepts->speeds->table;
   uint32_t n_rows = table ? table->n_rows + 1 : 0;
@@ -234,7 +235,7 @@ static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr
 }
 
 /* Returns whether the job must not use spot capacity, because of the job itself or because of its class. */
-static bool is_barred(const struct hr__accepts *accepts, hr_job job) {
+static bool must_not_use_spot(const struct hr__accepts *accepts, hr_job job) {
   const struct hr_trace *trace = accepts->trace;
   const struct hr_class_spec *classes = accepts->job_classes;
   if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return true;
@@ -248,7 +249,7 @@ uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
                                                     .class_ = set_of_class(accepts, trace, job),
                                                     .speeds = speed_set_of(accepts, job),
                                                     .memory = memory_set_of(accepts, trace, job),
-                                                    .barred = accepts->has_spot && is_barred(accepts, job)});
+                                                    .barred = accepts->has_spot && must_not_use_spot(accepts, job)});
 }
 
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool) {

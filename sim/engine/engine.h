@@ -219,7 +219,7 @@ struct hr__engine {
   int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
   /* the maximum run time of a job at the minimum speed, in a streamed run of the jobs submitted so far */
   int64_t longest_us;
-  uint32_t interference_ppm; /* the minimum factor by which jobs on the same GPU can slow a job down */
+  uint32_t interference_ppm; /* the minimum speed factor of a job that shares its GPUs */
   bool stalled;
   uint64_t digest;
 };

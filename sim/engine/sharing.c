@@ -3,10 +3,10 @@
  * Jobs that share a GPU: their GPU memory and their speeds.
  *
  * Memory: in some pools, jobs get GPU memory first come, first served. There a job claims the memory of its tasks when
- * its attempt begins, and releases it when it leaves. If some GPU has too little memory, all tasks of the job are
- * killed. The job keeps its placement but claims no memory, like a container that its node restarts. It tries again
- * after a back-off time that doubles with each consecutive kill. Claims are separate from the GPU inventory: the
- * inventory also changes while a policy plans, but claims change only when jobs begin and leave.
+ * its attempt begins, and releases this memory when it leaves its placement. If some GPU has too little memory, all
+ * tasks of the job are killed. The job keeps its placement but claims no memory, like a container that its node
+ * restarts. It tries again after a back-off time that doubles with each consecutive kill. Claims are separate from the
+ * GPU inventory: the inventory also changes while a policy plans, but claims change only when jobs begin and leave.
  *
  * Speed: jobs on one GPU slow each other down, except jobs that back off after a kill. The speed of a job is the
  * minimum of its speeds on all of its GPUs. When a task is placed on a GPU or leaves it, the speeds of the jobs on this
@@ -261,7 +261,7 @@ static enum hr_status init_claims(struct hr__engine *engine) {
   return HR_OK;
 }
 
-/* Returns the minimum factor by which jobs on the same GPU can slow a job down, in ppm; at least 1. */
+/* Returns the minimum speed factor that a job can have because it shares its GPUs, in ppm; at least 1. */
 static uint32_t min_interference_ppm(const struct hr__engine *engine) {
   uint32_t min_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {

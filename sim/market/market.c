@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Nodes that come and go. The supply is a function of time (see market.h), so the time when a node is reclaimed is
- * known in advance. There are three causes: a level drops below the number of the node, a group interruption includes
- * the node, or the node reaches the end of its lifetime. The node gets notice a specified time before. Changes of the
- * level are known one notice period ahead. Capacity that will be gone by then is not available any more, so no node is
- * launched that already has notice.
+ * known in advance. A node is reclaimed for one of three causes: the level drops below the number of the node, a group
+ * interruption includes the node, or the node reaches the end of its lifetime. The node gets notice a specified time
+ * before it goes down. Changes of the level are known one notice period ahead. Capacity that will be gone within this
+ * period is not available any more, so a change of the level never gives notice to a node at its launch.
  */
 
 #include "headroom/market.h"
@@ -74,7 +74,7 @@ static enum hr_status emit_node_event(struct hr__engine *engine, enum hr_event_k
   return hr__emit(engine, &event);
 }
 
-/* ---- Nodes go ---- */
+/* ---- Nodes that are reclaimed ---- */
 
 static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node node) {
   const struct hr__residents *residents = &engine->residents;
@@ -97,8 +97,8 @@ static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node
   return emit_node_event(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
 }
 
-/* Gives notice to all jobs of a node. Jobs that leave at once are removed from the list during the loop. Each job is in
-   the list once, so it gets one notice. */
+/* Gives notice to all jobs of a node. A job that leaves at once is removed from the list during the loop, so each link
+   is copied before its job gets notice. A job is in the list of a node at most once, so it gets one notice. */
 static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us) {
   const struct hr__residents *residents = &engine->residents;
   uint32_t link = residents->first[node.id];
@@ -130,7 +130,8 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
 
 /* ---- Levels ---- */
 
-/* Updates the number of available nodes. Nodes that will be gone within the notice period are not available. */
+/* Updates the number of available nodes of a pool. Nodes that will be gone within the notice period are not
+   available. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
@@ -210,7 +211,7 @@ static enum hr_status end_node(struct hr__engine *engine, hr_node node) {
   return take_down(engine, hr__cluster_pool_of(&engine->cluster, node), node, HR_REASON_RECLAIMED);
 }
 
-/* ---- Nodes come ---- */
+/* ---- Nodes that are launched ---- */
 
 static int64_t draw_boot_us(const struct hr__engine *engine, hr_pool pool, hr_node node) {
   const struct hr_duration *boot = &engine->cluster.pools[pool.id].spec->market.boot;

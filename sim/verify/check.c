@@ -34,7 +34,8 @@ struct inventory_use {
   uint64_t *cpu_milli, *mem_mib;     /* by node */
   uint32_t *tasks, *alone;           /* by node; `alone`: number of tasks that use the node exclusively */
   uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the inventory */
-  /* by node and GPU; only the member `at` is used: the instances of tasks. UINT8_MAX marks an instance of two tasks */
+  /* by node and GPU; only the member `at` is used: the instances of tasks. UINT8_MAX marks an instance that two tasks
+   * use */
   struct hr_mig_gpu *instances;
 };
 
@@ -80,8 +81,8 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
     usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
 }
 
-/* Checks a pending entry of a job that can be stopped. A pending end must be exactly at the microsecond in which the
-   remaining work completes. */
+/* Checks a pending entry of a job that can be stopped. A pending end must be at the exact microsecond in which
+   the remaining work completes. */
 static enum hr_status check_pending_phase(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   uint32_t job = hr__pending_entity(pending);

@@ -16,7 +16,7 @@ void memory_ends_after(long allocations, bool for_good);
 /* Lets all later allocations succeed. Returns whether an allocation has failed since memory_ends_after. */
 bool memory_is_ample(void);
 
-/* Allocates memory, or fails as above. For libraries that take an allocation function. */
+/* Allocates memory, or fails as memory_ends_after demands. For libraries that take an allocation function. */
 void *scarce_malloc(size_t bytes);
 
 /* Calls `attempt` repeatedly. In the first call all allocations fail; in each further call one more allocation

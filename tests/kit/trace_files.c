@@ -14,7 +14,7 @@ static struct {
   struct hr_error error;
 } files;
 
-/* Aborts unless `fine`. A test that cannot write its own files proves nothing. */
+/* Aborts unless `succeeded`. A test that cannot write its own files proves nothing. */
 static void require(bool succeeded, const char *what) {
   if (succeeded) return;
   perror(what);

@@ -12,21 +12,21 @@ enum {
   BRUTE_TENANTS = 5, /* the last tenant stands for jobs without a tenant */
   BRUTE_MONTHS = 16,
   BRUTE_JOBS = 40,
-  BRUTE_LIVES = 1000,
-  BRUTE_STAYS = 4000
+  BRUTE_SESSIONS = 1000,
+  BRUTE_USES = 4000
 };
 
 /* One session of a node of an elastic pool: from its launch to its end or to the end of the run. */
-struct brute_life {
+struct brute_session {
   uint32_t pool;
   int64_t from_us, to_us;
   bool reclaimed;
 };
 
 /* The GPUs that a job has on one node or, in counted pools, in the whole pool. */
-struct brute_stay {
+struct brute_use {
   uint32_t job, pool, gpu_milli;
-  uint32_t life; /* index in `lives`; HR_NONE if the pool is not elastic */
+  uint32_t session; /* index in `sessions`; HR_NONE if the pool is not elastic */
   int64_t from_us, to_us;
 };
 
@@ -34,9 +34,9 @@ struct brute_log {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
   int64_t end_us;
-  struct brute_life lives[BRUTE_LIVES];
-  struct brute_stay stays[BRUTE_STAYS];
-  uint32_t n_lives, n_stays;
+  struct brute_session sessions[BRUTE_SESSIONS];
+  struct brute_use uses[BRUTE_USES];
+  uint32_t n_sessions, n_uses;
 };
 
 struct brute_account {

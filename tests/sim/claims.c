@@ -110,7 +110,7 @@ static struct hr_result *run_case(struct memory_case memory) {
   return run_on(&trace, &pool, &memory);
 }
 
-/* Compares the kills and the accounts of a job. `figures`: attempts, then in seconds the end, kept, lost, restarting
+/* Compares the kills and the accounts of a job. `expected`: attempts, then in seconds the end, kept, lost, restarting
    and held time. */
 static bool accounts_equal(const struct hr_result *result, uint32_t job, uint32_t kills, const int64_t *expected) {
   const struct hr_job_accounting *accounting = &result->accounting[job];

@@ -170,7 +170,7 @@ static void reservation_is_billed_for_reserved_time(void) {
 /* ---- Nodes that come and go ---- */
 
 /* Returns the time that is billed for a node that is up for `up_us` from 10 s on. The node is then released or, if
-   `given_back` is false, still up at the end of the run. */
+   `is_released` is false, still up at the end of the run. */
 static int64_t billed(struct hr_billing billing, int64_t up_us, bool is_released) {
   prepare(HR_MARKET_ON_DEMAND);
   run.pools[0].market.billing = billing;

@@ -15,8 +15,8 @@
 enum rule { BEST, BEST_FOR_MIX, FIRST, WORST, N_RULES };
 enum { N_STEPS = 300000, MIX = 10, MAX_G = 4 };
 
-/* Requests for which enough slices are free (`asked`), by number of compute slices; index 0 is the total. Requests of
-   these for which no start is free (`blocked`). */
+/* Requests for which enough slices are free (`n_requests`), by number of compute slices; index 0 is the total. Requests
+   of these for which no start is free (`n_blocked`). */
 struct tally {
   unsigned n_requests[MAX_G + 1], n_blocked[MAX_G + 1];
 };

@@ -16,10 +16,10 @@
 
 enum { SCENARIOS = 1000, STEPS = 800, MAX_NODES = 5, MAX_STEPS = 9, NODES = BRUTE_POOLS * MAX_NODES };
 
-/* The placement of a job. The stays of its slices are consecutive in the log. */
+/* The placement of a job. The uses of its slices are consecutive in the log. */
 struct placed {
   bool running;
-  uint32_t first_stay, n_stays;
+  uint32_t first_use, n_uses;
   struct hr_placement placement;
   struct hr_slice slices[MAX_NODES];
 };
@@ -31,10 +31,10 @@ static struct {
   uint32_t gpus[BRUTE_JOBS], tenant[BRUTE_JOBS];
   uint8_t class_[BRUTE_JOBS], state[BRUTE_JOBS];
   struct hr_trace trace;
-  uint32_t first_node[BRUTE_POOLS], life[NODES], free_milli[NODES];
+  uint32_t first_node[BRUTE_POOLS], session[NODES], free_milli[NODES];
   bool counted[BRUTE_POOLS], closed[BRUTE_POOLS]; /* by pool: placements have no nodes; the reservation is over */
   struct placed placed_jobs[BRUTE_JOBS];
-  int64_t now_us, unit_us; /* times are multiples of grain_us, so that some of them coincide */
+  int64_t now_us, unit_us; /* times are multiples of unit_us, so that some of them coincide */
   struct brute_log log;
   struct hr_ledger *ledger;
 } scenario;
@@ -118,7 +118,7 @@ static void draw_cluster(void) {
     draw_pool(i);
     scenario.first_node[i] = n_nodes;
     for (uint32_t j = 0; j < scenario.pools[i].nodes; j++, n_nodes++) {
-      scenario.life[n_nodes] = HR_NONE;
+      scenario.session[n_nodes] = HR_NONE;
       scenario.free_milli[n_nodes] =
           hr_market_is_elastic(scenario.pools[i].market.market) ? 0 : scenario.pools[i].gpus_per_node * 1000;
     }
@@ -159,11 +159,11 @@ static bool is_open(uint32_t pool) {
          (market->from_us <= scenario.now_us && scenario.now_us < market->to_us);
 }
 
-static void log_placement(uint32_t job, uint32_t pool, uint32_t gpu_milli, uint32_t life) {
-  CU_ASSERT_FATAL(scenario.log.n_stays < BRUTE_STAYS);
-  scenario.log.stays[scenario.log.n_stays++] =
-      (struct brute_stay){job, pool, gpu_milli, life, scenario.now_us, HR_NEVER_US};
-  scenario.placed_jobs[job].n_stays++;
+static void log_placement(uint32_t job, uint32_t pool, uint32_t gpu_milli, uint32_t session) {
+  CU_ASSERT_FATAL(scenario.log.n_uses < BRUTE_USES);
+  scenario.log.uses[scenario.log.n_uses++] =
+      (struct brute_use){job, pool, gpu_milli, session, scenario.now_us, HR_NEVER_US};
+  scenario.placed_jobs[job].n_uses++;
 }
 
 /* Places the job on nodes of the pool. Returns false if it does not fit. */
@@ -181,7 +181,7 @@ static bool take_nodes(uint32_t job, uint32_t pool) {
     placed->slices[placed->placement.n_slices++] = (struct hr_slice){{node}, taken, 0};
     nodes[i] -= taken;
     left -= taken;
-    log_placement(job, pool, taken, scenario.life[node]);
+    log_placement(job, pool, taken, scenario.session[node]);
   }
   seen.gangs += placed->placement.n_slices > 1;
   return true;
@@ -203,8 +203,8 @@ static void start(uint32_t job) {
   struct placed *placed = &scenario.placed_jobs[job];
   uint32_t pool = draw(scenario.cluster.n_pools);
   if (placed->running || !is_open(pool)) return;
-  placed->first_stay = scenario.log.n_stays;
-  placed->n_stays = 0;
+  placed->first_use = scenario.log.n_uses;
+  placed->n_uses = 0;
   bool counts = scenario.counted[pool] || scenario.gpus[job] == 0;
   if (!(counts ? take_count(job, pool) : take_nodes(job, pool))) return;
   placed->placement.pool = (hr_pool){pool};
@@ -217,7 +217,7 @@ static void start(uint32_t job) {
 static void stop(uint32_t job, enum hr_event_kind kind) {
   struct placed *placed = &scenario.placed_jobs[job];
   if (!placed->running) return;
-  for (uint32_t i = 0; i < placed->n_stays; i++) scenario.log.stays[placed->first_stay + i].to_us = scenario.now_us;
+  for (uint32_t i = 0; i < placed->n_uses; i++) scenario.log.uses[placed->first_use + i].to_us = scenario.now_us;
   for (uint32_t i = 0; i < placed->placement.n_slices; i++)
     scenario.free_milli[placed->slices[i].node.id] += placed->slices[i].gpu_milli;
   placed->running = false;
@@ -235,19 +235,19 @@ static bool is_on_node(uint32_t job, uint32_t node) {
 /* ---- Nodes come and go ---- */
 
 static void launch(uint32_t pool, uint32_t node) {
-  CU_ASSERT_FATAL(scenario.log.n_lives < BRUTE_LIVES);
-  scenario.life[node] = scenario.log.n_lives;
-  scenario.log.lives[scenario.log.n_lives++] = (struct brute_life){pool, scenario.now_us, HR_NEVER_US, false};
+  CU_ASSERT_FATAL(scenario.log.n_sessions < BRUTE_SESSIONS);
+  scenario.session[node] = scenario.log.n_sessions;
+  scenario.log.sessions[scenario.log.n_sessions++] = (struct brute_session){pool, scenario.now_us, HR_NEVER_US, false};
   scenario.free_milli[node] = scenario.pools[pool].gpus_per_node * 1000;
   report_node_event(scenario.ledger, scenario.now_us, HR_EVENT_ACQUIRE, HR_REASON_NONE, pool, node);
   report_node_event(scenario.ledger, scenario.now_us, HR_EVENT_NODE_UP, HR_REASON_NONE, pool, node);
 }
 
 static void end_session(uint32_t node, bool reclaimed) {
-  struct brute_life *life = &scenario.log.lives[scenario.life[node]];
-  life->to_us = scenario.now_us;
-  life->reclaimed = reclaimed;
-  scenario.life[node] = HR_NONE;
+  struct brute_session *session = &scenario.log.sessions[scenario.session[node]];
+  session->to_us = scenario.now_us;
+  session->reclaimed = reclaimed;
+  scenario.session[node] = HR_NONE;
   scenario.free_milli[node] = 0;
 }
 
@@ -270,7 +270,7 @@ static void change_node(void) {
   uint32_t pool = draw(scenario.cluster.n_pools), node = scenario.first_node[pool] + draw(scenario.pools[pool].nodes);
   enum hr_market market = scenario.pools[pool].market.market;
   if (!hr_market_is_elastic(market)) return;
-  if (scenario.life[node] == HR_NONE)
+  if (scenario.session[node] == HR_NONE)
     launch(pool, node);
   else if (market == HR_MARKET_SPOT && chance(3))
     reclaim(pool, node);
@@ -326,16 +326,16 @@ static void step(void) {
   }
 }
 
-/* Ends all open stays and sessions at the end of the run. */
+/* Ends all open uses and sessions at the end of the run. */
 static void close_log(void) {
   scenario.log.end_us = scenario.now_us;
-  for (uint32_t i = 0; i < scenario.log.n_stays; i++)
-    if (scenario.log.stays[i].to_us == HR_NEVER_US) {
-      scenario.log.stays[i].to_us = scenario.now_us;
+  for (uint32_t i = 0; i < scenario.log.n_uses; i++)
+    if (scenario.log.uses[i].to_us == HR_NEVER_US) {
+      scenario.log.uses[i].to_us = scenario.now_us;
       seen.running_at_end++;
     }
-  for (uint32_t i = 0; i < scenario.log.n_lives; i++)
-    if (scenario.log.lives[i].to_us == HR_NEVER_US) scenario.log.lives[i].to_us = scenario.now_us;
+  for (uint32_t i = 0; i < scenario.log.n_sessions; i++)
+    if (scenario.log.sessions[i].to_us == HR_NEVER_US) scenario.log.sessions[i].to_us = scenario.now_us;
 }
 
 /* Runs random steps until the end of the run. */
@@ -403,7 +403,7 @@ static void compare(void) {
   for (uint32_t i = 0; i < scenario.cluster.n_pools; i++) compare_pool(i, paid[i]);
   for (uint32_t i = 0; i < BRUTE_JOBS; i++) equal &= hr_ledger_job(scenario.ledger, (hr_job){i}) == books.jobs[i];
   CU_ASSERT(equal);
-  seen.sessions += scenario.log.n_lives;
+  seen.sessions += scenario.log.n_sessions;
 }
 
 static void ledger_equals_reference_accounts(void) {

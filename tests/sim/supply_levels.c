@@ -183,7 +183,7 @@ static void run_begins_in_stationary_state(void) {
     double share = share_up(&zones[i]);
     for (int t = 0; t < TIMES; t++)
       expect_within("share up", n_up[t] / (double)RUNS, share, sqrt(share * (1 - share) / RUNS));
-    expect_distributed("rest of the first stretch", rest_s, n_up[0], rest_below, &zones[i].up);
+    expect_distributed("rest of the first period", rest_s, n_up[0], rest_below, &zones[i].up);
   }
   free(rest_s);
 }
