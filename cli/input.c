@@ -53,7 +53,8 @@ static enum hr_status check_format(const char *format, struct hr_error *error) {
   return status;
 }
 
-/* Makes the map of columns: the columns of the scenario, with the fields of the option --map replaced. */
+/* Makes the map of columns from those of the scenario and the option --map. For a field that both name, --map applies.
+ */
 static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario, const char *text,
                                     struct hr_error *error) {
   enum hr_status status = HR_OK;

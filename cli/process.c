@@ -70,7 +70,7 @@ bool wants_colour(void) {
   return isatty(STDOUT_FILENO) && environment("TERM")[0] && !is_dumb_terminal();
 }
 
-/* Whether the locale is UTF-8. The first of LC_ALL, LC_CTYPE and LANG that is set determines it (POSIX, "Environment
+/* Whether the locale is UTF-8. The first of LC_ALL, LC_CTYPE and LANG that is set decides (POSIX, "Environment
  * Variables").
  */
 static bool has_utf8(void) {

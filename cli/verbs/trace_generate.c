@@ -239,8 +239,8 @@ static bool is_shipped(const char *name) {
   return false;
 }
 
-/* Checks the value of --like. If it is not a file, it is reported as an unknown model. If it looks like a path, it is
-   reported as a missing file. */
+/* Checks a value of --like that is no shipped model. It must be a readable file. If it is not, the error is a missing
+ * file for a path, and an unknown model for any other name. */
 static enum hr_status check_name(const char *like, struct hr_error *error) {
   FILE *file = strcmp(like, "-") == 0 ? NULL : fopen(like, "rb");
   int reason = errno;

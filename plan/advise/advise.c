@@ -217,16 +217,16 @@ static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const 
     advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i], .of = of, .name = name};
 }
 
-/* Sets there[class] for each class that a job of the trace has. */
-static void find_classes(const struct hr_trace *trace, bool there[HR_N_CLASSES]) {
-  for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) there[trace->class_[job]] = true;
+/* Sets present[class] for each class that a job of the trace has. */
+static void find_classes(const struct hr_trace *trace, bool present[HR_N_CLASSES]) {
+  for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) present[trace->class_[job]] = true;
 }
 
 static enum hr_status list_figures(struct hr_advice *advice, struct hr_error *error) {
   static const enum hr__measure measures[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST};
   const struct hr_trace *trace = advice->config.trace;
   uint32_t n_tenants = trace->tenant ? trace->tenants.count : 0;
-  bool there[HR_N_CLASSES] = {false};
+  bool present[HR_N_CLASSES] = {false};
   size_t max = HR__A_GROUPS + (size_t)HR__A_GROUP_FIGURES * (HR_N_CLASSES + 1 + n_tenants);
   advice->figures = calloc(max, sizeof *advice->figures);
   advice->tenant_at = calloc((size_t)n_tenants + 1, sizeof *advice->tenant_at);
@@ -234,9 +234,9 @@ static enum hr_status list_figures(struct hr_advice *advice, struct hr_error *er
   for (size_t i = 0; i < HR__A_GROUPS; i++)
     advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i]};
   add_group(advice, HR__OF_ALL, NULL);
-  find_classes(trace, there);
+  find_classes(trace, present);
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
-    advice->class_at[i] = there[i] && i != HR_CLASS_UNKNOWN ? (uint32_t)advice->n_figures : HR_NONE;
+    advice->class_at[i] = present[i] && i != HR_CLASS_UNKNOWN ? (uint32_t)advice->n_figures : HR_NONE;
     if (advice->class_at[i] != HR_NONE) add_group(advice, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
   }
   for (uint32_t i = 0; i < n_tenants; i++) {

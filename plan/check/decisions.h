@@ -66,8 +66,8 @@ static inline void hr__decisions_finish(struct hr__decisions *decisions) {
 char *hr__decisions_chain(const struct hr__decisions *decisions);
 
 /* Compares the marks with the chain of another run, whose blocks have `spacing` decisions. If they differ, returns true
-   and sets *from to the index of a decision. The first difference is then one of the next max(both block sizes)
-   decisions. */
+   and sets *from to the index of a decision. The first difference is then among the next n decisions, where n is the
+   larger block size. */
 bool hr__decisions_first(const struct hr__decisions *decisions, const char *chain, uint64_t spacing, uint64_t *from);
 
 /* The block of the decision with this index; NULL if the run has fewer decisions. */

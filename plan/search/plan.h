@@ -47,7 +47,7 @@ struct hr_plan {
   struct hr__evaluator evaluator; /* in the unchanged environment of the scenario */
   struct hr__demand_curve demand;
   struct hr__bounds bounds;
-  /* minimum and maximum of the newsvendor's level of fixed capacity in the slice of the choice, in GPUs */
+  /* newsvendor's level of fixed capacity in the slice of the choice, in GPUs: minimum, maximum (hr__bounds_bracket) */
   double bracket[2];
   uint32_t screening; /* replications of each candidate in the search */
   uint32_t depth;     /* replications of each reported option, as many as the choice has */

@@ -338,7 +338,7 @@ static void put_sensitivity(struct plan_page *page) {
 
 /* ---- Search statistics ----------------------------------------------------------------------------- */
 
-/* Prints the demand, and the fixed capacity that would pay off by prices alone if no job waited. */
+/* Prints the demand, and the range of fixed capacity that pays off by prices alone (hr__bounds_bracket). */
 static void put_demand(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   char text[4][HR__NUMBER_BYTES], profitable[200] = "";

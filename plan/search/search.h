@@ -119,7 +119,7 @@ struct hr__search_config {
   uint64_t max_runs;               /* maximum number of runs of the runner in total; at this number the search ends */
   bool exhaustive;                 /* run every candidate; the members below then have no effect */
   bool thorough;                   /* also try points that are spread over the grid */
-  /* For a search that repeats an earlier search in an environment, or under goals, that are at least as hard: */
+  /* For a search that repeats an earlier search with harder goals or in a harder environment: */
   uint32_t begin;            /* begin with this candidate alone, in small steps; HR_NONE: a full search */
   bool one_slice;            /* search only the slice of `begin` */
   const uint32_t *too_small; /* candidates that served jobs too badly in the earlier search */

@@ -212,10 +212,10 @@ static void test_spot_that_saves_nothing(void) {
             "{\"training\":{\"checkpoint\":{\"policy\":\"continuous\"}},\"inference\":{\"spot\":false}}"),
         TWO_CLASSES);
   hr_scenario_destroy(scenario);
-  static const char *const dear[] = {"cluster.pools.1.usd_per_gpu_hour=3"};
-  scenario = load(dear, 1);
+  static const char *const expensive[] = {"cluster.pools.1.usd_per_gpu_hour=3"};
+  scenario = load(expensive, 1);
   struct hr_advise_config config = {
-      .scenario = scenario, .overrides = dear, .n_overrides = 1, .trace = trace, .n_threads = 1};
+      .scenario = scenario, .overrides = expensive, .n_overrides = 1, .trace = trace, .n_threads = 1};
   CU_ASSERT_EQUAL_FATAL(hr_advise(&config, &advice, NULL), HR_OK);
   struct hr_advice_item item = find(HR_ADVICE_SPOT);
   expect_reason(&item, "it saves nothing");
@@ -357,7 +357,7 @@ static void test_smaller_type_for_one_class(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(item.set[0], "\"classes\":[\"inference\"]"));
   CU_ASSERT_STRING_EQUAL(item.set[1], "cluster.pools.0.classes=[\"training\",\"fine-tune\",\"batch-inference\","
                                       "\"interactive\",\"data-prep\"]");
-  /* nodes are still allocated in the last second */
+  /* nodes remain allocated in the last second */
   CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * 3 * MONTH_H * 360001 / 360000, CENT);
   check_dollars(&item, 1);
   end();

@@ -71,7 +71,7 @@ static void on_instant(void *self, const struct hr_view *view) {
   }
 }
 
-struct world {
+struct alert_run {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
   struct hr_replay replay;
@@ -80,44 +80,47 @@ struct world {
   size_t count;
 };
 
-static void world_run(struct world *world, const char *path, const char *const *overrides, size_t n_overrides) {
+static void alert_run_make(struct alert_run *alert_run, const char *path, const char *const *overrides,
+                           size_t n_overrides) {
   struct hr_error error = {0};
-  *world = (struct world){0};
-  CU_ASSERT_EQUAL_FATAL(hr_scenario_load(path, overrides, n_overrides, &world->scenario, &error), HR_OK);
-  const struct hr_trace_options options = {.format = world->scenario->trace_format, .map = &world->scenario->columns};
-  CU_ASSERT_EQUAL_FATAL(hr_trace_read(world->scenario->trace_file, &options, &world->trace, &error), HR_OK);
-  CU_ASSERT_FATAL(world->scenario->cluster.n_pools <= MAX_POOLS);
+  *alert_run = (struct alert_run){0};
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load(path, overrides, n_overrides, &alert_run->scenario, &error), HR_OK);
+  const struct hr_trace_options options = {.format = alert_run->scenario->trace_format,
+                                           .map = &alert_run->scenario->columns};
+  CU_ASSERT_EQUAL_FATAL(hr_trace_read(alert_run->scenario->trace_file, &options, &alert_run->trace, &error), HR_OK);
+  CU_ASSERT_FATAL(alert_run->scenario->cluster.n_pools <= MAX_POOLS);
   const struct hr_replay_config config = {
-      .scenario = world->scenario, .trace = world->trace, .seed = world->scenario->seed, .alerts = true};
-  const struct hr_observer observer = {&world->record, on_event, on_instant};
-  CU_ASSERT_EQUAL_FATAL(hr_replay_init(&world->replay, &config, &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&world->replay, observer, &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_run(&world->replay, &error), HR_OK);
-  world->count = hr_alerts_list(world->replay.alerts, &world->list);
+      .scenario = alert_run->scenario, .trace = alert_run->trace, .seed = alert_run->scenario->seed, .alerts = true};
+  const struct hr_observer observer = {&alert_run->record, on_event, on_instant};
+  CU_ASSERT_EQUAL_FATAL(hr_replay_init(&alert_run->replay, &config, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&alert_run->replay, observer, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_run(&alert_run->replay, &error), HR_OK);
+  alert_run->count = hr_alerts_list(alert_run->replay.alerts, &alert_run->list);
 }
 
-static void world_finish(struct world *world) {
-  free(world->record.snapshots);
-  free(world->record.notes);
-  hr_replay_finish(&world->replay);
-  hr_trace_destroy(world->trace);
-  hr_scenario_destroy(world->scenario);
+static void alert_run_finish(struct alert_run *alert_run) {
+  free(alert_run->record.snapshots);
+  free(alert_run->record.notes);
+  hr_replay_finish(&alert_run->replay);
+  hr_trace_destroy(alert_run->trace);
+  hr_scenario_destroy(alert_run->scenario);
 }
 
 /* ---- The naive implementation ---------------------------------------------------------------------- */
 
 /* The next alert of a rule and subject in the list, from index *at; NULL if there is none. Sets *at to the index behind
    it. */
-static const struct hr_alert *next_alert(const struct world *world, enum hr_alert_rule rule, const char *where,
+static const struct hr_alert *next_alert(const struct alert_run *alert_run, enum hr_alert_rule rule, const char *where,
                                          size_t *at) {
-  for (; *at < world->count; (*at)++)
-    if (world->list[*at].rule == rule && strcmp(world->list[*at].where, where) == 0) return &world->list[(*at)++];
+  for (; *at < alert_run->count; (*at)++)
+    if (alert_run->list[*at].rule == rule && strcmp(alert_run->list[*at].where, where) == 0)
+      return &alert_run->list[(*at)++];
   return NULL;
 }
 
-static void expect(const struct world *world, enum hr_alert_rule rule, const char *where, size_t *at, int64_t begin_us,
-                   int64_t end_us, double value) {
-  const struct hr_alert *alert = next_alert(world, rule, where, at);
+static void expect(const struct alert_run *alert_run, enum hr_alert_rule rule, const char *where, size_t *at,
+                   int64_t begin_us, int64_t end_us, double value) {
+  const struct hr_alert *alert = next_alert(alert_run, rule, where, at);
   CU_ASSERT_PTR_NOT_NULL(alert);
   if (!alert) return;
   CU_ASSERT_EQUAL(alert->begin_us, begin_us);
@@ -125,8 +128,8 @@ static void expect(const struct world *world, enum hr_alert_rule rule, const cha
   CU_ASSERT_DOUBLE_EQUAL(alert->value, value, 1e-9);
 }
 
-static int64_t last_submit_us(const struct world *world) {
-  return world->trace->submit_us[world->trace->n_jobs - 1];
+static int64_t last_submit_us(const struct alert_run *alert_run) {
+  return alert_run->trace->submit_us[alert_run->trace->n_jobs - 1];
 }
 
 static bool is_violated(const struct snapshot *snapshot, uint32_t pool, enum hr_alert_rule rule,
@@ -139,10 +142,11 @@ static bool is_violated(const struct snapshot *snapshot, uint32_t pool, enum hr_
 
 /* Compares the alerts on the use of a pool. Of several snapshots at one instant only the last one counts. Returns the
    number of alerts. */
-static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert_rule rule, int64_t for_us) {
-  const struct record *record = &world->record;
-  const struct hr_alert_rules *rules = &world->scenario->alerts;
-  int64_t stop_us = last_submit_us(world), begin_us = -1, end_us = world->replay.result->end_us;
+static size_t check_use_alerts(const struct alert_run *alert_run, uint32_t pool, enum hr_alert_rule rule,
+                               int64_t for_us) {
+  const struct record *record = &alert_run->record;
+  const struct hr_alert_rules *rules = &alert_run->scenario->alerts;
+  int64_t stop_us = last_submit_us(alert_run), begin_us = -1, end_us = alert_run->replay.result->end_us;
   double used = 0, total = 0;
   size_t at = 0, found = 0;
   if (end_us < stop_us) stop_us = end_us;
@@ -152,7 +156,7 @@ static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert
     if (until_us > stop_us) until_us = stop_us;
     if (begin_us >= 0 && !is_violated(snapshot, pool, rule, rules)) {
       if (snapshot->at_us - begin_us >= for_us)
-        found++, expect(world, rule, world->scenario->cluster.pools[pool].name, &at, begin_us, snapshot->at_us,
+        found++, expect(alert_run, rule, alert_run->scenario->cluster.pools[pool].name, &at, begin_us, snapshot->at_us,
                         total > 0 ? used / total : 0);
       begin_us = -1;
     }
@@ -162,9 +166,9 @@ static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert
     total += (double)snapshot->total_milli[pool] * (double)(until_us - snapshot->at_us);
   }
   if (begin_us >= 0 && stop_us - begin_us >= for_us)
-    found++, expect(world, rule, world->scenario->cluster.pools[pool].name, &at, begin_us, stop_us,
+    found++, expect(alert_run, rule, alert_run->scenario->cluster.pools[pool].name, &at, begin_us, stop_us,
                     total > 0 ? used / total : 0);
-  CU_ASSERT_PTR_NULL(next_alert(world, rule, world->scenario->cluster.pools[pool].name, &at));
+  CU_ASSERT_PTR_NULL(next_alert(alert_run, rule, alert_run->scenario->cluster.pools[pool].name, &at));
   return found;
 }
 
@@ -179,37 +183,38 @@ static int by_begin(const void *a, const void *b) {
   return (x->begin_us > y->begin_us) - (x->begin_us < y->begin_us);
 }
 
-static bool may_lose(const struct world *world, const struct note *note, unsigned class_) {
-  return world->scenario->cluster.pools[note->pool].market.market == HR_MARKET_SPOT &&
-         world->scenario->classes[class_].checkpoint != HR_CHECKPOINT_CONTINUOUS;
+static bool may_lose_work(const struct alert_run *alert_run, const struct note *note, unsigned class_) {
+  return alert_run->scenario->cluster.pools[note->pool].market.market == HR_MARKET_SPOT &&
+         alert_run->scenario->classes[class_].checkpoint != HR_CHECKPOINT_CONTINUOUS;
 }
 
 /* Whether an event starts an interval of a rule, and whether it ends one. Both or neither are possible. */
-static void clock_of(const struct world *world, enum hr_alert_rule rule, const struct note *note, unsigned class_,
-                     bool *begins, bool *ends) {
+static void find_begin_and_end(const struct alert_run *alert_run, enum hr_alert_rule rule, const struct note *note,
+                               unsigned class_, bool *begins, bool *ends) {
   enum hr_event_kind kind = note->kind;
   bool stops = kind == HR_EVENT_INTERRUPT || kind == HR_EVENT_PREEMPT;
   if (rule == HR_ALERT_WAITING) {
     *begins = kind == HR_EVENT_SUBMIT || stops;
     *ends = kind == HR_EVENT_START || kind == HR_EVENT_REJECT;
   } else {
-    *begins = (kind == HR_EVENT_START || kind == HR_EVENT_SAVED) && may_lose(world, note, class_);
+    *begins = (kind == HR_EVENT_START || kind == HR_EVENT_SAVED) && may_lose_work(alert_run, note, class_);
     *ends = stops || kind == HR_EVENT_END || kind == HR_EVENT_SAVED;
   }
 }
 
-static size_t find_late_intervals(const struct world *world, enum hr_alert_rule rule, struct late_interval *intervals) {
-  const struct hr_alert_rules *rules = &world->scenario->alerts;
+static size_t find_late_intervals(const struct alert_run *alert_run, enum hr_alert_rule rule,
+                                  struct late_interval *intervals) {
+  const struct hr_alert_rules *rules = &alert_run->scenario->alerts;
   size_t count = 0;
-  for (uint32_t job = 0; job < world->trace->n_jobs; job++) {
-    unsigned class_ = world->trace->class_ ? world->trace->class_[job] : 0;
+  for (uint32_t job = 0; job < alert_run->trace->n_jobs; job++) {
+    unsigned class_ = alert_run->trace->class_ ? alert_run->trace->class_[job] : 0;
     int64_t after_us = rule == HR_ALERT_WAITING ? rules->waiting_us[class_] : rules->unsaved_us, since_us = -1;
-    for (size_t i = 0; i <= world->record.n_notes; i++) {
-      bool begins = false, ends = i == world->record.n_notes;
-      const struct note *note = &world->record.notes[i];
+    for (size_t i = 0; i <= alert_run->record.n_notes; i++) {
+      bool begins = false, ends = i == alert_run->record.n_notes;
+      const struct note *note = &alert_run->record.notes[i];
       if (!ends && note->job != job) continue;
-      if (!ends) clock_of(world, rule, note, class_, &begins, &ends);
-      int64_t at_us = i == world->record.n_notes ? world->replay.result->end_us : note->at_us;
+      if (!ends) find_begin_and_end(alert_run, rule, note, class_, &begins, &ends);
+      int64_t at_us = i == alert_run->record.n_notes ? alert_run->replay.result->end_us : note->at_us;
       if (ends && since_us >= 0 && at_us > since_us + after_us)
         intervals[count++] = (struct late_interval){since_us + after_us, at_us, class_};
       if (ends) since_us = -1;
@@ -221,10 +226,11 @@ static size_t find_late_intervals(const struct world *world, enum hr_alert_rule 
 }
 
 /* Compares the alerts on the jobs of a class. Overlapping intervals are one alert. Returns the number of alerts. */
-static size_t jobs_agree(const struct world *world, enum hr_alert_rule rule, unsigned class_) {
-  struct late_interval *intervals = malloc((world->record.n_notes + world->trace->n_jobs + 1) * sizeof *intervals);
+static size_t check_job_alerts(const struct alert_run *alert_run, enum hr_alert_rule rule, unsigned class_) {
+  struct late_interval *intervals =
+      malloc((alert_run->record.n_notes + alert_run->trace->n_jobs + 1) * sizeof *intervals);
   CU_ASSERT_PTR_NOT_NULL_FATAL(intervals);
-  size_t count = find_late_intervals(world, rule, intervals), at = 0, found = 0;
+  size_t count = find_late_intervals(alert_run, rule, intervals), at = 0, found = 0;
   const char *where = hr_job_class_name((enum hr_job_class)class_);
   for (size_t i = 0; i < count;) {
     if (intervals[i].class_ != class_) {
@@ -245,37 +251,37 @@ static size_t jobs_agree(const struct world *world, enum hr_alert_rule rule, uns
                intervals[j].end_us > intervals[k].begin_us;
       if (now > most) most = now;
     }
-    found++, expect(world, rule, where, &at, intervals[first].begin_us, end_us, (double)most);
+    found++, expect(alert_run, rule, where, &at, intervals[first].begin_us, end_us, (double)most);
   }
   free(intervals);
-  CU_ASSERT_PTR_NULL(next_alert(world, rule, where, &at));
+  CU_ASSERT_PTR_NULL(next_alert(alert_run, rule, where, &at));
   return found;
 }
 
 /* Reclaimed nodes in (t - window, t], as a share of the nodes that were present or lost in it. */
-static double reclaimed_share(const struct world *world, uint32_t pool, size_t snapshot, int64_t t_us) {
-  int64_t within_us = world->scenario->alerts.reclaims_within_us;
+static double reclaimed_share(const struct alert_run *alert_run, uint32_t pool, size_t snapshot, int64_t t_us) {
+  int64_t within_us = alert_run->scenario->alerts.reclaims_within_us;
   double reclaimed = 0, gone = 0;
-  for (size_t i = 0; i < world->record.n_notes; i++) {
-    const struct note *note = &world->record.notes[i];
+  for (size_t i = 0; i < alert_run->record.n_notes; i++) {
+    const struct note *note = &alert_run->record.notes[i];
     if (note->pool != pool || note->at_us > t_us || note->at_us <= t_us - within_us) continue;
     if (note->kind != HR_EVENT_NODE_DOWN && note->kind != HR_EVENT_RELEASE) continue;
     gone++;
     reclaimed += note->kind == HR_EVENT_NODE_DOWN && note->reason == HR_REASON_RECLAIMED;
   }
-  double nodes = gone + world->record.snapshots[snapshot].nodes[pool];
+  double nodes = gone + alert_run->record.snapshots[snapshot].nodes[pool];
   return nodes > 0 ? reclaimed / nodes : 0;
 }
 
 /* Compares the alerts on reclaimed nodes of a pool. The share can change at a snapshot and when a loss leaves the
    window. Returns the number of alerts. */
-static size_t reclaims_agree(const struct world *world, uint32_t pool) {
-  const struct record *record = &world->record;
-  const struct hr_alert_rules *rules = &world->scenario->alerts;
-  int64_t begin_us = -1, end_us = world->replay.result->end_us;
+static size_t check_reclaim_alerts(const struct alert_run *alert_run, uint32_t pool) {
+  const struct record *record = &alert_run->record;
+  const struct hr_alert_rules *rules = &alert_run->scenario->alerts;
+  int64_t begin_us = -1, end_us = alert_run->replay.result->end_us;
   size_t at = 0, found = 0;
   double worst = 0;
-  const char *name = world->scenario->cluster.pools[pool].name;
+  const char *name = alert_run->scenario->cluster.pools[pool].name;
   for (size_t i = 0; i < record->n_snapshots; i++) {
     int64_t next_us = i + 1 < record->n_snapshots ? record->snapshots[i + 1].at_us : end_us;
     int64_t t_us = record->snapshots[i].at_us;
@@ -292,34 +298,34 @@ static size_t reclaims_agree(const struct world *world, uint32_t pool) {
           continue;
         t_us = out_us;
       }
-      double share = reclaimed_share(world, pool, i, t_us);
+      double share = reclaimed_share(alert_run, pool, i, t_us);
       if (share > rules->reclaims_above && begin_us < 0) begin_us = t_us, worst = 0;
       if (begin_us >= 0 && share > worst) worst = share;
       if (share > rules->reclaims_above || begin_us < 0) continue;
-      found++, expect(world, HR_ALERT_RECLAIMS, name, &at, begin_us, t_us, worst);
+      found++, expect(alert_run, HR_ALERT_RECLAIMS, name, &at, begin_us, t_us, worst);
       begin_us = -1;
     }
   }
-  if (begin_us >= 0) found++, expect(world, HR_ALERT_RECLAIMS, name, &at, begin_us, end_us, worst);
-  CU_ASSERT_PTR_NULL(next_alert(world, HR_ALERT_RECLAIMS, name, &at));
+  if (begin_us >= 0) found++, expect(alert_run, HR_ALERT_RECLAIMS, name, &at, begin_us, end_us, worst);
+  CU_ASSERT_PTR_NULL(next_alert(alert_run, HR_ALERT_RECLAIMS, name, &at));
   return found;
 }
 
 static void agrees(const char *path, const char *const *overrides, size_t n_overrides, size_t found[HR_N_ALERTS]) {
-  struct world world;
-  world_run(&world, path, overrides, n_overrides);
-  const struct hr_alert_rules *rules = &world.scenario->alerts;
-  for (uint32_t i = 0; i < world.scenario->cluster.n_pools; i++) {
-    found[HR_ALERT_UNDERUSED] += use_agrees(&world, i, HR_ALERT_UNDERUSED, rules->underused_for_us);
-    found[HR_ALERT_SATURATED] += use_agrees(&world, i, HR_ALERT_SATURATED, rules->saturated_for_us);
-    if (world.scenario->cluster.pools[i].market.market == HR_MARKET_SPOT)
-      found[HR_ALERT_RECLAIMS] += reclaims_agree(&world, i);
+  struct alert_run alert_run;
+  alert_run_make(&alert_run, path, overrides, n_overrides);
+  const struct hr_alert_rules *rules = &alert_run.scenario->alerts;
+  for (uint32_t i = 0; i < alert_run.scenario->cluster.n_pools; i++) {
+    found[HR_ALERT_UNDERUSED] += check_use_alerts(&alert_run, i, HR_ALERT_UNDERUSED, rules->underused_for_us);
+    found[HR_ALERT_SATURATED] += check_use_alerts(&alert_run, i, HR_ALERT_SATURATED, rules->saturated_for_us);
+    if (alert_run.scenario->cluster.pools[i].market.market == HR_MARKET_SPOT)
+      found[HR_ALERT_RECLAIMS] += check_reclaim_alerts(&alert_run, i);
   }
   for (unsigned i = 0; i < HR_N_CLASSES; i++) {
-    found[HR_ALERT_WAITING] += jobs_agree(&world, HR_ALERT_WAITING, i);
-    found[HR_ALERT_UNSAVED] += jobs_agree(&world, HR_ALERT_UNSAVED, i);
+    found[HR_ALERT_WAITING] += check_job_alerts(&alert_run, HR_ALERT_WAITING, i);
+    found[HR_ALERT_UNSAVED] += check_job_alerts(&alert_run, HR_ALERT_UNSAVED, i);
   }
-  world_finish(&world);
+  alert_run_finish(&alert_run);
 }
 
 #define SHIPPED(name) PROJECT_DIR "/scenarios/" name ".json"
@@ -360,21 +366,21 @@ static void alerts_of_one_node_by_hand(void) {
       "{\"trace\":{\"file\":\"jobs.csv\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1,"
       "\"gpus_per_node\":4,\"market\":\"reserved\",\"usd_per_gpu_hour\":2}]},\"policy\":{\"name\":\"fifo\"},"
       "\"costs\":{\"budgets\":[{\"tenant\":\"a\",\"usd_per_month\":60},{\"tenant\":\"b\",\"usd_per_month\":1000}]}}");
-  struct world world;
-  world_run(&world, files_path("s.json"), NULL, 0);
+  struct alert_run alert_run;
+  alert_run_make(&alert_run, files_path("s.json"), NULL, 0);
   const int64_t hour_us = HOUR_S * HR_SECOND_US;
   size_t at = 0;
-  expect(&world, HR_ALERT_UNDERUSED, "p", &at, 30 * hour_us, 40 * hour_us, 0);
-  expect(&world, HR_ALERT_SATURATED, "p", &at, 0, 10 * hour_us, 1);
-  expect(&world, HR_ALERT_WAITING, "interactive", &at, hour_us + hour_us / 4, 10 * hour_us, 1);
-  const struct hr_alert *budget = next_alert(&world, HR_ALERT_BUDGET, "a", &at);
+  expect(&alert_run, HR_ALERT_UNDERUSED, "p", &at, 30 * hour_us, 40 * hour_us, 0);
+  expect(&alert_run, HR_ALERT_SATURATED, "p", &at, 0, 10 * hour_us, 1);
+  expect(&alert_run, HR_ALERT_WAITING, "interactive", &at, hour_us + hour_us / 4, 10 * hour_us, 1);
+  const struct hr_alert *budget = next_alert(&alert_run, HR_ALERT_BUDGET, "a", &at);
   CU_ASSERT_PTR_NOT_NULL_FATAL(budget);
   /* the first microsecond in which the cost exceeds the budget */
   CU_ASSERT_EQUAL(budget->begin_us, hour_us * 15 / 2 + 1);
   CU_ASSERT_EQUAL(budget->end_us, 41 * hour_us);
   CU_ASSERT_DOUBLE_EQUAL(budget->value, 82.0 / 60, 1e-9);
-  CU_ASSERT_EQUAL(world.count, at);
-  world_finish(&world);
+  CU_ASSERT_EQUAL(alert_run.count, at);
+  alert_run_finish(&alert_run);
 }
 
 static void rules_can_be_changed(void) {
@@ -383,16 +389,16 @@ static void rules_can_be_changed(void) {
   const char *const changed[] = {"alerts.gpus_underused.for_s=36001", "alerts.gpus_saturated={\"above\":1}",
                                  "alerts.queue_time={\"classes\":{\"default\":1,\"interactive\":32400}}",
                                  "alerts.over_budget.above=1.2"};
-  struct world world;
+  struct alert_run alert_run;
   alerts_of_one_node_by_hand();
-  world_run(&world, files_path("s.json"), off, 4);
-  CU_ASSERT_EQUAL(world.count, 0);
-  world_finish(&world);
-  world_run(&world, files_path("s.json"), changed, 4);
+  alert_run_make(&alert_run, files_path("s.json"), off, 4);
+  CU_ASSERT_EQUAL(alert_run.count, 0);
+  alert_run_finish(&alert_run);
+  alert_run_make(&alert_run, files_path("s.json"), changed, 4);
   /* the limit is $72: exceeded after nine hours */
-  CU_ASSERT_FATAL(world.count == 1 && world.list[0].rule == HR_ALERT_BUDGET);
-  CU_ASSERT_EQUAL(world.list[0].begin_us, 9 * HOUR_S * HR_SECOND_US + 1);
-  world_finish(&world);
+  CU_ASSERT_FATAL(alert_run.count == 1 && alert_run.list[0].rule == HR_ALERT_BUDGET);
+  CU_ASSERT_EQUAL(alert_run.list[0].begin_us, 9 * HOUR_S * HR_SECOND_US + 1);
+  alert_run_finish(&alert_run);
 }
 
 /* ---- Bad rules -------------------------------------------------------------------------------------- */

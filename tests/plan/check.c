@@ -252,7 +252,7 @@ static bool passes_replicated(const struct hr_baseline *baseline, int seed, int 
    must be detected among all these figures, with equal and with different seeds. */
 static void significance_of_changes(void) {
   enum { REPLICATIONS = 8, SEEDS = 60 };
-  static const char dearer[] = ",\"cluster.pools.1.usd_per_gpu_hour\":0.500001",
+  static const char more_expensive[] = ",\"cluster.pools.1.usd_per_gpu_hour\":0.500001",
                     smaller[] = ",\"cluster.pools.0.nodes\":1";
   struct hr_suite *suite = load_replicated(1, REPLICATIONS, "");
   struct hr_baseline *baseline = make_baseline(suite);
@@ -261,7 +261,7 @@ static void significance_of_changes(void) {
   for (int seed = 2; seed < 2 + SEEDS; seed++) failures += !passes_replicated(baseline, seed, REPLICATIONS, "");
   if (failures > SEEDS / 10) printf("\n  %d of %d checks fail though nothing is other\n", failures, SEEDS);
   CU_ASSERT(failures <= SEEDS / 10);
-  CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, dearer));
+  CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, more_expensive));
   CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, smaller));
   CU_ASSERT_FALSE(passes_replicated(baseline, 9, REPLICATIONS, smaller));
   CU_ASSERT_TRUE(passes_replicated(baseline, 1, REPLICATIONS - 2, "")); /* the same seeds, but fewer replications */

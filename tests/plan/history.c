@@ -44,7 +44,7 @@ static void finish(struct kept *kept) {
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-struct books {
+struct accounts {
   int64_t kept_us, lost_us, saving_us, restarting_us;
   hr_amount milli_us;
   uint32_t attempts;
@@ -80,19 +80,19 @@ static void check_attempts_of_job(const struct kept *kept, uint32_t job) {
   CU_ASSERT_EQUAL(attempts[at].begin_us, result->start_us[job]);
 }
 
-static void books_agree(const struct kept *kept, const struct books *books) {
+static void books_agree(const struct kept *kept, const struct accounts *accounts) {
   const struct hr_result *result = kept->replay.result;
   double gpu_hours = 0;
   for (uint32_t i = 0; i < result->n_jobs; i++) {
-    gpu_hours += (double)books[i].milli_us / 3.6e12;
+    gpu_hours += (double)accounts[i].milli_us / 3.6e12;
     check_attempts_of_job(kept, i);
     if (!result->accounting) continue;
     const struct hr_job_accounting *accounting = &result->accounting[i];
-    CU_ASSERT_EQUAL(books[i].attempts, accounting->attempts);
-    CU_ASSERT_EQUAL(books[i].kept_us, accounting->kept_us);
-    CU_ASSERT_EQUAL(books[i].lost_us, accounting->lost_us);
-    CU_ASSERT_EQUAL(books[i].saving_us, accounting->saving_us);
-    CU_ASSERT_EQUAL(books[i].restarting_us, accounting->restarting_us);
+    CU_ASSERT_EQUAL(accounts[i].attempts, accounting->attempts);
+    CU_ASSERT_EQUAL(accounts[i].kept_us, accounting->kept_us);
+    CU_ASSERT_EQUAL(accounts[i].lost_us, accounting->lost_us);
+    CU_ASSERT_EQUAL(accounts[i].saving_us, accounting->saving_us);
+    CU_ASSERT_EQUAL(accounts[i].restarting_us, accounting->restarting_us);
   }
   CU_ASSERT_DOUBLE_EQUAL(gpu_hours, kept->replay.summary->gpu_hours, 1e-9 * (1 + gpu_hours));
 }
@@ -100,11 +100,11 @@ static void books_agree(const struct kept *kept, const struct books *books) {
 static void attempts_agree(const struct kept *kept) {
   const struct hr_attempt *attempts;
   size_t count = hr_history_attempts(kept->history, &attempts);
-  struct books *books = calloc((size_t)kept->trace->n_jobs + 1, sizeof *books);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(books);
+  struct accounts *accounts = calloc((size_t)kept->trace->n_jobs + 1, sizeof *accounts);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(accounts);
   for (size_t i = 0; i < count; i++) {
     const struct hr_attempt *attempt = &attempts[i];
-    struct books *of = &books[attempt->job.id];
+    struct accounts *of = &accounts[attempt->job.id];
     int64_t held_us = attempt->end_us - attempt->begin_us;
     CU_ASSERT(i == 0 || attempts[i - 1].begin_us <= attempt->begin_us);
     CU_ASSERT_EQUAL(attempt->kept_us + attempt->lost_us + attempt->saving_us + attempt->restarting_us, held_us);
@@ -116,8 +116,8 @@ static void attempts_agree(const struct kept *kept) {
     of->restarting_us += attempt->restarting_us;
     of->milli_us += (hr_amount)attempt->gpu_milli * held_us;
   }
-  books_agree(kept, books);
-  free(books);
+  books_agree(kept, accounts);
+  free(accounts);
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
  * instead of six, the mean wait is so skewed that its Student interval covers in 91 to 92 % of the experiments. The
  * intervals of the median and of the cost cover in 95 % even then.
  *
- *   test_plan_interval_coverage [EXPERIMENTS]      the target coverage_of_intervals runs 500 experiments
+ *   test_plan interval_coverage [EXPERIMENTS]      the target coverage_of_intervals runs 500 experiments
  */
 
 #include "harness.h"

@@ -117,7 +117,7 @@ static void median_interval_equals_enumeration(void) {
         CU_ASSERT(isnan(low) && isnan(high));
         continue;
       }
-      /* The lower end is between the k-th value and the next one or, if that is beyond the middle, at the k-th value.
+      /* The lower end is between the k-th value and the next. If the next is beyond the middle, it is the k-th value.
        */
       CU_ASSERT(low >= k && low <= (k + 1 <= (count + 1) / 2 ? k + 1 : k));
       expect(low + high, count + 1);

@@ -21,15 +21,15 @@ static const char scenario_text[] =
     "\"plan\":{\"variables\":[{\"pool\":\"own\",\"from\":0,\"to\":12,\"step\":1},"
     "{\"pool\":\"spot\",\"from\":0,\"to\":12,\"step\":4}],\"constraints\":[\"wait_s.mean <= 500\"]}%s}";
 
-static struct hr_scenario *scenario_with(const char *more) {
+static struct hr_scenario *scenario_with(const char *more_demand) {
   char text[2000];
-  snprintf(text, sizeof text, scenario_text, more);
+  snprintf(text, sizeof text, scenario_text, more_demand);
   return planned_scenario(text);
 }
 
 /* ---- The runner ---------------------------------------------------------------------------------------- */
 
-struct bench {
+struct runner_setup {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
   struct hr__figure figures[3];
@@ -37,135 +37,145 @@ struct bench {
   uint32_t environment;
 };
 
-static void set_up(struct bench *bench, uint32_t threads) {
-  *bench =
-      (struct bench){.scenario = scenario_with(""),
-                     .trace = planned_queue(9, 300, 4, 1000),
-                     .figures = {{.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_MONTHLY}, {.measure = HR__M_LOST}}};
-  struct hr__runner_config config = {.scenario = bench->scenario,
-                                     .trace = bench->trace,
-                                     .figures = bench->figures,
+static void set_up(struct runner_setup *runner_setup, uint32_t threads) {
+  *runner_setup = (struct runner_setup){
+      .scenario = scenario_with(""),
+      .trace = planned_queue(9, 300, 4, 1000),
+      .figures = {{.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_MONTHLY}, {.measure = HR__M_LOST}}};
+  struct hr__runner_config config = {.scenario = runner_setup->scenario,
+                                     .trace = runner_setup->trace,
+                                     .figures = runner_setup->figures,
                                      .n_figures = 3,
                                      .n_threads = threads};
-  struct hr__environment environment = {.workload = bench->scenario->replications.workload};
+  struct hr__environment environment = {.workload = runner_setup->scenario->replications.workload};
   hr_stress_init(&environment.stress);
-  bench->runner = hr__runner_create(&config);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->runner);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->runner, &environment, &bench->environment, NULL), HR_OK);
+  runner_setup->runner = hr__runner_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(runner_setup->runner);
+  CU_ASSERT_EQUAL_FATAL(
+      hr__runner_add_environment(runner_setup->runner, &environment, &runner_setup->environment, NULL), HR_OK);
 }
 
-static void tear_down(struct bench *bench) {
-  hr__runner_destroy(bench->runner);
-  hr_trace_destroy(bench->trace);
-  hr_scenario_destroy(bench->scenario);
+static void tear_down(struct runner_setup *runner_setup) {
+  hr__runner_destroy(runner_setup->runner);
+  hr_trace_destroy(runner_setup->trace);
+  hr_scenario_destroy(runner_setup->scenario);
 }
 
-static uint32_t add_candidate(struct bench *bench, const char *override, uint32_t environment) {
+static uint32_t add_candidate(struct runner_setup *runner_setup, const char *override, uint32_t environment) {
   uint32_t candidate;
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(bench->runner, &override, 1, environment, &candidate, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(runner_setup->runner, &override, 1, environment, &candidate, NULL),
+                        HR_OK);
   return candidate;
 }
 
 static void runs_are_not_repeated(void) {
-  struct bench bench;
-  set_up(&bench, 2);
-  uint32_t drawn = add_candidate(&bench, "cluster.pools.0.nodes=5", bench.environment),
-           exact = add_candidate(&bench, "cluster.pools.1.nodes=0", bench.environment);
+  struct runner_setup runner_setup;
+  set_up(&runner_setup, 2);
+  uint32_t drawn = add_candidate(&runner_setup, "cluster.pools.0.nodes=5", runner_setup.environment),
+           exact = add_candidate(&runner_setup, "cluster.pools.1.nodes=0", runner_setup.environment);
   const struct hr__trial trials[] = {{drawn, 0}, {drawn, 1}, {drawn, 0}, {exact, 0},
                                      {exact, 1}, {exact, 7}, {drawn, 9}};
-  CU_ASSERT(hr__runner_is_random(bench.runner, drawn) && !hr__runner_is_random(bench.runner, exact));
-  CU_ASSERT_PTR_NULL(hr__runner_values(bench.runner, drawn, 0));
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 7, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__runner_runs(bench.runner), 4);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 7, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__runner_runs(bench.runner), 4);
-  CU_ASSERT_PTR_NULL(hr__runner_values(bench.runner, drawn, 2));
-  CU_ASSERT_PTR_EQUAL(hr__runner_values(bench.runner, exact, 5), hr__runner_values(bench.runner, exact, 0));
-  tear_down(&bench);
+  CU_ASSERT(hr__runner_is_random(runner_setup.runner, drawn) && !hr__runner_is_random(runner_setup.runner, exact));
+  CU_ASSERT_PTR_NULL(hr__runner_values(runner_setup.runner, drawn, 0));
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(runner_setup.runner, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(runner_setup.runner), 4);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(runner_setup.runner, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(runner_setup.runner), 4);
+  CU_ASSERT_PTR_NULL(hr__runner_values(runner_setup.runner, drawn, 2));
+  CU_ASSERT_PTR_EQUAL(hr__runner_values(runner_setup.runner, exact, 5),
+                      hr__runner_values(runner_setup.runner, exact, 0));
+  tear_down(&runner_setup);
 }
 
 static void values_equal_a_single_run(void) {
-  struct bench bench;
-  set_up(&bench, 2);
-  uint32_t candidate = add_candidate(&bench, "cluster.pools.0.nodes=3", bench.environment);
+  struct runner_setup runner_setup;
+  set_up(&runner_setup, 2);
+  uint32_t candidate = add_candidate(&runner_setup, "cluster.pools.0.nodes=3", runner_setup.environment);
   const struct hr__trial trials[] = {{candidate, 0}, {candidate, 1}, {candidate, 2}};
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 3, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(runner_setup.runner, trials, 3, NULL), HR_OK);
   for (uint32_t r = 0; r < 3; r++) {
-    const struct hr_scenario *scenario = hr__runner_scenario(bench.runner, candidate);
+    const struct hr_scenario *scenario = hr__runner_scenario(runner_setup.runner, candidate);
     struct hr__one_run_config config = {.scenario = scenario,
-                                        .trace = bench.trace,
+                                        .trace = runner_setup.trace,
                                         .policy = &scenario->policy,
-                                        .seed = hr_replication_seed(bench.scenario->seed, r)};
+                                        .seed = hr_replication_seed(runner_setup.scenario->seed, r)};
     struct hr__one_run run;
     double values[HR__N_MEASURES];
     CU_ASSERT_EQUAL_FATAL(hr__one_run_make(&config, &run, NULL), HR_OK);
     hr__measures_of_run(&run, values);
     for (size_t i = 0; i < 3; i++)
-      CU_ASSERT_EQUAL(hr__runner_values(bench.runner, candidate, r)[i], values[bench.figures[i].measure]);
+      CU_ASSERT_EQUAL(hr__runner_values(runner_setup.runner, candidate, r)[i], values[runner_setup.figures[i].measure]);
     hr__one_run_finish(&run);
   }
-  CU_ASSERT(hr__runner_values(bench.runner, candidate, 0)[0] != hr__runner_values(bench.runner, candidate, 1)[0]);
-  tear_down(&bench);
+  CU_ASSERT(hr__runner_values(runner_setup.runner, candidate, 0)[0] !=
+            hr__runner_values(runner_setup.runner, candidate, 1)[0]);
+  tear_down(&runner_setup);
 }
 
 /* Three environments: unchanged, spot prices multiplied by two, demand multiplied by 1.5. */
 static void environments_change_price_and_demand(void) {
-  struct bench bench;
-  set_up(&bench, 1);
-  struct hr__environment dear = {.workload = bench.scenario->replications.workload}, more = dear;
-  uint32_t dear_environment, more_environment;
-  hr_stress_init(&dear.stress);
-  hr_stress_init(&more.stress);
-  dear.stress.spot_price = 2;
-  more.workload.growth = 1.5;
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.runner, &dear, &dear_environment, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.runner, &more, &more_environment, NULL), HR_OK);
+  struct runner_setup runner_setup;
+  set_up(&runner_setup, 1);
+  struct hr__environment double_price = {.workload = runner_setup.scenario->replications.workload},
+                         more_demand = double_price;
+  uint32_t double_price_environment, more_demand_environment;
+  hr_stress_init(&double_price.stress);
+  hr_stress_init(&more_demand.stress);
+  double_price.stress.spot_price = 2;
+  more_demand.workload.growth = 1.5;
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(runner_setup.runner, &double_price, &double_price_environment, NULL),
+                        HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(runner_setup.runner, &more_demand, &more_demand_environment, NULL),
+                        HR_OK);
   const char *none = "cluster.pools.0.nodes=0";
-  const struct hr__trial trials[] = {{add_candidate(&bench, none, bench.environment), 0},
-                                     {add_candidate(&bench, none, dear_environment), 0},
-                                     {add_candidate(&bench, none, more_environment), 0}};
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 3, NULL), HR_OK);
-  const double *plain = hr__runner_values(bench.runner, trials[0].candidate, 0),
-               *at_twice = hr__runner_values(bench.runner, trials[1].candidate, 0);
+  const struct hr__trial trials[] = {{add_candidate(&runner_setup, none, runner_setup.environment), 0},
+                                     {add_candidate(&runner_setup, none, double_price_environment), 0},
+                                     {add_candidate(&runner_setup, none, more_demand_environment), 0}};
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(runner_setup.runner, trials, 3, NULL), HR_OK);
+  const double *plain = hr__runner_values(runner_setup.runner, trials[0].candidate, 0),
+               *at_twice = hr__runner_values(runner_setup.runner, trials[1].candidate, 0);
   CU_ASSERT_EQUAL(plain[0], at_twice[0]);
   CU_ASSERT(fabs(at_twice[1] / plain[1] - 2) < 1e-6);
-  CU_ASSERT(hr__runner_values(bench.runner, trials[2].candidate, 0)[0] > plain[0]);
-  tear_down(&bench);
+  CU_ASSERT(hr__runner_values(runner_setup.runner, trials[2].candidate, 0)[0] > plain[0]);
+  tear_down(&runner_setup);
 }
 
 /* ---- The evaluator and the selection ---------------------------------------------------------------- */
 
 struct selection_setup {
-  struct bench bench;
+  struct runner_setup runner_setup;
   struct hr__goals goals;
   struct hr__space space;
   struct hr__evaluator evaluator;
 };
 
 static void selection_setup_make(struct selection_setup *setup) {
-  *setup = (struct selection_setup){.bench = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
-  struct bench *bench = &setup->bench;
-  CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &setup->goals, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, NULL, &setup->space, NULL), HR_OK);
-  struct hr__runner_config config = {.scenario = bench->scenario,
-                                     .trace = bench->trace,
+  *setup = (struct selection_setup){
+      .runner_setup = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
+  struct runner_setup *runner_setup = &setup->runner_setup;
+  CU_ASSERT_EQUAL_FATAL(hr__goals_make(runner_setup->scenario->plan, runner_setup->trace, true, &setup->goals, NULL),
+                        HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(runner_setup->scenario->plan, NULL, &setup->space, NULL), HR_OK);
+  struct hr__runner_config config = {.scenario = runner_setup->scenario,
+                                     .trace = runner_setup->trace,
                                      .figures = setup->goals.figures,
                                      .n_figures = setup->goals.n_figures,
                                      .n_threads = 1};
-  struct hr__environment environment = {.workload = bench->scenario->replications.workload};
+  struct hr__environment environment = {.workload = runner_setup->scenario->replications.workload};
   hr_stress_init(&environment.stress);
-  bench->runner = hr__runner_create(&config);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->runner);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->runner, &environment, &bench->environment, NULL), HR_OK);
+  runner_setup->runner = hr__runner_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(runner_setup->runner);
   CU_ASSERT_EQUAL_FATAL(
-      hr__evaluator_make(&setup->evaluator, bench->runner, &setup->space, &setup->goals, bench->environment, NULL),
-      HR_OK);
+      hr__runner_add_environment(runner_setup->runner, &environment, &runner_setup->environment, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__evaluator_make(&setup->evaluator, runner_setup->runner, &setup->space, &setup->goals,
+                                           runner_setup->environment, NULL),
+                        HR_OK);
 }
 
 static void selection_setup_finish(struct selection_setup *setup) {
   hr__evaluator_finish(&setup->evaluator);
   hr__goals_finish(&setup->goals);
-  tear_down(&setup->bench);
+  tear_down(&setup->runner_setup);
 }
 
 /* The number of the candidate with `own` owned GPUs and level `spot` of the spot axis. */
@@ -195,7 +205,7 @@ static void evaluation_computed_by_hand(void) {
   size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
          wait_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
-    const double *values = hr__runner_values(setup.bench.runner, setup.evaluator.runner_ids[few], r);
+    const double *values = hr__runner_values(setup.runner_setup.runner, setup.evaluator.runner_ids[few], r);
     monthly += values[cost_at] / 4;
     wait += values[wait_at] / 4;
   }
@@ -211,8 +221,8 @@ static void evaluation_computed_by_hand(void) {
   selection_setup_finish(&setup);
 }
 
-static struct hr__selection selected(struct selection_setup *setup, const uint32_t *finalists, uint32_t count,
-                                     uint32_t most, double indifference) {
+static struct hr__selection run_selection(struct selection_setup *setup, const uint32_t *finalists, uint32_t count,
+                                          uint32_t most, double indifference) {
   struct hr__selection_config config = {.evaluator = &setup->evaluator,
                                         .first = 5,
                                         .max_replications = most,
@@ -231,12 +241,12 @@ static void selection_of_a_clear_winner(void) {
   struct selection_setup setup;
   selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(12, 1), candidate(5, 1), candidate(11, 1)};
-  struct hr__selection selection = selected(&setup, finalists, 3, 40, 0.01);
+  struct hr__selection selection = run_selection(&setup, finalists, 3, 40, 0.01);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
   CU_ASSERT_EQUAL(selection.nearest, finalists[1]);
   CU_ASSERT_EQUAL(selection.probability, 1);
   CU_ASSERT_EQUAL(count_runs(&setup.evaluator, finalists[0]), 5);
-  CU_ASSERT_EQUAL(hr__runner_runs(setup.bench.runner), 15);
+  CU_ASSERT_EQUAL(hr__runner_runs(setup.runner_setup.runner), 15);
   selection_setup_finish(&setup);
 }
 
@@ -245,7 +255,7 @@ static void selection_within_the_indifference_zone(void) {
   struct selection_setup setup;
   selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(7, 3), candidate(7, 2)};
-  struct hr__selection selection = selected(&setup, finalists, 2, 12, 0.5);
+  struct hr__selection selection = run_selection(&setup, finalists, 2, 12, 0.5);
   CU_ASSERT(selection.choice == finalists[0] || selection.choice == finalists[1]);
   CU_ASSERT(selection.probability > 0.99);
   CU_ASSERT(selection.zone > 0);
@@ -256,11 +266,12 @@ static void selection_when_a_goal_is_missed(void) {
   struct selection_setup setup;
   selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(4, 0), candidate(12, 1)}, hopeless[] = {candidate(2, 0), candidate(4, 0)};
-  struct hr__selection selection = selected(&setup, finalists, 2, 12, 0.01); /* the cheaper finalist has long waits */
+  struct hr__selection selection =
+      run_selection(&setup, finalists, 2, 12, 0.01); /* the cheaper finalist has long waits */
   CU_ASSERT(hr__evaluator_evaluate(&setup.evaluator, finalists[0], 1).objective <
             hr__evaluator_evaluate(&setup.evaluator, finalists[1], 1).objective);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
-  selection = selected(&setup, hopeless, 2, 12, 0.01);
+  selection = run_selection(&setup, hopeless, 2, 12, 0.01);
   CU_ASSERT_EQUAL(selection.choice, HR_NONE);
   CU_ASSERT_EQUAL(selection.nearest, hopeless[1]);
   CU_ASSERT_EQUAL(selection.probability, 0);

@@ -5,7 +5,7 @@
  * exhaustive plan, so both have the same random events. Prints by how much the search misses the optimum, and its share
  * of the exhaustive runs.
  *
- *   test_plan_search [SCENARIOS [FIRST]]      the target search_against_all uses 60 scenarios
+ *   test_plan search [SCENARIOS [FIRST]]      the target search_against_all uses 60 scenarios
  */
 
 #include "base/random.h"
