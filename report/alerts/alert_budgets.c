@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The budget rule of the alerts.
+ * The budget rule (`over-budget`) of the alerts.
  *
  * The monthly statements (report/costs/costs.c) decide whether a tenant exceeded its budget, because they contain all
  * costs of the tenant. This file computes the time: it accumulates the cost of the tenant's jobs at the prices of the
@@ -8,7 +8,7 @@
  * among the tenants at the end of the month. If the jobs alone do not exceed the limit, the alert therefore begins at
  * the end of the month.
  *
- * The limit is the monthly budget times the threshold of the rule (`budget_above`).
+ * The limit is the monthly budget times the threshold of the rule.
  */
 
 #include "report/alerts/alert_budgets.h"

@@ -3,19 +3,20 @@
  * Alerts: conditions of a run that last longer than a limit. Three groups of rules append to one list of alerts. The
  * list is sorted at the end of the run.
  *
- * Job rules. They are evaluated for each class of jobs. Rule `waiting`: a job waits too long. Rule `unsaved`: a job
- * runs too long on spot capacity without a checkpoint. Each job to which a rule applies has a timer. All timers of one
- * rule and class have the same duration, so they expire in the order in which they were set. A FIFO queue is therefore
- * sufficient. If a timer is stopped or set again, its old entry remains in the queue and is skipped when it reaches the
- * front. An alert of a class begins when the first timer expires, and ends when no job of the class has an expired
- * timer.
+ * Job rules. They are evaluated for each class of jobs. Rule `queue-time`: a job waits too long. Rule `no-checkpoint`:
+ * a job runs too long on spot capacity without a checkpoint. Each job to which a rule applies has a timer. All timers
+ * of one rule and class have the same duration, so they expire in the order in which they were set. A FIFO queue is
+ * therefore sufficient. If a timer is stopped or set again, its old entry remains in the queue and is skipped when it
+ * reaches the front. An alert of a class begins when the first timer expires, and ends when no job of the class has an
+ * expired timer.
  *
- * Pool rules: the utilization of a pool is too low or too high, or too many of its spot nodes are reclaimed. A pool is
- * evaluated after each pass that changed it, because its state is constant in between. Utilization is evaluated up to
- * the last submit only: afterwards the cluster empties because the trace is over. The reclaim rule counts reclaimed
- * nodes in a sliding window. A queue contains the departures of spot nodes within the window. Departures that have left
- * the window are removed at the next evaluation of the pool. Each removal is evaluated at the time at which the
- * departure left the window, so alerts end at exact times.
+ * Pool rules. Rule `gpus-underused`: the utilization of a pool is too low. Rule `gpus-saturated`: the utilization is
+ * too high. Rule `spot-reclaims`: too many spot nodes of the pool are reclaimed. A pool is evaluated after each pass
+ * that changed it, because its state is constant in between. Utilization is evaluated up to the last submit only:
+ * afterwards the cluster empties because the trace is over. The reclaim rule counts reclaimed nodes in a sliding
+ * window. A queue contains the departures of spot nodes within the window. Departures that have left the window are
+ * removed at the next evaluation of the pool. Each removal is evaluated at the time at which the departure left the
+ * window, so alerts end at exact times.
  *
  * The budget rule is in alert_budgets.c.
  */
@@ -105,8 +106,8 @@ static unsigned class_of(const struct alert_jobs *self, hr_job job) {
   return self->trace->class_ ? self->trace->class_[job.id] : HR_CLASS_UNKNOWN;
 }
 
-/* Marks the jobs whose timers expire before `now_us` as late. Begins an alert if no job of the class was late before.
- */
+/* Marks the jobs whose timers expire before `now_us` as late. Begins an alert if no job of the class was late
+   before. */
 static void expire_until(struct rule *rule, struct timers *timers, int64_t now_us) {
   while (hr__fifo_count(&timers->queue)) {
     struct timer_entry timer_entry = *(const struct timer_entry *)hr__fifo_front(&timers->queue, sizeof timer_entry);

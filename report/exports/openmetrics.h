@@ -26,8 +26,8 @@ struct hr__metrics {
   size_t labels_used;
 };
 
-/* Begins a family. `type` is "gauge", "counter" or "histogram". `unit` is the unit with which the name ends, or NULL.
- */
+/* Begins a family. `type` is "gauge", "counter" or "histogram". `unit` is the unit with which the name ends, or
+   NULL. */
 void hr__metrics_family(struct hr__metrics *metrics, const char *name, const char *type, const char *unit,
                         const char *help);
 /* Begins a series: removes the labels of the previous one. */

@@ -409,8 +409,8 @@ static void number_label(struct hr__metrics *metrics, const char *name, const ch
   hr__metrics_label(metrics, name, text);
 }
 
-/* Sets the labels of dcgm-exporter, and the label "instance", which Prometheus would add when it collects the metrics.
- */
+/* Sets the labels of dcgm-exporter, and the label "instance", which Prometheus would add when it collects the
+   metrics. */
 static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   struct hr__metrics *metrics = gpus->metrics;
   const struct hr_pool_spec *pool = &metrics->run->cluster->pools[group->pool];

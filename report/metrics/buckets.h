@@ -33,8 +33,8 @@ struct hr__buckets {
 };
 
 /* Initializes a series with at most `room` buckets, `room` >= 2. If the run is at least `room` microseconds long, at
-   least half of the buckets are used. Returns HR_NO_MEMORY if out of memory; call hr__buckets_finish() even on failure.
-   */
+   least half of the buckets are used. Returns HR_NO_MEMORY if out of memory; call hr__buckets_finish() even on
+   failure. */
 enum hr_status hr__buckets_init(struct hr__buckets *buckets, uint32_t room);
 static inline void hr__buckets_finish(struct hr__buckets *buckets) {
   free(buckets->bucket);

@@ -190,7 +190,7 @@ struct hr_links {
   uint8_t *known;    /* [n_models + 1][HR_N_NETWORKS]: 0 not looked up yet, 1 no speed, 2 has a speed */
   bool *is_missing;  /* [n_models + 1]: a job of the model had no speed. The last entry is for jobs without a model */
   hr_amount time_us; /* GPU time of jobs that communicate over a network: milli-GPUs x microseconds */
-  /* part of `time_us` whose speed is unknown */
+  /* the part of `time_us` for which the network speed is unknown */
   hr_amount missing_us;
 };
 

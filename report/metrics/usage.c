@@ -39,8 +39,7 @@ struct hr__needs {
 
 struct typical_tasks {
   struct hr__needs *needs; /* [n_pools] */
-  struct hr_request
-      gang; /* the most frequent typical task with one GPU; if there is none, one GPU without CPU and memory */
+  struct hr_request gang;  /* the most frequent typical task with one GPU; if none: 1 GPU, no CPU and memory */
 };
 
 /* ---- Typical tasks ------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The job table of the HTML report, and the table of attempts. Each table is stored as columns in a binary block. The
-   row of a job also describes its attempt if it has only one; the table of attempts contains the attempts of all other
-   jobs. */
+/* The job table of the HTML report, and the table of attempts. Each table is stored as columns in a binary block. If a
+   job has only one attempt, the row of the job also describes the attempt. The table of attempts contains the attempts
+   of jobs with more than one attempt. */
 
 #include "report/page/page.h"
 
@@ -17,8 +17,8 @@ struct page_table {
   uint32_t n;
 };
 
-/* Assigns consecutive numbers to keys in the order of their first use, so that only the texts of used keys are written.
- */
+/* Assigns consecutive numbers to keys in the order of their first use, so that only the texts of used keys are
+   written. */
 struct page_numbering {
   uint32_t *number; /* [n_keys]: number + 1; 0: not used yet */
   uint32_t *keys;   /* key of each number */
@@ -280,8 +280,8 @@ static void put_attempt_columns(struct page_table *table, const uint32_t *places
 
 /* ---- List of attempts ---------------------------------------------------------------------------- */
 
-/* The attempts of the jobs in the table, grouped by job. A job is omitted if not all of its attempts fit into the list.
- */
+/* The attempts of the jobs in the table, grouped by job. A job is omitted if not all of its attempts fit into the
+   list. */
 struct page_jobs_list {
   uint32_t *places; /* [count]: indices in the history */
   uint32_t *rows;   /* [count]: rows of the job table */

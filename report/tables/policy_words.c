@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Describes a policy and its parameters as text. */
 
 #include "report/tables/policy_words.h"
 

@@ -7,8 +7,11 @@
  * HR_POLICY_HOLDS_BY_TENANT, the tenant must also be the same. Such jobs form a group. A group has one clock per reason
  * and quota, and at most one of its clocks runs at a time: the clock of the current reason. The values of all clocks
  * are stored when a job joins the group. When the job leaves, the differences from the stored values are the parts of
- * its wait. A job has a group of its own if it is watched (its reasons are also logged as segments), or if the policy
- * has the ability HR_POLICY_HOLDS_BY_JOB. Such groups are reused by later jobs.
+ * its wait.
+ *
+ * A job is watched if the caller of hr_waits_create() asked for its segments, which are the intervals of its waits with
+ * their reasons. A watched job has a group of its own. If the policy has the ability HR_POLICY_HOLDS_BY_JOB, all jobs
+ * have groups of their own. Such groups are reused by later jobs.
  *
  * The state is constant between two instants, so the reason after a pass is valid until the next pass. A job that
  * begins to wait joins its group at the end of the instant, if it is still waiting then. Most jobs start in the instant
@@ -37,8 +40,8 @@ struct wait_member {
   int64_t begin_us;
 };
 
-/* Attributes that all jobs of a shared group have in common. `asks`: GPUs and request; `of`: tenant and locality tier.
- */
+/* Attributes that all jobs of a shared group have in common. `asks`: GPUs and request; `of`: tenant and locality
+   tier. */
 struct wait_key {
   uint64_t asks, of;
 };
@@ -53,7 +56,7 @@ struct wait_group {
   uint32_t active_at; /* index in hr_waits.active; HR_NONE: the group has no members */
   uint32_t next_free; /* index of the next group in the list of unused groups; HR_NONE: none */
   uint32_t watched;   /* index in hr_waits.watched of the member; HR_NONE: not watched */
-  bool is_single;     /* the group is of one job only */
+  bool is_single;     /* the group is reserved for a single job */
   int64_t since_us;
 };
 
@@ -73,7 +76,7 @@ struct hr_waits {
   /* [n_jobs]: group of each job, and the index of the job among its members */
   uint32_t *group_of, *member_of;
   uint8_t *has_started;
-  hr_job *watched;      /* [n_watched]: sorted by index */
+  hr_job *watched;      /* [n_watched]: the watched jobs, in ascending order */
   uint32_t *segment_of; /* [n_watched]: index + 1 of the open segment; 0: none */
   uint32_t n_watched;
   hr_job *arrivals; /* jobs that began to wait since the last instant */

@@ -30,8 +30,7 @@ struct wait_part {
   int64_t us;
   uint64_t asked_milli, min_free_milli, max_free_milli;
   struct wait_behind behind[MAX_BEHIND]; /* longest first */
-  uint32_t
-      n_behind; /* number of all jobs ahead, including those not in `behind`; an unknown job (HR_NONE) counts as one */
+  uint32_t n_behind; /* number of jobs ahead, also those not in `behind`; an unknown job counts as one */
   int64_t others_us; /* sum of the times of jobs that are not in `behind` */
 };
 
@@ -438,8 +437,8 @@ static void put_end(struct hr__console *console, const struct hr_why *why, const
   end(console, &sentence, is_done ? "completed" : runs ? "unfinished" : moved_to ? "moved" : "stopped");
 }
 
-/* Returns the indices of the attempts of a job in time order. The caller frees the list. Returns NULL if out of memory.
- */
+/* Returns the indices of the attempts of a job in time order. The caller frees the list. Returns NULL if out of
+   memory. */
 static uint32_t *list_attempts(const struct hr_why *why, hr_job job, const struct hr_attempt *attempts,
                                uint32_t *count) {
   uint32_t last = hr_history_last(why->history, job);
@@ -449,7 +448,7 @@ static uint32_t *list_attempts(const struct hr_why *why, hr_job job, const struc
   return list;
 }
 
-/* ---- The whole life ------------------------------------------------------------------------------ */
+/* ---- All sentences ------------------------------------------------------------------------------- */
 
 static void put_outcome(struct hr__console *console, const struct hr_why *why, hr_job job) {
   char time[HR__NUMBER_BYTES];

@@ -31,8 +31,8 @@ static void sums_and_extremes(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* A value that is set at the end of the run counts in the last bucket, even if a new bucket would begin at this time.
- */
+/* A value that is set at the end of the run counts in the last bucket, even if a new bucket would begin at this
+   time. */
 static void value_at_end_counts_in_last_bucket(void) {
   struct hr__buckets buckets;
   CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 4), HR_OK);

@@ -54,8 +54,8 @@ static void make_scenario(uint32_t n_jobs, uint32_t n_pools) {
   scenario.horizon_us = HR_NEVER_US;
 }
 
-/* Runs the scenario with prices and returns the summary. `watch` is an additional observer. A failure ends the program.
- */
+/* Runs the scenario with prices and returns the summary. `watch` is an additional observer. A failure ends the
+   program. */
 static struct hr_summary *run_scenario(const struct hr_observer *watch) {
   static const struct hr_cost_spec no_costs;
   struct hr_policy_choice choice = queue_choice("skip", "best-fit");

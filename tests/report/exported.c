@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs a shipped scenario with all observers that the exports need. */
+
 #include "exported.h"
 
 #include "headroom/unstable/exports.h"

@@ -231,7 +231,7 @@ static struct {
   int64_t until_us;
   double fragment, stranded, gang, total;             /* values since `until_us`: milli-GPUs; gang: tasks */
   double fragment_us, stranded_us, gang_us, total_us; /* integrals of the values */
-  double most, min_gang;
+  double max_fragment, min_gang;
   uint64_t n_passes, n_fragments, n_stranded, n_closed;
 } recount;
 
@@ -294,12 +294,12 @@ static bool is_stranded(const struct naive_node *node, const struct hr_requests 
 /* Returns the most frequent typical request for one whole GPU. */
 static struct hr_request gang_task(const struct hr_requests *requests) {
   struct hr_request task = {0};
-  uint64_t most = 0;
+  uint64_t max_tasks = 0;
   for (uint32_t i = 0; i < requests->count; i++) {
     const struct hr_request *request = &requests->request[i];
     if (request->gpus != 1 || request->gpu_milli != 1000 || !is_typical(request)) continue;
-    if (requests->jobs[i] * request->tasks <= most) continue;
-    most = requests->jobs[i] * request->tasks;
+    if (requests->jobs[i] * request->tasks <= max_tasks) continue;
+    max_tasks = requests->jobs[i] * request->tasks;
     task = *request;
   }
   return task;
@@ -353,7 +353,7 @@ static void watch(void *self, const struct hr_view *view) {
   recount.until_us = view->now_us;
   recount.total = (double)view->total_milli;
   count_again(view->cluster);
-  if (recount.total > 0) recount.most = fmax(recount.most, recount.fragment / recount.total);
+  if (recount.total > 0) recount.max_fragment = fmax(recount.max_fragment, recount.fragment / recount.total);
   recount.min_gang = recount.n_passes++ ? fmin(recount.min_gang, recount.gang) : recount.gang;
   recount.n_fragments += recount.fragment > 0;
   recount.n_stranded += recount.stranded > 0;
@@ -383,7 +383,7 @@ static void random_runs_match_recount(void) {
     near(figures->makespan, recount.fragment_us / recount.total_us);
     near(figures->stranded, recount.stranded_us / recount.total_us);
     near(figures->largest_gang_mean, recount.gang_us / (double)recount.until_us);
-    near(figures->max, recount.most);
+    near(figures->max, recount.max_fragment);
     near((double)figures->largest_gang_min, recount.min_gang);
     n_passes += recount.n_passes;
     n_fragments += recount.n_fragments;

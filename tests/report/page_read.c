@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads an HTML report: elements, the JSON document, and columns of binary blocks. */
+
 #include "page_read.h"
 
 #include "output_files.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Random scenarios for the tests of the HTML report, and the observer that records every pass. */
+
 #include "page_scenarios.h"
 
 #include "headroom/policies.h"

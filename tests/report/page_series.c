@@ -72,7 +72,7 @@ static double waiting_gpus_of(const struct page_instant *instant) {
 }
 
 struct bucket {
-  double sum, least, most;
+  double sum, min, max;
 };
 
 /* Adds a value that was constant between two passes to the buckets in this interval. */
@@ -82,8 +82,8 @@ static void fill(struct bucket *buckets, double value, double from, double to) {
     bool touches = from < end ? to >= begin && (to > begin || from == to) : from == end && i + 1 == n_buckets;
     if (!touches) continue;
     buckets[i].sum += value * fmax(0, fmin(to, end) - fmax(from, begin));
-    buckets[i].least = fmin(buckets[i].least, value);
-    buckets[i].most = fmax(buckets[i].most, value);
+    buckets[i].min = fmin(buckets[i].min, value);
+    buckets[i].max = fmax(buckets[i].max, value);
   }
 }
 
@@ -104,7 +104,7 @@ static void expect_count(const struct page_scenario *scenario, const struct read
     if (!page_at(page, path)) continue;
     double *values = list_at(page, path);
     for (size_t i = 0; i < n_buckets; i++) {
-      double wanted = e == 0 ? buckets[i].sum / span_of(i) : e == 1 ? buckets[i].most : buckets[i].least;
+      double wanted = e == 0 ? buckets[i].sum / span_of(i) : e == 1 ? buckets[i].max : buckets[i].min;
       bool good = span_of(i) < 1e-9 || near(values[i], wanted);
       if (!good) printf("\n  %s, bucket %zu of %zu: %g, not %g\n", path, i, n_buckets, values[i], wanted);
       CU_ASSERT_TRUE_FATAL(good);
@@ -221,7 +221,7 @@ static void waits_of_started_jobs(void) {
     page_scenario_run(scenario);
     struct read_page page = page_of(&scenario->run);
     read_grid(&page);
-    double *mean = list_at(&page, "series.wait_s.mean"), *most = list_at(&page, "series.wait_s.max");
+    double *mean = list_at(&page, "series.wait_s.mean"), *max = list_at(&page, "series.wait_s.max");
     for (size_t i = 0; i < n_buckets; i++) {
       double all = 0, longest = 0, count = 0;
       for (uint32_t job = 0; job < SCENARIO_JOBS; job++) {
@@ -233,11 +233,10 @@ static void waits_of_started_jobs(void) {
         longest = fmax(longest, wait_s);
         count++;
       }
-      CU_ASSERT_TRUE(count > 0 ? near(mean[i], all / count) && near(most[i], longest)
-                               : isnan(mean[i]) && isnan(most[i]));
+      CU_ASSERT_TRUE(count > 0 ? near(mean[i], all / count) && near(max[i], longest) : isnan(mean[i]) && isnan(max[i]));
     }
     free(mean);
-    free(most);
+    free(max);
     page_free(&page);
     page_scenario_destroy(scenario);
   }
@@ -339,7 +338,7 @@ static void expect_peaks(const struct page_scenario *scenario, const cJSON *row,
     double to = i + 1 < scenario->n_instants ? (double)instant[1].at_us / 1e6 : end_s;
     fill(buckets, is_up ? instant->up[pool] : instant->offered[pool], (double)instant->at_us / 1e6, to);
   }
-  for (size_t i = 0; i < n_buckets; i++) CU_ASSERT_TRUE(peaks[i] == buckets[i].most);
+  for (size_t i = 0; i < n_buckets; i++) CU_ASSERT_TRUE(peaks[i] == buckets[i].max);
   free(buckets);
   free(peaks);
 }

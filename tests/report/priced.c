@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The run of two hours that priced.h describes. */
+
 #include "priced.h"
 
 #include <stdlib.h>

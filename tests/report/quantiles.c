@@ -104,9 +104,9 @@ static int64_t spoil_pivot(int64_t *keys, const size_t *place, size_t count, int
   return median_of_3(median[0], median[1], median[2]);
 }
 
-/* Makes an input on which each pivot separates only a few keys. The selection is simulated step by step, and the keys
-   that it reads to compute a pivot are set to small values (after McIlroy, "A Killer Adversary for Quicksort", 1999).
-   */
+/* Makes an input on which each pivot separates only a few keys. The selection is simulated step by step, and the
+   keys that it reads to compute a pivot are set to small values (after McIlroy, "A Killer Adversary for Quicksort",
+   1999). */
 static void make_worst_keys(int64_t *keys, size_t count) {
   size_t *place = malloc(count * sizeof *place),
          first = 0; /* place[i]: original index of the key that is at position i */

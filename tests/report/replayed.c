@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Notifies observers of the events of a run with given starts. */
+
 #include "replayed.h"
 
 #include "headroom/policies.h"

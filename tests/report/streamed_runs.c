@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs a trace in memory and streamed, and compares starts, metrics, costs and notes. */
+
 #include "report/streamed_runs.h"
 
 #include "headroom/unstable/streamed.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs a scenario in memory and streamed. */
+
 #include "report/streamed_scenarios.h"
 
 #include "report/streamed_runs.h"

@@ -81,15 +81,15 @@ static struct hr_trace *random_trace(uint64_t seed) {
 static uint32_t assert_same_scenario(uint64_t seed, const char *scenario, const char *const *policies) {
   char path[200];
   struct hr_trace *trace = random_trace(seed), *mapped = streamed_trace(trace);
-  uint32_t most = 0;
+  uint32_t max_starts = 0;
   snprintf(path, sizeof path, "%s", file_write("scenario.json", scenario, strlen(scenario)));
   for (; *policies; policies++) {
     uint32_t n_starts = assert_same_under(path, *policies, trace, mapped);
-    if (n_starts > most) most = n_starts;
+    if (n_starts > max_starts) max_starts = n_starts;
   }
   hr_trace_destroy(trace);
   hr_trace_destroy(mapped);
-  return most;
+  return max_starts;
 }
 
 #define POLICIES(...) ((const char *const[]){__VA_ARGS__, NULL})
