@@ -82,6 +82,7 @@ static inline uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *a
   return allocator->now.finds;
 }
 
+/* Sets the number of searches back to `finds`. */
 static inline void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
   allocator->now.finds = finds;
 }

@@ -23,6 +23,7 @@ static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
+/* Waiting jobs of one shape whose relative order never changes. */
 struct hr__subqueue {
   uint64_t name; /* name of the subqueue, defined by the order */
   struct hr__shape *shape;
@@ -46,6 +47,7 @@ struct hr__subqueue {
   struct hr__subqueue_group *represents; /* the first group that the subqueue represents */
 };
 
+/* The waiting jobs with the same request. */
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: see hr__kind */
   uint32_t number;              /* index in waiting->shapes */
@@ -81,6 +83,7 @@ struct hr__admission {
   uint32_t n_places, n_owners;
 };
 
+/* All waiting jobs. */
 struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;
@@ -127,10 +130,12 @@ struct hr__queued_job {
   uint32_t owner; /* owner of its subqueue; less than admission.n_owners */
 };
 
+/* Returns the i-th shape with waiting jobs. */
 static inline struct hr__shape *hr__active_shape(const struct hr__waiting *waiting, uint32_t i) {
   return waiting->shapes[waiting->active[i]];
 }
 
+/* Returns whether entry a is before entry b in order. */
 static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b) {
   return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
 }
@@ -139,7 +144,9 @@ static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b
    NULL. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
                                 hr__full_key *full_key, const struct hr__admission *admission, void *self);
+/* Adds a job. */
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued);
+/* Removes a job. Without subqueues, `entry` must have the key with which the job was added. */
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
 /* Updates the lists after the keys of the subqueues with a name, or of all subqueues, have changed. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);

@@ -214,6 +214,7 @@ struct hr__round_shares {
 
 /* ---- Shapes --------------------------------------------------------------------------------------- */
 
+/* Returns a hash of GPUs, acceptance class, weight and speeds. */
 static uint64_t hash_shape(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
   uint64_t hash = ((uint64_t)shape->accept_class << 32 | shape->gpus) ^ (uint64_t)shape->weight << 20;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
@@ -297,6 +298,7 @@ static double work_left_us(const struct hr__rounds *rounds, const struct hr_view
   return (double)(left_us > rounds->round_us ? left_us : rounds->round_us);
 }
 
+/* Returns the speed of the member in the fastest pool. */
 static double best_speed(const struct hr__rounds *rounds, const struct hr__member *member) {
   double best = 0;
   for (uint32_t i = 0; i < rounds->n_pools; i++)
@@ -318,6 +320,7 @@ static double needed_rate(const struct hr__rounds *rounds, const struct hr_view 
   return left_us * best > work_us ? work_us / left_us : best;
 }
 
+/* Returns the need of a member, by which the objective distinguishes jobs of one shape. */
 static double need_of(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
   switch (rounds->objective) {
   case HR__MAKESPAN:
@@ -425,6 +428,7 @@ static bool set_speeds(const struct hr__rounds *rounds, const struct hr__round_s
   return any;
 }
 
+/* Returns the scale of a kind, by the objective. */
 static double scale_of(const struct hr__rounds *rounds, const struct hr__member *member, const double *speed) {
   const struct hr__round_shape *shape = hr__member_shape(rounds, member);
   if (rounds->objective == HR__MAX_MIN) return shape->gpus / (shape->weight * average_speed(rounds, speed));

@@ -8,6 +8,7 @@
 
 #include "headroom/policy.h"
 
+/* Equal jobs. */
 struct hr__share_kind {
   uint32_t jobs; /* number of jobs of the kind, at least 1 */
   uint32_t gpus; /* GPUs of each job, at least 1 */
@@ -15,6 +16,7 @@ struct hr__share_kind {
   double scale;
 };
 
+/* A problem for hr__time_shares_solve. */
 struct hr__share_problem {
   uint32_t n_kinds, n_pools;
   const struct hr__share_kind *kinds;

@@ -321,6 +321,7 @@ static uint32_t length_class(int64_t length_us) {
   return 4 * bits + (uint32_t)next_two;
 }
 
+/* Stores that jobs of the shape with at least this length start no earlier than `start_us`. */
 static void learn_bound(const struct planner *planner, struct bounds *bounds, int64_t length_us, int64_t start_us) {
   uint32_t class = length_class(length_us);
   struct bound bound = {length_us, start_us};
@@ -342,6 +343,7 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   return hr__queue_start(queue, view, moves, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
 }
 
+/* Starts all jobs of a reservation at its placement. */
 static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                 const struct hr__reservation *due, const struct hr_placement *placement) {
   const struct planner *planner = queue->backfill_state;

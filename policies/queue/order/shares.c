@@ -64,6 +64,7 @@ uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *q
 
 /* ---- Usage ---------------------------------------------------------------------------------------- */
 
+/* Returns the usage of an account at the current time, scaled to moment_us. */
 static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   const struct hr__share_account *of = &shares->accounts[account];
   double gpus = (double)of->running_milli / HR_WHOLE_GPU_MILLI;
