@@ -437,7 +437,7 @@ static void choose_all(struct slicer *slicer, const struct hr_view *view, bool i
   choose_in_turn(slicer, view, ANY);
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 /* Preempts running jobs that were not chosen. */
 static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *moves) {

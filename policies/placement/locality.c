@@ -172,7 +172,7 @@ static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_h
   return false;
 }
 
-/* ---- Moving in time ------------------------------------------------------------------------------- */
+/* ---- Time of the snapshot ------------------------------------------------------------------------- */
 
 static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;

@@ -4,12 +4,19 @@
 
 /*
  * The waiting jobs, by request. Jobs with the same request (number of GPUs and kind) have one shape: if the first job
- * in order does not fit, no job of the shape fits. Under orders in which the keys of jobs change (of tenants, of
- * service queues), the jobs of a shape are divided into subqueues. The order within a subqueue never changes, and
- * subqueues are ordered by their first jobs.
+ * in order does not fit, no job of the shape fits.
  *
- * Entries that functions return have the full key, which compares jobs of all subqueues and shapes. Ties are broken by
- * id, which is the order of (submit, row). All memory is allocated in the arena.
+ * Under orders in which the keys of waiting jobs change, for example with the usage of their tenant, the jobs of a
+ * shape are divided into subqueues. The order within a subqueue never changes, and subqueues are ordered by their first
+ * jobs.
+ *
+ * Terms: an entry is a job with its key and its value; bounded searches compare values with a bound. The full key of a
+ * job is its current key, by which jobs of all subqueues and shapes are compared. Entries that functions return have
+ * the full key. Ties are broken by id, which is the order of (submit, row). A subqueue is held back if an admission
+ * limit (a quota) does not admit its first job. Subqueues that are found to be held back are parked; all others are
+ * listed in their shape. Preferred subqueues may start first (jobs within guarantees).
+ *
+ * All memory is allocated in the arena.
  */
 
 #include "base/hash.h"
@@ -54,7 +61,7 @@ struct hr__shape {
   struct hr__subqueue *only;    /* without subqueues: the subqueue of all jobs */
   struct hr_job_tree subqueues; /* subqueues that have jobs and are not parked, sorted by their entries */
   struct hr_job_tree preferred; /* preferred subqueues among them */
-  /* first job of all subqueues, or of the preferred ones if only these are selected; if there is such a job */
+  /* first job of all subqueues, or of the preferred ones if only these are selected; undefined if there is none */
   struct hr_job_entry head;
   uint32_t active_at[2];      /* index among the shapes with subqueues, and with preferred subqueues; HR_NONE: none */
   uint32_t refused;           /* number of the last pass that found that no job of the shape can start */
@@ -83,7 +90,7 @@ struct hr__admission {
   uint32_t n_places, n_owners;
 };
 
-/* All waiting jobs. */
+/* The waiting jobs of all shapes. */
 struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;

@@ -564,7 +564,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};

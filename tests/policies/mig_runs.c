@@ -48,7 +48,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- A small world ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static const char *const names[NAMES] = {"1g.10gb", "3g.40gb", "2g.12gb", "1g.10gb+me"};
 
@@ -162,7 +162,7 @@ static void draw_jobs(void) {
                                   .mig_profiles = {.text = names, .count = NAMES}};
 }
 
-/* ---- What ought to be ------------------------------------------------------------------------------- */
+/* ---- Expected state --------------------------------------------------------------------------------- */
 
 /* Returns whether an instance is acceptable for the job. A share in thousandths may be rounded up or down to slices: 3
    of 7 slices are 428 or 429. */
@@ -221,7 +221,7 @@ static void check_no_job_waits_that_could_start(void *self, const struct hr_view
     if (world.skips && world.waits[job] && world.tasks[job] == 1) CU_ASSERT_FALSE(could_start(job));
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 static void check_smallest(uint32_t pool, uint32_t job, const struct gpu *gpu, int profile) {
   for (int start = 0; start < BRUTE_SLICES; start++)

@@ -214,7 +214,7 @@ static void fragmentation_equals_naive_sum(void) {
   }
 }
 
-/* ---- By hand ---------------------------------------------------------------------------------------- */
+/* ---- Cases computed by hand ------------------------------------------------------------------------- */
 
 /* 19 of 20 pods are 95 %. The twentieth pod is omitted. */
 static void typical_pods_cover_95_per_cent(void) {

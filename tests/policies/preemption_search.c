@@ -31,7 +31,7 @@ struct watch {
   uint32_t n_groups, n_stopped, faults;
 };
 
-/* ---- Whether a job fits ----------------------------------------------------------------------------- */
+/* ---- Free capacity ---------------------------------------------------------------------------------- */
 
 static uint32_t first_node(const struct lab *lab, uint32_t pool) {
   uint32_t first = 0;
@@ -72,7 +72,7 @@ static bool fits(const struct watch *w, const uint32_t *free, uint32_t gpus) {
   return gpus == 0;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 static bool may_be_preempted_for(const struct watch *w, uint32_t victim, uint32_t job, int64_t now_us) {
   const struct lab_job *jobs = w->lab->jobs;

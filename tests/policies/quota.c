@@ -73,7 +73,7 @@ static void create_tree(struct fixture *f, uint64_t total) {
 #define AVAILABLE(tenant, milli) CU_ASSERT_EQUAL(hr_quota_tree_available(f.tree, tenant), milli)
 #define POTENTIAL(tenant, milli) CU_ASSERT_EQUAL(hr_quota_tree_potential(f.tree, tenant), milli)
 
-/* ---- By hand ---------------------------------------------------------------------------------------- */
+/* ---- Cases computed by hand ------------------------------------------------------------------------- */
 
 static void guarantees_are_lent_within_the_cohort(void) {
   struct fixture f;
@@ -270,7 +270,7 @@ static void large_amounts_do_not_overflow(void) {
   hr__arena_finish(&f.arena);
 }
 
-/* ---- At random -------------------------------------------------------------------------------------- */
+/* ---- Random cases ----------------------------------------------------------------------------------- */
 
 /* The formulas for a random tree. Node -1 is the root. A tenant of the trace that the spec does not name is node
    n_nodes + its index. */

@@ -83,7 +83,7 @@ static void check_limits(struct watch *w, int64_t now_us) {
   }
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct watch *w = self;

@@ -40,7 +40,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- A small world ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static void draw_pools(void) {
   static char first[] = "first", second[] = "second", gpu[] = "T4";
@@ -83,7 +83,7 @@ static void draw_jobs(void) {
                                   .gpu_mem_mib = world.gpu_mem_mib};
 }
 
-/* ---- The product ------------------------------------------------------------------------------------ */
+/* ---- Simulated run ---------------------------------------------------------------------------------- */
 
 static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
@@ -124,7 +124,7 @@ static void run_engine(const char *backfill, const char *rule) {
   hr_policy_choice_finish(&choice);
 }
 
-/* ---- The naive one ---------------------------------------------------------------------------------- */
+/* ---- Naive scheduler -------------------------------------------------------------------------------- */
 
 static struct naive naive;
 static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; only the first; only the second */
@@ -201,7 +201,7 @@ static void end_jobs(int64_t now_us) {
   }
 }
 
-/* ---- Looking ahead ---------------------------------------------------------------------------------- */
+/* ---- Backfilling ------------------------------------------------------------------------------------ */
 
 static int64_t expected_end_us(uint32_t job) {
   return world.naive[job].start_us + world.limit_us[job];
@@ -309,7 +309,7 @@ static void run_naive(enum backfill mode, const char *rule) {
   hr__arena_finish(&arena);
 }
 
-/* ---- Side by side ----------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static bool same_job(const struct job *a, const struct job *b) {
   if (a->start_us != b->start_us || a->n_slices != b->n_slices) return false;

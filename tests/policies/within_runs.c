@@ -46,7 +46,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- A small world ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static void draw_pools(void) {
   static char first[] = "first", second[] = "second", gpu[] = "T4";
@@ -89,7 +89,7 @@ static void draw_jobs(bool overdue) {
                                   .within_wait_us = world.wait_us};
 }
 
-/* ---- The product ------------------------------------------------------------------------------------ */
+/* ---- Simulated run ---------------------------------------------------------------------------------- */
 
 static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
@@ -139,7 +139,7 @@ static void run_engine(enum mode mode, enum rule rule) {
   hr_policy_choice_finish(&choice);
 }
 
-/* ---- The naive one: places -------------------------------------------------------------------------- */
+/* ---- Naive scheduler: placements -------------------------------------------------------------------- */
 
 static enum hr_tier tier_of(uint32_t job) {
   if (world.gpus[job] < 2) return HR_TIER_ANY;
@@ -258,7 +258,7 @@ static bool find(enum rule rule, const uint32_t *left, uint32_t job, int64_t at_
   return at_us >= until_of(job) && place_anywhere(rule, left, world.gpus[job], place);
 }
 
-/* ---- The naive one: time ---------------------------------------------------------------------------- */
+/* ---- Naive scheduler: times ------------------------------------------------------------------------- */
 
 static uint32_t left_now[MOST_NODES];
 
@@ -354,7 +354,7 @@ static void run_naive(enum mode mode, enum rule rule) {
   CU_FAIL("jobs are left");
 }
 
-/* ---- Side by side ----------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static bool same_job(const struct job *a, const struct job *b) {
   if (a->rejected || b->rejected) return a->rejected == b->rejected;

@@ -42,7 +42,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- A small world ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static void draw_pools(void) {
   static char first[] = "first", second[] = "second", gpu[] = "T4";
@@ -98,7 +98,7 @@ static void draw_jobs(bool of_several) {
                                   .within_wait_us = world.wait_us};
 }
 
-/* ---- The product ------------------------------------------------------------------------------------ */
+/* ---- Simulated run ---------------------------------------------------------------------------------- */
 
 static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
@@ -141,7 +141,7 @@ static void run_engine(const char *backfill, const char *rule) {
   hr_policy_choice_finish(&choice);
 }
 
-/* ---- The naive one ---------------------------------------------------------------------------------- */
+/* ---- Naive scheduler -------------------------------------------------------------------------------- */
 
 static struct naive naive;
 static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; only the first; only the second */
@@ -454,7 +454,7 @@ static void run_naive(enum mode mode, const char *rule) {
   hr__arena_finish(&arena);
 }
 
-/* ---- Side by side ----------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static bool same_job(const struct job *a, const struct job *b) {
   if (a->rejected || b->rejected) return a->rejected == b->rejected;

@@ -73,7 +73,7 @@ static inline void hr__profile_count_gpus(const struct hr_placement *placement, 
    expects, plus the GPUs in `started` (by bin), which are those of planned jobs that start in this pass. */
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);
 
-/* ---- Reservations of a plan that is kept ---------------------------------------------------------- */
+/* ---- Reservations of a kept plan ------------------------------------------------------------------ */
 
 /* A reservation of consecutive jobs of one shape. All jobs have the same placement. */
 struct hr__reservation {

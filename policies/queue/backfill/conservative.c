@@ -269,7 +269,7 @@ struct planner {
   struct hr__reservations pending; /* reservations of a plan that can be kept */
 };
 
-/* ---- Which jobs could start now ------------------------------------------------------------------- */
+/* ---- Shapes that could start a job now ------------------------------------------------------------ */
 
 static bool shape_may_start(struct planner *planner, uint32_t i) {
   const struct hr__shape *shape = batches_shape(&planner->batches, i);
@@ -290,7 +290,7 @@ static bool some_may_start(struct planner *planner) {
   return false;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 /* Allocates bounds for all shapes. False: out of memory. */
 static bool grow_bounds(struct hr__queue *queue, struct planner *planner) {
@@ -439,7 +439,7 @@ static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *v
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* ---- A plan that is kept -------------------------------------------------------------------------- */
+/* ---- Kept plans ----------------------------------------------------------------------------------- */
 
 static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;

@@ -539,7 +539,7 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
   return idle_after(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 /* Returns the next time after now at which available spot capacity becomes stable; HR_NEVER_US: none. */
 static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {

@@ -212,7 +212,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct las *las = queue->order_state;
@@ -367,7 +367,7 @@ static enum hr_status gittins_job_stops(struct hr__queue *queue, const struct hr
   return HR_OK;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
