@@ -104,16 +104,16 @@ static bool make_room(struct hr__queue *queue) {
 /* Adds a submitted job, and computes its itinerary under omniscient. */
 static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__deadlines *self = queue->deadlines;
-  uint32_t most = 1;
+  uint32_t max_nodes = 1;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
-    if (nodes_for(queue, job, i) > most) most = nodes_for(queue, job, i);
+    if (nodes_for(queue, job, i) > max_nodes) max_nodes = nodes_for(queue, job, i);
   if (!make_room(queue)) return HR_NO_MEMORY;
   const int64_t *deadline_us = queue->trace->deadline_us;
   struct hr__deadline_job deadline_job = {
       .job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) deadline_job.deadline_us = deadline_us[job.id];
-  deadline_job.nodes = hr_arena_alloc(queue->arena, most * sizeof *deadline_job.nodes);
-  deadline_job.slices = hr_arena_alloc(queue->arena, most * sizeof *deadline_job.slices);
+  deadline_job.nodes = hr_arena_alloc(queue->arena, max_nodes * sizeof *deadline_job.nodes);
+  deadline_job.slices = hr_arena_alloc(queue->arena, max_nodes * sizeof *deadline_job.slices);
   if (!deadline_job.nodes || !deadline_job.slices) return HR_NO_MEMORY;
   deadline_job.committed = !has_room_in(queue, &deadline_job, HR_MARKET_SPOT);
   deadline_job.has_on_demand = has_room_in(queue, &deadline_job, HR_MARKET_ON_DEMAND);

@@ -5,9 +5,9 @@
 /*
  * Trees of values over places, in several lanes. Each lane is a separate tournament, and one walk up the tree updates a
  * place in all lanes. Entries are in groups of four. The entry above a group contains, for each lane, the maximum of
- * the group, or the sum in a tally. Level 0 has one entry per place, and the last level only the root; other levels are
- * padded with zeros to whole groups. The caller owns the memory, shape.size x lanes values; zeroed memory is a valid
- * tree of zeros. For speed, `lanes` should be a compile-time constant.
+ * the group, or, in a tally (a tree of counts), its sum. Level 0 has one entry per place, and the last level only the
+ * root; other levels are padded with zeros to whole groups. The caller owns the memory, shape.size x lanes values;
+ * zeroed memory is a valid tree of zeros. For speed, `lanes` should be a compile-time constant.
  */
 
 #include <stdbool.h>

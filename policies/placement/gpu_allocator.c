@@ -6,9 +6,9 @@
  * therefore has one variant of its request per pool, which accepts only that pool. Pools are tried in the order of the
  * cluster.
  *
- * Topology constraints require the number of tasks that fit in each group of a tier, the room of the group. For each
- * (request, tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0 if its
- * room is less than the number of tasks; otherwise the value is larger the less room the group has, so that the
+ * The room of a group of a tier is the number of tasks that fit in the group. It is needed for topology constraints.
+ * For each (request, tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0
+ * if its room is less than the number of tasks; otherwise the value is larger the less room the group has, so that the
  * tightest group is selected. The room of a group is the sum over its nodes. Nodes are in a list in order of their last
  * change; an update visits the nodes that have changed since the previous update.
  */

@@ -331,12 +331,12 @@ static uint32_t value_at(const struct hr_packer *packer, const struct among *amo
 /* Returns the node with the maximum value, among equals the one with the first place; HR_NONE: the task fits on no
    node. */
 static uint32_t best_among(const struct hr_packer *packer, const struct among *among) {
-  uint32_t best = HR_NONE, most = 0;
+  uint32_t best = HR_NONE, max_value = 0;
   for (uint32_t node = among->first; node < among->end; node++) {
     uint32_t value = value_at(packer, among, node);
     bool is_before = best != HR_NONE && packer->place_of[node] < packer->place_of[best];
-    if (value < most || value == 0 || (value == most && !is_before)) continue;
-    most = value;
+    if (value < max_value || value == 0 || (value == max_value && !is_before)) continue;
+    max_value = value;
     best = node;
   }
   return best;

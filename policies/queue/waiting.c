@@ -369,15 +369,15 @@ struct waiting_search {
 };
 
 /* Visitor of tournaments. Returns whether the subqueue's first job precedes the job found so far. If it does, and the
-   subqueue is visited alone (`in_it`), searches the subqueue for its first job within the bound. */
-static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
+   subqueue is visited alone (`alone`), searches the subqueue for its first job within the bound. */
+static bool find_in_subqueue(void *self, uint32_t name, bool alone) {
   struct waiting_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
   const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, name);
   struct hr_job_entry first = subqueue->head;
   hr__make_full(waiting, subqueue, &first);
   if (search->found && !hr__entry_before(first, *search->entry)) return false;
-  if (!in_it || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return true;
+  if (!alone || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return true;
   hr__make_full(waiting, subqueue, &first);
   if (!search->found || hr__entry_before(first, *search->entry)) *search->entry = first;
   search->found = true;

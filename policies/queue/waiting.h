@@ -132,7 +132,7 @@ struct hr__queued_job {
   hr_job job;
   uint32_t gpus, kind;
   uint64_t subqueue; /* name of its subqueue; 0 without subqueues */
-  uint64_t part;     /* partition, which divides subqueues with the same name; 0 without subqueues */
+  uint64_t part;     /* partition: tenant and priority, if these divide subqueues with the same name; else 0 */
   int64_t key, value;
   uint32_t owner; /* owner of its subqueue; less than admission.n_owners */
 };
@@ -166,11 +166,11 @@ void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us);
    listed again if their keys have grown; other subqueues are updated when they are needed. Call this after each start
    and stop, and after time has passed. */
 enum hr_status hr__waiting_find_first(struct hr__waiting *waiting);
-/* Notifications of admission changes, in the order of the functions: a limit (HR_NONE: some limit) leaves more room;
-   the subqueues of an owner may have become preferred, or may no longer be; the subqueues of an owner may need less
-   room. */
+/* Notifies the queue that a limit leaves more room; HR_NONE: some limit does. */
 enum hr_status hr__waiting_ease_limit(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind);
+/* Notifies the queue that the subqueues of an owner may have become preferred, or may no longer be preferred. */
 enum hr_status hr__waiting_update_preferred(struct hr__waiting *waiting, uint32_t owner);
+/* Notifies the queue that the subqueues of an owner may need less room than before. */
 enum hr_status hr__waiting_unpark_owner(struct hr__waiting *waiting, uint32_t owner);
 /* Selects preferred subqueues only, or all subqueues. The selection affects `active`, the first jobs of shapes and
    hr__waiting_first. */

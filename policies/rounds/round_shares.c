@@ -36,7 +36,7 @@ struct program {
   bool solved;
 };
 
-enum { LEVEL_COLUMN = 1, MOST_ENTRIES = 3 };
+enum { LEVEL_COLUMN = 1, MAX_ENTRIES = 3 };
 
 static size_t place(const struct hr__share_problem *problem, uint32_t kind, uint32_t pool) {
   return (size_t)kind * problem->n_pools + pool;
@@ -89,10 +89,10 @@ static void add_level(const struct program *program) {
 static void add_share(const struct program *program, uint32_t kind, uint32_t pool) {
   const struct hr__share_problem *problem = program->problem;
   int column = program->column[place(problem, kind, pool)] = glp_add_cols(program->lp, 1);
-  const int row[MOST_ENTRIES + 1] = {0, rate_row(kind), time_row(problem, kind), pool_row(problem, pool)};
-  const double value[MOST_ENTRIES + 1] = {0, scaled_rate(problem, kind, pool), 1, gpus_of(problem, kind)};
+  const int row[MAX_ENTRIES + 1] = {0, rate_row(kind), time_row(problem, kind), pool_row(problem, pool)};
+  const double value[MAX_ENTRIES + 1] = {0, scaled_rate(problem, kind, pool), 1, gpus_of(problem, kind)};
   glp_set_col_bnds(program->lp, column, GLP_LO, 0, 0);
-  glp_set_mat_col(program->lp, column, MOST_ENTRIES, row, value);
+  glp_set_mat_col(program->lp, column, MAX_ENTRIES, row, value);
 }
 
 static void build(struct program *program) {

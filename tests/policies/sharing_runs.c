@@ -14,12 +14,12 @@
 
 #include <string.h>
 
-enum { JOBS = 60, POOLS = 2, MOST_TASKS = 2, CASES = 264 };
+enum { JOBS = 60, POOLS = 2, MAX_TASKS = 2, CASES = 264 };
 
 struct job {
   int64_t start_us, end_us;
   uint32_t n_slices;
-  struct hr_slice slices[MOST_TASKS];
+  struct hr_slice slices[MAX_TASKS];
 };
 
 static struct {
@@ -162,7 +162,7 @@ static void init_naive(struct hr_arena *arena) {
 /* Places all tasks of a job, or none. */
 static bool try_class(const char *rule, uint32_t number, uint32_t accept_class, struct job *job) {
   struct hr_request request = request_of(number, accept_class);
-  int at[MOST_TASKS];
+  int at[MAX_TASKS];
   uint32_t placed = 0;
   for (; placed < request.tasks; placed++) {
     uint64_t gpus;

@@ -11,14 +11,14 @@
 
 #include <string.h>
 
-enum { JOBS = 60, POOLS = 2, MOST_NODES = 32, CASES = 600, END = 100000 };
+enum { JOBS = 60, POOLS = 2, MAX_NODES = 32, CASES = 600, END = 100000 };
 enum mode { STRICT, SKIP, EASY, N_MODES };
 enum rule { FIRST, BEST, WORST, N_RULES };
 static const char *const mode_names[] = {"strict", "skip", "easy"};
 static const char *const rule_names[] = {"first-fit", "best-fit", "worst-fit"};
 
 struct place {
-  uint32_t n_slices, node[MOST_NODES], gpus[MOST_NODES];
+  uint32_t n_slices, node[MAX_NODES], gpus[MAX_NODES];
 };
 
 struct job {
@@ -260,7 +260,7 @@ static bool find(enum rule rule, const uint32_t *left, uint32_t job, int64_t at_
 
 /* ---- Naive scheduler: times ------------------------------------------------------------------------- */
 
-static uint32_t left_now[MOST_NODES];
+static uint32_t left_now[MAX_NODES];
 
 static void change_free(uint32_t *left, const struct place *place, int by) {
   for (uint32_t i = 0; i < place->n_slices; i++)
@@ -279,7 +279,7 @@ static int64_t expected_us(uint32_t job, int64_t now_us) {
 /* Returns whether the job could start at a later time, if running jobs end as expected and the GPUs of `taken` remain
    in use. */
 static bool could_start(enum rule rule, uint32_t job, int64_t at_us, int64_t now_us, const struct place *taken) {
-  uint32_t left[MOST_NODES];
+  uint32_t left[MAX_NODES];
   struct place unused;
   memcpy(left, left_now, sizeof left);
   if (taken) change_free(left, taken, -1);

@@ -271,7 +271,7 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
  *
  * The walk visits waiting jobs only. It visits the jobs of a shape until one does not fit, because later jobs have less
  * capacity. The debt of a pool is the capacity that started jobs use in excess of its free capacity. If the running
- * jobs after a running job have less GPUs than the debt, the running job becomes a victim, and the debt is reduced by
+ * jobs after a running job have fewer GPUs than the debt, the running job becomes a victim, and the debt is reduced by
  * its GPUs. A waiting job fits if the running jobs after it have enough GPUs for the debt and for the waiting job.
  * These sums are computed with the trees of running jobs, so each step costs O(log n). The moves are made after the
  * walk.
