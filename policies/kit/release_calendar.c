@@ -500,8 +500,8 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum 
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-/* Subtracts GPUs that will not be released from the free GPUs of their bins. This has the same effect as removing their
-   releases. */
+/* Subtracts the GPUs of a placement from the free GPUs of its bins, for a job that runs beyond the time of interest.
+ * This has the same effect as removing the releases of these GPUs. */
 static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                     uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {

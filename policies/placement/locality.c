@@ -219,8 +219,9 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
              : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, HR_TIER_ANY, &unused);
 }
 
-/* Returns the earliest time at which the job fits. Jobs whose expected end has passed are expected to end now. On
-   return, the jobs that end at the returned time are removed from the snapshot. */
+/* Returns the earliest time, at most `by_us`, at which a job of the kind fits; HR_NEVER_US: none. Jobs whose expected
+   end has passed are expected to end now. On return, the jobs that end at the returned time are removed from the
+   snapshot. */
 static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                         uint32_t kind, int64_t by_us) {
   struct job_end end;

@@ -6,8 +6,7 @@
  * column for each kind and each pool in which the kind can run. Rows: for each kind its rate minus the level, and its
  * time; for each pool its GPUs. The simplex method runs with fixed settings and without a time limit, so equal problems
  * have equal solutions. GLPK has one environment per thread. It is created for each problem and freed afterwards,
- * unless the thread already had one. After an internal
- * error, the error hook of GLPK jumps to solve_guarded.
+ * unless the thread already had one. After an internal error, the error hook of GLPK jumps to solve_guarded.
  */
 
 #include "policies/rounds/round_shares.h"

@@ -11,9 +11,10 @@
  * order of priority, as long as they fit. Ties are broken by credit: the time to which the job was entitled, minus the
  * time that it ran. Credit remains when shares are computed again, so shares are met in the long run.
  *
- * Two states of capacity are planned at the same time: `free`, with the jobs chosen so far, and `leases`, which also
- * contains the jobs of the previous round at their placements. A job is placed in capacity without leases if possible.
- * Otherwise it is placed on leases of jobs with lower priority; these jobs are evicted, and move or stop.
+ * A lease is the placement of a job of the previous round, which the job keeps unless it is evicted. Two states of
+ * capacity are planned at the same time: `free`, with the jobs chosen so far, and `leases`, with the jobs chosen so far
+ * and all leases. A job is placed in capacity without leases if possible. Otherwise it is placed on leases of jobs with
+ * lower priority; these jobs are evicted, and move or stop.
  */
 
 #include "policies/rounds/rounds.h"
@@ -308,8 +309,8 @@ static bool list_pairs(struct hr__rounds *rounds) {
 
 /* ---- Places --------------------------------------------------------------------------------------- */
 
-/* Ends the lease of a member on the nodes of `place`, so that it has to move or stop. Returns whether `place` is now
-   free of leases. */
+/* Ends the lease of a member if it uses nodes of `place`; the member then moves or stops. Returns whether `place` is
+   now free of leases. */
 static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
   bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
   for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
@@ -330,7 +331,8 @@ static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place 
     if (evict(rounds, rounds->candidates[i].member, place)) return;
 }
 
-/* Chooses a member at its current placement. If it was evicted before, the members on its nodes are evicted in turn. */
+/* Chooses a member at its current placement. If its lease has ended, leases of other members on its nodes end instead.
+ */
 static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
   member->chosen = true;
   if (member->evicted) {
@@ -340,7 +342,7 @@ static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
   hr__capacity_take(rounds->free, &member->place);
 }
 
-/* Chooses a member at a new placement, and evicts members from it. False: out of memory. */
+/* Chooses a member at a new placement, and ends the leases on it. False: out of memory. */
 static bool set_place(struct hr__rounds *rounds, struct hr__member *member, const struct hr_placement *placement) {
   if (member->runs && !member->evicted) hr__capacity_return(rounds->leases, &member->place);
   member->moves = member->runs;

@@ -184,7 +184,7 @@ static bool is_empty(const struct gpu *gpu) {
   return true;
 }
 
-/* Returns whether the layout has an acceptable instance. With static layouts, the instance must also be idle. */
+/* Returns whether the GPU has an idle instance that is acceptable for the job. */
 static bool has_idle_instance(uint32_t pool, uint32_t job, const struct gpu *gpu) {
   for (int start = 0; start < BRUTE_SLICES; start++)
     if (is_idle(gpu, start) && is_acceptable(world.type[pool], job, gpu->has.begins[start])) return true;
@@ -303,7 +303,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-/* Returns whether no GPU with a static layout has an instance for the job. */
+/* Returns whether no GPU can have an instance for the job, even in the initial state of the GPU. */
 static bool never_fits(uint32_t job) {
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
     const struct hr_mig_spec *spec = world.pools[pool].mig;

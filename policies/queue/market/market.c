@@ -29,7 +29,7 @@ static uint32_t nodes_per_job(uint32_t gpus, uint32_t size) {
   return gpus / size + (gpus % size != 0);
 }
 
-/* Fills `levels` with the number of nodes that are up or booting, by their free GPUs. */
+/* Sets `levels`: counts the nodes that are up or booting, by pool and number of free GPUs. */
 static void read_levels(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   for (uint32_t i = 0; i < market->n_pools; i++) {
@@ -353,7 +353,7 @@ static void pack_all(struct hr__queue *queue) {
 }
 
 /* Returns whether a wholly free node of the pool is spare: no waiting job will use it, and the minimum number of
-   on-demand nodes does not require it. A gang that waits for further nodes counts as using its free nodes. */
+   on-demand nodes does not require it. A node that a waiting gang will use together with further nodes is not spare. */
 static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__market *market = queue->market;
   if (!hr__market_is_spot(queue, pool.id) && hr__market_n_active_in(queue, false, true) <= market->limits.min_on_demand)
