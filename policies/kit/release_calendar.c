@@ -501,7 +501,7 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum 
 }
 
 /* Subtracts the GPUs of a placement from the free GPUs of its bins, for a job that runs beyond the time of interest.
- * This has the same effect as removing the releases of these GPUs. */
+   This has the same effect as removing the releases of these GPUs. */
 static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                     uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {

@@ -198,8 +198,7 @@ enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, do
 
 enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
 
-/* Dollars added to each price per GPU-hour, so that solutions use no more GPUs than needed, even
-   if the price is 0. */
+/* Dollars added to each price per GPU-hour, so that solutions use no more GPUs than needed, even if the price is 0. */
 #define MIN_PRICE 1e-6
 #define FULL_PPM 1e6
 
@@ -390,8 +389,7 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   return HR_OK;
 }
 
-/* Returns the price in dollars per GPU-hour. With management of nodes, pools that are not elastic
-   cost nothing more. */
+/* Returns the price in dollars per GPU-hour. With management of nodes, pools that are not elastic cost nothing more. */
 static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
   bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
   if (rounds->manages && !is_elastic) return 0;

@@ -358,7 +358,7 @@ static int64_t potential(const struct brute *b, int n) {
 }
 
 /* Returns `milli`, limited by what the maxima of the node and its ancestors leave, given their usage (`of_usage`) or no
- * usage. */
+   usage. */
 static int64_t limited_by_maxima(const struct brute *b, int n, bool of_usage, int64_t milli) {
   for (; n >= 0; n = parent_of(b, n))
     if (spec_of(b, n)->max_milli != NEVER)

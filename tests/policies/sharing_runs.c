@@ -238,7 +238,7 @@ static bool fits_at(const char *rule, uint32_t job, int64_t at_us, int64_t now_u
 }
 
 /* Returns the earliest time at which the head fits if running jobs end as expected. Overdue jobs are expected to end
- * now. */
+   now. */
 static int64_t reserve(const char *rule, uint32_t head, int64_t now_us) {
   int64_t at_us = now_us + 1;
   while (!fits_at(rule, head, at_us, now_us)) {

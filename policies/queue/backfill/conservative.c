@@ -133,7 +133,7 @@ static enum hr_status begin_walks(struct hr__batches *batches) {
 }
 
 /* Returns the walk whose next job is the first in order. `*next`: the first in order among the next jobs of the other
- * walks. */
+   walks. */
 static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_entry *next) {
   struct hr__walk *first = &batches->walks[0];
   *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};

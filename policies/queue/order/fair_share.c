@@ -207,7 +207,7 @@ static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, s
 }
 
 /* Returns a line with the key as since_us and slowness 1, so that lines have the order of the sums. This is valid
- * because all sums are computed at the same time, and do not change in between. */
+   because all sums are computed at the same time, and do not change in between. */
 static struct hr__line line_of_sum(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   return (struct hr__line){sum_of_factors(self, subqueue, entry), 1};
 }

@@ -158,7 +158,7 @@ static double run_us(const struct hr__queue *queue, hr_job job) {
 }
 
 /* Returns the line of a job's value. The value of a job without GPUs is always 0, which is approximated by a very large
- * slowness. */
+   slowness. */
 static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)subqueue;
   const struct hr__queue *queue = self;

@@ -505,7 +505,7 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
 }
 
 /* Starts the beneficiary of a preemption if it fits. If it does not fit although all victims have left, capacity is no
- * longer promised to it. */
+   longer promised to it. */
 static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   hr_job job = preemptor->beneficiary;
