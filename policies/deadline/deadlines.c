@@ -34,6 +34,7 @@ struct hr__deadline_job {
   uint32_t next_step;
 };
 
+/* The state of the rule. All memory is allocated in the arena of the run. */
 struct hr__deadlines {
   enum hr__market_rule rule;
   int64_t changeover_us;
@@ -54,11 +55,13 @@ static const struct hr_pool_spec *spec_of(const struct hr__queue *queue, uint32_
   return hr_cluster_pool_spec(queue->cluster, (hr_pool){pool});
 }
 
+/* Returns the number of nodes that the job needs in the pool. */
 static uint32_t nodes_for(const struct hr__queue *queue, hr_job job, uint32_t pool) {
   uint32_t gpus = hr__gpus(queue, job), size = spec_of(queue, pool)->gpus_per_node;
   return gpus / size + (gpus % size != 0);
 }
 
+/* Returns whether the pool belongs to the market and the job accepts it. */
 static bool may_use(const struct hr__queue *queue, const struct hr__deadline_job *deadline_job, uint32_t pool,
                     enum hr_market market) {
   if (spec_of(queue, pool)->market.market != market) return false;
@@ -98,18 +101,19 @@ static bool make_room(struct hr__queue *queue) {
   return jobs;
 }
 
+/* Adds a submitted job, and computes its itinerary under omniscient. */
 static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__deadlines *self = queue->deadlines;
-  uint32_t most = 1;
+  uint32_t max_nodes = 1;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
-    if (nodes_for(queue, job, i) > most) most = nodes_for(queue, job, i);
+    if (nodes_for(queue, job, i) > max_nodes) max_nodes = nodes_for(queue, job, i);
   if (!make_room(queue)) return HR_NO_MEMORY;
   const int64_t *deadline_us = queue->trace->deadline_us;
   struct hr__deadline_job deadline_job = {
       .job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) deadline_job.deadline_us = deadline_us[job.id];
-  deadline_job.nodes = hr_arena_alloc(queue->arena, most * sizeof *deadline_job.nodes);
-  deadline_job.slices = hr_arena_alloc(queue->arena, most * sizeof *deadline_job.slices);
+  deadline_job.nodes = hr_arena_alloc(queue->arena, max_nodes * sizeof *deadline_job.nodes);
+  deadline_job.slices = hr_arena_alloc(queue->arena, max_nodes * sizeof *deadline_job.slices);
   if (!deadline_job.nodes || !deadline_job.slices) return HR_NO_MEMORY;
   deadline_job.committed = !has_room_in(queue, &deadline_job, HR_MARKET_SPOT);
   deadline_job.has_on_demand = has_room_in(queue, &deadline_job, HR_MARKET_ON_DEMAND);
@@ -184,10 +188,12 @@ static uint32_t deadlines_offer(const struct hr__queue *queue, const struct hr__
   return best;
 }
 
+/* Returns whether the job uses a pool of the market. */
 static bool holds(const struct hr__queue *queue, const struct hr__deadline_job *deadline_job, enum hr_market market) {
   return deadline_job->pool != HR_NONE && spec_of(queue, deadline_job->pool)->market.market == market;
 }
 
+/* Returns the remaining work of the job, without changes of nodes. */
 static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job *deadline_job) {
   return view->jobs->work_us[deadline_job->job.id] - hr_view_done_us(view, deadline_job->job);
 }
@@ -254,6 +260,7 @@ static uint32_t greedy_pool(const struct hr__queue *queue, const struct hr_view 
                          view->now_us);
 }
 
+/* Returns the pool that the job should use by the rule uniform-progress; HR_NONE: none. */
 static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct hr_view *view,
                                     struct hr__deadline_job *deadline_job) {
   const struct hr__deadlines *self = queue->deadlines;
@@ -331,6 +338,7 @@ static int64_t next_change_us(const struct hr__queue *queue, const struct hr_vie
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 
+/* Preempts the job if it runs, and ends its ownership of its nodes. */
 static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                             struct hr__deadline_job *deadline_job) {
   enum hr_status status = HR_OK;
@@ -391,6 +399,7 @@ static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *
   return status;
 }
 
+/* Requests a wake-up for the first change of a decision of any job. */
 static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadlines *self = queue->deadlines;
   int64_t next_us = HR_NEVER_US;

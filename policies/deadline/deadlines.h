@@ -11,9 +11,12 @@
    support the rule. */
 enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
                                     struct hr_error *error);
+/* Updates the state after an event. Called instead of the notifications of queue modules. */
 enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
+/* Writes the reason why a job waits. */
 void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
                            struct hr_wait_reason *wait);
+/* Acquires and releases nodes, and starts and stops jobs. Called instead of order and backfill. */
 enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* One step of the itinerary of a job under `omniscient`. */

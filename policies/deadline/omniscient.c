@@ -80,6 +80,7 @@ static void read_steps(struct omniscient_search *search, uint32_t place,
     }
 }
 
+/* Reduces the grid step so that it divides the time of the change. */
 static void measure_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
   (void)place, (void)level;
   search->grid_us = gcd(search->grid_us, at_us - search->from_us);
@@ -98,6 +99,7 @@ static void mark_step(struct omniscient_search *search, uint32_t place, int64_t 
   memset(row + from, available, (search->n_times - from) * sizeof *row);
 }
 
+/* Lists the pools that the job may use. HR_BAD_INPUT if a spot pool has no record. */
 static enum hr_status list_places(struct omniscient_search *search, struct hr_error *error) {
   uint32_t accept_class = hr_cluster_accept_class(search->queue->cluster, search->job);
   search->n_places = 1;
@@ -120,6 +122,7 @@ static enum hr_status list_places(struct omniscient_search *search, struct hr_er
   return HR_OK;
 }
 
+/* Computes the grid and all times in grid steps. HR_BAD_INPUT if the search would be too large. */
 static enum hr_status make_grid(struct omniscient_search *search, struct hr_error *error) {
   search->grid_us = gcd(gcd(search->work_us, search->deadline_us - search->from_us), search->change_us);
   for (uint32_t place = 1; place < search->n_places; place++) read_steps(search, place, measure_step);
@@ -182,6 +185,7 @@ static void clear_costs(const struct omniscient_search *search, uint32_t time) {
   for (size_t i = 0; i < (size_t)search->n_places * search->n_spent; i++) cost[i] = UNREACHED;
 }
 
+/* Stores a path to a cell if it is cheaper than the known one. */
 static void reach(const struct omniscient_search *search, uint32_t time, uint32_t place, uint32_t spent, int64_t cost,
                   uint8_t choice) {
   int64_t *known = &costs_at(search, time, place)[spent];
@@ -200,6 +204,7 @@ static void work_at(const struct omniscient_search *search, uint32_t time, uint3
     if (cost[spent] != UNREACHED) reach(search, time + 1, place, spent, cost[spent] + price, (uint8_t)(STEP | place));
 }
 
+/* Extends all paths without nodes by one step of waiting. */
 static void wait_nowhere(const struct omniscient_search *search, uint32_t time) {
   const int64_t *cost = costs_at(search, time, 0);
   for (uint32_t spent = 0; spent + 1 < search->n_spent; spent++)
@@ -231,6 +236,7 @@ static void change_to(const struct omniscient_search *search, uint32_t time, uin
             search->n_change ? STEP : 0);
 }
 
+/* Extends all paths, in order of time. A path ends at the deadline, without nodes. */
 static void search_all(const struct omniscient_search *search) {
   for (uint32_t time = 0; time <= search->n_change + 1; time++) clear_costs(search, time);
   costs_at(search, 0, 0)[0] = 0;

@@ -63,6 +63,7 @@ static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_pol
 
 /* ---- Jobs of rows --------------------------------------------------------------------------------- */
 
+/* Appends a job to a row, and subtracts its GPUs from the capacity of the row. */
 static void link_into(struct hr__matrix *matrix, struct hr__gang *gang, uint32_t number) {
   struct hr__gang_row *row = &matrix->rows[number];
   gang->row = number;
@@ -77,6 +78,7 @@ static void link_into(struct hr__matrix *matrix, struct hr__gang *gang, uint32_t
   hr__capacity_take(&row->capacity, &gang->place);
 }
 
+/* Removes a job from its row, and adds its GPUs to the capacity of the row. */
 static void unlink_from(struct hr__matrix *matrix, struct hr__gang *gang) {
   struct hr__gang_row *row = &matrix->rows[gang->row];
   if (gang->previous)
@@ -98,6 +100,7 @@ static bool find_place(const struct hr__matrix *matrix, const struct hr__gang_ro
   return hr__capacity_find(&row->capacity, matrix->placer, matrix->jobs->gpus[job.id], accept_class, placement);
 }
 
+/* Returns a new element for the job, which reuses memory of removed jobs; NULL: out of memory. */
 static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
   struct hr__gang *gang = matrix->unused;
   if (gang)
@@ -144,6 +147,7 @@ static bool matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
   return false;
 }
 
+/* Moves a job to another row, if its placement is free there, or if the job does not run and fits there. */
 static enum hr_status unify_into(struct hr__matrix *matrix, uint32_t number, struct hr__gang *gang) {
   struct hr__gang_row *row = &matrix->rows[number];
   struct hr_placement placement = hr__place_placement(&gang->place);
@@ -185,12 +189,14 @@ static void matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
   matrix->unused = gang;
 }
 
+/* Adds a waiting job to `outside`. False: out of memory. */
 static bool matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
   return hr_job_tree_insert(&matrix->outside, (struct hr_job_entry){.job = job});
 }
 
 /* ---- Node changes --------------------------------------------------------------------------------- */
 
+/* Pins a running job that uses the node; removes another job that uses it from the matrix. */
 static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gang, hr_node node) {
   if (!hr__place_has(&gang->place, node)) return HR_OK;
   gang->pinned = gang->runs;
@@ -292,6 +298,7 @@ static uint32_t abilities(void *self) {
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
+/* Adds a waiting job without GPUs, which starts in the next pass. False: out of memory. */
 static bool add_gpuless(struct slicer *slicer, hr_job job) {
   if (slicer->n_gpuless == slicer->gpuless_capacity) {
     hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->gpuless, &slicer->gpuless_capacity, sizeof *grown);
@@ -352,6 +359,7 @@ static void begin_slice(struct slicer *slicer, const struct hr_view *view) {
     gang->start_work_us = hr_view_done_us(view, gang->job);
 }
 
+/* Makes the next row that is not empty the present one. */
 static void next_row(struct slicer *slicer) {
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++) {
     slicer->present = (slicer->present + 1) % slicer->matrix.n_rows;
@@ -371,6 +379,7 @@ static bool turn(struct slicer *slicer, const struct hr_view *view) {
 
 /* ---- Choice --------------------------------------------------------------------------------------- */
 
+/* Returns the GPUs of a bin (node, or pool if GPUs are only counted) that were chosen in the current walk. */
 static uint64_t taken_of(const struct slicer *slicer, uint32_t bin) {
   return slicer->taken[bin].walk == slicer->walk ? slicer->taken[bin].gpus : 0;
 }
@@ -379,6 +388,7 @@ static void add_taken(struct slicer *slicer, uint32_t bin, uint64_t gpus) {
   slicer->taken[bin] = (struct taken){slicer->walk, taken_of(slicer, bin) + gpus};
 }
 
+/* Returns whether no chosen job uses the GPUs of the job's placement. */
 static bool is_free(const struct slicer *slicer, const struct hr__gang *gang) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(slicer->matrix.cluster, gang->place.pool);
   if (gang->place.n_slices == 0)
@@ -427,8 +437,9 @@ static void choose_all(struct slicer *slicer, const struct hr_view *view, bool i
   choose_in_turn(slicer, view, ANY);
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
+/* Preempts running jobs that were not chosen. */
 static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *moves) {
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {

@@ -21,6 +21,7 @@ struct hr__deadline_fifo {
 
 enum { HR__DEADLINE_FIFO_CAPACITY = 64 };
 
+/* Appends an entry. Its time must not be before that of the previous entry. False: out of memory. */
 static inline bool hr__deadline_fifo_add(struct hr__deadline_fifo *fifo, struct hr_arena *arena,
                                          struct hr__deadline_entry entry) {
   if (fifo->count == fifo->capacity) {
@@ -36,6 +37,7 @@ static inline bool hr__deadline_fifo_add(struct hr__deadline_fifo *fifo, struct 
   return true;
 }
 
+/* Removes the first entry if its time is not after `now_us`. False: none is due. */
 static inline bool hr__deadline_fifo_take(struct hr__deadline_fifo *fifo, int64_t now_us,
                                           struct hr__deadline_entry *entry) {
   if (!fifo->count || fifo->ring[fifo->first].at_us > now_us) return false;
@@ -45,6 +47,7 @@ static inline bool hr__deadline_fifo_take(struct hr__deadline_fifo *fifo, int64_
   return true;
 }
 
+/* Returns the time of the first entry; HR_NEVER_US: the queue is empty. */
 static inline int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *fifo) {
   return fifo->count ? fifo->ring[fifo->first].at_us : HR_NEVER_US;
 }

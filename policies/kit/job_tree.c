@@ -184,6 +184,7 @@ static uint32_t leaf_rank(const struct leaf *leaf, int64_t key, uint32_t job, bo
   return rank_in(leaf->key + leaf->begin, leaf->job + leaf->begin, leaf->count, key, job, inclusive);
 }
 
+/* Moves the entries of a leaf to its start. */
 static void leaf_slide_down(struct leaf *leaf) {
   memmove(leaf->key, leaf->key + leaf->begin, leaf->count * sizeof *leaf->key);
   memmove(leaf->value, leaf->value + leaf->begin, leaf->count * sizeof *leaf->value);
@@ -291,6 +292,7 @@ static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32
   return true;
 }
 
+/* Adds a new root above the old root and the node that was split off it. */
 static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *split, int64_t min, int64_t sum) {
   uint32_t place = make_inner(tree->store);
   if (!place || tree->depth + 1 == MAX_DEPTH) return false;

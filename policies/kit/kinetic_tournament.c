@@ -55,6 +55,7 @@ static struct hr__kinetic_node node_at(const struct hr__kinetic *kinetic, uint32
   return (struct hr__kinetic_node){place, HR_NEVER_US, contestant->value};
 }
 
+/* Compares the first contestants of both children, and sets the members of node `at`. */
 static void update_node(struct hr__kinetic *kinetic, uint32_t at) {
   struct hr__kinetic_node left = node_at(kinetic, 2 * at), right = node_at(kinetic, 2 * at + 1), *node;
   node = &kinetic->nodes[at];
@@ -68,6 +69,7 @@ static void update_node(struct hr__kinetic *kinetic, uint32_t at) {
   if (until_us < node->until_us) node->until_us = until_us;
 }
 
+/* Updates all nodes on the path from a leaf to the root. */
 static void update_path(struct hr__kinetic *kinetic, uint32_t place) {
   for (uint32_t at = (kinetic->capacity + place) / 2; at > 0; at /= 2) update_node(kinetic, at);
 }

@@ -14,6 +14,7 @@
 
 #include "headroom/policy.h"
 
+/* A value that grows linearly with time: (now_us - since_us) / slowness. */
 struct hr__line {
   int64_t since_us;
   double slowness; /* greater than 0 */
@@ -22,18 +23,21 @@ struct hr__line {
 /* Returns whether a precedes b now. Called for values whose difference is below the rounding errors. */
 typedef bool hr__is_before(void *self, uint32_t a, uint32_t b);
 
+/* A contestant, stored in a place. */
 struct hr__contestant {
   struct hr__line line;
   int64_t value; /* value that searches compare with their bound */
   uint32_t name; /* caller's number of the contestant; HR_NONE: the place is free */
 };
 
+/* A node of the tree. */
 struct hr__kinetic_node {
   uint32_t first;   /* place of the first contestant below the node; HR_NONE: none */
   int64_t until_us; /* no comparison below the node changes before this time */
   int64_t min;      /* minimum of the contestants' `value` below the node */
 };
 
+/* The tournament. The caller sets arena, is_before and self, and initializes the other members with 0. */
 struct hr__kinetic {
   struct hr_arena *arena;
   hr__is_before *is_before;
@@ -47,9 +51,11 @@ struct hr__kinetic {
 
 /* Returns the index of a new place, which the caller sets; HR_NONE: out of memory. */
 uint32_t hr__kinetic_add(struct hr__kinetic *kinetic);
+/* Sets the contestant of a place, and updates the path to the root. */
 void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__contestant contestant);
 /* Repeats all comparisons. The caller must call this function after it has changed contestants in place. */
 void hr__kinetic_rebuild(struct hr__kinetic *kinetic);
+/* Removes the contestant of a place. The place can be used again. */
 void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place);
 /* Advances time to `now_us`. The caller must call this function before queries, because contestants that were added
    since are compared as of the previous time. */

@@ -156,6 +156,7 @@ static bool place_in_range(struct hr_placer *placer, const struct hr_free_index 
   return true;
 }
 
+/* Places a gang on the nodes of one pool. False: it does not fit. */
 static bool place_on_nodes(struct hr_placer *placer, const struct hr_capacity *capacity, hr_pool pool, uint32_t gpus,
                            struct hr_placement *placement) {
   const struct hr_free_index *index = capacity->index[pool.id];
@@ -164,6 +165,7 @@ static bool place_on_nodes(struct hr_placer *placer, const struct hr_capacity *c
   return place_in_range(placer, index, pool, whole_pool, gpus, placement);
 }
 
+/* Places a job in the first acceptable pool with enough free GPUs. False: none exists. */
 static bool place_by_count(const struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
                            uint32_t accept_class, struct hr_placement *placement) {
   for (uint32_t i = 0; i < placer->n_pools; i++) {
@@ -200,6 +202,7 @@ bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_cla
 
 /* ---- Groups --------------------------------------------------------------------------------------- */
 
+/* Places a gang in one group of `n_nodes` nodes of the pool, the tightest one. False: it fits in none. */
 static bool place_in_group(struct hr_placer *placer, hr_pool pool, uint32_t n_nodes, uint32_t gpus,
                            struct hr_placement *placement) {
   const struct hr_free_index *index = placer->index[pool.id];

@@ -15,6 +15,7 @@ struct hr__planned_place {
   struct hr_slice *slices; /* NULL if GPUs are only counted */
 };
 
+/* Returns the place as a placement; it refers to the memory of the place. */
 static inline struct hr_placement hr__place_placement(const struct hr__planned_place *place) {
   return (struct hr_placement){place->pool, place->n_slices, place->slices};
 }
@@ -22,6 +23,7 @@ static inline struct hr_placement hr__place_placement(const struct hr__planned_p
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus);
 
+/* A planned state of the free capacity. The memory is in the arena. */
 struct hr__planned_capacity {
   const struct hr_cluster *cluster;
   uint32_t n_pools;
@@ -39,6 +41,7 @@ enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct h
 /* Resets the capacity to the state without jobs. */
 void hr__capacity_reset(struct hr__planned_capacity *capacity);
 
+/* Returns whether the place uses the node. */
 static inline bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
   for (uint32_t i = 0; i < place->n_slices; i++)
     if (place->slices[i].node.id == node.id) return true;
@@ -48,10 +51,12 @@ static inline bool hr__place_has(const struct hr__planned_place *place, hr_node 
 /* Subtracts the GPUs of a place from the free capacity, or adds them again. Nodes that are not up are skipped. */
 void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns);
 
+/* Subtracts the GPUs of a place from the free capacity. */
 static inline void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
   hr__capacity_change(capacity, place, false);
 }
 
+/* Adds the GPUs of a place to the free capacity. */
 static inline void hr__capacity_return(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
   hr__capacity_change(capacity, place, true);
 }
@@ -74,6 +79,7 @@ static inline uint32_t hr__capacity_node_number(const struct hr__planned_capacit
   return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
 }
 
+/* Returns whether the GPUs of a place are free. */
 static inline bool hr__capacity_holds(const struct hr__planned_capacity *capacity,
                                       const struct hr__planned_place *place) {
   if (place->n_slices == 0) return capacity->free_gpus[place->pool.id] >= place->gpus;

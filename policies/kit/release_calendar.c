@@ -141,6 +141,7 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
 
 /* ---- Tournaments ---------------------------------------------------------------------------------- */
 
+/* Returns T(bin, gpus); HR__NOW if the GPUs are free now, HR_NEVER_US if the bin never has them. */
 static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   struct hr_job_entry last;
   if (bin->unusable) return HR_NEVER_US;
@@ -148,6 +149,7 @@ static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &last) ? last.key : HR_NEVER_US;
 }
 
+/* Updates the bin in all tournaments of its pool. */
 static void replay_all(struct hr_release_calendar *calendar, const struct hr__release_group *group, uint32_t bin) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
     times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&calendar->bins[bin], each->gpus));
@@ -237,6 +239,7 @@ static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, c
 
 /* ---- Notes ---------------------------------------------------------------------------------------- */
 
+/* Moves a note within the list, and updates the index of its job. */
 static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint32_t to) {
   struct hr__release_note note = calendar->notes[from];
   calendar->notes[to] = note;
@@ -260,6 +263,7 @@ static bool make_room(struct hr_release_calendar *calendar) {
   return notes;
 }
 
+/* Appends a note. False: out of memory. */
 static bool write_note(struct hr_release_calendar *calendar, struct hr__release_note note) {
   if (calendar->n_notes == calendar->notes_capacity && !make_room(calendar)) return false;
   calendar->notes[calendar->n_notes++] = note;
@@ -267,6 +271,7 @@ static bool write_note(struct hr_release_calendar *calendar, struct hr__release_
   return true;
 }
 
+/* Deletes all notes of a job. */
 static void cross_out(struct hr_release_calendar *calendar, hr_job job) {
   for (uint32_t i = calendar->noted_at[job.id] - 1; i < calendar->n_notes && calendar->notes[i].job.id == job.id; i++) {
     calendar->notes[i].gpus = 0;
@@ -310,6 +315,7 @@ static bool release_calendar_single(const struct hr_release_calendar *calendar, 
   return false;
 }
 
+/* Returns the time at which k bins of the pool have `gpus` GPUs free; HR_NEVER_US: never. */
 static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
                          uint32_t k) {
   if (group->n_bins == 1) return k == 1 ? bin_time(&calendar->bins[group->first_bin], gpus) : HR_NEVER_US;
@@ -494,8 +500,8 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum 
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-/* Subtracts GPUs that will not be released from the free GPUs of their bins. This has the same effect as removing their
-   releases. */
+/* Subtracts the GPUs of a placement from the free GPUs of its bins, for a job that runs beyond the time of interest.
+   This has the same effect as removing the releases of these GPUs. */
 static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                     uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {

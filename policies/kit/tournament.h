@@ -5,9 +5,9 @@
 /*
  * Trees of values over places, in several lanes. Each lane is a separate tournament, and one walk up the tree updates a
  * place in all lanes. Entries are in groups of four. The entry above a group contains, for each lane, the maximum of
- * the group, or the sum in a tally. Level 0 has one entry per place, and the last level only the root; other levels are
- * padded with zeros to whole groups. The caller owns the memory, shape.size x lanes values; zeroed memory is a valid
- * tree of zeros. For speed, `lanes` should be a compile-time constant.
+ * the group, or, in a tally (a tree of counts), its sum. Level 0 has one entry per place, and the last level only the
+ * root; other levels are padded with zeros to whole groups. The caller owns the memory, shape.size x lanes values;
+ * zeroed memory is a valid tree of zeros. For speed, `lanes` should be a compile-time constant.
  */
 
 #include <stdbool.h>
@@ -17,6 +17,7 @@
 
 enum { HR__GROUP = 4, HR__MAX_LEVELS = 17, HR__MAX_LANES = 8 };
 
+/* The layout of a tree: the number of levels, and where each level begins. */
 struct hr__tournament_shape {
   uint32_t n_levels;
   uint32_t n_entries[HR__MAX_LEVELS];
@@ -24,6 +25,7 @@ struct hr__tournament_shape {
   size_t size;                  /* number of entries of all levels */
 };
 
+/* Returns the shape of a tree over `places` places. */
 static inline struct hr__tournament_shape hr__tournament_shape(uint32_t places) {
   struct hr__tournament_shape shape = {0};
   for (uint32_t entries = places ? places : 1, groups = 0; groups != 1; entries = groups) {
@@ -37,6 +39,7 @@ static inline struct hr__tournament_shape hr__tournament_shape(uint32_t places) 
   return shape;
 }
 
+/* Returns the root: the maximum of the lane, or the sum in a tally. */
 static inline uint32_t hr__tournament_root(const struct hr__tournament_shape *shape, const uint32_t *tree,
                                            uint32_t lanes, uint32_t lane) {
   return tree[(shape->size - 1) * lanes + lane];

@@ -6,9 +6,9 @@
  * therefore has one variant of its request per pool, which accepts only that pool. Pools are tried in the order of the
  * cluster.
  *
- * Topology constraints require the number of tasks that fit in each group of a tier, the room of the group. For each
- * (request, tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0 if its
- * room is less than the number of tasks; otherwise the value is larger the less room the group has, so that the
+ * The room of a group of a tier is the number of tasks that fit in the group. It is needed for topology constraints.
+ * For each (request, tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0
+ * if its room is less than the number of tasks; otherwise the value is larger the less room the group has, so that the
  * tightest group is selected. The room of a group is the sum over its nodes. Nodes are in a list in order of their last
  * change; an update visits the nodes that have changed since the previous update.
  */
@@ -119,6 +119,7 @@ static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const str
   return low;
 }
 
+/* Returns the number of tasks that fit on the given GPUs of a node. */
 static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                         uint64_t gpus) {
   if (!hr_gpu_inventory_fits(inventory, request, node)) return 0;
@@ -138,6 +139,7 @@ struct gang_groups_shape {
   uint32_t nodes_per_group, groups_per_node, gpus_per_group, n_groups;
 };
 
+/* Returns the shape of the groups of a tier in a pool. */
 static struct gang_groups_shape shape_of(const struct hr_pool_spec *spec, enum hr_tier tier) {
   struct gang_groups_shape shape = {.nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes)};
   shape.gpus_per_group = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
@@ -146,6 +148,7 @@ static struct gang_groups_shape shape_of(const struct hr_pool_spec *spec, enum h
   return shape;
 }
 
+/* Returns the bit set of the GPUs of group `part` of a node. */
 static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
   uint64_t one = shape->gpus_per_group >= HR_MAX_STOCK_GPUS ? UINT64_MAX : (UINT64_C(1) << shape->gpus_per_group) - 1;
   return one << (part * shape->gpus_per_group);
@@ -170,6 +173,7 @@ static struct room_query *make_query(struct hr__gang_groups *groups, enum hr_tie
   return room_query;
 }
 
+/* Sets the room of a group, and its value in the tournament. */
 static void set_room(struct pool_groups *pool, const struct hr_request *request, uint32_t group, uint64_t room) {
   uint32_t value = room < request->tasks ? 0 : UINT32_MAX - (uint32_t)min_u64(room, UINT32_MAX - 1);
   pool->room[group] = room;
@@ -265,6 +269,7 @@ static void change_node(const struct hr__cluster_snapshot *snapshot, hr_node nod
   if (snapshot->bare) hr_packer_changed(snapshot->bare, node);
 }
 
+/* Allocates, releases or reverts the GPUs of one task in a snapshot. */
 static void change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                    uint32_t request, const struct hr_slice *slice, enum hr__gpu_change change) {
   const struct hr_request *asked = &allocator->asked[request];
@@ -314,6 +319,7 @@ static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr
   return placed == tasks;
 }
 
+/* Finds a placement for a request anywhere in a snapshot. False: none exists. */
 static bool find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                  uint32_t request, struct hr_placement *placement) {
   const struct hr_request *asked = &allocator->asked[request];
@@ -484,6 +490,7 @@ static void add_variants(struct hr__gpu_allocator *allocator, uint32_t request) 
   }
 }
 
+/* Creates the list of requests: those of the trace, followed by the variants of gangs. */
 static bool make_asked(struct hr__gpu_allocator *allocator, struct hr_arena *arena) {
   const struct hr_requests *requests = allocator->requests;
   uint32_t max_tasks = 1, n_gangs = 0;

@@ -11,13 +11,13 @@
 struct hr__queue;
 struct hr__gang_groups;
 
-/* A state of the cluster, and what is needed to search it. */
+/* A state of the cluster, with the data structures to search it. */
 struct hr__cluster_snapshot {
   struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
   uint64_t finds;                 /* number of searches by the packer */
   struct hr__gang_groups *groups; /* NULL without topology constraints */
-  /* requests without CPU and memory, for hr__gpu_allocator_lacks_node_resources; NULL until needed */
+  /* packer for requests without CPU and memory (hr__gpu_allocator_lacks_node_resources); NULL until needed */
   struct hr_packer *bare;
 };
 
@@ -34,8 +34,9 @@ struct hr__gpu_allocator {
   struct hr_acceptance acceptance; /* the acceptance classes of the cluster, then one class for each pool */
   struct hr_slice *slices;         /* [number of tasks of the largest gang] */
   const struct hr_cluster *cluster;
-  struct hr__gpu_allocator *bare; /* for hr__gpu_allocator_lacks_node_resources; NULL until needed */
-  bool failed;                    /* memory ran out during a search */
+  /* allocator whose requests have no CPU and memory (hr__gpu_allocator_lacks_node_resources); NULL until needed */
+  struct hr__gpu_allocator *bare;
+  bool failed; /* memory ran out during a search */
 };
 
 /* Creates the allocator in the arena, and adds it to the listeners of the queue. NULL: out of memory. */
@@ -44,7 +45,7 @@ struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, cons
 /* Returns whether a job that does not fit would fit without its request for CPU and memory. */
 bool hr__gpu_allocator_lacks_node_resources(struct hr__queue *queue, hr_job job);
 
-/* ---- Other states --------------------------------------------------------------------------------- */
+/* ---- Snapshots ------------------------------------------------------------------------------------ */
 
 /* Creates a snapshot in the arena: the current nodes, without jobs. NULL: out of memory. */
 struct hr__cluster_snapshot *hr__cluster_snapshot_create(const struct hr__gpu_allocator *allocator,
@@ -82,6 +83,7 @@ static inline uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *a
   return allocator->now.finds;
 }
 
+/* Sets the number of searches back to `finds`. */
 static inline void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
   allocator->now.finds = finds;
 }

@@ -14,6 +14,7 @@
 #include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 
+/* The time at which the constraint of a job expires. */
 struct expiry {
   int64_t until_us;
   hr_job job;
@@ -67,6 +68,7 @@ bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_
   return kind.tier != HR_TIER_ANY && !kind.preferred && fits_anywhere(queue, gpus, kind.base, &unused);
 }
 
+/* Finds a placement for a kind of job in a snapshot. False: none exists. */
 static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                              uint32_t number, struct hr_placement *placement) {
   struct locality_kind kind = kind_of(number);
@@ -170,7 +172,7 @@ static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_h
   return false;
 }
 
-/* ---- Moving in time ------------------------------------------------------------------------------- */
+/* ---- Time of the snapshot ------------------------------------------------------------------------- */
 
 static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
@@ -192,6 +194,7 @@ static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct 
   push_end(gpu_calendar, &gpu_calendar->remaining, end);
 }
 
+/* Moves the snapshot back to `at_us`: adds the jobs that are expected to end after that time. */
 static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                  int64_t at_us) {
   struct job_end end;
@@ -200,6 +203,7 @@ static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, 
   if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
 }
 
+/* Moves the snapshot forward to `at_us`: removes the jobs that are expected to end by that time. */
 static void gpu_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                  int64_t at_us) {
   struct job_end end;
@@ -215,8 +219,9 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
              : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, HR_TIER_ANY, &unused);
 }
 
-/* Returns the earliest time at which the job fits. Jobs whose expected end has passed are expected to end now. On
-   return, the jobs that end at the returned time are removed from the snapshot. */
+/* Returns the earliest time, at most `by_us`, at which a job of the kind fits; HR_NEVER_US: none. Jobs whose expected
+   end has passed are expected to end now. On return, the jobs that end at the returned time are removed from the
+   snapshot. */
 static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                         uint32_t kind, int64_t by_us) {
   struct job_end end;

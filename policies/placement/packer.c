@@ -52,6 +52,7 @@ static bool same_instances(const struct hr_gpu_inventory *inventory, uint32_t a,
   return SAME(inventory->mig_gpu, n_gpus) && SAME(inventory->mig_taken, n_gpus) && SAME(inventory->mig_layout, n_gpus);
 }
 
+/* Returns whether two nodes are equal in everything that a score can depend on. */
 static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b) {
   const struct hr_gpu_inventory *inventory = packing->inventory;
   uint32_t n_gpus = inventory->max_gpus;
@@ -109,7 +110,7 @@ struct hr_packer {
   struct packer_block *blocks; /* [n_requests / n_lanes, rounded up] */
   uint32_t n_lanes;            /* of each block: 1 or HR__MAX_LANES */
   /* [n_requests]: number of the request's lane over all blocks, in order of first searches; HR_NONE: no lane yet */
-  uint32_t *subqueue_of;
+  uint32_t *lane_of;
   uint32_t n_asked; /* number of requests with a lane */
   uint64_t finds;   /* number of searches, unless the configuration provides a counter */
   struct answer last;
@@ -154,9 +155,9 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
   packer->before = hr_arena_alloc(arena, n * sizeof *packer->before);
   packer->after = hr_arena_alloc(arena, n * sizeof *packer->after);
   packer->changed = hr_arena_alloc(arena, n * sizeof *packer->changed);
-  packer->subqueue_of = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->subqueue_of);
+  packer->lane_of = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->lane_of);
   return packer->tasks && packer->tasks_of_kind && packer->node_at && packer->place_of && packer->before &&
-         packer->after && packer->changed && packer->subqueue_of;
+         packer->after && packer->changed && packer->lane_of;
 }
 
 /* Allocates the blocks and their trees. The arena allocates the trees of large clusters separately, so that the pages
@@ -168,7 +169,7 @@ static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32
     packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_lanes * sizeof(uint32_t));
     if (!packer->blocks[i].tree) return false;
   }
-  for (uint32_t i = 0; i < n_requests; i++) packer->subqueue_of[i] = HR_NONE;
+  for (uint32_t i = 0; i < n_requests; i++) packer->lane_of[i] = HR_NONE;
   return packer->blocks != NULL;
 }
 
@@ -211,6 +212,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
 
 /* ---- Scores --------------------------------------------------------------------------------------- */
 
+/* Returns whether the rule is random. Its trees are tallies, in which each node that fits has the value 1. */
 static bool is_tally(const struct hr_packer *packer) {
   return packer->rule->score == NULL;
 }
@@ -219,6 +221,7 @@ static uint32_t value_of(const struct hr_packer *packer, const struct hr_request
   return is_tally(packer) ? 1 : (uint32_t)packer->rule->score(&packer->packing, request, node) + 1;
 }
 
+/* Computes the values of a node in all lanes of a block. The score is computed once, for all lanes. */
 static void find_values(const struct hr_packer *packer, const struct packer_block *block, hr_node node,
                         uint32_t values[HR__MAX_LANES]) {
   uint32_t pool = packer->inventory->pool[node.id], value = 0;
@@ -232,6 +235,7 @@ static void find_values(const struct hr_packer *packer, const struct packer_bloc
   }
 }
 
+/* Updates all lanes of a block: computes the values of the nodes that have changed since the last update. */
 static void score_changed(struct hr_packer *packer, struct packer_block *block) {
   uint32_t head = packer->n_nodes, values[HR__MAX_LANES];
   for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
@@ -269,10 +273,10 @@ static void score_all(struct hr_packer *packer, struct packer_block *block, uint
 
 /* Updates the block of the request, and returns it. */
 static const struct packer_block *refresh(struct hr_packer *packer, uint32_t request) {
-  bool is_new = packer->subqueue_of[request] == HR_NONE;
-  if (is_new) packer->subqueue_of[request] = packer->n_asked++;
-  uint32_t lane = packer->subqueue_of[request] % packer->n_lanes;
-  struct packer_block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_lanes];
+  bool is_new = packer->lane_of[request] == HR_NONE;
+  if (is_new) packer->lane_of[request] = packer->n_asked++;
+  uint32_t lane = packer->lane_of[request] % packer->n_lanes;
+  struct packer_block *block = &packer->blocks[packer->lane_of[request] / packer->n_lanes];
   score_changed(packer, block);
   if (!is_new) return block;
   const struct hr_request *asked = &packer->requests[request];
@@ -283,12 +287,13 @@ static const struct packer_block *refresh(struct hr_packer *packer, uint32_t req
   return block;
 }
 
+/* Searches for a node and GPUs for the request. */
 static struct answer find(struct hr_packer *packer, uint32_t request) {
   const struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
   const struct hr__tournament_shape *shape = &packer->shape;
-  uint32_t lanes = packer->n_lanes, lane = packer->subqueue_of[request] % lanes;
+  uint32_t lanes = packer->n_lanes, lane = packer->lane_of[request] % lanes;
   uint32_t root = hr__tournament_root(shape, block->tree, lanes, lane);
   struct answer answer = {.asked = block->good_at, .request = request, .found = root != 0};
   if (!answer.found) return answer;
@@ -326,12 +331,12 @@ static uint32_t value_at(const struct hr_packer *packer, const struct among *amo
 /* Returns the node with the maximum value, among equals the one with the first place; HR_NONE: the task fits on no
    node. */
 static uint32_t best_among(const struct hr_packer *packer, const struct among *among) {
-  uint32_t best = HR_NONE, most = 0;
+  uint32_t best = HR_NONE, max_value = 0;
   for (uint32_t node = among->first; node < among->end; node++) {
     uint32_t value = value_at(packer, among, node);
     bool is_before = best != HR_NONE && packer->place_of[node] < packer->place_of[best];
-    if (value < most || value == 0 || (value == most && !is_before)) continue;
-    most = value;
+    if (value < max_value || value == 0 || (value == max_value && !is_before)) continue;
+    max_value = value;
     best = node;
   }
   return best;
@@ -352,7 +357,7 @@ bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node fi
   const struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
-  uint32_t lane = packer->subqueue_of[request] % packer->n_lanes;
+  uint32_t lane = packer->lane_of[request] % packer->n_lanes;
   const struct among among = {block->tree + lane, packer->n_lanes, first.id, first.id + n_nodes};
   uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
   ++*packing->finds;

@@ -58,6 +58,7 @@ struct hr__queue_rejection {
   enum hr_reason reason;
 };
 
+/* The shared state of the modules of the policy. */
 struct hr__queue {
   struct hr_arena *arena;
   const struct hr_trace *trace;
@@ -133,7 +134,9 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
+/* Notifies the listeners that a job waits, and adds the job to the queue. */
 enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+/* Notifies the listeners that a job has ended or was interrupted. */
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
@@ -165,6 +168,7 @@ static inline bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, e
   return true;
 }
 
+/* Appends a listener. Notifications are sent in the order of addition. */
 static inline void hr__queue_add_listener(struct hr__queue *queue, const struct hr__listener *listener) {
   queue->listeners[queue->n_listeners++] = listener;
 }

@@ -95,6 +95,7 @@ static struct hr_job_tree *blocked_at(const struct hr__waiting *waiting, const s
   return &waiting->blocked[limit_index(waiting, limit->place, limit->kind)];
 }
 
+/* Adds the group to the groups that its limit blocks. */
 static enum hr_status block_group(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   if (group->is_blocked) return HR_OK;
   struct hr_job_entry entry = {hr__admission_limit_need(&group->limit), {group->number}, 0};
@@ -102,6 +103,7 @@ static enum hr_status block_group(struct hr__waiting *waiting, struct hr__subque
   return hr_job_tree_insert(blocked_at(waiting, &group->limit), entry) ? HR_OK : HR_NO_MEMORY;
 }
 
+/* Removes the group from the groups that its limit blocks, if it is among them. */
 static enum hr_status unblock_group(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   if (!group->is_blocked) return HR_OK;
   group->is_blocked = false;
@@ -112,6 +114,7 @@ static enum hr_status unblock_group(struct hr__waiting *waiting, struct hr__subq
 
 /* ---- Representatives ------------------------------------------------------------------------------ */
 
+/* Makes a subqueue the representative of a group without one. */
 static void set_representative(struct hr__subqueue_group *group, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = group->shape;
   group->representative = subqueue;
@@ -123,6 +126,7 @@ static void set_representative(struct hr__subqueue_group *group, struct hr__subq
   shape->represented = group;
 }
 
+/* Removes the representative of a group. */
 static void clear_representative(struct hr__subqueue_group *group) {
   struct hr__subqueue_group **at = &group->representative->represents;
   while (*at != group) at = &(*at)->next_represented;
@@ -161,6 +165,7 @@ static enum hr_status find_representative(struct hr__waiting *waiting, struct hr
   return status == HR_OK ? hr__subqueue_list(waiting, subqueue) : status;
 }
 
+/* Parks a subqueue in a group, and updates the representative of the group. */
 static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                            struct hr__subqueue_group *group) {
   waiting->parked = hr__ensure_room(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,

@@ -11,10 +11,12 @@
 /* A key that precedes all entries. */
 #define HR__BEFORE_ALL INT64_MIN
 
+/* Returns whether the order, quotas or preemption need subqueues. */
 static inline bool hr__has_subqueues(const struct hr__waiting *waiting) {
   return waiting->full_key != NULL;
 }
 
+/* Returns whether subqueues are in tournaments, not in lists. */
 static inline bool hr__has_tournament(const struct hr__waiting *waiting) {
   return waiting->line_of != NULL;
 }
@@ -23,6 +25,7 @@ static inline struct hr__subqueue *hr__subqueue_of_job(const struct hr__waiting 
   return waiting->subqueues[waiting->subqueue_of[job]];
 }
 
+/* Returns the subqueue of an entry of a list. */
 static inline struct hr__subqueue *hr__subqueue_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
   return waiting->subqueues[waiting->subqueue_of[listed.job.id]];
 }
@@ -61,6 +64,7 @@ enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr
 /* Updates the groups that a subqueue represents, after its entry has changed. */
 enum hr_status hr__subqueue_check_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 
+/* Returns whether a subqueue is held back, and the limit that blocks it. */
 static inline bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                                         struct hr__admission_limit *limit) {
   return waiting->admission.is_held && waiting->admission.is_held(waiting->self, subqueue, limit);
@@ -99,6 +103,7 @@ static inline void hr__shape_settle(struct hr__waiting *waiting, struct hr__shap
   hr__shape_find_head(waiting, shape);
 }
 
+/* Removes a subqueue from the lists of its shape. */
 static inline enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue) {
   struct hr__shape *shape = subqueue->shape;
   if (!hr_job_tree_remove(&shape->subqueues, subqueue->listed.key, subqueue->listed.job)) return HR_INTERNAL;

@@ -123,6 +123,7 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
 
 /* ---- Order of the subqueues ----------------------------------------------------------------------- */
 
+/* Adds a subqueue that gets its first job to the lists of active subqueues. */
 static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   subqueue->active_at = waiting->n_active_subqueues;
   waiting->active_subqueues[waiting->n_active_subqueues++] = subqueue;
@@ -134,6 +135,7 @@ static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *
   *first = subqueue;
 }
 
+/* Removes a subqueue without jobs from the lists of active subqueues. */
 static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   struct hr__subqueue *last = waiting->active_subqueues[--waiting->n_active_subqueues];
   waiting->active_subqueues[subqueue->active_at] = last;
@@ -153,6 +155,7 @@ static struct hr_job_entry listing(const struct hr__waiting *waiting, const stru
                                min_value};
 }
 
+/* Returns whether the key of the subqueue's first job has grown since the subqueue was listed. */
 static bool has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
   return waiting->keys_grow && waiting->full_key(waiting->self, subqueue, subqueue->head) != subqueue->listed.key;
 }
@@ -204,6 +207,7 @@ static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subq
   return HR_OK;
 }
 
+/* Updates the lists after the jobs or keys of a subqueue have changed. `was`: the subqueue had jobs before. */
 static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
   if (hr__has_tournament(waiting)) return update_contestant(waiting, subqueue, was);
   struct hr_job_entry now = subqueue->jobs.count ? listing(waiting, subqueue) : (struct hr_job_entry){0};
@@ -271,6 +275,7 @@ enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
   return status;
 }
 
+/* Computes the lines of all subqueues again, after all keys have changed. */
 static void rebuild_tournaments(struct hr__waiting *waiting) {
   for (uint32_t i = 0; i < waiting->n_active_subqueues; i++) {
     const struct hr__subqueue *subqueue = waiting->active_subqueues[i];
@@ -364,15 +369,15 @@ struct waiting_search {
 };
 
 /* Visitor of tournaments. Returns whether the subqueue's first job precedes the job found so far. If it does, and the
-   subqueue is visited alone (`in_it`), searches the subqueue for its first job within the bound. */
-static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
+   subqueue is visited alone (`alone`), searches the subqueue for its first job within the bound. */
+static bool find_in_subqueue(void *self, uint32_t name, bool alone) {
   struct waiting_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
   const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, name);
   struct hr_job_entry first = subqueue->head;
   hr__make_full(waiting, subqueue, &first);
   if (search->found && !hr__entry_before(first, *search->entry)) return false;
-  if (!in_it || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return true;
+  if (!alone || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return true;
   hr__make_full(waiting, subqueue, &first);
   if (!search->found || hr__entry_before(first, *search->entry)) *search->entry = first;
   search->found = true;
@@ -478,6 +483,7 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
   }
 }
 
+/* Enters the next subqueue of the walk: adds a cursor at its first job. */
 static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = walk->shape;
   shape->cursors = hr__ensure_room(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity,

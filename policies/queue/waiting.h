@@ -4,12 +4,19 @@
 
 /*
  * The waiting jobs, by request. Jobs with the same request (number of GPUs and kind) have one shape: if the first job
- * in order does not fit, no job of the shape fits. Under orders in which the keys of jobs change (of tenants, of
- * service queues), the jobs of a shape are divided into subqueues. The order within a subqueue never changes, and
- * subqueues are ordered by their first jobs.
+ * in order does not fit, no job of the shape fits.
  *
- * Entries that functions return have the full key, which compares jobs of all subqueues and shapes. Ties are broken by
- * id, which is the order of (submit, row). All memory is allocated in the arena.
+ * Under orders in which the keys of waiting jobs change, for example with the usage of their tenant, the jobs of a
+ * shape are divided into subqueues. The order within a subqueue never changes, and subqueues are ordered by their first
+ * jobs.
+ *
+ * Terms: an entry is a job with its key and its value; bounded searches compare values with a bound. The full key of a
+ * job is its current key, by which jobs of all subqueues and shapes are compared. Entries that functions return have
+ * the full key. Ties are broken by id, which is the order of (submit, row). A subqueue is held back if an admission
+ * limit (a quota) does not admit its first job. Subqueues that are found to be held back are parked; all others are
+ * listed in their shape. Preferred subqueues may start first (jobs within guarantees).
+ *
+ * All memory is allocated in the arena.
  */
 
 #include "base/hash.h"
@@ -23,6 +30,7 @@ static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
+/* Waiting jobs of one shape whose relative order never changes. */
 struct hr__subqueue {
   uint64_t name; /* name of the subqueue, defined by the order */
   struct hr__shape *shape;
@@ -46,13 +54,14 @@ struct hr__subqueue {
   struct hr__subqueue_group *represents; /* the first group that the subqueue represents */
 };
 
+/* The waiting jobs with the same request. */
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: see hr__kind */
   uint32_t number;              /* index in waiting->shapes */
   struct hr__subqueue *only;    /* without subqueues: the subqueue of all jobs */
   struct hr_job_tree subqueues; /* subqueues that have jobs and are not parked, sorted by their entries */
   struct hr_job_tree preferred; /* preferred subqueues among them */
-  /* first job of all subqueues, or of the preferred ones if only these are selected; if there is such a job */
+  /* first job of all subqueues, or of the preferred ones if only these are selected; undefined if there is none */
   struct hr_job_entry head;
   uint32_t active_at[2];      /* index among the shapes with subqueues, and with preferred subqueues; HR_NONE: none */
   uint32_t refused;           /* number of the last pass that found that no job of the shape can start */
@@ -81,6 +90,7 @@ struct hr__admission {
   uint32_t n_places, n_owners;
 };
 
+/* The waiting jobs of all shapes. */
 struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;
@@ -122,15 +132,17 @@ struct hr__queued_job {
   hr_job job;
   uint32_t gpus, kind;
   uint64_t subqueue; /* name of its subqueue; 0 without subqueues */
-  uint64_t part;     /* partition, which divides subqueues with the same name; 0 without subqueues */
+  uint64_t part;     /* partition: tenant and priority, if these divide subqueues with the same name; else 0 */
   int64_t key, value;
   uint32_t owner; /* owner of its subqueue; less than admission.n_owners */
 };
 
+/* Returns the i-th shape with waiting jobs. */
 static inline struct hr__shape *hr__active_shape(const struct hr__waiting *waiting, uint32_t i) {
   return waiting->shapes[waiting->active[i]];
 }
 
+/* Returns whether entry a is before entry b in order. */
 static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b) {
   return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
 }
@@ -139,7 +151,9 @@ static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b
    NULL. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
                                 hr__full_key *full_key, const struct hr__admission *admission, void *self);
+/* Adds a job. */
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued);
+/* Removes a job. Without subqueues, `entry` must have the key with which the job was added. */
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
 /* Updates the lists after the keys of the subqueues with a name, or of all subqueues, have changed. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
@@ -152,11 +166,11 @@ void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us);
    listed again if their keys have grown; other subqueues are updated when they are needed. Call this after each start
    and stop, and after time has passed. */
 enum hr_status hr__waiting_find_first(struct hr__waiting *waiting);
-/* Notifications of admission changes, in the order of the functions: a limit (HR_NONE: some limit) leaves more room;
-   the subqueues of an owner may have become preferred, or may no longer be; the subqueues of an owner may need less
-   room. */
+/* Notifies the queue that a limit leaves more room; HR_NONE: some limit does. */
 enum hr_status hr__waiting_ease_limit(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind);
+/* Notifies the queue that the subqueues of an owner may have become preferred, or may no longer be preferred. */
 enum hr_status hr__waiting_update_preferred(struct hr__waiting *waiting, uint32_t owner);
+/* Notifies the queue that the subqueues of an owner may need less room than before. */
 enum hr_status hr__waiting_unpark_owner(struct hr__waiting *waiting, uint32_t owner);
 /* Selects preferred subqueues only, or all subqueues. The selection affects `active`, the first jobs of shapes and
    hr__waiting_first. */

@@ -6,8 +6,7 @@
  * column for each kind and each pool in which the kind can run. Rows: for each kind its rate minus the level, and its
  * time; for each pool its GPUs. The simplex method runs with fixed settings and without a time limit, so equal problems
  * have equal solutions. GLPK has one environment per thread. It is created for each problem and freed afterwards,
- * unless the thread already had one. After an internal
- * error, the error hook of GLPK jumps to solve_guarded.
+ * unless the thread already had one. After an internal error, the error hook of GLPK jumps to solve_guarded.
  */
 
 #include "policies/rounds/round_shares.h"
@@ -36,7 +35,7 @@ struct program {
   bool solved;
 };
 
-enum { LEVEL_COLUMN = 1, MOST_ENTRIES = 3 };
+enum { LEVEL_COLUMN = 1, MAX_ENTRIES = 3 };
 
 static size_t place(const struct hr__share_problem *problem, uint32_t kind, uint32_t pool) {
   return (size_t)kind * problem->n_pools + pool;
@@ -89,10 +88,10 @@ static void add_level(const struct program *program) {
 static void add_share(const struct program *program, uint32_t kind, uint32_t pool) {
   const struct hr__share_problem *problem = program->problem;
   int column = program->column[place(problem, kind, pool)] = glp_add_cols(program->lp, 1);
-  const int row[MOST_ENTRIES + 1] = {0, rate_row(kind), time_row(problem, kind), pool_row(problem, pool)};
-  const double value[MOST_ENTRIES + 1] = {0, scaled_rate(problem, kind, pool), 1, gpus_of(problem, kind)};
+  const int row[MAX_ENTRIES + 1] = {0, rate_row(kind), time_row(problem, kind), pool_row(problem, pool)};
+  const double value[MAX_ENTRIES + 1] = {0, scaled_rate(problem, kind, pool), 1, gpus_of(problem, kind)};
   glp_set_col_bnds(program->lp, column, GLP_LO, 0, 0);
-  glp_set_mat_col(program->lp, column, MOST_ENTRIES, row, value);
+  glp_set_mat_col(program->lp, column, MAX_ENTRIES, row, value);
 }
 
 static void build(struct program *program) {
@@ -199,8 +198,7 @@ enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, do
 
 enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
 
-/* Dollars added to each price per GPU-hour, so that solutions use no more GPUs than needed, even
-   if the price is 0. */
+/* Dollars added to each price per GPU-hour, so that solutions use no more GPUs than needed, even if the price is 0. */
 #define MIN_PRICE 1e-6
 #define FULL_PPM 1e6
 
@@ -214,6 +212,7 @@ struct hr__round_shares {
 
 /* ---- Shapes --------------------------------------------------------------------------------------- */
 
+/* Returns a hash of GPUs, acceptance class, weight and speeds. */
 static uint64_t hash_shape(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
   uint64_t hash = ((uint64_t)shape->accept_class << 32 | shape->gpus) ^ (uint64_t)shape->weight << 20;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
@@ -297,6 +296,7 @@ static double work_left_us(const struct hr__rounds *rounds, const struct hr_view
   return (double)(left_us > rounds->round_us ? left_us : rounds->round_us);
 }
 
+/* Returns the speed of the member in the fastest pool. */
 static double best_speed(const struct hr__rounds *rounds, const struct hr__member *member) {
   double best = 0;
   for (uint32_t i = 0; i < rounds->n_pools; i++)
@@ -318,6 +318,7 @@ static double needed_rate(const struct hr__rounds *rounds, const struct hr_view 
   return left_us * best > work_us ? work_us / left_us : best;
 }
 
+/* Returns the need of a member, by which the objective distinguishes jobs of one shape. */
 static double need_of(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
   switch (rounds->objective) {
   case HR__MAKESPAN:
@@ -388,8 +389,7 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   return HR_OK;
 }
 
-/* Returns the price in dollars per GPU-hour. With management of nodes, pools that are not elastic
-   cost nothing more. */
+/* Returns the price in dollars per GPU-hour. With management of nodes, pools that are not elastic cost nothing more. */
 static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
   bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
   if (rounds->manages && !is_elastic) return 0;
@@ -425,6 +425,7 @@ static bool set_speeds(const struct hr__rounds *rounds, const struct hr__round_s
   return any;
 }
 
+/* Returns the scale of a kind, by the objective. */
 static double scale_of(const struct hr__rounds *rounds, const struct hr__member *member, const double *speed) {
   const struct hr__round_shape *shape = hr__member_shape(rounds, member);
   if (rounds->objective == HR__MAX_MIN) return shape->gpus / (shape->weight * average_speed(rounds, speed));

@@ -3,18 +3,21 @@
 #define HR_POLICIES_ROUNDS_ROUND_SHARES_H
 
 /* The share of its time that each job should spend in each pool: linear programs after Gavel (Narayanan et al.,
-   "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020). Equal jobs form one kind:
-   some optimum gives equal shares to equal jobs. */
+   "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020). Equal jobs form one kind
+   and get equal shares. This restriction does not exclude the optimum, because the average over equal jobs of any
+   optimum is an optimum, too. */
 
 #include "headroom/policy.h"
 
+/* Equal jobs. */
 struct hr__share_kind {
   uint32_t jobs; /* number of jobs of the kind, at least 1 */
   uint32_t gpus; /* GPUs of each job, at least 1 */
-  /* greater than 0; a job's rate of work is multiplied by it before it is compared with the rates of other jobs */
+  /* factor of a job's rate of work in comparisons with other jobs; greater than 0 */
   double scale;
 };
 
+/* A problem for hr__time_shares_solve. */
 struct hr__share_problem {
   uint32_t n_kinds, n_pools;
   const struct hr__share_kind *kinds;
@@ -26,12 +29,14 @@ struct hr__share_problem {
 };
 
 /*
- * Solves the problem in two steps. The first step maximizes the level, which is the minimum of the scaled rates of all
- * jobs, up to `max_level`:
+ * Solves the problem in two steps.
+ *
+ * Step 1 maximizes the level, up to `max_level`. The level is the minimum of the scaled rates of all jobs:
  *   scale_k x sum_p speed[k][p] x share[k][p] >= level,  sum_p share[k][p] <= 1,
  *   sum_k jobs_k x gpus_k x share[k][p] <= pool_gpus[p],  share >= 0
- * The second step fixes that level. With prices it minimizes sum jobs x gpus x price x share. Without prices it
- * maximizes the sum of all jobs' scaled rates, so that no job could get more unless another job gets less.
+ *
+ * Step 2 fixes that level. With prices it minimizes sum jobs x gpus x price x share. Without prices it maximizes the
+ * sum of the scaled rates of all jobs; in the result, no job can get more unless another job gets less.
  *
  * `share`: [n_kinds][n_pools], written, rounded to 1e-9. HR_NO_MEMORY if the solver fails. Well-formed problems always
  * have a solution, so lack of memory is the only possible cause.

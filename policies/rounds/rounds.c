@@ -11,9 +11,10 @@
  * order of priority, as long as they fit. Ties are broken by credit: the time to which the job was entitled, minus the
  * time that it ran. Credit remains when shares are computed again, so shares are met in the long run.
  *
- * Two states of capacity are planned at the same time: `free`, with the jobs chosen so far, and `leases`, which also
- * contains the jobs of the previous round at their placements. A job is placed in capacity without leases if possible.
- * Otherwise it is placed on leases of jobs with lower priority; these jobs are evicted, and move or stop.
+ * A lease is the placement of a job of the previous round, which the job keeps unless it is evicted. Two states of
+ * capacity are planned at the same time: `free`, with the jobs chosen so far, and `leases`, with the jobs chosen so far
+ * and all leases. A job is placed in capacity without leases if possible. Otherwise it is placed on leases of jobs with
+ * lower priority; these jobs are evicted, and move or stop.
  */
 
 #include "policies/rounds/rounds.h"
@@ -118,6 +119,7 @@ static struct hr__member *take_member(struct hr__rounds *rounds) {
   return *last;
 }
 
+/* Adds a submitted job to the members. */
 static enum hr_status join(struct hr__rounds *rounds, const struct hr_view *view, hr_job job) {
   struct hr__member *member = take_member(rounds);
   uint32_t shape = hr__round_shape_of(rounds, view, job);
@@ -137,6 +139,7 @@ static enum hr_status join(struct hr__rounds *rounds, const struct hr_view *view
   return HR_OK;
 }
 
+/* Removes a member. */
 static void leave(struct hr__rounds *rounds, struct hr__member *member) {
   uint32_t last = --rounds->n_members;
   struct hr__member *moved = rounds->members[last];
@@ -170,6 +173,7 @@ static void begin_nodes(struct hr__rounds *rounds) {
   }
 }
 
+/* Subtracts the GPUs of a pair from the spare GPUs of the pool. A member that does not fit awaits these GPUs. */
 static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   if (!rounds->manages) return;
   uint32_t gpus = hr__member_shape(rounds, member)->gpus;
@@ -197,6 +201,7 @@ static enum hr_status release_idle(const struct hr__rounds *rounds, struct hr_mo
   return status;
 }
 
+/* Acquires the nodes that members await, or releases idle nodes that no member awaits. */
 static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool) {
   const struct hr_free_index *index = rounds->free->index[pool.id];
   uint32_t size = hr_free_index_gpus_per_node(index), idle = hr_free_index_count(index, size);
@@ -282,6 +287,7 @@ static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   return true;
 }
 
+/* Lists all pairs with a positive share as candidates, sorted by priority. */
 static bool list_pairs(struct hr__rounds *rounds) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++)
@@ -303,8 +309,8 @@ static bool list_pairs(struct hr__rounds *rounds) {
 
 /* ---- Places --------------------------------------------------------------------------------------- */
 
-/* Ends the lease of a member on the nodes of `place`, so that it has to move or stop. Returns whether `place` is now
-   free of leases. */
+/* Ends the lease of a member if it uses nodes of `place`; the member then moves or stops. Returns whether `place` is
+   now free of leases. */
 static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
   bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
   for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
@@ -325,7 +331,8 @@ static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place 
     if (evict(rounds, rounds->candidates[i].member, place)) return;
 }
 
-/* Chooses a member at its current placement. If it was evicted before, the members on its nodes are evicted in turn. */
+/* Chooses a member at its current placement. If its lease has ended, leases of other members on its nodes end instead.
+ */
 static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
   member->chosen = true;
   if (member->evicted) {
@@ -335,6 +342,7 @@ static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
   hr__capacity_take(rounds->free, &member->place);
 }
 
+/* Chooses a member at a new placement, and ends the leases on it. False: out of memory. */
 static bool set_place(struct hr__rounds *rounds, struct hr__member *member, const struct hr_placement *placement) {
   if (member->runs && !member->evicted) hr__capacity_return(rounds->leases, &member->place);
   member->moves = member->runs;
@@ -383,6 +391,7 @@ static uint32_t next_pool(const struct hr__rounds *rounds, const struct hr__memb
   return best;
 }
 
+/* Tries to choose a member in its current pool, then in all other pools. False: out of memory. */
 static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member) {
   bool ok = true;
   if (member->runs) ok = choose_in(rounds, member, member->place.pool.id);
@@ -404,6 +413,7 @@ static bool is_pinned(const struct hr__rounds *rounds, const struct hr_view *vie
   return false;
 }
 
+/* Resets the planned capacity, and chooses the members that must keep their placements. */
 static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
   struct hr__planned_capacity *before = rounds->free;
   rounds->free = rounds->leases;
@@ -428,6 +438,7 @@ static enum hr_status start(const struct hr_view *view, struct hr_moves *moves, 
                         member->passed_others ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
 }
 
+/* Preempts running members that were not chosen or that move, then starts the chosen ones. */
 static enum hr_status apply_choice(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < rounds->n_members && status == HR_OK; i++) {
@@ -484,6 +495,7 @@ static bool any_is_free(const struct hr__rounds *rounds) {
   return false;
 }
 
+/* Starts a waiting member if it fits in free capacity; with cost-slo, only in the pool that it awaits. */
 static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves,
                                     struct hr__member *member) {
   struct hr_placement placement;
@@ -554,7 +566,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};

@@ -7,6 +7,7 @@
 
 #include "policies/kit/planned_state.h"
 
+/* Objectives of the shares; the parameter `objective` describes them. */
 enum hr__objective { HR__FAIR, HR__MAX_MIN, HR__MAKESPAN, HR__COST_SLO };
 
 /* Jobs with equal number of GPUs, speeds and weight. */
@@ -38,12 +39,14 @@ struct hr__member {
   uint32_t awaits;    /* the pool in which it starts when nodes come up; HR_NONE: none */
 };
 
+/* A candidate in the choice of jobs. */
 struct hr__candidate {
   double priority, credit_us, share;
   struct hr__member *member;
   uint32_t pool; /* HR_NONE: any pool */
 };
 
+/* The state of the policy. */
 struct hr__rounds {
   struct hr_arena *arena;
   const struct hr_trace *jobs;

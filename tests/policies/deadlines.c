@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MOST_STEPS = 10, N_CASES = 600, NOWHERE = 0, SPOT = 1, ON_DEMAND = 2, N_PLACES = 3 };
+enum { MAX_STEPS = 10, N_CASES = 600, NOWHERE = 0, SPOT = 1, ON_DEMAND = 2, N_PLACES = 3 };
 enum { GREEDY = 4, UNIFORM = 5, OMNISCIENT = 6 }; /* indices in the list of market rules */
 
 #define STEP_US (INT64_C(60) * HR_SECOND_US)
@@ -26,7 +26,7 @@ static uint32_t draw(uint32_t below) {
 struct deadline_case {
   uint32_t n_steps, work, change; /* numbers of steps */
   int64_t price[N_PLACES];
-  bool there[MOST_STEPS];
+  bool available[MAX_STEPS];
 };
 
 /* ---- Exhaustive search ------------------------------------------------------------------------------ */
@@ -39,7 +39,7 @@ static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t p
   if (time == c->n_steps) return NEVER_MET;
   int64_t best = NEVER_MET;
   for (uint32_t next = 0; next < N_PLACES; next++) {
-    if (next == SPOT && !c->there[time]) continue;
+    if (next == SPOT && !c->available[time]) continue;
     uint32_t left = next == place ? changing : next == NOWHERE ? 0 : c->change;
     bool works = next != NOWHERE && left == 0;
     int64_t rest = min_cost(c, time + 1, next, left ? left - 1 : 0, done + works);
@@ -66,8 +66,8 @@ static void count(void *self, const struct hr_view *view, const struct hr_event 
 /* Returns the cost of a run with the rule, in the units of the search; NEVER_MET if the deadline was missed. */
 static int64_t cost_of_run(const struct deadline_case *c, int64_t rule) {
   char spot[] = "spot", on_demand[] = "on-demand", gpu[] = "V100";
-  struct hr_level_step levels[MOST_STEPS];
-  for (uint32_t i = 0; i < c->n_steps; i++) levels[i] = (struct hr_level_step){i * STEP_US, c->there[i]};
+  struct hr_level_step levels[MAX_STEPS];
+  for (uint32_t i = 0; i < c->n_steps; i++) levels[i] = (struct hr_level_step){i * STEP_US, c->available[i]};
   struct hr_pool_spec pools[2] = {{.name = spot, .gpu = gpu, .nodes = 1, .gpus_per_node = 1},
                                   {.name = on_demand, .gpu = gpu, .nodes = 1, .gpus_per_node = 1}};
   struct hr_duration boot = {HR_DURATION_FIXED, 60.0 * c->change, 0};
@@ -113,34 +113,34 @@ static int64_t cost_of_run(const struct deadline_case *c, int64_t rule) {
 }
 
 static struct deadline_case draw_case(void) {
-  struct deadline_case c = {.n_steps = 4 + draw(MOST_STEPS - 3), .change = draw(3)};
+  struct deadline_case c = {.n_steps = 4 + draw(MAX_STEPS - 3), .change = draw(3)};
   c.work = 1 + draw(c.n_steps - 1);
   c.price[SPOT] = 1 + draw(3);
   c.price[ON_DEMAND] = 3 + draw(6);
-  for (uint32_t i = 0; i < c.n_steps; i++) c.there[i] = i && draw(3) ? c.there[i - 1] : draw(2);
+  for (uint32_t i = 0; i < c.n_steps; i++) c.available[i] = i && draw(3) ? c.available[i - 1] : draw(2);
   return c;
 }
 
 static void omniscient_cost_is_minimal_and_deadlines_are_met(void) {
-  uint32_t n_dearer = 0, n_missed = 0, n_feasible = 0, n_below = 0;
+  uint32_t n_more_expensive = 0, n_missed = 0, n_feasible = 0, n_below = 0;
   random_state = 7;
   for (uint32_t i = 0; i < N_CASES; i++) {
     struct deadline_case c = draw_case();
-    int64_t least = min_cost(&c, 0, NOWHERE, 0, 0);
-    if (least == NEVER_MET) continue;
+    int64_t minimum = min_cost(&c, 0, NOWHERE, 0, 0);
+    if (minimum == NEVER_MET) continue;
     n_feasible++;
     int64_t omniscient = cost_of_run(&c, OMNISCIENT);
-    if (omniscient != least && n_dearer++ == 0)
-      fprintf(stderr, "\n    case %u: paid %lld, least %lld\n", i, (long long)omniscient, (long long)least);
+    if (omniscient != minimum && n_more_expensive++ == 0)
+      fprintf(stderr, "\n    case %u: cost %lld, minimum %lld\n", i, (long long)omniscient, (long long)minimum);
     if (c.n_steps < c.work + 2 * c.change) continue;
     for (int64_t rule = GREEDY; rule <= UNIFORM; rule++) {
       int64_t cost = cost_of_run(&c, rule);
       if (cost == NEVER_MET && n_missed++ == 0) fprintf(stderr, "\n    case %u: rule %d misses\n", i, (int)rule);
-      n_below += cost < least;
+      n_below += cost < minimum;
     }
   }
   CU_ASSERT(n_feasible > N_CASES / 3);
-  CU_ASSERT_EQUAL(n_dearer, 0);
+  CU_ASSERT_EQUAL(n_more_expensive, 0);
   CU_ASSERT_EQUAL(n_missed, 0);
   CU_ASSERT_EQUAL(n_below, 0);
 }

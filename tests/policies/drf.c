@@ -11,15 +11,15 @@
 
 #include <math.h>
 
-enum { CASES = 300, MOST_TENANTS = 5 };
+enum { CASES = 300, MAX_TENANTS = 5 };
 
 struct backlog {
   struct lab lab;
   struct lab_dice dice;
-  uint32_t n_tenants, gpus, n_jobs[MOST_TENANTS + 1];
-  struct lab_job kind[MOST_TENANTS + 1];
-  double weight[MOST_TENANTS + 1];
-  uint32_t running[MOST_TENANTS + 1];
+  uint32_t n_tenants, gpus, n_jobs[MAX_TENANTS + 1];
+  struct lab_job kind[MAX_TENANTS + 1];
+  double weight[MAX_TENANTS + 1];
+  uint32_t running[MAX_TENANTS + 1];
 };
 
 static void draw_pool(struct backlog *b) {
@@ -31,7 +31,7 @@ static void draw_pool(struct backlog *b) {
 }
 
 static void draw_tenants(struct backlog *b, bool weighted) {
-  b->n_tenants = 2 + lab_roll(&b->dice, MOST_TENANTS - 1);
+  b->n_tenants = 2 + lab_roll(&b->dice, MAX_TENANTS - 1);
   for (uint32_t t = 1; t <= b->n_tenants; t++) {
     b->weight[t] = weighted ? 1 + lab_roll(&b->dice, 3) : 1;
     b->kind[t] = (struct lab_job){.work_us = 1000 * HR_SECOND_US,

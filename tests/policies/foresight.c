@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { CASES = 25, JOBS = 80, MOST_LOGGED = 4096 };
+enum { CASES = 25, JOBS = 80, MAX_LOGGED = 4096 };
 
 static const char *const orders[] = {"qssf", "gittins", "las",  "fair-share", "multifactor", "drf",
                                      "wfp3", "f1",      "fifo", "edf",        "priority",    "srtf"};
@@ -20,13 +20,13 @@ struct log {
   struct logged {
     int64_t at_us;
     uint32_t job, kind;
-  } entry[MOST_LOGGED];
+  } entry[MAX_LOGGED];
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct log *log = self;
   (void)view;
-  if (event->kind == HR_EVENT_TIMER || log->count == MOST_LOGGED) return;
+  if (event->kind == HR_EVENT_TIMER || log->count == MAX_LOGGED) return;
   log->entry[log->count++] = (struct logged){event->at_us, event->job.id, event->kind};
 }
 
@@ -52,7 +52,7 @@ static void run(struct lab *lab, struct log *log) {
   struct hr_observer observer = {.self = log, .on_event = log_event};
   log->count = 0;
   CU_ASSERT_TRUE_FATAL(lab_run(lab, &observer));
-  CU_ASSERT_FATAL(log->count < MOST_LOGGED);
+  CU_ASSERT_FATAL(log->count < MAX_LOGGED);
 }
 
 /* Compares two logs up to `until_us`, exclusive. */

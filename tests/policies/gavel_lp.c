@@ -8,12 +8,12 @@
 #include <math.h>
 #include <pthread.h>
 
-enum { MOST_KINDS = 6, MOST_POOLS = 3 };
+enum { MAX_KINDS = 6, MAX_POOLS = 3 };
 
 struct small {
   struct hr__share_problem problem;
-  struct hr__share_kind kinds[MOST_KINDS];
-  double speed[MOST_KINDS * MOST_POOLS], pool_gpus[MOST_POOLS], price[MOST_POOLS];
+  struct hr__share_kind kinds[MAX_KINDS];
+  double speed[MAX_KINDS * MAX_POOLS], pool_gpus[MAX_POOLS], price[MAX_POOLS];
 };
 
 static uint64_t random_state;
@@ -74,7 +74,7 @@ static double cost_of(const struct small *small, const double *share) {
 
 static bool is_feasible(const struct small *small, const double *share) {
   uint32_t n_pools = small->problem.n_pools;
-  double used[MOST_POOLS] = {0};
+  double used[MAX_POOLS] = {0};
   for (uint32_t k = 0; k < small->problem.n_kinds; k++) {
     double time = 0;
     for (uint32_t p = 0; p < n_pools; p++) {
@@ -91,8 +91,8 @@ static bool is_feasible(const struct small *small, const double *share) {
 /* Calls `visit` for each feasible point of the grid. */
 static void for_each_point(const struct small *small, uint32_t steps, void (*visit)(void *self, const double *share),
                            void *self) {
-  uint32_t cells = small->problem.n_kinds * small->problem.n_pools, at[MOST_KINDS * MOST_POOLS] = {0};
-  double share[MOST_KINDS * MOST_POOLS] = {0};
+  uint32_t cells = small->problem.n_kinds * small->problem.n_pools, at[MAX_KINDS * MAX_POOLS] = {0};
+  double share[MAX_KINDS * MAX_POOLS] = {0};
   for (uint32_t i = 0; i < cells;) {
     if (is_feasible(small, share)) visit(self, share);
     for (i = 0; i < cells && at[i] == steps; i++) share[i] = at[i] = 0;
@@ -123,19 +123,19 @@ static void compare_point(void *self, const double *share) {
 
 /* Returns an upper bound for the loss if a solution is rounded down to the grid. */
 static double grid_loss(const struct small *small, uint32_t steps) {
-  double most = 0;
+  double maximum = 0;
   for (uint32_t k = 0; k < small->problem.n_kinds; k++) {
     double sum = 0;
     for (uint32_t p = 0; p < small->problem.n_pools; p++) sum += small->kinds[k].scale * speed_of(small, k, p);
-    most = fmax(most, sum / steps);
+    maximum = fmax(maximum, sum / steps);
   }
-  return most;
+  return maximum;
 }
 
 static void expect_optimum(uint32_t n_kinds, uint32_t n_pools, uint32_t steps, int cases) {
   for (int i = 0; i < cases; i++) {
     struct small small;
-    double share[MOST_KINDS * MOST_POOLS], level;
+    double share[MAX_KINDS * MAX_POOLS], level;
     draw_problem(&small, n_kinds, n_pools, 2);
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     CU_ASSERT(is_feasible(&small, share));
@@ -161,7 +161,7 @@ static void cost_equals_exhaustive_search(void) {
   int met = 0;
   for (int i = 0; i < 30; i++) {
     struct small small;
-    double share[MOST_KINDS * MOST_POOLS], level;
+    double share[MAX_KINDS * MAX_POOLS], level;
     draw_problem(&small, 2, 2, 2);
     for (uint32_t k = 0; k < 2; k++) small.kinds[k].scale = 1 / (speed_of(&small, k, 0) * (1 + draw(12)) / 10);
     small.problem.price = small.price;
@@ -201,16 +201,16 @@ static void no_job_is_slower_than_with_an_equal_share(void) {
   int checked = 0;
   for (int i = 0; i < 500; i++) {
     struct small small;
-    double share[MOST_KINDS * MOST_POOLS], level, gpus = 0, jobs = 0;
-    draw_problem(&small, 2 + draw(MOST_KINDS - 1), MOST_POOLS, 4);
-    for (uint32_t p = 0; p < MOST_POOLS; p++) gpus += small.pool_gpus[p];
+    double share[MAX_KINDS * MAX_POOLS], level, gpus = 0, jobs = 0;
+    draw_problem(&small, 2 + draw(MAX_KINDS - 1), MAX_POOLS, 4);
+    for (uint32_t p = 0; p < MAX_POOLS; p++) gpus += small.pool_gpus[p];
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) jobs += small.kinds[k].jobs;
     if (gpus > jobs) continue; /* an equal share would be more than a job with one GPU can use */
     checked++;
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) {
       double alone = 0;
-      for (uint32_t p = 0; p < MOST_POOLS; p++)
+      for (uint32_t p = 0; p < MAX_POOLS; p++)
         alone += speed_of(&small, k, p) * small.pool_gpus[p] / (jobs * small.kinds[k].gpus);
       CU_ASSERT(rate_of(&small, share, k) >= alone * (1 - 1e-6));
     }
@@ -223,8 +223,8 @@ static void shares_are_pareto_efficient(void) {
   random_state = 4;
   for (int i = 0; i < 500; i++) {
     struct small small;
-    double share[MOST_KINDS * MOST_POOLS], other[MOST_KINDS * MOST_POOLS], level, gain = 0;
-    draw_problem(&small, 2 + draw(MOST_KINDS - 1), MOST_POOLS, 4);
+    double share[MAX_KINDS * MAX_POOLS], other[MAX_KINDS * MAX_POOLS], level, gain = 0;
+    draw_problem(&small, 2 + draw(MAX_KINDS - 1), MAX_POOLS, 4);
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) small.kinds[k].scale = 1 / rate_of(&small, share, k);
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, other, &level), HR_OK);
@@ -236,7 +236,7 @@ static void shares_are_pareto_efficient(void) {
 }
 
 static bool same_shares(const double *a, const double *b) {
-  for (int i = 0; i < MOST_KINDS * MOST_POOLS; i++)
+  for (int i = 0; i < MAX_KINDS * MAX_POOLS; i++)
     if (a[i] < b[i] || a[i] > b[i]) return false;
   return true;
 }
@@ -244,8 +244,8 @@ static bool same_shares(const double *a, const double *b) {
 static void equal_problems_have_equal_solutions(void) {
   random_state = 5;
   struct small small;
-  double share[2][MOST_KINDS * MOST_POOLS] = {{0}}, level[2];
-  draw_problem(&small, MOST_KINDS, MOST_POOLS, 4);
+  double share[2][MAX_KINDS * MAX_POOLS] = {{0}}, level[2];
+  draw_problem(&small, MAX_KINDS, MAX_POOLS, 4);
   for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share[i], &level[i]), HR_OK);
   CU_ASSERT(same_shares(share[0], share[1]));
   CU_ASSERT_EQUAL(level[0], level[1]);
@@ -254,7 +254,7 @@ static void equal_problems_have_equal_solutions(void) {
 /* GLPK has one environment per thread, so problems are solved in several threads at the same time. */
 struct job_of_thread {
   struct small small;
-  double share[MOST_KINDS * MOST_POOLS];
+  double share[MAX_KINDS * MAX_POOLS];
   bool same;
 };
 
@@ -262,7 +262,7 @@ static void *solve_often(void *argument) {
   struct job_of_thread *job = argument;
   job->same = true;
   for (int i = 0; i < 200; i++) {
-    double share[MOST_KINDS * MOST_POOLS] = {0}, level;
+    double share[MAX_KINDS * MAX_POOLS] = {0}, level;
     bool solved = hr__time_shares_solve(&job->small.problem, share, &level) == HR_OK;
     job->same = job->same && solved && same_shares(share, job->share);
   }
@@ -276,7 +276,7 @@ static void problems_are_solved_in_several_threads(void) {
   double level;
   random_state = 6;
   for (int i = 0; i < N_THREADS; i++) {
-    draw_problem(&jobs[i].small, MOST_KINDS, MOST_POOLS, 4);
+    draw_problem(&jobs[i].small, MAX_KINDS, MAX_POOLS, 4);
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&jobs[i].small.problem, jobs[i].share, &level), HR_OK);
   }
   for (int i = 0; i < N_THREADS; i++)

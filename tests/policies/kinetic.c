@@ -9,13 +9,14 @@
 
 #include <math.h>
 
-enum { MOST = 200, STEPS = 3000, ROUNDS = 60 };
+enum { MAX_CONTESTANTS = 200, STEPS = 3000, ROUNDS = 60 };
 
 struct field {
   struct hr_arena arena;
   struct hr__kinetic kinetic;
-  struct hr__contestant racing[MOST]; /* by name; the name is HR_NONE if the contestant is not in the tournament */
-  uint32_t place[MOST];
+  struct hr__contestant
+      racing[MAX_CONTESTANTS]; /* by name; the name is HR_NONE if the contestant is not in the tournament */
+  uint32_t place[MAX_CONTESTANTS];
   int64_t now_us;
   struct hr__stream draws;
 };
@@ -56,7 +57,7 @@ static uint32_t first_within(struct field *field, int64_t bound) {
 
 static uint32_t first_of_all(struct field *field, int64_t bound) {
   uint32_t first = HR_NONE;
-  for (uint32_t name = 0; name < MOST; name++) {
+  for (uint32_t name = 0; name < MAX_CONTESTANTS; name++) {
     if (field->racing[name].name == HR_NONE || field->racing[name].value > bound) continue;
     if (first == HR_NONE || is_before(field, name, first)) first = name;
   }
@@ -79,7 +80,7 @@ static void set(struct field *field, uint32_t name, uint64_t range) {
 }
 
 static void change(struct field *field, uint64_t range) {
-  uint32_t name = (uint32_t)draw(field, MOST);
+  uint32_t name = (uint32_t)draw(field, MAX_CONTESTANTS);
   if (field->racing[name].name == HR_NONE || draw(field, 3) == 0) {
     set(field, name, range);
     return;
@@ -92,7 +93,7 @@ static void change(struct field *field, uint64_t range) {
 static void run_field(struct field *field, uint64_t range) {
   field->kinetic = (struct hr__kinetic){.arena = &field->arena, .is_before = is_before, .self = field};
   field->now_us = (int64_t)range;
-  for (uint32_t name = 0; name < MOST; name++) field->racing[name].name = HR_NONE;
+  for (uint32_t name = 0; name < MAX_CONTESTANTS; name++) field->racing[name].name = HR_NONE;
   for (int step = 0; step < STEPS; step++) {
     field->now_us += (int64_t)draw(field, draw(field, 4) ? 3 : range);
     for (uint64_t n = draw(field, 3); n > 0; n--) change(field, range);

@@ -170,18 +170,18 @@ static bool free_throughout(const uint32_t *free_gpus, int64_t from, int64_t len
    microsecond. */
 static void reserve_at_random(struct hr__cluster_profile *profile, uint32_t accept_class, uint32_t *free_gpus) {
   int64_t from = draw(TICKS / 2), length = 1 + draw(40);
-  uint32_t gpus = 1 + draw(SIZE), least = SIZE;
+  uint32_t gpus = 1 + draw(SIZE), minimum = SIZE;
   struct hr__profile_demand demand = {gpus, accept_class, length};
   struct hr_placement placement;
   int64_t expected = from;
   while (!free_throughout(free_gpus, expected, length, gpus)) expected++;
   CU_ASSERT_EQUAL_FATAL(hr__cluster_profile_earliest(profile, &demand, from), expected);
-  for (int64_t t = expected; t < expected + length; t++) least = free_gpus[t] < least ? free_gpus[t] : least;
-  struct hr__profile_demand larger = {least + 1, accept_class, length};
+  for (int64_t t = expected; t < expected + length; t++) minimum = free_gpus[t] < minimum ? free_gpus[t] : minimum;
+  struct hr__profile_demand larger = {minimum + 1, accept_class, length};
   CU_ASSERT_FALSE_FATAL(hr__cluster_profile_place(profile, &larger, expected, &placement));
   CU_ASSERT_TRUE_FATAL(hr__cluster_profile_place(profile, &demand, expected, &placement));
-  CU_ASSERT_EQUAL_FATAL(hr__cluster_profile_count_equal(profile, &demand, &placement, UINT32_MAX), least / gpus);
-  CU_ASSERT_EQUAL_FATAL(profile->free_gpus[0], least);
+  CU_ASSERT_EQUAL_FATAL(hr__cluster_profile_count_equal(profile, &demand, &placement, UINT32_MAX), minimum / gpus);
+  CU_ASSERT_EQUAL_FATAL(profile->free_gpus[0], minimum);
   if (expected + length >= TICKS - 60) return;
   CU_ASSERT_FATAL(hr__cluster_profile_take(profile, &demand, 1, expected, &placement));
   for (int64_t t = expected; t < expected + length; t++) free_gpus[t] -= gpus;

@@ -39,14 +39,20 @@ struct lab {
   struct hr_result *result; /* result of the last run */
 };
 
+/* Initializes an empty scenario. */
 void lab_begin(struct lab *lab);
+/* Frees the scenario and the result of the last run. */
 void lab_finish(struct lab *lab);
+/* Sets a parameter of the policy. */
 void lab_set(struct lab *lab, const char *key, const char *value);
+/* Adds a pool. */
 void lab_add_pool(struct lab *lab, uint32_t nodes, uint32_t gpus_per_node);
+/* Appends a job, and returns its index. Jobs must be added in order of submit time. */
 uint32_t lab_add_job(struct lab *lab, struct lab_job job);
 /* Adds a tenant or cohort; tenant 1 is named "t1". Members that are not set mean: no limits, weight 1, child of the
    root. Returns the index of the node. */
 uint32_t lab_add_quota(struct lab *lab, struct hr_quota_node node);
+/* Returns the name of a tenant, "t1" for tenant 1. */
 const char *lab_tenant_name(uint32_t tenant);
 
 /* Runs the scenario. `observer` may be NULL. False: the run failed, and its error was printed. */
@@ -59,7 +65,9 @@ int64_t lab_end_us(const struct lab *lab, uint32_t job);
 struct lab_dice {
   uint64_t state;
 };
+/* Returns a random number from 0 to `below` - 1. */
 uint32_t lab_roll(struct lab_dice *dice, uint32_t below);
+/* Returns true with a probability of `percent` percent. */
 bool lab_chance(struct lab_dice *dice, uint32_t percent);
 
 #endif

@@ -9,12 +9,12 @@
 
 #define S HR_SECOND_US
 
-enum { MOST_JOBS = 4, MOST_LOGGED = 100, RESERVED = 0, SPOT = 1, ON_DEMAND = 2, N_POOLS = 3 };
+enum { MAX_JOBS = 4, MAX_LOGGED = 100, RESERVED = 0, SPOT = 1, ON_DEMAND = 2, N_POOLS = 3 };
 
 struct market_case {
   const char *rule;
   uint32_t n_jobs;
-  int64_t submit_s[MOST_JOBS], work_s[MOST_JOBS];
+  int64_t submit_s[MAX_JOBS], work_s[MAX_JOBS];
   struct hr_level_step levels[4]; /* capacity of the spot pool; at_us is in seconds here */
   uint32_t n_levels;
   const char *set[4][2]; /* parameters: key and value */
@@ -28,14 +28,14 @@ struct logged {
 
 struct log {
   uint32_t count;
-  struct logged event[MOST_LOGGED];
+  struct logged event[MAX_LOGGED];
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct log *log = self;
   (void)view;
   uint32_t pool = event->placement ? event->placement->pool.id : event->pool.id;
-  if (log->count < MOST_LOGGED)
+  if (log->count < MAX_LOGGED)
     log->event[log->count++] = (struct logged){event->at_us / S, event->kind, pool, event->job.id};
 }
 
@@ -51,8 +51,8 @@ static int64_t event_time_s(const struct log *log, enum hr_event_kind kind, uint
 static void run_case(struct market_case c, struct log *log) {
   char name[] = "pool", gpu[] = "T4", other[] = "L4", list[] = "T4";
   const char *lists[] = {list};
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], types[MOST_JOBS] = {0};
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], types[MAX_JOBS] = {0};
   for (uint32_t i = 0; i < c.n_jobs; i++) {
     submit_us[i] = c.submit_s[i] * S;
     work_us[i] = c.work_s[i] * S;

@@ -48,7 +48,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- A small world ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static const char *const names[NAMES] = {"1g.10gb", "3g.40gb", "2g.12gb", "1g.10gb+me"};
 
@@ -162,7 +162,7 @@ static void draw_jobs(void) {
                                   .mig_profiles = {.text = names, .count = NAMES}};
 }
 
-/* ---- What ought to be ------------------------------------------------------------------------------- */
+/* ---- Expected state --------------------------------------------------------------------------------- */
 
 /* Returns whether an instance is acceptable for the job. A share in thousandths may be rounded up or down to slices: 3
    of 7 slices are 428 or 429. */
@@ -184,7 +184,7 @@ static bool is_empty(const struct gpu *gpu) {
   return true;
 }
 
-/* Returns whether the layout has an acceptable instance. With static layouts, the instance must also be idle. */
+/* Returns whether the GPU has an idle instance that is acceptable for the job. */
 static bool has_idle_instance(uint32_t pool, uint32_t job, const struct gpu *gpu) {
   for (int start = 0; start < BRUTE_SLICES; start++)
     if (is_idle(gpu, start) && is_acceptable(world.type[pool], job, gpu->has.begins[start])) return true;
@@ -221,7 +221,7 @@ static void check_no_job_waits_that_could_start(void *self, const struct hr_view
     if (world.skips && world.waits[job] && world.tasks[job] == 1) CU_ASSERT_FALSE(could_start(job));
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 static void check_smallest(uint32_t pool, uint32_t job, const struct gpu *gpu, int profile) {
   for (int start = 0; start < BRUTE_SLICES; start++)
@@ -303,7 +303,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-/* Returns whether no GPU with a static layout has an instance for the job. */
+/* Returns whether no GPU can have an instance for the job, even in the initial state of the GPU. */
 static bool never_fits(uint32_t job) {
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
     const struct hr_mig_spec *spec = world.pools[pool].mig;

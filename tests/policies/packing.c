@@ -11,7 +11,7 @@
 
 /* ---- Random cases ----------------------------------------------------------------------------------- */
 
-enum { MOST_POOLS = 4, MOST_REQUESTS = 12, STEPS = 150, CASES = 150 };
+enum { MAX_POOLS = 4, MAX_REQUESTS = 12, STEPS = 150, CASES = 150 };
 
 struct held {
   uint32_t request;
@@ -21,12 +21,12 @@ struct held {
 
 struct lab {
   struct hr_arena arena;
-  struct hr_pool_spec pools[MOST_POOLS];
+  struct hr_pool_spec pools[MAX_POOLS];
   uint32_t order[NAIVE_MOST_NODES];
   struct hr_cluster_spec cluster;
-  uint8_t accepts[3][MOST_POOLS];
-  struct hr_request requests[MOST_REQUESTS], pods[MOST_REQUESTS];
-  uint64_t counts[MOST_REQUESTS];
+  uint8_t accepts[3][MAX_POOLS];
+  struct hr_request requests[MAX_REQUESTS], pods[MAX_REQUESTS];
+  uint64_t counts[MAX_REQUESTS];
   struct hr_typical_pods typical;
   uint32_t n_requests;
   struct naive naive;
@@ -42,7 +42,7 @@ static uint32_t draw(struct lab *lab, uint32_t bound) {
 
 static void make_pools(struct lab *lab) {
   uint32_t n_nodes = 0;
-  lab->cluster = (struct hr_cluster_spec){.pools = lab->pools, .n_pools = 1 + draw(lab, MOST_POOLS)};
+  lab->cluster = (struct hr_cluster_spec){.pools = lab->pools, .n_pools = 1 + draw(lab, MAX_POOLS)};
   for (uint32_t i = 0; i < lab->cluster.n_pools; i++) {
     bool tells = draw(lab, 5) > 0;
     lab->pools[i] = (struct hr_pool_spec){.sharing = draw(lab, 4) ? HR_SHARING_FRACTION : HR_SHARING_WHOLE,
@@ -96,7 +96,7 @@ static void make_nodes(struct lab *lab) {
 static void lab_make(struct lab *lab, uint64_t seed) {
   *lab = (struct lab){.seed = seed};
   make_pools(lab);
-  lab->n_requests = 2 + draw(lab, MOST_REQUESTS - 1);
+  lab->n_requests = 2 + draw(lab, MAX_REQUESTS - 1);
   for (uint32_t i = 0; i < lab->n_requests; i++) lab->requests[i] = make_request(lab);
   lab->typical = (struct hr_typical_pods){.request = lab->pods, .pods = lab->counts};
   for (uint32_t i = 0; i < lab->n_requests; i++) {
@@ -105,8 +105,8 @@ static void lab_make(struct lab *lab, uint64_t seed) {
     lab->typical.total += lab->counts[i];
     lab->typical.count++;
   }
-  lab->naive.acceptance = (struct hr_acceptance){&lab->accepts[0][0], 3, MOST_POOLS};
-  lab->naive.acceptance.n_pools = MOST_POOLS;
+  lab->naive.acceptance = (struct hr_acceptance){&lab->accepts[0][0], 3, MAX_POOLS};
+  lab->naive.acceptance.n_pools = MAX_POOLS;
   lab->naive.typical = &lab->typical;
   lab->naive.seed = seed;
   make_nodes(lab);
@@ -214,7 +214,7 @@ static void fragmentation_equals_naive_sum(void) {
   }
 }
 
-/* ---- By hand ---------------------------------------------------------------------------------------- */
+/* ---- Cases computed by hand ------------------------------------------------------------------------- */
 
 /* 19 of 20 pods are 95 %. The twentieth pod is omitted. */
 static void typical_pods_cover_95_per_cent(void) {

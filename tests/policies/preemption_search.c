@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MOST_NODES = 12, CASES = 40 };
+enum { MAX_NODES = 12, CASES = 40 };
 
 static const char *const placements[] = {"pool", "first-fit", "best-fit", "worst-fit"};
 static const char *const victim_rules[] = {"last", "least-lost", "youngest", "lowest-priority"};
@@ -16,7 +16,7 @@ static const char *const accountings[] = {"requeue", "checkpoint", "kill"};
 
 struct placed {
   /* gpus: by node of the cluster; with placement by count, all GPUs are on the pool's first node */
-  uint32_t pool, gpus[MOST_NODES];
+  uint32_t pool, gpus[MAX_NODES];
 };
 
 struct watch {
@@ -31,7 +31,7 @@ struct watch {
   uint32_t n_groups, n_stopped, faults;
 };
 
-/* ---- Whether a job fits ----------------------------------------------------------------------------- */
+/* ---- Free capacity ---------------------------------------------------------------------------------- */
 
 static uint32_t first_node(const struct lab *lab, uint32_t pool) {
   uint32_t first = 0;
@@ -40,14 +40,14 @@ static uint32_t first_node(const struct lab *lab, uint32_t pool) {
 }
 
 static void free_gpus(const struct watch *w, const bool *excluded, uint32_t *free) {
-  memset(free, 0, MOST_NODES * sizeof *free);
+  memset(free, 0, MAX_NODES * sizeof *free);
   for (uint32_t p = 0, node = 0; p < w->lab->n_pools; p++)
     for (uint32_t i = 0; i < w->lab->pools[p].nodes; i++) {
       const struct hr_pool_spec *pool = &w->lab->pools[p];
       free[node++] = w->by_count ? (i ? 0 : pool->nodes * pool->gpus_per_node) : pool->gpus_per_node;
     }
   for (uint32_t job = 0; job < w->lab->n_jobs; job++)
-    for (uint32_t node = 0; node < MOST_NODES && w->state[job] == HR_JOB_RUNNING && !excluded[job]; node++)
+    for (uint32_t node = 0; node < MAX_NODES && w->state[job] == HR_JOB_RUNNING && !excluded[job]; node++)
       free[node] -= w->placed[job].gpus[node];
 }
 
@@ -72,7 +72,7 @@ static bool fits(const struct watch *w, const uint32_t *free, uint32_t gpus) {
   return gpus == 0;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 static bool may_be_preempted_for(const struct watch *w, uint32_t victim, uint32_t job, int64_t now_us) {
   const struct lab_job *jobs = w->lab->jobs;
@@ -88,7 +88,7 @@ static void report_fault(struct watch *w, const char *words, uint32_t job, int64
    still running. */
 static void check_victims(struct watch *w, uint32_t job, int64_t now_us) {
   bool excluded[LAB_JOBS] = {false};
-  uint32_t free[MOST_NODES];
+  uint32_t free[MAX_NODES];
   free_gpus(w, excluded, free);
   if (fits(w, free, w->lab->jobs[job].gpus)) report_fault(w, "fits without preemption", job, now_us);
   for (uint32_t i = 0; i < w->n_victims; i++) excluded[w->victims[i]] = true;
@@ -151,7 +151,7 @@ static void check_waiting_jobs(void *self, const struct hr_view *view) {
       first = job;
   for (uint32_t job = 0; job < w->lab->n_jobs; job++) {
     bool excluded[LAB_JOBS];
-    uint32_t free[MOST_NODES];
+    uint32_t free[MAX_NODES];
     if (view->state[job] != HR_JOB_WAITING || (w->strict && job != first)) continue;
     for (uint32_t i = 0; i < w->lab->n_jobs; i++) excluded[i] = may_be_preempted_for(w, i, job, view->now_us);
     free_gpus(w, excluded, free);

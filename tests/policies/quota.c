@@ -11,15 +11,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 40 };
+enum { MAX_NODES = 40 };
 #define NEVER HR_NO_LIMIT
 
 /* A spec, a trace with its tenants and further ones, and the tree. */
 struct fixture {
-  struct hr_quota_node nodes[MOST];
+  struct hr_quota_node nodes[MAX_NODES];
   struct hr_quota_spec spec;
-  char names[MOST][16];
-  const char *tenants[MOST];
+  char names[MAX_NODES][16];
+  const char *tenants[MAX_NODES];
   struct hr_trace trace;
   struct hr_arena arena;
   struct hr_quota_tree *tree;
@@ -73,7 +73,7 @@ static void create_tree(struct fixture *f, uint64_t total) {
 #define AVAILABLE(tenant, milli) CU_ASSERT_EQUAL(hr_quota_tree_available(f.tree, tenant), milli)
 #define POTENTIAL(tenant, milli) CU_ASSERT_EQUAL(hr_quota_tree_potential(f.tree, tenant), milli)
 
-/* ---- By hand ---------------------------------------------------------------------------------------- */
+/* ---- Cases computed by hand ------------------------------------------------------------------------- */
 
 static void guarantees_are_lent_within_the_cohort(void) {
   struct fixture f;
@@ -270,14 +270,14 @@ static void large_amounts_do_not_overflow(void) {
   hr__arena_finish(&f.arena);
 }
 
-/* ---- At random -------------------------------------------------------------------------------------- */
+/* ---- Random cases ----------------------------------------------------------------------------------- */
 
 /* The formulas for a random tree. Node -1 is the root. A tenant of the trace that the spec does not name is node
    n_nodes + its index. */
 struct brute {
   const struct fixture *f;
   int64_t total;
-  int64_t used[MOST + 1]; /* by tenant of the trace; the last element is for jobs without a tenant */
+  int64_t used[MAX_NODES + 1]; /* by tenant of the trace; the last element is for jobs without a tenant */
 };
 
 static int n_all(const struct brute *b) {
@@ -357,8 +357,8 @@ static int64_t potential(const struct brute *b, int n) {
   return smaller(sum, subtree(b, n) + (int64_t)spec_of(b, n)->borrow_milli);
 }
 
-/* Returns the minimum that the maxima of the node and its ancestors leave of `milli`, given their usage (`of_usage`) or
-   no usage. */
+/* Returns `milli`, limited by what the maxima of the node and its ancestors leave, given their usage (`of_usage`) or no
+   usage. */
 static int64_t limited_by_maxima(const struct brute *b, int n, bool of_usage, int64_t milli) {
   for (; n >= 0; n = parent_of(b, n))
     if (spec_of(b, n)->max_milli != NEVER)
@@ -473,9 +473,9 @@ static void use_available_amounts(struct brute *b) {
   for (uint32_t tenant = 0; tenant <= n_tenants; tenant++) take(b, tenant, -b->used[tenant]);
   for (int step = 0; step < 60; step++) {
     uint32_t tenant = step < 40 ? draw(n_tenants + 1) : (uint32_t)step % (n_tenants + 1);
-    int64_t most = hr_quota_tree_available(b->f->tree, tenant);
-    CU_ASSERT_FATAL(most >= 0);
-    take(b, tenant, step < 40 ? draw((uint32_t)most + 1) : most);
+    int64_t maximum = hr_quota_tree_available(b->f->tree, tenant);
+    CU_ASSERT_FATAL(maximum >= 0);
+    take(b, tenant, step < 40 ? draw((uint32_t)maximum + 1) : maximum);
     CU_ASSERT_FATAL(b->used[tenant] <= (int64_t)hr_quota_tree_potential(b->f->tree, tenant));
   }
   for (int n = 0; n < n_all(b); n++) {

@@ -83,7 +83,7 @@ static void check_limits(struct watch *w, int64_t now_us) {
   }
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------- */
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct watch *w = self;
@@ -139,8 +139,8 @@ static void check_waiting_jobs(void *self, const struct hr_view *view) {
 
 static const char *cohort_names[] = {"c1", "c2", "c3"};
 
-static uint64_t roll_limit(struct lab_dice *dice, uint32_t percent, uint32_t most) {
-  return lab_chance(dice, percent) ? (1 + lab_roll(dice, most)) * UINT64_C(1000) : HR_NO_LIMIT;
+static uint64_t roll_limit(struct lab_dice *dice, uint32_t percent, uint32_t maximum) {
+  return lab_chance(dice, percent) ? (1 + lab_roll(dice, maximum)) * UINT64_C(1000) : HR_NO_LIMIT;
 }
 
 /* Draws a tree whose guarantees do not exceed the cluster. `flat`: no cohorts; the spec names all tenants; the only
@@ -211,16 +211,16 @@ static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_m
   if (node == HR_NONE) return root_milli(lab, total_milli);
   const struct hr_quota_node *at = &lab->quotas.nodes[node];
   uint64_t of = subtree(lab, node), kept = of > at->lend_milli ? of - at->lend_milli : 0;
-  uint64_t most = kept + potential(lab, at->parent, total_milli);
-  return at->borrow_milli != HR_NO_LIMIT && most > of + at->borrow_milli ? of + at->borrow_milli : most;
+  uint64_t maximum = kept + potential(lab, at->parent, total_milli);
+  return at->borrow_milli != HR_NO_LIMIT && maximum > of + at->borrow_milli ? of + at->borrow_milli : maximum;
 }
 
 /* Returns the potential, limited by the maxima, which apply to all usage at a node and below it. */
 static uint64_t limited_potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
-  uint64_t most = potential(lab, node, total_milli);
+  uint64_t maximum = potential(lab, node, total_milli);
   for (; node != HR_NONE; node = lab->quotas.nodes[node].parent)
-    if (most > lab->quotas.nodes[node].max_milli) most = lab->quotas.nodes[node].max_milli;
-  return most;
+    if (maximum > lab->quotas.nodes[node].max_milli) maximum = lab->quotas.nodes[node].max_milli;
+  return maximum;
 }
 
 /* Checks that all jobs have ended, and that the rejected jobs are those that request more than their tenant's

@@ -35,7 +35,7 @@ static struct hr_result *run_logged(struct small_run it, struct starts *starts) 
   return small_run_with(&it, &observer);
 }
 
-/* ---- By hand ---------------------------------------------------------------------------------------- */
+/* ---- Cases computed by hand ------------------------------------------------------------------------- */
 
 static void two_jobs_share_one_gpu(void) {
   static const char *const objectives[] = {"fair", "max-min", "makespan"};

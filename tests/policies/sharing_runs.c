@@ -14,12 +14,12 @@
 
 #include <string.h>
 
-enum { JOBS = 60, POOLS = 2, MOST_TASKS = 2, CASES = 264 };
+enum { JOBS = 60, POOLS = 2, MAX_TASKS = 2, CASES = 264 };
 
 struct job {
   int64_t start_us, end_us;
   uint32_t n_slices;
-  struct hr_slice slices[MOST_TASKS];
+  struct hr_slice slices[MAX_TASKS];
 };
 
 static struct {
@@ -40,7 +40,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- A small world ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static void draw_pools(void) {
   static char first[] = "first", second[] = "second", gpu[] = "T4";
@@ -83,7 +83,7 @@ static void draw_jobs(void) {
                                   .gpu_mem_mib = world.gpu_mem_mib};
 }
 
-/* ---- The product ------------------------------------------------------------------------------------ */
+/* ---- Simulated run ---------------------------------------------------------------------------------- */
 
 static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
@@ -124,7 +124,7 @@ static void run_engine(const char *backfill, const char *rule) {
   hr_policy_choice_finish(&choice);
 }
 
-/* ---- The naive one ---------------------------------------------------------------------------------- */
+/* ---- Naive scheduler -------------------------------------------------------------------------------- */
 
 static struct naive naive;
 static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; only the first; only the second */
@@ -162,7 +162,7 @@ static void init_naive(struct hr_arena *arena) {
 /* Places all tasks of a job, or none. */
 static bool try_class(const char *rule, uint32_t number, uint32_t accept_class, struct job *job) {
   struct hr_request request = request_of(number, accept_class);
-  int at[MOST_TASKS];
+  int at[MAX_TASKS];
   uint32_t placed = 0;
   for (; placed < request.tasks; placed++) {
     uint64_t gpus;
@@ -201,7 +201,7 @@ static void end_jobs(int64_t now_us) {
   }
 }
 
-/* ---- Looking ahead ---------------------------------------------------------------------------------- */
+/* ---- Backfilling ------------------------------------------------------------------------------------ */
 
 static int64_t expected_end_us(uint32_t job) {
   return world.naive[job].start_us + world.limit_us[job];
@@ -237,7 +237,8 @@ static bool fits_at(const char *rule, uint32_t job, int64_t at_us, int64_t now_u
   return fits;
 }
 
-/* Returns the earliest such time. Overdue jobs are expected to end now. */
+/* Returns the earliest time at which the head fits if running jobs end as expected. Overdue jobs are expected to end
+   now. */
 static int64_t reserve(const char *rule, uint32_t head, int64_t now_us) {
   int64_t at_us = now_us + 1;
   while (!fits_at(rule, head, at_us, now_us)) {
@@ -309,7 +310,7 @@ static void run_naive(enum backfill mode, const char *rule) {
   hr__arena_finish(&arena);
 }
 
-/* ---- Side by side ----------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static bool same_job(const struct job *a, const struct job *b) {
   if (a->start_us != b->start_us || a->n_slices != b->n_slices) return false;

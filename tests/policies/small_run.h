@@ -97,6 +97,7 @@ static struct hr_result *small_run_with(const struct small_run *it, const struct
   return result;
 }
 
+/* Runs the scenario. The caller frees the result with hr_result_destroy. */
 static inline struct hr_result *small_run(struct small_run it) {
   return small_run_with(&it, NULL);
 }

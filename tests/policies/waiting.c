@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The waiting jobs with quotas, compared with a scan of all jobs, over random quota trees. Jobs arrive, start, stop and
-   are removed, and ranks change. Compared are, for each shape: the first job that is not held back, the first job
-   within its guarantee, and the first job with a value within a bound. */
+/* The waiting jobs with quotas, compared with a scan of all jobs, over random quota trees. Random operations add,
+   start, stop and remove jobs, and change ranks. After each operation the test compares, for each shape: the first job
+   that is not held back, the first job within its guarantee, and the first job with a value within a bound. */
 
 #include "policies/queue/waiting.h"
 #include "base/arena.h"
@@ -70,7 +70,7 @@ static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct 
   return f->rank[subqueue->name];
 }
 
-/* ---- Making ----------------------------------------------------------------------------------------- */
+/* ---- Creation --------------------------------------------------------------------------------------- */
 
 /* Draws cohorts in a chain or side by side, and tenants in any of them or at the root. */
 static void create_tree(struct fixture *f) {
@@ -99,7 +99,7 @@ static void begin(struct fixture *f) {
   CU_ASSERT_EQUAL_FATAL(hr__waiting_init(&f->waiting, &f->arena, JOBS, full_key, &admission, f), HR_OK);
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Operations ------------------------------------------------------------------------------------- */
 
 static void add_job(struct fixture *f) {
   uint32_t id = f->n_jobs++;
@@ -179,8 +179,8 @@ static bool is_before(const struct fixture *f, uint32_t a, uint32_t b) {
   return first != second ? first < second : a < b;
 }
 
-/* Returns the first job of a subqueue within the bound, unless the first job of the subqueue may not start; HR_NONE:
-   none. */
+/* Returns the first job of a subqueue with a value within the bound; HR_NONE: no such job, or the first job of the
+   subqueue may not start. */
 static uint32_t first_of_subqueue(const struct fixture *f, const struct job *like, bool preferred_only, int64_t bound) {
   uint32_t found = HR_NONE;
   bool is_first = true;

@@ -8,20 +8,20 @@
 
 #include <string.h>
 
-enum { MOST_JOBS = 5, MOST_PARAMS = 3 };
+enum { MAX_JOBS = 5, MAX_PARAMS = 3 };
 
 /* Jobs on 6 nodes with 2 GPUs, in racks of 2 nodes, placed first-fit. */
 struct within_case {
   uint32_t n_jobs;
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], wait_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
-  uint8_t within[MOST_JOBS], class_[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], wait_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
+  uint8_t within[MAX_JOBS], class_[MAX_JOBS];
   struct hr_class_spec training;
-  const char *policy, *params[MOST_PARAMS][2];
+  const char *policy, *params[MAX_PARAMS][2];
   enum hr_market market;
   bool by_gpu, is_split;
   struct hr_error error;
-  uint32_t first_node[MOST_JOBS], last_node[MOST_JOBS];
+  uint32_t first_node[MAX_JOBS], last_node[MAX_JOBS];
 };
 
 static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -52,7 +52,7 @@ static struct hr_result *run_case(struct within_case *it) {
   struct hr_policy_choice choice;
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, it->policy ? it->policy : "queue", NULL), HR_OK);
   if (!it->policy) CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "placement", "first-fit", NULL), HR_OK);
-  for (int i = 0; i < MOST_PARAMS && it->params[i][0]; i++)
+  for (int i = 0; i < MAX_PARAMS && it->params[i][0]; i++)
     CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, it->params[i][0], it->params[i][1], NULL), HR_OK);
   struct hr_observer observer = {.self = it, .on_event = record_event};
   struct hr_run_config config = {.trace = &trace,
@@ -73,7 +73,7 @@ static struct hr_result *run_case(struct within_case *it) {
 }
 
 static void set_no_expiry(struct within_case *it) {
-  for (int i = 0; i < MOST_JOBS; i++) it->wait_us[i] = HR_UNKNOWN_US;
+  for (int i = 0; i < MAX_JOBS; i++) it->wait_us[i] = HR_UNKNOWN_US;
 }
 
 /* Three jobs use node 1 until 100 us, node 2 until 70 us, and node 4 until 900 us. A job with 4 GPUs is submitted at 10

@@ -11,14 +11,14 @@
 
 #include <string.h>
 
-enum { JOBS = 60, POOLS = 2, MOST_NODES = 32, CASES = 600, END = 100000 };
+enum { JOBS = 60, POOLS = 2, MAX_NODES = 32, CASES = 600, END = 100000 };
 enum mode { STRICT, SKIP, EASY, N_MODES };
 enum rule { FIRST, BEST, WORST, N_RULES };
 static const char *const mode_names[] = {"strict", "skip", "easy"};
 static const char *const rule_names[] = {"first-fit", "best-fit", "worst-fit"};
 
 struct place {
-  uint32_t n_slices, node[MOST_NODES], gpus[MOST_NODES];
+  uint32_t n_slices, node[MAX_NODES], gpus[MAX_NODES];
 };
 
 struct job {
@@ -46,7 +46,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- A small world ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static void draw_pools(void) {
   static char first[] = "first", second[] = "second", gpu[] = "T4";
@@ -89,7 +89,7 @@ static void draw_jobs(bool overdue) {
                                   .within_wait_us = world.wait_us};
 }
 
-/* ---- The product ------------------------------------------------------------------------------------ */
+/* ---- Simulated run ---------------------------------------------------------------------------------- */
 
 static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
@@ -139,7 +139,7 @@ static void run_engine(enum mode mode, enum rule rule) {
   hr_policy_choice_finish(&choice);
 }
 
-/* ---- The naive one: places -------------------------------------------------------------------------- */
+/* ---- Naive scheduler: placements -------------------------------------------------------------------- */
 
 static enum hr_tier tier_of(uint32_t job) {
   if (world.gpus[job] < 2) return HR_TIER_ANY;
@@ -258,9 +258,9 @@ static bool find(enum rule rule, const uint32_t *left, uint32_t job, int64_t at_
   return at_us >= until_of(job) && place_anywhere(rule, left, world.gpus[job], place);
 }
 
-/* ---- The naive one: time ---------------------------------------------------------------------------- */
+/* ---- Naive scheduler: times ------------------------------------------------------------------------- */
 
-static uint32_t left_now[MOST_NODES];
+static uint32_t left_now[MAX_NODES];
 
 static void change_free(uint32_t *left, const struct place *place, int by) {
   for (uint32_t i = 0; i < place->n_slices; i++)
@@ -279,7 +279,7 @@ static int64_t expected_us(uint32_t job, int64_t now_us) {
 /* Returns whether the job could start at a later time, if running jobs end as expected and the GPUs of `taken` remain
    in use. */
 static bool could_start(enum rule rule, uint32_t job, int64_t at_us, int64_t now_us, const struct place *taken) {
-  uint32_t left[MOST_NODES];
+  uint32_t left[MAX_NODES];
   struct place unused;
   memcpy(left, left_now, sizeof left);
   if (taken) change_free(left, taken, -1);
@@ -354,7 +354,7 @@ static void run_naive(enum mode mode, enum rule rule) {
   CU_FAIL("jobs are left");
 }
 
-/* ---- Side by side ----------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static bool same_job(const struct job *a, const struct job *b) {
   if (a->rejected || b->rejected) return a->rejected == b->rejected;

@@ -15,13 +15,13 @@
 
 #include <string.h>
 
-enum { JOBS = 60, POOLS = 2, MOST_TASKS = 4, CASES = 330 };
+enum { JOBS = 60, POOLS = 2, MAX_TASKS = 4, CASES = 330 };
 
 struct job {
   int64_t start_us, end_us;
   bool rejected;
   uint32_t n_slices;
-  struct hr_slice slices[MOST_TASKS];
+  struct hr_slice slices[MAX_TASKS];
 };
 
 static struct {
@@ -42,7 +42,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- A small world ---------------------------------------------------------------------------------- */
+/* ---- Random scenarios ------------------------------------------------------------------------------- */
 
 static void draw_pools(void) {
   static char first[] = "first", second[] = "second", gpu[] = "T4";
@@ -71,7 +71,7 @@ static void draw_jobs(bool of_several) {
     world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + draw(6);
     world.work_us[i] = 1 + draw(40);
     world.limit_us[i] = world.work_us[i] * (1 + draw(3));
-    world.tasks[i] = draw(2) ? 1 : 1 + draw(MOST_TASKS);
+    world.tasks[i] = draw(2) ? 1 : 1 + draw(MAX_TASKS);
     world.gpus[i] = world.tasks[i] * (draw(8) ? 1 + draw(draw(2) ? 2 : 4) : 0);
     bool may_share = of_several || world.gpus[i] <= world.tasks[i];
     world.gpu_milli[i] = (uint16_t)(!may_share || draw(2) ? 1000 : 50 * (1 + draw(19)));
@@ -98,7 +98,7 @@ static void draw_jobs(bool of_several) {
                                   .within_wait_us = world.wait_us};
 }
 
-/* ---- The product ------------------------------------------------------------------------------------ */
+/* ---- Simulated run ---------------------------------------------------------------------------------- */
 
 static void record_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
@@ -141,7 +141,7 @@ static void run_engine(const char *backfill, const char *rule) {
   hr_policy_choice_finish(&choice);
 }
 
-/* ---- The naive one ---------------------------------------------------------------------------------- */
+/* ---- Naive scheduler -------------------------------------------------------------------------------- */
 
 static struct naive naive;
 static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; only the first; only the second */
@@ -213,11 +213,11 @@ struct group {
   bool by_priority;
 };
 
-/* Places as many tasks as fit, one by one, up to `most`. Returns their number. */
-static uint32_t fill_group(const char *rule, const struct group *group, const struct hr_request *request, uint32_t most,
-                           struct hr_slice *slices) {
+/* Places as many tasks as fit, one by one, up to `max_tasks`. Returns their number. */
+static uint32_t fill_group(const char *rule, const struct group *group, const struct hr_request *request,
+                           uint32_t max_tasks, struct hr_slice *slices) {
   uint32_t placed = 0;
-  for (; placed < most; placed++) {
+  for (; placed < max_tasks; placed++) {
     uint64_t gpus;
     int at;
     for (int i = 0; i < naive.n_nodes; i++)
@@ -249,10 +249,10 @@ static bool try_group(const char *rule, uint32_t number, uint32_t accept_class, 
 }
 
 static uint32_t room_in_group(const char *rule, uint32_t number, uint32_t accept_class, const struct group *group) {
-  enum { MOST_ROOM = 4000 };
-  static struct hr_slice slices[MOST_ROOM];
+  enum { MAX_ROOM = 4000 };
+  static struct hr_slice slices[MAX_ROOM];
   struct hr_request request = request_of(number, accept_class);
-  uint32_t room = fill_group(rule, group, &request, MOST_ROOM, slices);
+  uint32_t room = fill_group(rule, group, &request, MAX_ROOM, slices);
   empty_group(&request, slices, room);
   return room;
 }
@@ -454,7 +454,7 @@ static void run_naive(enum mode mode, const char *rule) {
   hr__arena_finish(&arena);
 }
 
-/* ---- Side by side ----------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 static bool same_job(const struct job *a, const struct job *b) {
   if (a->rejected || b->rejected) return a->rejected == b->rejected;

@@ -209,12 +209,14 @@ struct filling {
   int64_t now_us;
 };
 
+/* Adds the GPUs of a job at its expected end. Overdue jobs are expected to end after a microsecond. */
 static bool add_end(void *self, struct hr_job_entry entry) {
   struct filling *filling = self;
   int64_t end_us = entry.key > filling->now_us ? entry.key : filling->now_us + 1;
   return profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
 }
 
+/* Sets the profile of a bin to its free GPUs and the expected ends of its running jobs. False: out of memory. */
 static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin, int64_t now_us) {
   struct filling filling = {&cluster_profile->profiles[bin], cluster_profile->arena, now_us};
   uint32_t free = hr_release_calendar_bin_free(cluster_profile->calendar, bin);

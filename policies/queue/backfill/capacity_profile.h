@@ -73,7 +73,7 @@ static inline void hr__profile_count_gpus(const struct hr_placement *placement, 
    expects, plus the GPUs in `started` (by bin), which are those of planned jobs that start in this pass. */
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);
 
-/* ---- Reservations of a plan that is kept ---------------------------------------------------------- */
+/* ---- Reservations of a kept plan ------------------------------------------------------------------ */
 
 /* A reservation of consecutive jobs of one shape. All jobs have the same placement. */
 struct hr__reservation {
@@ -84,6 +84,7 @@ struct hr__reservation {
   uint32_t first_slice, n_slices;
 };
 
+/* The reservations of a plan, in the arena. */
 struct hr__reservations {
   struct hr_arena *arena;
   struct hr__reservation *reservation;
@@ -101,6 +102,7 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
    start. */
 bool hr__reservations_advance(struct hr__reservations *all, int64_t now_us);
 
+/* Removes all reservations. */
 static inline void hr__reservations_clear(struct hr__reservations *all) {
   all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
 }

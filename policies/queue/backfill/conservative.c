@@ -9,9 +9,9 @@
  * earlier reservations have been subtracted.
  *
  * End of a pass: only jobs that start now matter, and reservations only reduce free capacity. A pass therefore ends
- * when no remaining job could start now even without further reservations. For each shape, the longest window from now
- * on with enough free GPUs is a maximum for the limits of such jobs. This condition is checked at increasing intervals,
- * and after each start.
+ * when no remaining job could start now even without further reservations. A job of a shape can start now only if its
+ * limit does not exceed the longest window from now on in which enough GPUs are free. This condition is checked at
+ * increasing intervals, and after each start.
  *
  * Kept plans: while all jobs end at their limits and new jobs are last in order, a new plan would make the same
  * reservations again, because each is still the earliest after those before it. There is one difference: in a new plan,
@@ -132,7 +132,8 @@ static enum hr_status begin_walks(struct hr__batches *batches) {
   return HR_OK;
 }
 
-/* Returns the walk whose next job is the first in order. `*next`: the first of the next jobs of all other walks. */
+/* Returns the walk whose next job is the first in order. `*next`: the first in order among the next jobs of the other
+   walks. */
 static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_entry *next) {
   struct hr__walk *first = &batches->walks[0];
   *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
@@ -265,11 +266,11 @@ struct planner {
   uint32_t n_shapes, shapes_capacity;
   /* keys do not change, the policy does not stop running jobs, and the placement rule is suitable */
   bool can_keep;
-  bool kept;                       /* all has gone as planned since the plan was made */
+  bool kept;                       /* all events were as planned since the plan was made */
   struct hr__reservations pending; /* reservations of a plan that can be kept */
 };
 
-/* ---- Which jobs could start now ------------------------------------------------------------------- */
+/* ---- Shapes that could start a job now ------------------------------------------------------------ */
 
 static bool shape_may_start(struct planner *planner, uint32_t i) {
   const struct hr__shape *shape = batches_shape(&planner->batches, i);
@@ -290,7 +291,7 @@ static bool some_may_start(struct planner *planner) {
   return false;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 /* Allocates bounds for all shapes. False: out of memory. */
 static bool grow_bounds(struct hr__queue *queue, struct planner *planner) {
@@ -321,6 +322,7 @@ static uint32_t length_class(int64_t length_us) {
   return 4 * bits + (uint32_t)next_two;
 }
 
+/* Stores that jobs of the shape with at least this length start no earlier than `start_us`. */
 static void learn_bound(const struct planner *planner, struct bounds *bounds, int64_t length_us, int64_t start_us) {
   uint32_t class = length_class(length_us);
   struct bound bound = {length_us, start_us};
@@ -342,6 +344,7 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   return hr__queue_start(queue, view, moves, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
 }
 
+/* Starts all jobs of a reservation at its placement. */
 static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                 const struct hr__reservation *due, const struct hr_placement *placement) {
   const struct planner *planner = queue->backfill_state;
@@ -437,7 +440,7 @@ static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *v
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* ---- A plan that is kept -------------------------------------------------------------------------- */
+/* ---- Kept plans ----------------------------------------------------------------------------------- */
 
 static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
@@ -478,8 +481,8 @@ static bool is_as_planned(struct planner *planner, int64_t now_us) {
 }
 
 /* Returns whether the plan should be replaced because it remembers too many jobs that it started. The new plan is
-   equal, but contains waiting jobs only. Without this, the plan of a run in which all goes as planned would contain all
-   jobs of the trace. */
+   equal, but contains waiting jobs only. Without this limit, if all jobs end as planned, the plan would finally contain
+   all jobs of the trace. */
 static bool remembers_too_many(const struct planner *planner, const struct hr_view *view) {
   uint32_t n_jobs = planner->batches.n_jobs;
   return n_jobs > MAX_REMEMBERED && n_jobs / 8 > view->n_waiting;

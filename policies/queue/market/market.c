@@ -29,7 +29,7 @@ static uint32_t nodes_per_job(uint32_t gpus, uint32_t size) {
   return gpus / size + (gpus % size != 0);
 }
 
-/* Fills `levels` with the number of nodes that are up or booting, by their free GPUs. */
+/* Sets `levels`: counts the nodes that are up or booting, by pool and number of free GPUs. */
 static void read_levels(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   for (uint32_t i = 0; i < market->n_pools; i++) {
@@ -81,6 +81,7 @@ static bool may_use_spot(const struct hr__queue *queue, uint32_t accept_class) {
   return false;
 }
 
+/* Returns the index of the job's demand, created if needed; HR_NONE: out of memory. */
 static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
   struct hr__market *market = queue->market;
   uint32_t gpus = hr__gpus(queue, job), accept_class = hr_cluster_accept_class(queue->cluster, job);
@@ -139,6 +140,7 @@ static bool count_in(void *self, struct hr_job_entry entry) {
   return true;
 }
 
+/* Counts, for each demand, the jobs that quotas would block even if there were enough nodes. False: out of memory. */
 static bool count_held(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   market->n_counted = 0;
@@ -230,6 +232,7 @@ static enum hr_status acquire(struct hr__queue *queue, const struct hr__market_d
   return status;
 }
 
+/* Packs the jobs of a demand, and acquires nodes for jobs without room. */
 static enum hr_status supply(struct hr__queue *queue, const struct hr__market_demand *demand,
                              const struct hr_view *view, struct hr_moves *moves) {
   uint32_t count = demand->count - demand->held, packed = pack(queue, demand, count, false);
@@ -287,6 +290,7 @@ bool hr__market_could_ask(const struct hr__queue *queue, hr_job job) {
 
 /* ---- Idle nodes ----------------------------------------------------------------------------------- */
 
+/* Begins the idle time of a node. False: out of memory. */
 static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
   struct hr__market *market = queue->market;
   market->idle_us[node.id] = now_us;
@@ -325,6 +329,7 @@ static bool idle_after(struct hr__queue *queue, const struct hr_placement *place
   return true;
 }
 
+/* Returns whether the node has been idle since the entry was added. */
 static bool is_still_idle(const struct hr__queue *queue, struct hr__deadline_entry entry, hr_pool pool) {
   if (queue->market->idle_us[entry.id] + queue->market->limits.idle_release_us != entry.at_us) return false;
   if (hr_cluster_node_state(queue->cluster, (hr_node){entry.id}) != HR_NODE_UP) return false;
@@ -348,7 +353,7 @@ static void pack_all(struct hr__queue *queue) {
 }
 
 /* Returns whether a wholly free node of the pool is spare: no waiting job will use it, and the minimum number of
-   on-demand nodes does not require it. A gang that waits for further nodes counts as using its free nodes. */
+   on-demand nodes does not require it. A node that a waiting gang will use together with further nodes is not spare. */
 static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__market *market = queue->market;
   if (!hr__market_is_spot(queue, pool.id) && hr__market_n_active_in(queue, false, true) <= market->limits.min_on_demand)
@@ -485,6 +490,7 @@ static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_vi
   return status;
 }
 
+/* Acquires nodes until the minimum number of on-demand nodes is reached. */
 static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < queue->market->n_pools && status == HR_OK; i++) {
@@ -533,7 +539,7 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
   return idle_after(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 /* Returns the next time after now at which available spot capacity becomes stable; HR_NEVER_US: none. */
 static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {

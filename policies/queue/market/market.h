@@ -7,6 +7,7 @@
 #include "policies/kit/deadline_fifo.h"
 #include "policies/queue/dispatch.h"
 
+/* The market rules; their names are listed in policies/queue/params.h. */
 enum hr__market_rule {
   HR__MARKET_STATIC, /* the engine acquires all available nodes */
   HR__MARKET_ON_DEMAND_ONLY,
@@ -18,6 +19,7 @@ enum hr__market_rule {
   HR__MARKET_OMNISCIENT
 };
 
+/* The parameters of the market rules. Times are in microseconds. */
 struct hr__market_limits {
   enum hr__market_rule rule;
   int64_t spot_wait_us;    /* maximum time for which a job waits for spot capacity before it uses on-demand */
@@ -57,6 +59,7 @@ struct hr__returning_job {
 /* Value in patience_us: the patience of the job is over. */
 #define HR__IMPATIENT INT64_C(-1)
 
+/* The state of the market rules. */
 struct hr__market {
   struct hr__market_limits limits;
   uint32_t n_pools, *gpus_per_node;  /* gpus_per_node: by pool */

@@ -13,6 +13,7 @@
 #include "policies/queue/params.h"
 #include "policies/queue/preemption/preemption.h"
 
+/* The service of one job. */
 struct hr__standing {
   int64_t entered_us;  /* time at which the job entered its service queue */
   int64_t held_us;     /* time for which the job ran in completed attempts */
@@ -20,6 +21,7 @@ struct hr__standing {
   uint32_t queue;
 };
 
+/* The service of all jobs. */
 struct hr__service {
   const int64_t *threshold_us; /* [n_thresholds]: GPU-microseconds, in increasing order, at most INT64_MAX / 1000 */
   uint32_t n_thresholds;
@@ -67,6 +69,7 @@ static int64_t crossing_us(const struct hr__service *service, const struct hr__s
   return from_us + (whole_us > standing->held_us ? whole_us - standing->held_us : 0);
 }
 
+/* Computes the crossing of a job that starts, and adds the job to the crossings. False: out of memory. */
 static bool service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr__standing *standing = &service->jobs[job.id];
   standing->crossing_us = crossing_us(service, standing, (int64_t)hr__counted_milli(queue, job), now_us);
@@ -95,6 +98,7 @@ static bool service_cross(struct hr__service *service, const struct hr__queue *q
   return cross(service, queue, view, due.job);
 }
 
+/* Updates the service of a job that stops: applies its crossings until now. False: out of memory. */
 static bool service_stop(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
                          hr_job job) {
   struct hr__standing *standing = &service->jobs[job.id];
@@ -157,6 +161,7 @@ static int64_t key_of(const struct las *las, hr_job job) {
 
 /* ---- Promotion ------------------------------------------------------------------------------------ */
 
+/* Computes when the waiting job will be promoted. False: out of memory. */
 static bool plan_promotion(struct las *las, const struct hr_view *view, hr_job job) {
   double patience_us = las->promote * (double)las->service.jobs[job.id].held_us;
   las->promotion_us[job.id] = HR_NEVER_US;
@@ -207,7 +212,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct las *las = queue->order_state;
@@ -331,6 +336,7 @@ static bool compute_ranks(struct gittins *gittins) {
   return changed;
 }
 
+/* Adds a finished job to the history. */
 static void learn(struct gittins *gittins, const struct hr__queue *queue, hr_job job) {
   const struct hr__standing *standing = &gittins->service.jobs[job.id];
   gittins->count[standing->queue]++;
@@ -361,7 +367,7 @@ static enum hr_status gittins_job_stops(struct hr__queue *queue, const struct hr
   return HR_OK;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- Pass ----------------------------------------------------------------------------------------- */
 
 static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;

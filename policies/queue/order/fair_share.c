@@ -206,8 +206,8 @@ static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, s
   return -llround(sum * 1e6);
 }
 
-/* Returns the sum as a line with slope 1 from time 0. This is valid because sums are computed all at once, and do not
-   change in between. */
+/* Returns a line with the key as since_us and slowness 1, so that lines have the order of the sums. This is valid
+   because all sums are computed at the same time, and do not change in between. */
 static struct hr__line line_of_sum(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   return (struct hr__line){sum_of_factors(self, subqueue, entry), 1};
 }
@@ -239,7 +239,7 @@ const struct hr__order hr__order_multifactor = {.key = by_id,
 
 /* Value of a key for a share of 1, and maximum key. Tenants with a small weight can have large keys. */
 #define WHOLE_SHARE ((double)(INT64_C(1) << 50))
-#define MOST ((double)(INT64_C(1) << 62))
+#define MAX_KEY ((double)(INT64_C(1) << 62))
 
 struct tenant {
   double weight;
@@ -254,11 +254,12 @@ struct drf {
   uint64_t *total;               /* by resource: total amount; 0: unspecified */
   struct tenant *tenants;        /* by tenant; the last element is for jobs without a tenant */
   uint32_t n_tenants;
-  uint32_t changed; /* the tenant whose key has changed since the last ranking; NOBODY: none; SEVERAL: more than one */
+  uint32_t changed; /* the tenant whose key has changed since the last ranking; NO_TENANT: none; SEVERAL_TENANTS: more
+                       than one */
 };
 
-#define NOBODY HR_NONE
-#define SEVERAL (HR_NONE - 1)
+#define NO_TENANT HR_NONE
+#define SEVERAL_TENANTS (HR_NONE - 1)
 
 static uint32_t tenant_of(const struct hr__queue *queue, hr_job job) {
   const struct drf *drf = queue->order_state;
@@ -294,7 +295,7 @@ static enum hr_status drf_create(struct hr__queue *queue, const struct hr_policy
   struct drf *drf = hr_arena_alloc(env->arena, sizeof *drf);
   if (!drf) return HR_NO_MEMORY;
   uint32_t n_pools = hr_cluster_pools(env->cluster);
-  *drf = (struct drf){.n_tenants = env->jobs->tenants.count + 1, .changed = NOBODY};
+  *drf = (struct drf){.n_tenants = env->jobs->tenants.count + 1, .changed = NO_TENANT};
   drf->type_of = hr_arena_alloc(env->arena, n_pools * sizeof *drf->type_of);
   drf->total = hr_arena_alloc(env->arena, ((size_t)n_pools + 2) * sizeof *drf->total);
   drf->tenants = hr_arena_alloc(env->arena, drf->n_tenants * sizeof *drf->tenants);
@@ -316,7 +317,7 @@ static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) 
   double dominant = 0;
   for (uint32_t i = 0; i < drf->n_resources; i++)
     if (drf->total[i]) dominant = fmax(dominant, (double)tenant->held[i] / (double)drf->total[i]);
-  return llround(fmin(dominant / tenant->weight * WHOLE_SHARE, MOST));
+  return llround(fmin(dominant / tenant->weight * WHOLE_SHARE, MAX_KEY));
 }
 
 /* Resources of a job, in addition to GPUs. Without per-GPU allocation, `tasks` is the number of tasks in the trace. */
@@ -347,7 +348,7 @@ static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t s
   tenant->held[drf->n_types] += sign * demand.tasks * demand.cpu_milli;
   tenant->held[drf->n_types + 1] += sign * demand.tasks * demand.mem_mib;
   tenant->next_key = key_of_share(drf, tenant);
-  drf->changed = drf->changed == NOBODY || drf->changed == number ? number : SEVERAL;
+  drf->changed = drf->changed == NO_TENANT || drf->changed == number ? number : SEVERAL_TENANTS;
 }
 
 static enum hr_status drf_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
@@ -377,11 +378,13 @@ static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *vie
   (void)view;
   struct drf *drf = queue->order_state;
   uint32_t tenant = drf->changed;
-  drf->changed = NOBODY;
-  if (tenant == NOBODY) return HR_OK;
-  uint32_t first = tenant == SEVERAL ? 0 : tenant, end = tenant == SEVERAL ? drf->n_tenants : tenant + 1;
+  drf->changed = NO_TENANT;
+  if (tenant == NO_TENANT) return HR_OK;
+  uint32_t first = tenant == SEVERAL_TENANTS ? 0 : tenant,
+           end = tenant == SEVERAL_TENANTS ? drf->n_tenants : tenant + 1;
   for (uint32_t i = first; i < end; i++) drf->tenants[i].key = drf->tenants[i].next_key;
-  return tenant == SEVERAL ? hr__waiting_rerank_all(&queue->waiting) : hr__waiting_rerank(&queue->waiting, tenant);
+  return tenant == SEVERAL_TENANTS ? hr__waiting_rerank_all(&queue->waiting)
+                                   : hr__waiting_rerank(&queue->waiting, tenant);
 }
 
 static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {

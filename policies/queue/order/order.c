@@ -157,7 +157,7 @@ static double run_us(const struct hr__queue *queue, hr_job job) {
   return fmax((double)hr_trace_estimate_us(queue->trace, job), 1);
 }
 
-/* Returns the line of a job's value. The value of a job without GPUs is always 0, which is approximated by the largest
+/* Returns the line of a job's value. The value of a job without GPUs is always 0, which is approximated by a very large
    slowness. */
 static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)subqueue;

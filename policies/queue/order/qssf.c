@@ -111,6 +111,7 @@ static const struct habit *most_similar(const struct hr__queue *queue, const str
 
 /* ---- Prediction ----------------------------------------------------------------------------------- */
 
+/* Returns the predicted run time of a job without an estimate. */
 static double predicted_us(const struct hr__queue *queue, hr_job job) {
   const struct qssf *qssf = queue->order_state;
   const struct user *user = &qssf->users[user_of(queue, job)];
@@ -141,6 +142,7 @@ static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job j
 
 /* ---- Learning ------------------------------------------------------------------------------------- */
 
+/* Adds a value to a weighted mean. */
 static void learn(struct mean *mean, double decay, double value_us) {
   mean->sum_us = mean->sum_us * decay + value_us;
   mean->weight = mean->weight * decay + 1;

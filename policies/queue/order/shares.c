@@ -18,7 +18,7 @@ struct hr__standing_of {
 };
 
 /* Number of half-lives after which usage is scaled to a later time, so that numbers remain in range. */
-enum { FARTHEST = 256 };
+enum { MAX_HALF_LIVES = 256 };
 
 /* ---- Accounts ------------------------------------------------------------------------------------- */
 
@@ -64,6 +64,7 @@ uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *q
 
 /* ---- Usage ---------------------------------------------------------------------------------------- */
 
+/* Returns the usage of an account at the current time, scaled to moment_us. */
 static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   const struct hr__share_account *of = &shares->accounts[account];
   double gpus = (double)of->running_milli / HR_WHOLE_GPU_MILLI;
@@ -76,12 +77,12 @@ static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
 void hr__shares_advance(struct hr__shares *shares, int64_t now_us) {
   shares->now_us = now_us;
   if (shares->half_life_us <= 0) return;
-  while ((double)(now_us - shares->moment_us) > FARTHEST * shares->half_life_us) {
+  while ((double)(now_us - shares->moment_us) > MAX_HALF_LIVES * shares->half_life_us) {
     for (uint32_t i = 0; i < shares->count; i++) {
-      shares->accounts[i].usage = ldexp(shares->accounts[i].usage, -FARTHEST);
-      shares->accounts[i].x_at = ldexp(shares->accounts[i].x_at, -FARTHEST);
+      shares->accounts[i].usage = ldexp(shares->accounts[i].usage, -MAX_HALF_LIVES);
+      shares->accounts[i].x_at = ldexp(shares->accounts[i].x_at, -MAX_HALF_LIVES);
     }
-    shares->moment_us += (int64_t)(FARTHEST * shares->half_life_us);
+    shares->moment_us += (int64_t)(MAX_HALF_LIVES * shares->half_life_us);
   }
   shares->x = exp2((double)(now_us - shares->moment_us) / shares->half_life_us);
 }

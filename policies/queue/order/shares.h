@@ -25,8 +25,10 @@
 
 #include <string.h>
 
+/* The rules of the opening comment. */
 enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 
+/* A tenant or a user of a tenant. */
 struct hr__share_account {
   uint32_t parent;       /* HR_NONE: the account is a tenant, and its usage is that of all its jobs */
   int64_t running_milli; /* GPUs of running jobs, in thousandths of a GPU */
@@ -39,6 +41,7 @@ struct hr__share_account {
   double excess;        /* classic: U / S as of the last update; more precise than the factor if that is near 0 or 1 */
 };
 
+/* The usage of all accounts. */
 struct hr__shares {
   enum hr__share_rule rule;
   double half_life_us; /* 0: no decay */
@@ -70,6 +73,7 @@ int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
 /* Computes the factors of all accounts. */
 void hr__shares_update(struct hr__shares *shares);
 
+/* Initializes the shares without accounts. */
 static inline void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
                                    const struct hr_quota_spec *weights) {
   *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};

@@ -66,6 +66,7 @@ static bool may_be_stopped(const struct hr__queue *queue, hr_job job) {
   return !queue->trace->flags || !(queue->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
 }
 
+/* Adds a running job to the jobs that may be preempted. */
 static enum hr_status list(struct hr__queue *queue, hr_job job, hr_pool pool, int64_t key) {
   struct hr__preemptor *preemptor = queue->preemptor;
   preemptor->key_of[job.id] = key;
@@ -73,6 +74,7 @@ static enum hr_status list(struct hr__queue *queue, hr_job job, hr_pool pool, in
   return hr_job_tree_insert(&preemptor->running[pool.id], entry) ? HR_OK : HR_NO_MEMORY;
 }
 
+/* Removes a job from the jobs that may be preempted, if it is among them. */
 static enum hr_status unlist(struct hr__queue *queue, hr_job job, hr_pool pool) {
   struct hr__preemptor *preemptor = queue->preemptor;
   int64_t key = preemptor->key_of[job.id];
@@ -177,6 +179,7 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
   return status;
 }
 
+/* Adds the jobs whose minimum run time has ended to the jobs that may be preempted. */
 static enum hr_status end_protection(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__deadline_entry entry;
@@ -197,6 +200,7 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 
+/* Preempts a job, which then waits again or, if preempted jobs are killed, is rejected. */
 static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                hr_job job) {
   struct hr_slice one;
@@ -210,6 +214,7 @@ static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *vi
   return killed ? hr_moves_reject(moves, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
 }
 
+/* Gives notice to a job, which is evicted after the grace period. */
 static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   hr_job job, hr_job beneficiary) {
   struct hr__preemptor *preemptor = queue->preemptor;
@@ -243,6 +248,7 @@ static enum hr_status give_notices(struct hr__queue *queue, const struct hr_view
   return status;
 }
 
+/* Preempts victims for a job and starts it; with a grace period, gives notice to the victims. */
 static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
                                   bool *started) {
@@ -265,7 +271,7 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
  *
  * The walk visits waiting jobs only. It visits the jobs of a shape until one does not fit, because later jobs have less
  * capacity. The debt of a pool is the capacity that started jobs use in excess of its free capacity. If the running
- * jobs after a running job have less GPUs than the debt, the running job becomes a victim, and the debt is reduced by
+ * jobs after a running job have fewer GPUs than the debt, the running job becomes a victim, and the debt is reduced by
  * its GPUs. A waiting job fits if the running jobs after it have enough GPUs for the debt and for the waiting job.
  * These sums are computed with the trees of running jobs, so each step costs O(log n). The moves are made after the
  * walk.
@@ -273,6 +279,7 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
  * A job that fits without a debt starts in the first such pool, and any other job in the first pool in which it fits.
  */
 
+/* A start that the walk has decided on. */
 struct hr__start {
   struct hr__shape *shape;
   struct hr_job_entry entry;
@@ -360,6 +367,7 @@ static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint
   return true;
 }
 
+/* Stores a start, and adds its GPUs to the debt of the pool. False: out of memory. */
 static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint32_t pool, enum hr_reason reason) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   if (walk->n_starts == walk->starts_capacity) {
@@ -477,6 +485,7 @@ static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *vie
   return hr__queue_start(queue, view, moves, next->shape, next->entry, &placement, reason);
 }
 
+/* Tries waiting jobs one by one in order, with preemption for each. */
 static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
@@ -495,6 +504,8 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   return status;
 }
 
+/* Starts the beneficiary of a preemption if it fits. If it does not fit although all victims have left, capacity is no
+   longer promised to it. */
 static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   hr_job job = preemptor->beneficiary;

@@ -36,6 +36,7 @@ enum hr__victims {
   HR__VICTIMS_LOWEST_PRIORITY, /* lowest priority first, then last started */
 };
 
+/* The parameters of preemption. */
 struct hr__preemption_terms {
   const struct hr__preemption *rule;
   enum hr__preemption_mode mode;
@@ -55,6 +56,7 @@ struct hr__victim {
   bool needed;
 };
 
+/* The state of preemption. */
 struct hr__preemptor {
   struct hr__preemption_terms terms;
   const struct hr_class_spec *classes;

@@ -137,6 +137,7 @@ static bool list_one(void *self, struct hr_job_entry entry) {
   return !search->failed;
 }
 
+/* Lists all eligible jobs of a pool in the order in which they are preempted. False: out of memory. */
 static bool gather(struct pool_search *search, uint32_t pool) {
   struct hr__preemptor *preemptor = search->queue->preemptor;
   preemptor->n_victims = preemptor->n_slices = 0;
@@ -239,6 +240,7 @@ static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves 
   return HR_OK;
 }
 
+/* Returns whether free GPUs and those of running jobs above the bound are enough. Node limits are ignored. */
 static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound) {
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
   uint64_t free = hr_cluster_free_milli(queue->cluster, (hr_pool){pool}) / 1000;

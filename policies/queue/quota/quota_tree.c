@@ -2,7 +2,8 @@
 /*
  * The quota tree. Node 0 is the root. It is followed by the nodes of the spec in their order, then by one leaf for each
  * tenant of the trace that has no node in the spec. The last leaf is for jobs without a tenant. Parents precede
- * children.
+ * children. `subtree` is the capacity that a node and its descendants have without borrowing from the parent. `kept` is
+ * the part of it that the node does not lend.
  *
  *   subtree = guaranteed + sum of (subtree - kept) of the children
  *   kept    = max(0, subtree - lending limit); 0 without a lending limit

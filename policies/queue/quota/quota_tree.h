@@ -7,6 +7,7 @@
 /* The quota tree as admission limits for waiting jobs. Each node of the tree is a place, numbered from the root, with
    two limits. A job must satisfy the limits of all places on the path from its tenant to the root. */
 
+/* The two limits of a place: maximum usage, and guarantee plus borrowing limit. */
 enum hr__admission_limit_kind { HR__LIMIT_MAXIMUM, HR__LIMIT_BORROWING, HR__N_LIMIT_KINDS };
 
 /* A limit that stops a job, and the need of the job at this limit: `milli` thousandths of a GPU, of which `spare` are
@@ -17,13 +18,16 @@ struct hr__admission_limit {
   int64_t milli, spare;
 };
 
+/* Returns the index of a limit among all limits. */
 static inline uint32_t hr__admission_limit_number(uint32_t place, enum hr__admission_limit_kind kind) {
   return HR__N_LIMIT_KINDS * place + (uint32_t)kind;
 }
+/* Returns the room that the job needs at the limit. */
 static inline int64_t hr__admission_limit_need(const struct hr__admission_limit *limit) {
   return limit->kind == HR__LIMIT_MAXIMUM ? limit->milli : limit->milli - limit->spare;
 }
 
+/* Amounts are in thousandths of a GPU; formulas are in quota_tree.c. */
 struct hr__quota_tree_node {
   uint32_t parent, depth; /* root: HR_NONE and 0 */
   int64_t subtree, kept;
@@ -54,10 +58,12 @@ static inline uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, ui
   return tree->leaf[tenant < tree->n_tenants ? tenant : tree->n_tenants];
 }
 
+/* Returns the number of places. */
 static inline uint32_t hr__quota_tree_n_places(const struct hr_quota_tree *tree) {
   return tree->n_nodes;
 }
 
+/* Returns the parent of a place; HR_NONE for the root. */
 static inline uint32_t hr__quota_tree_parent(const struct hr_quota_tree *tree, uint32_t place) {
   return tree->nodes[place].parent;
 }
