@@ -65,7 +65,7 @@ static void shipped_scenarios_load(void) {
     struct hr_scenario *scenario;
     enum hr_status status = hr_scenario_load(entries[i].path, NULL, 0, &scenario, &error);
     if (status != HR_OK && strstr(error.text, "shared/traces/") && access(REAL_TRACES_DIR, F_OK) != 0) {
-      fprintf(stderr, "\n    SKIPPED: %s\n", error.text);
+      fprintf(stderr, "\n    skipped: %s\n", error.text);
       continue;
     }
     if (status != HR_OK) printf("\n  %s\n", error.text);
