@@ -56,8 +56,7 @@ static inline void create_test_folder(void) {
   CU_ASSERT_EQUAL_FATAL(chdir(folder), 0);
 }
 
-/* Removes the scenario and the temporary folder, which must not contain other files. Usually the last test of a suite.
- */
+/* Removes the scenario and the temporary folder, which must not contain other files. Used as the last test. */
 static inline void remove_test_folder(void) {
   char folder[200];
   CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
