@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     int count = replay_folder(argv[i]);
     if (count <= 0) {
-      (void)fprintf(stderr, "%s: cannot be replayed, or holds no file\n", argv[i]);
+      (void)fprintf(stderr, "%s: cannot be replayed or contains no file\n", argv[i]);
       return EXIT_FAILURE;
     }
     total += count;

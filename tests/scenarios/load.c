@@ -84,8 +84,7 @@ static void trace_is_relative_to_the_scenario(void) {
   expect_trace("deep/d.json", "trace.file=../../t.csv", "../t.csv");
   expect_trace("./deep/d.json", "trace.file=../x/t.csv", "./x/t.csv");
   expect_trace("deep/../deep/d.json", "trace.file=../../t.csv", "deep/../../t.csv");
-  expect_trace("link/d.json", "trace.file=../t.csv",
-               "link/../t.csv"); /* if link/.. is another folder than ., "t.csv" would be wrong */
+  expect_trace("link/d.json", "trace.file=../t.csv", "link/../t.csv"); /* link/.. may be another folder */
 }
 
 static void nodes_come_from_a_file(void) {

@@ -14,6 +14,7 @@
 
 static const char file_name[] = "s.json";
 
+/* Writes the scenario file, which all functions below use. */
 static inline void write_bytes(const char *bytes, size_t length) {
   FILE *file = fopen(file_name, "wb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -25,6 +26,7 @@ static inline void write_text(const char *text) {
   write_bytes(text, strlen(text));
 }
 
+/* Asserts that loading the file with these overrides fails with the message `expected`; see message_matches. */
 static inline void expect_error(const char *const *overrides, size_t n_overrides, const char *expected) {
   struct hr_scenario *scenario;
   struct hr_error error = {0};
@@ -37,6 +39,7 @@ static inline void expect_error(const char *const *overrides, size_t n_overrides
   hr_scenario_destroy(scenario);
 }
 
+/* Loads the file with these overrides; an error fails the test. The caller destroys the scenario. */
 static inline struct hr_scenario *load(const char *const *overrides, size_t n_overrides) {
   struct hr_scenario *scenario;
   struct hr_error error = {0};
@@ -46,13 +49,14 @@ static inline struct hr_scenario *load(const char *const *overrides, size_t n_ov
   return scenario;
 }
 
+/* Creates a temporary folder and makes it the current folder. This must be the first test of a suite. */
 static inline void create_test_folder(void) {
   char folder[] = "/tmp/headroom-scenario-XXXXXX";
   CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
   CU_ASSERT_EQUAL_FATAL(chdir(folder), 0);
 }
 
-/* Removes the scenario and the temporary folder. The test must have removed all other files. */
+/* Removes the scenario and the temporary folder, which must not contain other files. Used as the last test. */
 static inline void remove_test_folder(void) {
   char folder[200];
   CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));

@@ -84,8 +84,7 @@ static void stated_prices_are_exact(void) {
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.1"), 100000, 100000);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.0000005"), 1, 1);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":4.999999e-7"), 0, 0);
-  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002,
-               1000002); /* the double is slightly smaller than the decimal number */
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002, 1000002); /* the double is slightly smaller */
   expect_price(WITH(OD "\"usd_per_gpu_hour\":1e5"), INT64_C(100000000000), INT64_C(100000000000));
   expect_price(WITH(OD "\"usd_per_node_hour\":27.447"), 3430875, 3430875);
   expect_price(WITH(OD "\"usd_per_node_hour\":0.000004"), 1, 1);

@@ -46,8 +46,8 @@ static void policies_are_in_the_schema(void) {
 
 static void formats_are_in_the_schema(void) {
   const cJSON *alternatives = key_schema_get(key_schema_of(&schema, "trace.format"), "anyOf");
-  const cJSON *formats = key_schema_get(cJSON_GetArrayItem(alternatives, 0),
-                                        "enum"); /* entry 0 lists the formats; entry 1 is for formats with parameters */
+  const cJSON *formats =
+      key_schema_get(cJSON_GetArrayItem(alternatives, 0), "enum"); /* entry 1: formats with parameters */
   int count = 0;
   for (const struct hr_trace_format *at = hr_trace_formats(); at->name; at++, count++)
     CU_ASSERT_TRUE(key_schema_list_has(formats, at->name));
@@ -65,7 +65,7 @@ static void shipped_scenarios_load(void) {
     struct hr_scenario *scenario;
     enum hr_status status = hr_scenario_load(entries[i].path, NULL, 0, &scenario, &error);
     if (status != HR_OK && strstr(error.text, "shared/traces/") && access(REAL_TRACES_DIR, F_OK) != 0) {
-      fprintf(stderr, "\n    SKIPPED: %s\n", error.text);
+      fprintf(stderr, "\n    skipped: %s\n", error.text);
       continue;
     }
     if (status != HR_OK) printf("\n  %s\n", error.text);

@@ -238,7 +238,7 @@ static bool read_public(const char *name, uint32_t n_nodes, struct hr__spot_leve
   char path[500];
   snprintf(path, sizeof path, "%s/%s", REAL_TRACES_DIR, name);
   if (access(path, R_OK) != 0) {
-    fprintf(stderr, "\n    SKIPPED: %s is not there\n", path);
+    fprintf(stderr, "\n    skipped: %s is missing\n", path);
     return false;
   }
   enum hr_status status = hr__spot_levels_read(path, n_nodes, levels, &notes, &error);
@@ -302,7 +302,7 @@ static void a_million_price_changes_are_read(void) {
   char path[500];
   snprintf(path, sizeof path, "%s/spot-prices/aws_gpu_price_changes.csv.gz", REAL_TRACES_DIR);
   if (access(path, R_OK) != 0) {
-    fprintf(stderr, "\n    SKIPPED: %s is not there\n", path);
+    fprintf(stderr, "\n    skipped: %s is missing\n", path);
     return;
   }
   struct hr__spot_prices prices;

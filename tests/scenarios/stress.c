@@ -42,8 +42,8 @@ static void multiply_interruptions(struct hr_scenario *scenario, double times) {
 
 /* ---- Reclaims --------------------------------------------------------------------------------------- */
 
-/* Runs one job without GPUs for `hours` hours and returns the spot figures of the cluster, whose elastic nodes are all
-   in use. */
+/* Runs one job without GPUs for `hours` hours. Returns the spot figures of the cluster, which uses all nodes that are
+   available. */
 static struct hr_spot_figures spot_figures(const struct hr_scenario *scenario, int64_t hours) {
   const int64_t submit_us[] = {0}, work_us[] = {hours * HOUR_US};
   const uint32_t gpus[] = {0};
@@ -295,8 +295,7 @@ static void pools_of_a_removed_type_have_no_nodes(void) {
   stress_without(scenario, "a100-80");
   expect_nodes(scenario, 3, 0, 2);
   for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(scenario->cluster.node_order[i], wanted->cluster.node_order[i]);
-  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(
-      &scenario->cluster)); /* per-GPU allocation is kept, although no remaining pool shares GPUs */
+  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(&scenario->cluster)); /* unchanged by the stress */
   CU_ASSERT_FALSE(hr_cluster_spec_by_gpu(&wanted->cluster));
   stress_without(scenario, "T4");
   expect_nodes(scenario, 0, 0, 0);

@@ -18,6 +18,7 @@ struct recorded {
   uint32_t gpus[MAX_RECORDED];
 };
 
+/* Makes the trace empty. */
 static inline void recorded_begin(struct recorded *recorded) {
   *recorded = (struct recorded){.trace = {.source = "test",
                                           .format = "memory",
@@ -41,10 +42,12 @@ static inline void recorded_add_days(struct recorded *recorded, uint32_t n_days,
   for (uint32_t i = 0; i <= n_days * per_day; i++) recorded_add(recorded, i * (DAY_US / per_day));
 }
 
+/* Returns the number of the recorded job from which the drawn job at index `job` was copied. */
 static inline uint32_t recorded_job(const struct hr_trace *drawn, uint32_t job) {
   return (uint32_t)drawn->work_us[job] - 1;
 }
 
+/* Redraws the trace; an error fails the test. The caller destroys the result. */
 static inline struct hr_trace *redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec,
                                       uint64_t seed) {
   struct hr_trace *drawn;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A Chromium for the tests, pages opened in it, and what they did wrong. The folder of the pages, of what the program said
-// about the same runs, and of npm's packages come from the environment: web_page.sh sets them.
+// Starts Chromium for the tests and opens pages in it. Environment variables, which web_page.sh sets, name the folder of
+// the pages and of the other output of the same runs (HEADROOM_PAGES), the folder of the npm packages
+// (HEADROOM_NODE_MODULES) and the browser (HEADROOM_CHROMIUM).
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -28,7 +29,7 @@ export const csv = (name) => {
   return rows.map((row) => Object.fromEntries(row.split(',').map((cell, i) => [names[i], cell])));
 };
 
-// Opens a page; `page.faults` gathers errors, warnings and requests for anything but the page.
+// Opens a page. `page.faults` collects errors, warnings, and requests for URLs other than the page.
 export const open = async (name, { width = 1280, height = 900, ...settings } = {}) => {
   const context = await browser.newContext({ viewport: { width, height }, ...settings });
   const page = await context.newPage();
@@ -53,7 +54,7 @@ export const open = async (name, { width = 1280, height = 900, ...settings } = {
   return page;
 };
 
-// Runs `check` on an opened page and closes it.
+// Opens a page, runs `check` on it, and closes it.
 export const on = async (name, settings, check) => {
   const page = await open(name, settings);
   try {
@@ -63,7 +64,7 @@ export const on = async (name, settings, check) => {
   }
 };
 
-// Scrolls all of the page past the view, so that every chart is drawn.
+// Scrolls to each figure, because charts are drawn when they become visible.
 export const seeAll = async (page) => {
   await page.evaluate(async () => {
     for (const figure of document.querySelectorAll('figure')) {
@@ -77,7 +78,7 @@ export const seeAll = async (page) => {
   await page.waitForTimeout(400);
 };
 
-// Pixels of a chart that have a hue: axes and words have none.
+// Number of pixels of a chart that are not grey. Axes and texts are grey, so an empty chart has none.
 export const ink = (page, selector) =>
   page.locator(selector).evaluate((chart) => {
     let inked = 0;
@@ -93,7 +94,7 @@ export const ink = (page, selector) =>
     return inked;
   });
 
-// A chart as a short text that changes when its picture does.
+// Hash of the pixels of a chart.
 export const picture = async (page, selector) => {
   const drawn = await page
     .locator(`${selector} .chart`)
@@ -104,5 +105,5 @@ export const picture = async (page, selector) => {
 export const documentOf = (page) =>
   page.evaluate(() => JSON.parse(document.getElementById('headroom-data').textContent));
 
-// Text as read: breaks that a line must not have are blanks.
+// Text of an element, with non-breaking spaces replaced by spaces.
 export const words = async (locator) => (await locator.innerText()).replaceAll('\u00a0', ' ');

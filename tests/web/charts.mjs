@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Switches change what a chart shows, and one stretch of time holds for all charts over time.
+// Selections change what a chart shows. All charts over time have the same time range.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOf, on, picture, seeAll, words } from './browser.mjs';
@@ -36,7 +36,7 @@ test('waits are shown by size and as a tail', () =>
     assert.equal(seen.size, 3);
   }));
 
-test('all charts over time zoom as one, and back', () =>
+test('zooming changes the time range of all charts over time', () =>
   on('agency.html', STILL, async (page) => {
     await seeAll(page);
     const charts = ['#gpus-chart', '#queue-chart', '#wait-chart', '#cost-chart', '#occupancy-chart'];
@@ -52,7 +52,7 @@ test('all charts over time zoom as one, and back', () =>
     charts.slice(1).forEach((chart, i) => assert.equal(back[i + 1], before[i + 1], chart));
   }));
 
-test('every chart has words, and a table or one beside it', () =>
+test('every chart has a description, and a table if it has a button for it', () =>
   on('agency.html', STILL, async (page) => {
     for (const figure of await page.locator('figure').all()) {
       assert.ok((await figure.locator('.chart').getAttribute('aria-label')).length > 20);
@@ -65,7 +65,7 @@ test('every chart has words, and a table or one beside it', () =>
     }
   }));
 
-test('names are text, whatever they hold', () =>
+test('names are shown as text, even if they contain markup', () =>
   on('edited.html', STILL, async (page) => {
     await seeAll(page);
     await choose(page, '#gpus-chart', 'Show', 'tenant');
@@ -77,7 +77,7 @@ test('names are text, whatever they hold', () =>
     assert.deepEqual(page.faults, []);
   }));
 
-test('alerts and reasons of waits are shown where there are any', () =>
+test('alerts and reasons of waits are shown if there are any', () =>
   on('edited.html', STILL, async (page) => {
     const rows = page.locator('#alerts tbody').first().locator('tr');
     assert.equal(
@@ -92,12 +92,12 @@ test('alerts and reasons of waits are shown where there are any', () =>
     assert.match(await words(page.locator('#why .pair')), /retail\s+9\s+100\s+for free GPUs \(75\.0 %\)/);
   }));
 
-test('tenants without counts are said to be more', () =>
+test('tenants without counts are summarized as "more"', () =>
   on('edited.html', STILL, async (page) => {
     assert.match(await words(page.locator('#waits .pair')), /and 5 more/);
   }));
 
-test('over many days ticks stand at round days, and closer when zoomed', () =>
+test('charts over many days can be zoomed in and reset', () =>
   on('long.html', STILL, async (page) => {
     await seeAll(page);
     const before = await picture(page, '#queue-chart');

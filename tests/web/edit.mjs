@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Makes of one page another whose document also has a baseline, alerts, reasons of waits, and names that would be markup.
+// Writes a copy of a page with additional data: a baseline, alerts, reasons of waits, and names that contain markup.
 //
 //   node edit.mjs PAGE.html OUT.html
 import { readFileSync, writeFileSync } from 'node:fs';

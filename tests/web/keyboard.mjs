@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All that a pointer can do, keys can: the Tab key comes to every control, in order, and one sees where it is.
+// The page can be used with the keyboard alone. The Tab key reaches every control in order, and the focus is visible.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { on } from './browser.mjs';
@@ -12,32 +12,32 @@ const focused = (page) =>
     const visible = [...document.querySelectorAll(controls)].filter((e) => e.checkVisibility());
     const { outlineStyle, outlineWidth } = getComputedStyle(element);
     return {
-      place: visible.indexOf(element),
+      index: visible.indexOf(element),
       of: visible.length,
-      ring: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2,
+      hasOutline: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2,
     };
   }, CONTROLS);
 
-test('Tab comes to every control in order, and is seen', () =>
+test('Tab reaches every control in order with a visible focus', () =>
   on('agency.html', {}, async (page) => {
-    const places = [];
+    const indices = [];
     for (let i = 0; i < 400; i++) {
       await page.keyboard.press('Tab');
-      const { place, of, ring } = await focused(page);
-      if (place < 0 || place < places.at(-1)) break;
-      assert.ok(ring, `control ${place} shows no focus`);
-      places.push(place);
-      if (places.length === of) break;
+      const { index, of, hasOutline } = await focused(page);
+      if (index < 0 || index < indices.at(-1)) break;
+      assert.ok(hasOutline, `control ${index} shows no focus`);
+      indices.push(index);
+      if (indices.length === of) break;
     }
     const { of } = await focused(page);
-    assert.equal(places.length, of);
+    assert.equal(indices.length, of);
     assert.deepEqual(
-      places,
+      indices,
       Array.from({ length: of }, (_, i) => i),
     );
   }));
 
-test('the first stop skips to the figures', () =>
+test('the first control skips to the content', () =>
   on('agency.html', {}, async (page) => {
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
@@ -45,7 +45,7 @@ test('the first stop skips to the figures', () =>
     assert.equal(await page.evaluate(() => document.activeElement.id), 'content');
   }));
 
-test('sections are landmarks that the contents name', () =>
+test('the table of contents lists all sections, which are landmarks', () =>
   on('agency.html', {}, async (page) => {
     const links = await page.locator('#contents a').evaluateAll((all) => all.map((link) => link.getAttribute('href')));
     const sections = await page

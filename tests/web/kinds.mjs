@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pages of comparisons, plans and sweeps show what their JSON says.
+// Pages of comparisons, plans and sweeps show the values of their JSON files.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOf, has, json, on, seeAll } from './browser.mjs';
 
-test('policies stand side by side with the numbers of their JSON', () =>
+test('a comparison shows the metrics of each policy', () =>
   on('compare.html', {}, async (page) => {
     const { policies } = json('compare.json');
     for (const [i, policy] of policies.entries())
@@ -20,27 +20,27 @@ test('policies stand side by side with the numbers of their JSON', () =>
     );
   }));
 
-test('a plan shows its mixes, its frontier and its goals', () =>
+test('a plan shows its candidates, its frontier and its goals', () =>
   on('plan.html', {}, async (page) => {
     const plan = json('plan.json');
-    const mix = (title) => page.locator(`#plan [data-mix="${title}"]`);
-    assert.equal(Number(await mix('Recommended').getAttribute('data-value')), plan.recommendation.objective);
-    assert.equal(Number(await mix('Today').getAttribute('data-value')), plan.baseline.objective);
+    const candidate = (title) => page.locator(`#plan [data-mix="${title}"]`);
+    assert.equal(Number(await candidate('Recommended').getAttribute('data-value')), plan.recommendation.objective);
+    assert.equal(Number(await candidate('Today').getAttribute('data-value')), plan.baseline.objective);
     await seeAll(page);
     await page
       .locator('#pareto-chart')
       .getByRole('button', { name: /as a table/ })
       .click();
     const rows = await page.locator('#pareto-chart tbody tr').allInnerTexts();
-    const beside = [plan.baseline, plan.all_on_demand].filter(Boolean);
-    assert.equal(rows.length, plan.pareto.length + beside.length);
+    const others = [plan.baseline, plan.all_on_demand].filter(Boolean);
+    assert.equal(rows.length, plan.pareto.length + others.length);
     assert.equal(rows.filter((row) => row.startsWith('today: ')).length, plan.baseline ? 1 : 0);
     const text = await page.locator('#plan').innerText();
     for (const goal of plan.goals) assert.ok(text.includes(goal.constraint), goal.constraint);
-    for (const world of plan.sensitivity) assert.ok(text.includes(world.change), world.change);
+    for (const variant of plan.sensitivity) assert.ok(text.includes(variant.change), variant.change);
   }));
 
-test('a sweep has a row for every run', { skip: !has('sweep.html') }, () =>
+test('a sweep has a row for each run', { skip: !has('sweep.html') }, () =>
   on('sweep.html', {}, async (page) => {
     const { sweep } = await documentOf(page);
     await page

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Dark, patterns, print, and words that can be read on their ground.
+// Dark mode, patterns, printing, and the contrast of texts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ink, on, open, picture, seeAll } from './browser.mjs';
@@ -13,7 +13,7 @@ const brightness = (page) =>
         .reduce((a, b) => a + b) / 3,
   );
 
-test('dark where the system is dark, and by the switch', () =>
+test('dark mode follows the system and the switch', () =>
   on('agency.html', { colorScheme: 'dark' }, async (page) => {
     await seeAll(page);
     assert.ok((await brightness(page)) < 60);
@@ -25,7 +25,7 @@ test('dark where the system is dark, and by the switch', () =>
     assert.equal(await page.getByRole('button', { name: 'Dark' }).getAttribute('aria-pressed'), 'false');
   }));
 
-test('patterns tell areas apart without colour', () =>
+test('the switch adds patterns to areas', () =>
   on('agency.html', { reducedMotion: 'reduce' }, async (page) => {
     await seeAll(page);
     await page.locator('#gpus-chart').getByLabel('Show', { exact: true }).selectOption('tenant');
@@ -36,7 +36,7 @@ test('patterns tell areas apart without colour', () =>
     assert.notEqual(await picture(page, '#gpus-chart'), plain);
   }));
 
-test('what is printed is light, has every chart and no controls', () =>
+test('printed pages are light, with all charts and without controls', () =>
   on('agency.html', { colorScheme: 'dark' }, async (page) => {
     const pdf = (await page.pdf({ format: 'A4', printBackground: true })).toString('latin1');
     const pages = pdf.match(/\/Type\s*\/Page\b/g).length;
@@ -55,16 +55,16 @@ test('what is printed is light, has every chart and no controls', () =>
     assert.equal(await page.locator('.printed').count(), 0);
   }));
 
-// Runs in the page: texts whose contrast with their ground (WCAG 2.2) is below 4.5.
+// Runs in the page. Returns the texts whose contrast ratio with their background (WCAG 2.2) is below 4.5.
 const unreadable = () => {
   const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
-  const light = (colour) => {
+  const luminance = (colour) => {
     const [r, g, b] = numbers(colour)
       .map((x) => x / 255)
       .map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const ground = (element) => {
+  const background = (element) => {
     for (let at = element; at; at = at.parentElement) {
       const colour = getComputedStyle(at).backgroundColor;
       if (numbers(colour)[3] !== 0) return colour;
@@ -79,14 +79,14 @@ const unreadable = () => {
       [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()),
   );
   const bad = texts.filter((e) => {
-    const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((x, y) => y - x);
+    const [a, b] = [luminance(getComputedStyle(e).color), luminance(background(e))].sort((x, y) => y - x);
     return (a + 0.05) / (b + 0.05) < 4.5;
   });
   return { texts: texts.length, bad: bad.map((e) => `${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`) };
 };
 
 for (const colorScheme of ['light', 'dark'])
-  test(`words stand out from their ground, ${colorScheme}`, async () => {
+  test(`texts have enough contrast, ${colorScheme}`, async () => {
     for (const name of ['edited', 'plan', 'compare']) {
       const page = await open(`${name}.html`, { colorScheme });
       const { texts, bad } = await page.evaluate(unreadable);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Numbers on the page are those of the JSON, written as the terminal writes them.
+// Numbers on the page equal those of the JSON output and have the format of the terminal output.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOf, json, on, read, seeAll, words } from './browser.mjs';
@@ -7,7 +7,7 @@ import { documentOf, json, on, read, seeAll, words } from './browser.mjs';
 const at = (run, key) => key.split('.').reduce((part, name) => part?.[name], run);
 
 for (const name of ['agency', 'demo'])
-  test(`headline of ${name} is that of its JSON`, () =>
+  test(`the headline of ${name} has the values of its JSON output`, () =>
     on(`${name}.html`, {}, async (page) => {
       const run = json(`${name}.json`);
       const cards = await page
@@ -27,7 +27,7 @@ for (const name of ['agency', 'demo'])
 
 const card = (page, key) => words(page.locator(`[data-figure="${key}"] .value`));
 
-test('durations and shares are written as on the terminal', () =>
+test('durations and shares have the format of the terminal output', () =>
   on('demo.html', {}, async (page) => {
     const terminal = read('demo.txt');
     const wait = terminal.split('\n').find((line) => line.startsWith('wait '));
@@ -36,7 +36,7 @@ test('durations and shares are written as on the terminal', () =>
     assert.ok(terminal.includes(`${await card(page, 'utilization.makespan')} allocated over the makespan`));
   }));
 
-test('dollars are written as on the terminal', () =>
+test('dollars have the format of the terminal output', () =>
   on('agency.html', {}, async (page) => {
     const terminal = read('agency.txt');
     assert.ok(
@@ -47,7 +47,7 @@ test('dollars are written as on the terminal', () =>
     assert.ok(terminal.includes(`idle       ${await card(page, 'cost.idle_usd')}, `));
   }));
 
-test('the table of the chart of GPUs sums to the GPU hours', () =>
+test('the table of the GPU chart adds up to the GPU hours', () =>
   on('demo.html', {}, async (page) => {
     await seeAll(page);
     const { series, spans } = await documentOf(page);
@@ -65,11 +65,11 @@ test('the table of the chart of GPUs sums to the GPU hours', () =>
           sum + gpus * Math.max(0, Math.min(series.step_s, spans.end_s - series.begin_s - i * series.step_s)),
         0,
       ) / 3600;
-    const told = json('demo.json').gpu_hours;
-    assert.ok(Math.abs(hours / told - 1) < 0.001, `${hours} and ${told}`);
+    const expected = json('demo.json').gpu_hours;
+    assert.ok(Math.abs(hours / expected - 1) < 0.001, `${hours} and ${expected}`);
   }));
 
-test('the table of tenants and markets sums to the cost', () =>
+test('the table of tenants and markets adds up to the cost', () =>
   on('agency.html', {}, async (page) => {
     const last = page.locator('#costs .box.whole tbody tr').last();
     const total = json('agency.json').cost.total_usd;
@@ -78,7 +78,7 @@ test('the table of tenants and markets sums to the cost', () =>
     assert.ok(Math.abs(shown - total) < 1, `${shown} and ${total}`);
   }));
 
-test('what the trace asks for is what trace stats tells of it', () =>
+test('charts of the trace have the values of trace stats', () =>
   on('agency.html', {}, async (page) => {
     const stats = json('agency.stats.json');
     const plain = (text) => Number(text.replaceAll(',', ''));
@@ -91,7 +91,7 @@ test('what the trace asks for is what trace stats tells of it', () =>
     assert.ok(read('agency.stats.txt').includes(await words(half)), await words(half));
   }));
 
-test('changes against a baseline say which way is better', () =>
+test('changes from a baseline are marked better or worse', () =>
   on('edited.html', {}, async (page) => {
     const { run, baseline } = await documentOf(page);
     const change = (key) => words(page.locator(`[data-figure="${key}"] .change`));
@@ -101,7 +101,7 @@ test('changes against a baseline say which way is better', () =>
     assert.match(await change('cost.usd_per_month'), /^\+\$.*worse$/);
     assert.match(await change('utilization.makespan'), /^\+4\.0 points, better$/);
     assert.equal(await change('jobs.completed'), 'same as the baseline');
-    const told = await page.locator('.lead', { hasText: 'baseline last month' }).innerText();
-    assert.ok(told.includes('policy fifo') && told.includes(baseline.run.digest), told);
+    const lead = await page.locator('.lead', { hasText: 'baseline last month' }).innerText();
+    assert.ok(lead.includes('policy fifo') && lead.includes(baseline.run.digest), lead);
     assert.match(await words(page.locator('#other-baseline')), /^The baseline used a different configuration: trace: last-month\.csv \(now /);
   }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every kind of page opens whole at both widths: no error, nothing fetched, no scrolling to the side, charts with ink.
+// Every kind of page can be opened at both widths: no errors, no requests, no horizontal scrolling, no empty charts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { has, ink, on, seeAll } from './browser.mjs';
@@ -14,18 +14,18 @@ for (const name of PAGES)
         assert.equal(await page.locator('[role="alert"]').count(), 0);
         assert.ok(await page.locator('h1').innerText());
         for (const id of await page.locator('figure').evaluateAll((all) => all.map((figure) => figure.id)))
-          assert.ok((await ink(page, `#${id} .chart`)) > 150, `${id} has no ink`);
+          assert.ok((await ink(page, `#${id} .chart`)) > 150, `${id} is empty`);
         assert.deepEqual(page.faults, []);
       }),
     );
 
-// Runs in the page: the boxes of tables whose columns are cut off.
+// Runs in the page. Returns the labels of tables that are wider than their box.
 const cut = () =>
   [...document.querySelectorAll('.box')]
     .filter((box) => box.scrollWidth > box.clientWidth + 1)
     .map((box) => box.getAttribute('aria-label'));
 
-test('tables show all their columns on a desk, and on a phone those that matter', async () => {
+test('wide pages show all columns of tables, narrow pages the important ones', async () => {
   await on('agency.html', { width: 1280 }, async (page) => {
     await seeAll(page);
     await page.locator('#jobs tr.job').first().waitFor();
@@ -44,7 +44,7 @@ test('tables show all their columns on a desk, and on a phone those that matter'
   });
 });
 
-test('an empty chart would have no ink', () =>
+test('an empty chart has no coloured pixels', () =>
   on('agency.html', {}, async (page) => {
     await seeAll(page);
     await page.evaluate(() =>
@@ -55,7 +55,7 @@ test('an empty chart would have no ink', () =>
     assert.equal(await ink(page, '#gpus-chart .chart'), 0);
   }));
 
-test('the page may fetch nothing', () =>
+test('the content security policy blocks requests', () =>
   on('agency.html', {}, async (page) => {
     const outcome = await page.evaluate(() =>
       fetch('https://example.invalid/').then(

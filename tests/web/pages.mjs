@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The pages that are looked at; web_page.sh makes them.
+// The names of the tested pages, which web_page.sh creates.
 export const PAGES = ['agency', 'demo', 'long', 'edited', 'compare', 'plan', 'sweep'];

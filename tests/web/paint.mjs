@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How soon a large page shows its numbers. The best of a few tries: what others do on the machine is not the page's.
+// The time until a large page shows its numbers. The minimum of four tries is used, because other programs on the machine
+// may delay a try.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { has, on } from './browser.mjs';
 
-// Runs in the page: milliseconds until something, and until the largest text, the headline, was painted.
+// Runs in the page. Returns the times in ms until the first paint and until the largest text, the headline, is painted.
 const painted = () =>
   new Promise((done) => {
     new PerformanceObserver((list) =>

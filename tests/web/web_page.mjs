@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All tests of the page, in one process with one browser.
+// Runs all tests of the report page in one process with one browser.
 import './opens.mjs';
 import './numbers.mjs';
 import './charts.mjs';

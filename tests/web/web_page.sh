@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Makes pages with the program and looks at them in Chromium. Exit 77, said loudly, where there is no node or no Chromium.
+# Creates report pages and tests them in Chromium. If Node.js, Chromium or playwright-core is missing, prints a message
+# and exits with code 77 (skipped).
 #
 #   web_page.sh HEADROOM NODE_MODULES
 set -euo pipefail
@@ -11,14 +12,14 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 project=$(realpath "$here/../..")
 
 skip() {
-  printf 'SKIPPED: %s; the report page was not looked at\n' "$*" >&2
+  printf 'skipped: %s; the report page was not tested\n' "$*" >&2
   exit 77
 }
 
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip 'no Chromium (package chromium)'
-node=$(command -v node || command -v nodejs) || skip 'no node (package nodejs)'
-[ -d "$modules/playwright-core" ] || skip "no playwright-core in $modules: it was configured without npm"
-"$headroom" help report >/dev/null 2>&1 || skip 'this program has no report'
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip 'Chromium is missing (package chromium)'
+node=$(command -v node || command -v nodejs) || skip 'node is missing (package nodejs)'
+[ -d "$modules/playwright-core" ] || skip "$modules/playwright-core is missing: the build was configured without npm"
+"$headroom" help report >/dev/null 2>&1 || skip 'this program was built without report'
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -31,7 +32,7 @@ for name in agency demo; do
 done
 "$headroom" trace stats traces/reference/agency.csv --json "$work/agency.stats.json" -o "$work/agency.stats.txt" 2>/dev/null
 "$node" "$here/edit.mjs" "$work/agency.html" "$work/edited.html"
-# Two jobs a day for 100 days, without dates.
+# A trace without dates: two jobs a day for 100 days.
 awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 200; i++) print i * 43200 "," 7200 + i * 400 "," 8 + i % 57 }' >"$work/long.csv"
 "$headroom" report scenarios/demo.json --trace "$work/long.csv" --quiet -o "$work/long.html"
 awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 125000; i++) print i * 130 "," 60 + i * 7919 % 9000 "," 1 + i * 31 % 8 }' >"$work/large.csv"

@@ -152,7 +152,7 @@ int main(int argc, char **argv) {
   uint32_t n_seeds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 20;
   FILE *file = fopen(HELIOS, "rb");
   if (!file || n_seeds < 1 || n_seeds > MAX_SEEDS) {
-    fprintf(stderr, "*** SKIPPED: the real traces are missing, or not 1 to %d seeds were requested ***\n", MAX_SEEDS);
+    fprintf(stderr, "skipped: the public traces are missing, or the number of seeds is not from 1 to %d\n", MAX_SEEDS);
     return 77;
   }
   fclose(file);

@@ -37,12 +37,14 @@ void planted_finish(struct planted *planted);
 double planted_uniform(struct planted *planted);
 /* Returns a random number in 0 .. n - 1. */
 uint32_t planted_below(struct planted *planted, uint32_t n);
+/* Appends a copy of the job. */
 void planted_add(struct planted *planted, struct planted_job job);
 /* Removes the job at index `job`. The last job moves to this index. */
 void planted_drop(struct planted *planted, uint32_t job);
 
 /* Returns the jobs as a trace; ids are j1, j2, ... in the order of the jobs. The caller destroys the trace. */
 struct hr_trace *planted_trace(const struct planted *planted);
+/* Checks the trace against the cluster of the scenario; NULL: without a cluster. The caller destroys the check. */
 struct hr_trace_check *check_of(const struct hr_trace *trace, const struct hr_scenario *scenario);
 /* Returns the first finding with this code; NULL if there is none. */
 const struct hr_finding *finding_of(const struct hr_trace_check *check, enum hr_finding_code code);
