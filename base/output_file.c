@@ -244,7 +244,7 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
    which the caller renames to the path. Returns whether this succeeded; otherwise errno is set. */
 static bool name_file(struct hr__output_file *file) {
   int descriptor = fileno(file->stream);
-  if (!file->nameless) return true;
+  if (!file->nameless || !file->path) return true;
   if (file->begun != count_discards()) {
     errno = ECANCELED;
     return false;

@@ -57,8 +57,10 @@ enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_s
 static inline struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = {{0}};
   for (uint32_t i = space->n_axes; i-- > 0;) {
-    point.level[i] = candidate % hr__space_levels(space, i);
-    candidate /= hr__space_levels(space, i);
+    uint32_t n_levels = hr__space_levels(space, i);
+    if (n_levels == 0) continue; /* never: the scenario reader rejects a variable without levels */
+    point.level[i] = candidate % n_levels;
+    candidate /= n_levels;
   }
   return point;
 }

@@ -143,7 +143,8 @@ struct gang_groups_shape {
 static struct gang_groups_shape shape_of(const struct hr_pool_spec *spec, enum hr_tier tier) {
   struct gang_groups_shape shape = {.nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes)};
   shape.gpus_per_group = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
-  shape.groups_per_node = shape.gpus_per_group ? spec->gpus_per_node / shape.gpus_per_group : 1;
+  bool splits_nodes = shape.gpus_per_group && shape.gpus_per_group <= spec->gpus_per_node;
+  shape.groups_per_node = splits_nodes ? spec->gpus_per_node / shape.gpus_per_group : 1;
   shape.n_groups = (spec->nodes + shape.nodes_per_group - 1) / shape.nodes_per_group * shape.groups_per_node;
   return shape;
 }

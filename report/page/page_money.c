@@ -131,6 +131,7 @@ static hr_amount node_milli(const struct hr_pool_spec *pool) {
    is linear in the number of buckets of the interval. */
 static void hold_priced(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                         hr_amount milli, const struct hr__price_sums *prices) {
+  if (!prices->market) return;
   if (!prices->before) {
     hr__page_hold(sums, grid, from_us, to_us, milli * prices->market->price_uusd_h);
     return;

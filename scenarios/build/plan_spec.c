@@ -169,6 +169,7 @@ static enum hr_status check_name(struct hr__builder *builder, const struct hr_pl
 static enum hr_status check_pools(struct hr__builder *builder, const struct hr_plan_spec *spec,
                                   const struct hr_plan_variable *variable) {
   const struct hr_pool_spec *pools = builder->scenario->cluster.pools;
+  if (!variable->pools) return HR_OK;
   for (uint32_t i = 0; &spec->variables[i] != variable; i++)
     for (uint32_t k = 0; k < spec->variables[i].n_pools; k++)
       for (uint32_t m = 0; m < variable->n_pools; m++)
