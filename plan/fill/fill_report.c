@@ -109,8 +109,8 @@ struct fill_terminal {
   const struct hr_fill *fill;
 };
 
-/* The rows to show, by their per cent: 100 and the last row, or only the last row if it is at most 100. Returns their
-   number. */
+/* Selects the rows to show and returns their number. `points` are their per cent of the capacity: 100 and that of the
+   last row. If the last row is at most 100, only that row is shown. */
 static uint32_t points_of(const struct hr_fill *fill, uint32_t points[2]) {
   points[0] = 100;
   points[1] = fill->input.last;

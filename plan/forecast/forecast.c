@@ -3,8 +3,8 @@
  * A forecast: settings, the fit of each series, demand by week and month from sampled paths, the back-test, notes, and
  * the public getters.
  *
- * Every array by series has an additional last row for the total. Paths are not stored. They are drawn once, in a fixed
- * order, and summarized immediately, so memory is O(series x weeks).
+ * Every array by series has an additional last row for the total. Paths are drawn in a fixed order and summarized one
+ * series at a time. They are not stored, so memory is O(series x weeks).
  *
  * The back-test uses a rolling origin (Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", 5.10). For
  * each of the last weeks, all series are fitted as if the trace ended before that week, and the following weeks are
@@ -302,9 +302,9 @@ static void fill_month(const struct path_summary *summary, uint32_t series, cons
   interval_of(summary->month, HR__FORECAST_PATHS, forecast->config.confidence, summary->work, band);
 }
 
-/* The 95 % quantile of a month's busiest hour, in GPUs. Each path contributes one value. Path i uses the week at the
-   share i / number of paths of the month. Its ratio of the demand of an hour to the expected demand is a quantile,
-   which an even sequence selects (multiples of the golden ratio). */
+/* The 95 % quantile of a month's busiest hour, in GPUs. Each path contributes one value. Path i of n uses the week
+   after the share i / n of the month. Its ratio of the demand of an hour to the expected demand is a quantile, which an
+   even sequence selects (multiples of the golden ratio). */
 static double peak_of(const struct path_summary *summary, uint32_t series, const double *paths, uint32_t month) {
   const struct hr_forecast *forecast = summary->forecast;
   const struct hr__forecast_shape *profile = &forecast->profiles[series];

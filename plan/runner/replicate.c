@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replications of one scenario. A fixed number of replications is run at once. If a precision is requested,
- * replications are run in rounds. The current width of the interval predicts how many are needed, but a round at most
- * doubles the total. The rounds depend only on the figures, not on threads.
+ * Replications of one scenario. If their number is fixed, all are run in one batch. If a precision is requested, they
+ * are run in rounds. The current width of the interval predicts how many replications are needed, but a round at most
+ * doubles their number. The rounds depend only on the figures, not on threads.
  *
  * Output: JSON and a table for a terminal, 80 columns wide. The JSON contains the summary of the first replication and
  * the intervals over all replications (docs/reference/schemas/summary.schema.json).

@@ -7,8 +7,8 @@
  * steps, sorted by height, give the share of time at each level.
  *
  * Lower bound. A month costs at least the fixed capacity of the candidate. If all work must be done at its recorded
- * speed, the bound also includes the work that exceeds the fixed capacity even if that capacity is always busy. This
- * work costs at least the minimum price of elastic capacity.
+ * speed, let e be the work that remains if the fixed capacity is always busy. The bound then also includes e at the
+ * minimum price of elastic capacity.
  */
 
 #include "plan/search/search.h"
@@ -85,8 +85,8 @@ static bool sum_work(struct hr__demand_curve *demand, const struct hr_trace *tra
     hours[i] = (double)(int64_t)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000 * (double)trace->work_us[i] /
                (3600.0 * (double)HR_SECOND_US);
   gsl_sort(hours, 1, trace->n_jobs);
-  /* The small constant corrects rounding: 1 - 0.93 as a double is slightly less than 0.07, but 7 of 100 jobs may fail.
-   */
+  /* The small constant corrects rounding. 1 - 0.93 as a double is slightly less than 0.07; without the constant 6 of
+     100 jobs could fail instead of 7. */
   uint32_t kept = trace->n_jobs - (uint32_t)(may_fail * trace->n_jobs + 1e-6);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     demand->gpu_hours += hours[i] * growth;
@@ -138,7 +138,8 @@ static double fixed_price(const struct hr_market_spec *market) {
 
 /* ---- Prices of a slice ----------------------------------------------------------------------------- */
 
-/* Computes the prices of a capacity axis. The GPUs of an axis are distributed over its pools node by node. */
+/* Computes the prices of a GPU of a capacity axis. The fixed price is the mean over its pools, weighted by GPUs per
+   node, since nodes are distributed evenly over the pools. The elastic price is the minimum over its pools. */
 static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *fixed,
                        double *elastic) {
   double gpus = 0;

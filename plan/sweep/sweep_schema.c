@@ -2,7 +2,7 @@
 /*
  * The tables of a sweep's file, and the facts that identify the sweep. Table `runs` has one row per run (settings and
  * metrics). Table `groups` has the metrics of classes and tenants. Table `meta` has the facts. View `points` has means
- * over replications. The order of columns is fixed, so that all files of one sweep have equal bytes.
+ * over replications. The order of columns is fixed, so that equal sweeps give files with equal bytes.
  */
 
 #include "plan/sweep/sweep_store.h"
