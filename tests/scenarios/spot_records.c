@@ -137,8 +137,7 @@ static void availability_of_all_nine_zones(void) {
   CU_ASSERT_EQUAL(tally.reclaims, 1887);
 }
 
-/* Nodes are lost in batches: nearly all losses of the sixteen nodes are together with other losses, so the availability
-   of the pool hardly depends on its size. */
+/* Records of sixteen nodes are scaled to pools of 2 and of 1000 nodes. Nearly all losses are in batches. */
 static void records_scale_to_any_pool_size(void) {
   struct tally of_16 = {0}, of_2 = {0}, of_1000 = {0};
   if (!add_files(&of_16, sixteen_nodes, 16)) return;
@@ -224,8 +223,8 @@ static bool is_in_central_95_percent(double value, double drawn[MARKETS]) {
   return value >= drawn[MARKETS / 40] && value <= drawn[MARKETS - 1 - MARKETS / 40];
 }
 
-/* Sets the results to whether the availability and the interruption rate of the record are within the central 95 % of
-   the values of drawn records. Drawn records have the same number of zones and the same length. */
+/* Sets `*available` to true if the availability of the record is within the central 95 % of the values of drawn
+   records, and `*reclaimed` to the same for the interruption rate. Drawn records have the same zones and length. */
 static void compare(const struct fit *fit, bool mean_kept, const struct tally *record, bool *available,
                     bool *reclaimed) {
   static double drawn_availability[MARKETS], drawn_rate[MARKETS];
@@ -259,7 +258,7 @@ static void drawn_markets_match_the_records(void) {
   }
 }
 
-/* ---- Refused ---------------------------------------------------------------------------------------- */
+/* ---- Invalid records -------------------------------------------------------------------------------- */
 
 static bool is_rejected(const char *text, const char *part) {
   static const char path[] = "spot-record-of-a-test";

@@ -28,8 +28,8 @@ static void equal_nodes_become_a_pool(void) {
   CU_ASSERT_STRING_EQUAL(cluster.pools[1].gpu, "P100");
   CU_ASSERT_EQUAL(cluster.pools[1].cpu_milli_per_node, 64000);
   CU_ASSERT_EQUAL(cluster.pools[2].mem_mib_per_node, 131072);
-  static const uint32_t places[] = {0, 1, 2, 3,
-                                    4}; /* position in the order of: the node that existed before, n0, n2, n3, n4 */
+  /* Positions in the order of nodes: of the node that existed before, then of n0, n2, n3, n4. */
+  static const uint32_t places[] = {0, 1, 2, 3, 4};
   CU_ASSERT_PTR_NOT_NULL_FATAL(cluster.node_order);
   for (uint32_t node = 0; node < 5; node++) CU_ASSERT_EQUAL(cluster.node_order[node], places[node]);
   CU_ASSERT_EQUAL(notes.count, 1);

@@ -190,8 +190,7 @@ static void a_change_of_any_byte_is_detected(void) {
     if (!is_rejected(bytes, length, "pack")) fprintf(stderr, "    byte %zu of %zu\n", i, length);
     bytes[i] = (char)(bytes[i] ^ 1 << i % 8);
   }
-  CU_ASSERT(
-      !trace_at(file_write("bad.hrt", "\x89HRX\r\n\x1A\n\0\0\0", 11), NULL)); /* not the signature of a packed trace */
+  CU_ASSERT(!trace_at(file_write("bad.hrt", "\x89HRX\r\n\x1A\n\0\0\0", 11), NULL)); /* another signature */
   struct hr_trace *trace = trace_at(file_write("bad.hrt", bytes, length), NULL);
   CU_ASSERT_PTR_NOT_NULL(trace); /* the unchanged file is valid, so the changed bytes caused the errors */
   hr_trace_destroy(trace);

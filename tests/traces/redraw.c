@@ -125,8 +125,8 @@ static void record_two_days_and_a_half(void) {
   recorded.trace.recorded_start_us = starts_us;
 }
 
-/* Returns whether the drawn jobs from index `at` on are the jobs of the day `block`, moved to the day `position`,
-   without jobs at or after `end_us`. If so, the result is the index after them; else it is 0. */
+/* If the drawn jobs from index `at` on are the jobs of the day `block`, moved to the day `position`, returns the index
+   after them; else 0. Jobs at or after `end_us` are not drawn. */
 static uint32_t is_block(const struct hr_trace *drawn, uint32_t at, uint32_t block, uint32_t position, int64_t end_us) {
   int64_t shift_us = ((int64_t)position - block) * DAY_US;
   for (uint32_t job = 0; job < 6; job++) {
@@ -247,8 +247,8 @@ static void dated_traces_are_cut_at_midnight(void) {
     CU_ASSERT_EQUAL(drawn->n_jobs, recorded.trace.n_jobs);
     CU_ASSERT(drawn->dated && drawn->origin_us == recorded.trace.origin_us);
     for (uint32_t i = 0; i < drawn->n_jobs; i++) {
-      uint32_t block = (recorded_job(drawn, i) + 10) / 24,
-               position = (i + 10) / 24; /* the first 14 jobs belong to day 0 */
+      /* The first 14 jobs belong to day 0. */
+      uint32_t block = (recorded_job(drawn, i) + 10) / 24, position = (i + 10) / 24;
       CU_ASSERT_FATAL(drawn->submit_us[i] == recorded.submit_us[i]);
       CU_ASSERT_FATAL(block >= 1 && block <= 15 && block % 7 == position % 7);
       CU_ASSERT_FATAL((recorded_job(drawn, i) + 10) % 24 == (i + 10) % 24);
@@ -268,9 +268,7 @@ static void weeks_begin_at_the_first_midnight_of_a_whole_day(void) {
   CU_ASSERT_EQUAL(cut.first_whole, 1);
   CU_ASSERT_EQUAL(cut.n_whole, 2);
   CU_ASSERT_EQUAL(cut.n_positions, 4);
-  recorded.trace.origin_us =
-      HOUR_US /
-      2; /* half an hour of the first day is missing, which is within the tolerance, so the day counts as whole */
+  recorded.trace.origin_us = HOUR_US / 2; /* within the tolerance: the first day is whole */
   cut = cut_of(HR_BLOCKS_WEEKS);
   CU_ASSERT_EQUAL(cut.start_us, -HOUR_US / 2);
   CU_ASSERT_EQUAL(cut.first_whole, 0);
@@ -325,8 +323,8 @@ static void growth_adds_the_longest_blocks_that_occur_twice(void) {
 
 static void growth_factors_by_series_and_position(void) {
   recorded_add_days(&recorded, 3, 20);
-  static const double factors[] = {2, 1, 0, 9,
-                                   0, 3, 1, 9}; /* by series, then position; the fourth position is one instant long */
+  /* By series, then position. The fourth position is one instant long. */
+  static const double factors[] = {2, 1, 0, 9, 0, 3, 1, 9};
   static uint32_t series[MAX_RECORDED];
   for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) series[i] = i % 4 == 3 ? HR_NONE : i % 2;
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);

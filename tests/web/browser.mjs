@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Starts Chromium for the tests and opens pages in it. Environment variables, which web_page.sh sets, name the folder of
-// the pages and of the other output of the same runs (HEADROOM_PAGES), the folder of the npm packages
-// (HEADROOM_NODE_MODULES) and the browser (HEADROOM_CHROMIUM).
+// Starts Chromium for the tests and opens pages in it. web_page.sh sets environment variables: HEADROOM_PAGES is the
+// folder of the pages and of the other output of the same runs, HEADROOM_NODE_MODULES is the folder of the npm packages,
+// and HEADROOM_CHROMIUM is the browser.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

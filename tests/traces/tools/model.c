@@ -77,8 +77,8 @@ static struct hr_trace *planted_trace(void) {
   for (uint32_t i = 0; i < PLANTED_JOBS; i++) {
     struct hr_job_record record;
     char user[16];
-    uint32_t user_number = hr_random_below(1, 1, i, USERS),
-             slot = i % 26; /* position in the day of 26 jobs: one job per hour, and three at noon */
+    /* The slot is the position in the day of 26 jobs: one job per hour, and three at noon. */
+    uint32_t user_number = hr_random_below(1, 1, i, USERS), slot = i % 26;
     if (hr_random_below(1, 2, i, 1000) >= planted_repeat * 1000) large[user_number] = hr_random_below(1, 3, i, 4) == 0;
     hr_job_record_init(&record);
     record.user = (struct hr_text){user, (size_t)snprintf(user, sizeof user, "u%u", user_number)};

@@ -14,8 +14,8 @@
 #define DAY_US (24 * HOUR_US)
 
 struct planted_job {
-  int64_t submit_us, work_us, limit_us, start_us,
-      deadline_us; /* instants and durations in us; unknown: HR_UNKNOWN_US, for start_us and deadline_us INT64_MIN */
+  /* Unknown: HR_UNKNOWN_US for durations, INT64_MIN for instants. */
+  int64_t submit_us, work_us, limit_us, start_us, deadline_us;
   uint32_t gpus, tasks, gpu_milli, user; /* user u belongs to tenant u mod 7 */
   uint8_t class_, outcome;
   const char *types; /* list of acceptable GPU types, separated by '|'; NULL: any */
