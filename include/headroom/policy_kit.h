@@ -103,7 +103,7 @@ HR_API bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity
 HR_API bool hr_placer_find_on(struct hr_placer *placer, hr_pool pool, uint32_t gpus, struct hr_placement *placement);
 /* Finds a placement of `gpus` GPUs on the present free capacity within one group of a tier (HR_TIER_ISLAND to
    HR_TIER_ZONE). It uses the first acceptable pool in which the GPUs fit into a group, and in this pool the group with
-   the least room (hr_group_index_tightest). The rule applies within the group. Only for tiers that a job of the
+   the least room (hr_free_index_group). The rule applies within the group. Only for tiers that a job of the
    trace requires; not for HR_PLACE_POOL. Returns false if the GPUs do not fit. The slices of `placement` are valid
    until the next call for this placer. */
 HR_API bool hr_placer_find_within(struct hr_placer *placer, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,

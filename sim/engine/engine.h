@@ -181,7 +181,7 @@ struct hr__engine {
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
-  uint32_t abilities; /* flags of enum hr_policy_ability */
+  uint32_t abilities; /* flags such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
 
   uint8_t *state, *reason;                 /* by job: enum hr_job_state, enum hr_reason */

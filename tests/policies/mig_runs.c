@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs on GPUs with MIG, compared with independent rules and tables (sim/mig_brute.h). Each job has an instance
+/* Whole runs on GPUs with MIG, compared with independent rules and tables (mig_brute.h). Each job has an instance
    that it accepts, and begins to work when the instance exists. Under `skip` no job waits while an instance for it is
    available. */
 
