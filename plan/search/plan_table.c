@@ -368,7 +368,7 @@ static void put_confidence(struct plan_page *page) {
     hr__put_field(&page->console, "certainty",
                   "the best of the finalists, or within %s of it, with probability %.3f over random %s (%" PRIu32
                   " replications)",
-                  zone, plan->selection.probability, redrawn ? "events and workloads" : "spot and failure events only",
+                  zone, plan->selection.probability, redrawn ? "events and workloads" : "spot events only",
                   plan->choice.replications);
 }
 
