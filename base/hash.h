@@ -70,7 +70,7 @@ static inline uint32_t hr__hash_probe(const struct hr__hash *table, struct hr__h
 
 /* Returns the first number with this hash and sets the cursor to its slot. Returns HR_NONE if no such number exists. */
 static inline uint32_t hr__hash_first(const struct hr__hash *table, uint32_t hash, struct hr__hash_cursor *at) {
-  if (!table->n_slots) return HR_NONE;
+  if (!table->slots) return HR_NONE;
   *at = (struct hr__hash_cursor){hash & (table->n_slots - 1), hash};
   return hr__hash_probe(table, at);
 }
@@ -86,9 +86,9 @@ static inline uint32_t hr__hash_next(const struct hr__hash *table, struct hr__ha
    unchanged. */
 bool hr__hash_add(struct hr__hash *table, struct hr_arena *arena, uint32_t hash, uint32_t number);
 
-/* Replaces the number at the cursor. */
+/* Replaces the number at the cursor. No effect on an empty table. */
 static inline void hr__hash_set(struct hr__hash *table, struct hr__hash_cursor at, uint32_t number) {
-  table->slots[at.slot].number = number + 1;
+  if (table->slots) table->slots[at.slot].number = number + 1;
 }
 
 /* Removes the entry at the cursor. Cursors are invalid afterwards. */

@@ -118,7 +118,7 @@ static enum hr_status refuse_clash(const struct csv_header *header, const struct
   uint32_t first = find_exactly(header, target) == HR_NONE ? find_ignoring_case(header, target, 0) : HR_NONE;
   uint32_t second = first == HR_NONE ? HR_NONE : find_ignoring_case(header, target, first + 1);
   char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
-  if (second == HR_NONE) return HR_OK;
+  if (second == HR_NONE || !header->names.text) return HR_OK;
   return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,
                  (unsigned long long)line, quoted_name(header->names.text[first], a),
                  quoted_name(header->names.text[second], b), target->name,
@@ -291,7 +291,7 @@ static void store_value(struct csv_rows *rows, const struct feed *feed, struct h
 static enum hr_status bind_feeds(struct csv_rows *rows) {
   const struct hr__csv_schema *schema = rows->schema;
   size_t max_uses = 1;
-  rows->feed_of = calloc(rows->header.n, sizeof(*rows->feed_of));
+  rows->feed_of = calloc((size_t)rows->header.n + 1, sizeof(*rows->feed_of));
   if (!rows->feed_of) return hr__reader_no_memory(rows->reader);
   for (uint32_t column = 0; column < rows->header.n; column++) {
     size_t uses = 0;
