@@ -7,19 +7,19 @@
  *
  *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    if d < 2 M, else M.
  *
- * The first term is Young's (1974). If the interval of a class is more than 1.5 times longer or shorter than the best
- * one, the checkpoint setting that derives the interval from the pool is tried.
+ * The first term is Young's (1974). If the interval of a class differs from the best one by a factor of more than 1.5,
+ * a proposal tries the checkpoint setting that derives the interval from the pool.
  *
- * Spot. A class that runs on demand is moved to a spot pool if it tolerates interruptions. It does if it has
- * checkpoints, or if nearly all its jobs are short. The spot pool has the same number of nodes and serves only that
- * class. The spot model is copied from a spot pool of the same GPU type if the scenario has one. Otherwise the preset
- * of the catalogue that fits best is used. If several presets fit equally well, the one with the most interruptions is
- * used.
+ * Spot. A class that runs on demand is moved to a spot pool if it tolerates interruptions. A class tolerates
+ * interruptions if it has checkpoints, or if nearly all its jobs are short. The spot pool has the same number of nodes
+ * and serves only that class. The spot model is copied from a spot pool of the same GPU type if the scenario has one.
+ * Otherwise the preset of the catalogue that fits best is used. If several presets fit equally well, the one with the
+ * most interruptions is used.
  *
- * Idle reservations. Reserved and owned pools are tried with fewer nodes, which on-demand nodes replace. The first
- * number of nodes is the newsvendor's level: a node pays off if the share of time in which it is busy is larger than
- * its price / the on-demand price. A local search with steps that halve then improves the number by runs. If the policy
- * keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
+ * Idle reservations. Proposals remove nodes of reserved and owned pools and replace them with on-demand nodes. The
+ * first number of nodes that is tried is the newsvendor solution: a node pays off if the share of time in which it is
+ * busy is larger than its price / the on-demand price. A local search, whose steps are halved, then runs other numbers
+ * of nodes. If the policy keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
  */
 
 #include "plan/advise/advise.h"
@@ -103,8 +103,8 @@ static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__
 
 /* ---- Checkpoints: the change ----------------------------------------------------------------------- */
 
-/* Copies the entry of a class, or the default entry if the scenario has none for the class, and sets its checkpoints.
- */
+/* Copies the entry of a class and sets the checkpoints of the copy. If the scenario has no entry for the class, copies
+   the default entry. */
 static cJSON *class_entry(const struct hr_advice *advice, const char *name, double write_s) {
   const cJSON *own = cJSON_GetObjectItemCaseSensitive(advice->classes, name);
   if (!own) own = cJSON_GetObjectItemCaseSensitive(advice->classes, "default");
@@ -119,7 +119,7 @@ static cJSON *class_entry(const struct hr_advice *advice, const char *name, doub
   return NULL;
 }
 
-/* `write_s`: the time to write a checkpoint that the proposal assumes; 0: the time is known. */
+/* `write_s`: the assumed time to write a checkpoint, in seconds; 0: the time is known, so none is assumed. */
 static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t class_, const struct spot_use *spot,
                                           const char *from, double write_s, struct hr_error *error) {
   const char *name = class_ == HR_CLASS_UNKNOWN ? "default" : hr_job_class_name((enum hr_job_class)class_);
@@ -193,7 +193,7 @@ static const double usual_discount = 0.7; /* spot discount if the catalogue has 
 /* The model of a proposed spot pool: a preset, or a spot pool of the scenario. */
 struct spot_model {
   const struct hr_spot_preset *preset; /* NULL: the model is a pool of the scenario */
-  const cJSON *spot, *like;            /* of a pool: the value of its key `spot`, and its entry; NULL with a preset */
+  const cJSON *spot, *like;            /* like: entry of the spot pool; spot: its key `spot`; NULL with a preset */
   double price_share;                  /* spot price / on-demand price; 0: use the price of the catalogue */
 };
 
@@ -506,8 +506,8 @@ static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, stru
   return HR_OK;
 }
 
-/* The newsvendor's level. Removes nodes while the last node is busy for at most the share of time that would pay for
-   it: its price / the on-demand price. */
+/* The newsvendor solution. Starts with all nodes. Removes the last node while it is busy for at most this share of the
+   time: price of the node / on-demand price. */
 static uint32_t newsvendor_nodes(const struct node_search *search) {
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   const struct hr__pool_profile *profile = &search->advice->profile.pools[search->pool];

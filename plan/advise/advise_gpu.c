@@ -54,8 +54,8 @@ static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
 
 /* ---- Other types ----------------------------------------------------------------------------------- */
 
-/* Inserts an option, sorted by price, if it qualifies. Keeps the MAX_OPTIONS cheapest options, and of each GPU type
-   only the first one. */
+/* Inserts an option into the list, which is sorted by price, if the option qualifies. An option whose GPU type is
+   already in the list does not qualify. If the list is full, the most expensive option is dropped. */
 static void add_option(const struct hr_advice *advice, const struct gpu_question *question,
                        const struct gpu_option *option, struct gpu_options *found) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
@@ -99,7 +99,7 @@ static enum hr_status quote(const struct hr_advice *advice, uint32_t pool, const
   return hr_catalog_price(advice->catalog, &query, quote, NULL);
 }
 
-/* Whether the price is of the accelerator without a machine, as with Google. */
+/* Whether the price is for the accelerator alone, without a machine, as with Google. */
 static bool is_bare_accelerator(const struct hr_instance_type *type) {
   return strncmp(type->name, "gpu-attach-", strlen("gpu-attach-")) == 0;
 }
@@ -158,7 +158,8 @@ static uint32_t nodes_for(uint64_t gpus, const struct gpu_option *option) {
   return (uint32_t)((gpus + option->gpus_per_node - 1) / option->gpus_per_node);
 }
 
-/* Copies the properties of a node from the catalogue, or from the entry of the pool that the option is. */
+/* Copies the properties of a node to `entry`. If the option is a pool of the scenario, they are from its entry,
+   otherwise from the catalogue. */
 static bool put_node(const struct hr_advice *advice, const struct gpu_option *option, cJSON *entry) {
   static const char *const keys[] = {"instance", "cpu_per_node", "mem_gb_per_node", "gpu_mem_gb", NULL};
   if (option->instance) return hr__put_text(entry, "instance", option->instance->name);
@@ -374,8 +375,8 @@ static enum hr_status propose_all(struct hr_advice *advice, const struct gpu_que
 
 /* ---- Pools and classes to examine ------------------------------------------------------------------ */
 
-/* Compares requested memory with the memory of a GPU. Below 0: a smaller type suffices. Above 0: a larger type may be
-   needed. */
+/* Compares requested memory with the memory of a GPU. Returns a value below 0 if a smaller type suffices, and a value
+   above 0 if a larger type may be needed. */
 static int memory_fit(const struct hr_pool_spec *spec, const struct hr__pool_use *use) {
   if (!spec->gpu_mem_mib || !use->max_mem_mib) return 0;
   double share = (double)use->max_mem_mib / spec->gpu_mem_mib;

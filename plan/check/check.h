@@ -81,7 +81,7 @@ struct hr__check_change {
   enum hr__tolerance_verdict verdict;
 };
 
-/* The first job whose start differs from the baseline, in order of time. */
+/* Of the jobs whose start differs from the baseline, the one with the earliest start. */
 struct hr__check_start {
   bool found;
   bool same; /* no start differs, and the baseline has the starts of all jobs */
@@ -99,7 +99,7 @@ struct hr__check_start {
 /* A range of scheduling decisions that contains the first decision that differs from the baseline. */
 struct hr__check_decisions {
   bool found;
-  uint64_t first, last, count; /* first and last number, counted from 1; total number of decisions */
+  uint64_t first, last, count; /* first, last: ends of the range, counted from 1; count: all decisions of the run */
   char *begins;                /* description of decision `first`; NULL if the current run has fewer decisions */
 };
 

@@ -3,8 +3,9 @@
  * Runs fill experiments on a pool of threads. A task is one rule with one seed; it writes only to its own rows.
  *
  * The pods of a seed are drawn from the trace with replacement until the sum of their requests reaches the target. They
- * are then shuffled. All rules have the same pods. A job of several tasks is placed completely, task by task, or fails.
- * A row is recorded each time the requested GPUs reach another per cent of the capacity.
+ * are then shuffled. All rules have the same pods. The tasks of a job are placed one by one. If a task does not fit,
+ * the job fails and none of its tasks is placed. A row is recorded each time the requested GPUs reach another per cent
+ * of the capacity.
  */
 
 #include "plan/fill/fill.h"
@@ -110,7 +111,8 @@ static void shuffle(uint32_t *pods, uint32_t count, uint64_t seed) {
   }
 }
 
-/* Draws the request numbers of the pods, in order of arrival. The caller frees the array. NULL when out of memory. */
+/* Draws the pods. Returns the index of each pod's request, in order of arrival. The caller frees the array. NULL when
+   out of memory. */
 static uint32_t *draw_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count) {
   const struct hr_requests *requests = input->requests;
   struct hr__stream stream;
@@ -235,7 +237,8 @@ static void place_pods(struct fill_run *run, const uint32_t *pods, uint32_t coun
   while (row < run->input->last) rows[row++] = row_of(run);
 }
 
-/* Runs one rule with one seed and fills rows[input->last]. HR_NO_MEMORY is the only failure. */
+/* Runs one rule with one seed and fills the array `rows`, which has input->last rows. HR_NO_MEMORY is the only failure.
+ */
 static enum hr_status make_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule, uint64_t seed,
                                struct hr_fill_row *rows) {
   struct fill_run run = {.input = input};

@@ -39,7 +39,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (first > second) - (first < second);
 }
 
-/* The median of the weeks that follow week `place`. */
+/* The median of the demand in the weeks that follow week `place`. */
 static double median_after(const double *week, uint32_t n, uint32_t place) {
   double next[NEXT_WEEKS];
   uint32_t count = 0;
@@ -94,7 +94,7 @@ struct demand_group {
   uint32_t weeks; /* number of weeks with jobs of the group */
   int64_t last_week;
   bool used;       /* the group has a job, which may request no GPUs */
-  uint32_t series; /* number of the series + 1; 0: none */
+  uint32_t series; /* index of the series + 1; 0: none */
 };
 
 struct demand_groups {

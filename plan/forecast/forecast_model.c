@@ -83,13 +83,13 @@ static struct equations gather(const double *z, uint32_t n, double alpha) {
   return error_sums;
 }
 
-/* The estimated first level and drift, with their covariance for a unit variance of the errors. */
+/* The estimated first level and drift, and what their covariance would be if the errors had variance 1. */
 struct solution {
   double level, drift, var_level, covariance, var_drift, log_determinant, squares;
 };
 
-/* Solves the normal equations. `precision`: of the prior of the drift, for a unit variance; 0: the model has no drift.
- */
+/* Solves the normal equations. `precision`: precision of the prior of the drift if the errors have variance 1; 0: the
+   model has no drift. */
 static struct solution solve(const struct equations *error_sums, double precision) {
   struct solution found = {0};
   if (precision <= 0) {
@@ -234,12 +234,12 @@ static struct path_start draw_path_start(const struct hr__forecast_fit *fit, str
   return path_start;
 }
 
-/* V(h) of a week for a unit sigma. */
+/* The variance V of a path in a week (see the head of this file), divided by sigma^2. */
 static double variance_of(const struct hr__forecast_posterior *at, double alpha, double drifts, uint32_t week) {
   return at->var_level + 2 * drifts * at->covariance + drifts * drifts * at->var_drift + alpha * alpha * week + 1;
 }
 
-/* Draws a path of one fit. `growth` is per year and replaces the drift; 0: the drift of the fit. */
+/* Draws a path of one fit. `growth`, per year, replaces the drift of the fit; 0: the drift of the fit applies. */
 static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64_t seed, uint32_t entity,
                        uint32_t replication, uint32_t n_weeks, double *path) {
   struct hr__stream stream;

@@ -34,7 +34,8 @@ static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scen
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count);
 
 /* Computes the digest of a file's content. The digest of a folder does not depend on its content, since scenarios list
-   the files of a folder separately. Returns HR_BAD_INPUT if the file cannot be read, and HR_NO_MEMORY. */
+   the files of a folder separately. Returns HR_BAD_INPUT if the file cannot be read, and HR_NO_MEMORY when out of
+   memory. */
 enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct hr_error *error);
 
 /* ---- The run ---------------------------------------------------------------------------------------- */
@@ -89,7 +90,7 @@ static inline void hr__progress_sum_finish(struct hr__progress_sum *sum) {
 /* The contribution of one run to the sum. */
 struct hr__progress_reporter {
   struct hr__progress_sum *sum;
-  uint64_t reported; /* number of jobs of this run that sum->done contains */
+  uint64_t reported; /* number of jobs of this run that were already added to sum->done */
 };
 
 /* Reports the jobs that ended since the last report of this run. A callback of struct hr_progress. */

@@ -24,10 +24,10 @@ enum {
   MAX_FINALISTS = 12,
   SMALL_GRID = 200 /* a deterministic grid of at most this size is run completely: as cheap as a search, and exact */
 };
-/* Maximum violation over few replications with which a candidate may still meet the goals over many replications. */
+/* A candidate whose violation over few replications is at most this may still meet the goals over many replications. */
 static const double near_miss = 0.1;
-/* Maximum relative difference of the objective from the best, over few replications, with which a candidate may still
-   be the best. */
+/* A candidate whose objective over few replications is worse than the best by at most this share may still be the best
+   over many replications. */
 static const double far_behind = 0.1;
 
 /* ---- The question ---------------------------------------------------------------------------------- */

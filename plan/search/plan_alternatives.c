@@ -107,8 +107,8 @@ static enum hr_status run_variant(struct hr_plan *plan, struct plan_variant *var
   return status;
 }
 
-/* Makes the baseline of the capacity of today. Variables that the scenario's baseline does not name have their value in
-   the choice. */
+/* Makes the baseline of the capacity of today. Variables that the scenario's baseline does not name have the same value
+   as in the choice. */
 static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
   struct plan_variant variant;
@@ -245,8 +245,9 @@ static size_t filter_frontier(const struct hr_plan *plan, uint32_t *candidates, 
   return n_kept;
 }
 
-/* Computes the frontier: first from the replications of the search. The candidates on this frontier then get as many
-   replications as the choice, and the frontier is computed again from these candidates and the choice. */
+/* Computes the frontier in two steps. The first frontier is computed from the replications of the search. The
+   candidates on it are then run with as many replications as the choice. The final frontier is computed from these
+   candidates and the choice. */
 static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) {
   const struct hr__search_result *search = &plan->search;
   struct frontier_point *points = calloc((size_t)search->n_ranked + 2, sizeof *points);
@@ -361,8 +362,8 @@ static enum hr_status plan_tighten(struct hr_plan *plan, struct hr_error *error)
 
 /* ---- Changed environments -------------------------------------------------------------------------- */
 
-/* Replications of each candidate in a search. REPORTED_RUNS: of reported options, if the choice itself is
-   deterministic. */
+/* SCREENING_RUNS: replications of each candidate in a search. REPORTED_RUNS: replications of each reported option if
+   the choice itself is deterministic. */
 enum { SCREENING_RUNS = 3, REPORTED_RUNS = 8 };
 
 static bool has_spot(const struct hr_plan *plan) {
@@ -393,9 +394,10 @@ static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gp
 }
 
 /* Finds the best candidate in a changed environment. No changed environment is easier than the original one. Candidates
-   that served jobs too badly there do so here too, and the bounds on costs remain valid unless capacity was removed. It
-   therefore suffices to search near the choice: in its slice or, if a GPU type was removed, in all slices. If GPU types
-   have different speeds, the best candidate may be anywhere, and the whole grid is searched. */
+   that served jobs too badly in the original environment therefore also do so in the changed one, and the bounds on
+   costs remain valid unless capacity was removed. It therefore suffices to search near the choice: in the slice of the
+   choice or, if a GPU type was removed, in all slices. If GPU types have different speeds, the best candidate may be
+   anywhere, and the whole grid is searched. */
 static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *evaluator,
                                 const struct hr__environment *environment, uint32_t depth,
                                 struct hr__sensitivity_case *changed, struct hr_error *error) {

@@ -28,7 +28,8 @@ static enum hr__unit unit_of(const struct plan_page *page, size_t figure) {
   return hr__measure_infos[page->plan->goals.figures[figure].measure].unit;
 }
 
-/* Returns "reserved 20, on-demand 40, policy sjf". The caller frees it. NULL when out of memory. */
+/* Returns the variables of an option as text, such as "reserved 20, on-demand 40, policy sjf". The caller frees it.
+   NULL when out of memory. */
 static char *choice_text(const struct plan_page *page, const struct hr__option *option) {
   char *text = NULL;
   size_t size = 0;

@@ -6,7 +6,7 @@
  * objective of a candidate that meets the goals (bounds.c). A candidate is too small if a candidate that covers it
  * misses the goals (hr__space_covers).
  *
- * 1. In each slice the search begins at the newsvendor's level of fixed capacity (hr__demand_newsvendor), and bisects
+ * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor), and bisects
  *    towards more capacity until the goals are met. A second start in the best slices bisects towards the minimum of
  *    elastic capacity.
  * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step of one for a step of
@@ -60,7 +60,7 @@ struct hr__search {
 
 /* ---- Running candidates ---------------------------------------------------------------------------- */
 
-/* Maximum violation of a candidate that does not exclude the candidates that it covers. */
+/* A candidate excludes the candidates that it covers only if its violation is larger than this. */
 static const double clear_miss = 0.1;
 
 static bool is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
@@ -196,7 +196,7 @@ static void begin_steps(const struct hr__search *search, struct hr__climb *climb
   }
 }
 
-/* The candidate of another slice that has the same capacity. */
+/* The candidate in slice `slice` that has the same capacity as `candidate`. */
 static uint32_t moved_to_slice(const struct hr__space *space, uint32_t candidate, uint32_t slice) {
   struct hr__point point = hr__space_corner(space, slice, true), from = hr__space_point(space, candidate);
   for (uint32_t i = 0; i < space->n_capacity; i++) point.level[space->capacity[i]] = from.level[space->capacity[i]];
@@ -259,7 +259,8 @@ static enum hr_status make_lean(struct hr__search *search, struct hr__climb *cli
   return status;
 }
 
-/* The capacity axis with the most expensive elastic capacity that is not `done`; HR_NONE: no such axis remains. */
+/* Of the capacity axes with elastic capacity that are not `done`, the most expensive one; HR_NONE: no such axis
+   remains. */
 static uint32_t costliest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
   uint32_t costliest = HR_NONE;
   for (uint32_t i = 0; i < count; i++)
@@ -522,7 +523,7 @@ static enum hr_status sample_grid(struct hr__search *search) {
 
 /* Runs cheaper candidates if all capacity is fixed, so that costs are known without runs, and if some capacity is not
    monotone. Cheaper candidates may then be further local optima, for example several GPUs of one type in place of one
-   of another. They are run in small batches, so that good candidates exclude others. */
+   GPU of another type. They are run in small batches, so that good candidates exclude others. */
 static enum hr_status try_cheaper(struct hr__search *search) {
   enum { BATCH = 16, MAX_RUNS = 200 };
   const struct hr__space *space = search->space;
