@@ -90,7 +90,7 @@ enum hr_status input_open(struct input *input, const char *path, const struct in
 /* Checks that a trace is named, that all outputs are writable, and that no output is an input file. */
 enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
                                    size_t n_outputs, struct hr_error *error);
-/* Reads the trace of the scenario or of the options. */
+/* Reads the trace that an option names or, if no option does, the trace of the scenario. */
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
 void input_finish(struct input *input);
 /* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. */

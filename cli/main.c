@@ -73,7 +73,7 @@ static void print_usage(FILE *out, const struct verb *verb) {
           has_options ? " [OPTION]..." : "");
 }
 
-/* Prints the options. If the verb has defaults, they are printed for numbers. */
+/* Prints the options. If the verb has defaults, the help of each number contains its default. */
 static void print_options(FILE *out, const struct verb *verb) {
   void *defaults = verb->set_defaults ? calloc(1, verb->args_bytes) : NULL;
   if (defaults) verb->set_defaults(defaults);

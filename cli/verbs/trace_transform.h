@@ -10,7 +10,8 @@
 struct transform_args {
   struct input_args input;
   const char *output, *json;
-  const char *to; /* output format, only for actions with this option; NULL: from the name of the output */
+  const char
+      *to; /* output format, only for actions with this option; NULL: the name of the output file determines it */
   bool quiet;
 };
 
