@@ -10,8 +10,7 @@
 struct transform_args {
   struct input_args input;
   const char *output, *json;
-  const char
-      *to; /* output format, only for actions with this option; NULL: the name of the output file determines it */
+  const char *to; /* output format, if the action has this option; NULL: as the name of the output says */
   bool quiet;
 };
 

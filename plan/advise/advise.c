@@ -209,7 +209,7 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
 }
 
-/* ---- Metrics kept of every run --------------------------------------------------------------------- */
+/* ---- Metrics kept for each run --------------------------------------------------------------------- */
 
 static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const char *name) {
   static const enum hr__measure measures[HR__A_GROUP_FIGURES] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};

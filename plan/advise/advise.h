@@ -134,7 +134,7 @@ struct hr_advice {
   uint32_t environment, base;      /* indexes in the runner; base: the unchanged scenario */
   uint32_t n_replications;
   double *scratch;      /* [n_replications] */
-  bool managed;         /* the policy acquires elastic nodes on demand and releases them */
+  bool managed;         /* the policy acquires elastic nodes when needed, and releases them */
   bool has_market_rule; /* the policy has a parameter for acquiring and releasing elastic nodes */
   cJSON *pools;         /* `cluster.pools` of the scenario; NULL: the pools come from a list of nodes */
   cJSON *classes;       /* `classes` of the scenario; NULL: the scenario has none */

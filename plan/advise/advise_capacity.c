@@ -10,11 +10,11 @@
  * The first term is Young's (1974). If the interval of a class differs from the best one by a factor of more than 1.5,
  * a proposal tries the checkpoint setting that derives the interval from the pool.
  *
- * Spot. A class that runs on demand is moved to a spot pool if it tolerates interruptions. A class tolerates
- * interruptions if it has checkpoints, or if nearly all its jobs are short. The spot pool has the same number of nodes
- * and serves only that class. The spot model is copied from a spot pool of the same GPU type if the scenario has one.
- * Otherwise the preset of the catalogue that fits best is used. If several presets fit equally well, the one with the
- * most interruptions is used.
+ * Spot. A class whose jobs run on on-demand nodes is moved to a spot pool if it tolerates interruptions. A class
+ * tolerates interruptions if it has checkpoints, or if nearly all its jobs are short. The spot pool has the same number
+ * of nodes and serves only that class. The spot model is copied from a spot pool of the same GPU type if the scenario
+ * has one. Otherwise the preset of the catalogue that fits best is used. If several presets fit equally well, the one
+ * with the most interruptions is used.
  *
  * Idle reservations. Proposals remove nodes of reserved and owned pools and replace them with on-demand nodes. The
  * first number of nodes that is tried is the newsvendor solution: a node pays off if the share of time in which it is
@@ -35,7 +35,7 @@ static const double tolerated_ratio = 1.5;
 static const double assumed_write_s = 60;
 
 struct spot_use {
-  uint32_t pool; /* pool with the most spot GPU time of the class; HR_NONE: the class used no spot pool */
+  uint32_t pool; /* spot pool that the class used most; HR_NONE: the class used no spot pool */
   double life_s; /* mean time between losses of a job of the class, in seconds */
   double write_s;
   double lost_h; /* GPU hours of lost work in all spot pools */
@@ -81,8 +81,8 @@ static double daly_s(double write_s, double life_s) {
   return sqrt(2 * write_s * life_s) * (1 + sqrt(half) / 3 + half / 9) - write_s;
 }
 
-/* Adds overrides with which the policy acquires elastic nodes on demand. Adds nothing if the policy already does.
-   `spot`: the policy also acquires spot nodes. */
+/* Adds overrides that make the policy acquire elastic nodes only when they are needed. Adds nothing if the policy
+   already does so. `spot`: the policy also acquires spot nodes. */
 static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
                                      struct hr_error *error) {
   const struct hr_policy_choice *policy = &advice->config.scenario->policy;
@@ -186,7 +186,7 @@ static enum hr_status advise_checkpoints(struct hr_advice *advice, struct hr_err
 
 /* ---- Spot capacity --------------------------------------------------------------------------------- */
 
-/* A class without checkpoints may have at most this share of jobs that take more than an hour. */
+/* A class without checkpoints is moved to spot nodes only if at most this share of its jobs takes more than an hour. */
 static const double max_long_share = 0.05;
 static const double usual_discount = 0.7; /* spot discount if the catalogue has none */
 
@@ -381,7 +381,7 @@ static const double high_utilization = 0.95;
 struct node_search {
   struct hr_advice *advice;
   uint32_t pool;
-  uint32_t beside; /* an existing on-demand pool of the same GPU type, which takes the excess; HR_NONE: none */
+  uint32_t beside; /* an existing on-demand pool of the same GPU type, for the excess demand; HR_NONE: none */
   bool add;        /* a new on-demand pool is added */
   struct hr__proposal best;
   double best_usd;
@@ -549,8 +549,8 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
   if (hr__run_profile_utilization(&advice->profile, pool) >= high_utilization) return HR_OK;
   struct node_search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
   hr__proposal_init(&search.best, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
-  /* If the policy keeps all elastic nodes while idle, advise_release() proposes to release them, so no pool is added
-     here. */
+  /* If the policy keeps all elastic nodes even while they are idle, advise_release() proposes to release them, so no
+     pool is added here. */
   bool unmanaged = !advice->managed;
   for (uint32_t i = 0; i < cluster->n_pools && unmanaged; i++)
     unmanaged = !cluster->pools[i].nodes || !hr_market_is_elastic(cluster->pools[i].market.market);

@@ -3,9 +3,9 @@
  * Runs the cases of a suite on a pool of threads and compares each case with the baseline.
  *
  * All scenarios are loaded and all traces are read before the first run, so that errors in the input are reported
- * early. A case is compared right after its run, while the results of single jobs are in memory. It writes only to its
- * own entry, so the results do not depend on the order in which runs end. If a job starts later than in the baseline,
- * its run is repeated with an observer to find what the job waited for.
+ * early. A case is compared right after its run, while the results of single jobs are in memory. A case writes only to
+ * its own entry, so the results do not depend on the order in which runs end. If a job starts later than in the
+ * baseline, its run is repeated with an observer to find what the job waited for.
  */
 
 #include "plan/check/check.h"

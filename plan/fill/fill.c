@@ -59,7 +59,7 @@ static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_e
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Collects the requests of all jobs in the trace. They have the same accept classes as in a simulation. */
+/* Collects the requests of all jobs in the trace. The pools that a job accepts are determined as in a simulation. */
 static bool find_requests(struct hr__fill_input *input) {
   const struct hr_scenario *scenario = input->scenario;
   const struct hr_trace *trace = input->trace;
@@ -156,7 +156,7 @@ static bool run_make(struct fill_run *run, const struct hr_packing_rule *rule, u
   const struct hr__fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   run->inventory = hr_gpu_inventory_create(&run->arena, cluster, input->requests);
-  if (run->inventory) /* pods get exactly what they request: the fixed parts that a pool may define are ignored */
+  if (run->inventory) /* a pod gets exactly the share it requests, even if a pool defines parts of a fixed size */
     memset(run->inventory->slot_milli, 0, run->inventory->n_nodes * sizeof *run->inventory->slot_milli);
   run->slices = hr_arena_alloc(&run->arena, max_tasks(input->requests) * sizeof *run->slices);
   if (!run->inventory || !run->slices) return false;

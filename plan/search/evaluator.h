@@ -136,7 +136,7 @@ struct hr__evaluation {
   double cost;      /* monthly cost in dollars; 0 if the scenario has no prices */
 };
 
-/* HR_NO_MEMORY is the only failure. */
+/* Initializes an evaluator without any runs. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__evaluator_make(struct hr__evaluator *evaluator, struct hr__runner *runner,
                                   const struct hr__space *space, const struct hr__goals *goals, uint32_t environment,
                                   struct hr_error *error);
@@ -186,7 +186,7 @@ static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator,
   return hr__metric_centre(values, count, hr__measure_infos[evaluator->goals->figures[figure].measure].kind);
 }
 
-/* Whether the candidate misses a goal that more capacity would bring nearer. If it does, every candidate that it covers
+/* Whether the candidate misses a goal that more capacity would bring nearer. If so, every candidate that it covers
    misses this goal too. */
 static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate,
                                           uint32_t replications) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Computes a plan: reads the question, searches the candidates, selects the best of the finalists, examines
- * alternatives (plan_alternatives.c), and adds notes.
+ * Computes a plan: reads the question, searches the candidates, selects the best of the finalists (the choice),
+ * examines alternatives (plan_alternatives.c), and adds notes.
  *
  * The search runs every candidate with few replications (`screening`). The finalists, at most a dozen, get as many
  * replications as the selection needs (`depth`). All reported results have this number of replications.

@@ -2,7 +2,8 @@
 #ifndef HR_PLAN_SEARCH_PLAN_H
 #define HR_PLAN_SEARCH_PLAN_H
 
-/* The internal state of a plan. The files that compute the plan and those that write it share this header. */
+/* The internal state of a plan. The files that compute the plan and those that write it share this header. The choice
+   of a plan is the candidate that it recommends. */
 
 #include "headroom/unstable/forecast.h"
 #include "headroom/unstable/plan.h"

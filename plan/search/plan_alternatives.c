@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Alternatives to the choice of a plan: baselines (the capacity of today, and everything on demand), the frontier of
- * cost and wait, the goals that exclude better candidates, the cost of tighter goals, and the choice in changed
- * environments.
+ * Alternatives to the choice of a plan, which is the candidate that it recommends: baselines (the capacity of today,
+ * and everything on demand), the frontier of cost and wait, the goals that exclude better candidates, the cost of
+ * tighter goals, and the choice in changed environments.
  *
  * All alternatives use the runner of the search, so runs that exist are not repeated.
  */
@@ -273,7 +273,7 @@ static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_
 }
 
 /* Determines the binding goals. A goal binds if a better candidate that was run misses it. If no candidate meets all
-   goals, the goals that the nearest candidate misses bind. */
+   goals, the binding goals are those that the nearest candidate misses. */
 static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error) {
   plan->binding = calloc(plan->goals.n_goals + 1, sizeof *plan->binding);
   if (!plan->binding) return no_memory(error);

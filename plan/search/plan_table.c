@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints a plan, 80 columns wide: what to buy, how the choice compares with alternatives, and what would change it. */
+/* Prints a plan, 80 columns wide: what to buy (the choice of the plan), how the choice compares with alternatives, and
+   what would change the choice. */
 
 #include "base/console.h"
 #include "base/text.h"

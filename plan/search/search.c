@@ -9,9 +9,10 @@
  * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor), and bisects
  *    towards more capacity until the goals are met. A second start in the best slices bisects towards the minimum of
  *    elastic capacity.
- * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step of one for a step of
- *    the other, or GPU for GPU. Its steps are halved when no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
- * 3. Slices are compared over the same random events after each halving, and the better half continues (successive
+ * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step on one axis for a step
+ * on another, or some GPUs of one axis for equally many of another. Its steps are halved when no neighbour is better
+ * (Hooke and Jeeves, J. ACM 8, 1961). 3. Slices are compared over the same random events after each halving, and the
+ * better half continues (successive
  *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
  *    best candidate, and other settings. If GPU types differ and all capacity is fixed, it also tries all candidates
@@ -331,8 +332,8 @@ static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__cli
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* Enqueues two exchanges for each pair of capacities: a step of one for a step of the other, and a level of one for the
-   same number of GPUs of the other. */
+/* Enqueues two exchanges for each pair of capacity axes. One exchanges a step on the first axis for a step on the
+   second. The other exchanges one level on the first axis for the same number of GPUs on the second. */
 static void enqueue_exchanges(struct hr__search *search, const struct hr__climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {

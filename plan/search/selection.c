@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Selects the best of a few finalists, with as many replications as the selection needs.
+ * Selects the best of a few finalists (the choice), with as many replications as the selection needs.
  *
  * The procedure is that of Kim and Nelson (ACM TOMACS 11, 2001) on common random numbers. All finalists are run side by
  * side. A finalist is dropped when another finalist, which meets the goals, is better by more than the procedure
