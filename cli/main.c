@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The program: finds the verb, parses its options, runs it and reports errors. If the reader of a pipe closes it,
-   SIGPIPE ends the program silently, as is usual for filters. Verbs that write files report the failed write instead.
-    */
+   SIGPIPE ends the program silently, as is usual for filters. Verbs that write files report the failed write. */
 
 #include "cli/cli.h"
 #include "cli/process.h"

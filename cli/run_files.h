@@ -85,7 +85,7 @@ struct run_files {
   const struct run_file_args *args;
   struct hr_placements *placements; /* only for --jobs */
   struct hr_timeline *timeline;     /* only for --timeline */
-  struct hr_history *history;       /* both only for --perfetto and --openmetrics */
+  struct hr_history *history;       /* history, counts: only for --perfetto and --openmetrics */
   struct hr_counts *counts;
   struct metrics metrics;
   struct page page;

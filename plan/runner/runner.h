@@ -108,6 +108,7 @@ static inline uint32_t hr__runner_replication_of(const struct hr__runner_candida
   return candidate->random ? replication : 0;
 }
 
+/* A trial is one run: a replication of a candidate. */
 struct hr__trial {
   uint32_t candidate, replication;
 };

@@ -432,7 +432,7 @@ static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator 
   return max < REPORTED_RUNS ? max : REPORTED_RUNS;
 }
 
-/* Runs the choice in a changed environment and finds the best candidate there. */
+/* Runs the choice in a changed environment, and finds the best candidate in that environment. */
 static enum hr_status add_case(struct hr_plan *plan, const struct hr__environment *environment, double factor,
                                const char *name, struct hr_error *error) {
   if (plan->n_cases == HR__MAX_SENSITIVITY_CASES) return HR_OK;

@@ -10,9 +10,9 @@
  *    towards more capacity until the goals are met. A second start in the best slices bisects towards the minimum of
  *    elastic capacity.
  * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step on one axis for a step
- * on another, or some GPUs of one axis for equally many of another. Its steps are halved when no neighbour is better
- * (Hooke and Jeeves, J. ACM 8, 1961). 3. Slices are compared over the same random events after each halving, and the
- * better half continues (successive
+ *    on another, or some GPUs of one axis for equally many of another. Its steps are halved when no neighbour is better
+ *    (Hooke and Jeeves, J. ACM 8, 1961).
+ * 3. Slices are compared over the same random events after each halving, and the better half continues (successive
  *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
  *    best candidate, and other settings. If GPU types differ and all capacity is fixed, it also tries all candidates
