@@ -16,8 +16,8 @@ struct input_args {
   bool lenient;
 };
 
-/* Offset for a row of an option table. The struct `args` of the verb's arguments must have a member `struct input_args
-   input`. */
+/* The offset of the member `field` of struct input_args, for a row of an option table. The verb's struct of arguments,
+   `struct args`, must have a member `struct input_args input`. */
 #define INPUT_OPTION(args, field) offsetof(struct args, input) + offsetof(struct input_args, field)
 
 /* Options for reading a trace. Verbs without a scenario use them too. */
@@ -59,8 +59,8 @@ struct input_args {
     .help = "random seed, 0 to 2^64-1, instead of the scenario's"                                                      \
   }
 
-/* Options of most verbs. The struct `args` of the verb's arguments must have the members `bool quiet` and `uint64_t
-   threads` (0: not set). */
+/* Options of most verbs. The verb's struct of arguments, `struct args`, must have the members `bool quiet` and
+   `uint64_t threads` (0: not set). */
 #define QUIET_OPTION(args)                                                                                             \
   {                                                                                                                    \
     .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct args, quiet),                       \

@@ -299,10 +299,10 @@ static enum hr_status assume(const struct hr_advice *advice, const struct gpu_qu
                              option->instance ? option->instance->name : hr__advice_pool(advice, option->pool)->name);
 }
 
-/* Compares proposals at the catalogue's GPU speeds if the scenario has no speeds. If all pools have the same GPU type,
-   speeds relative to that type do not change the runs of the unchanged scenario. The proposal is therefore also run
-   with these speeds. If pools have different types, only the ratio of speed to price is compared, for nodes that are
-   paid only while allocated. */
+/* Checks a proposal at the catalogue's GPU speeds if the scenario has no speeds. If all pools have the same GPU type,
+   the proposal is also run with speeds relative to that type. Such speeds do not change the runs of the unchanged
+   scenario. If pools have different types, nothing is run. An objection is then stored if the price ratio of the two
+   GPU types is larger than their speed ratio, but only for pools that are paid for only while allocated. */
 static enum hr_status check_speed(struct hr_advice *advice, const struct gpu_question *question,
                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                   struct hr_error *error) {

@@ -6,9 +6,9 @@
  * Demand curve. The starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function. Its
  * steps, sorted by height, give the share of time at each level.
  *
- * Lower bound. The cost of a month is at least the price of the candidate's fixed capacity. If all work must be done at
- * its recorded speed, let e be the work that remains if the fixed capacity is always busy. The bound then also includes
- * e at the minimum price of elastic capacity.
+ * Lower bound. The cost of a month is at least the price of the candidate's fixed capacity. Let e be the work that
+ * remains even if the fixed capacity is always busy. If all work must be done at its recorded speed, the bound also
+ * includes e at the minimum price of elastic capacity.
  */
 
 #include "plan/search/search.h"
@@ -272,7 +272,7 @@ static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gp
   return level;
 }
 
-/* The minimum (`cheapest`) or the maximum of the elastic prices of the slice. */
+/* Of the elastic prices of the slice, the minimum if `cheapest` is true, otherwise the maximum. */
 static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, bool cheapest) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   double costliest = prices->min_elastic;

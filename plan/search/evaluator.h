@@ -14,9 +14,9 @@
 /* ---- The space of candidates ------------------------------------------------------------------------ */
 
 /*
- * A grid of levels of the plan's variables (axes). Consecutive candidates differ in the last axis first. Levels of a
- * capacity axis are ordered from few GPUs to many. Other axes (a policy, a term, a spot model) have no order.
- * Candidates that are equal in all axes except capacity form a slice.
+ * A grid of levels of the plan's variables (axes). Candidates are numbered such that the level of the last axis varies
+ * fastest. Levels of a capacity axis are ordered from few GPUs to many. Other axes (a policy, a term, a spot model)
+ * have no order. Candidates that are equal in all axes except capacity form a slice.
  */
 struct hr__space {
   const struct hr_plan_spec *spec; /* borrowed */

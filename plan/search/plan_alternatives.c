@@ -298,8 +298,8 @@ static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error)
 
 enum { RECHECKED = 4 }; /* number of best candidates of a search that are run again with full depth */
 
-/* Runs the first candidates of a ranking with `depth` replications, and sets *best to the best of them; HR_NONE if the
-   ranking is empty. */
+/* Runs the first RECHECKED candidates of a ranking with `depth` replications, and sets *best to the best of them. Sets
+ *best to HR_NONE if the ranking is empty. */
 static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t depth,
                                 uint32_t *best, struct hr_error *error) {
   uint32_t count = result->n_ranked < RECHECKED ? result->n_ranked : RECHECKED;

@@ -204,8 +204,8 @@ static const char *margin_text(const struct plan_page *page, const struct hr__op
   return text;
 }
 
-/* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. They replace
-   an empty name if they are short enough; otherwise they have a separate line. */
+/* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. If `name` is
+   empty and the variables are short enough, they are printed in its place, otherwise on a separate line. */
 static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];

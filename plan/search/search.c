@@ -3,8 +3,8 @@
  * Searches a plan's grid for the best candidates, with few runs.
  *
  * Two kinds of candidates are not run. A candidate is too expensive if the lower bound of its cost exceeds the
- * objective of a candidate that meets the goals (bounds.c). A candidate is too small if a candidate that covers it
- * misses the goals (hr__space_covers).
+ * objective of a candidate that meets the goals (bounds.c). A candidate is too small if another candidate, which covers
+ * it (hr__space_covers), serves jobs too badly.
  *
  * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor), and bisects
  *    towards more capacity until the goals are met. A second start in the best slices bisects towards the minimum of
@@ -290,7 +290,7 @@ static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice
   return status;
 }
 
-/* Begins second climbs in the best slices. The climbs must be ranked. */
+/* Begins second climbs in the best slices. rank_climbs() must have been called before. */
 static enum hr_status begin_lean_slices(struct hr__search *search) {
   uint32_t count = search->n_climbs < HR__MAX_LEAN_SLICES ? search->n_climbs : HR__MAX_LEAN_SLICES;
   enum hr_status status = HR_OK;
@@ -365,8 +365,8 @@ static bool is_finest(const struct hr__search *search, const struct hr__climb *c
   return true;
 }
 
-/* Runs the batch and moves the climb to the best proposed candidate. Sets *moved if it is better than the current one.
- */
+/* Runs the batch and moves the climb to the best proposed candidate. Sets *moved if this candidate is better than the
+   current one. */
 static enum hr_status move_to_best(struct hr__search *search, struct hr__climb *climb, bool *moved) {
   enum hr_status status = run_batch(search);
   *moved = false;
@@ -476,8 +476,8 @@ static enum hr_status try_one_fixed(struct hr__search *search, uint32_t slice, u
   return status == HR_OK && climb.at != before ? climb_finely(search, climb.at) : status;
 }
 
-/* Tries each fixed capacity without any other. A climb does not find these candidates, since every single step towards
-   them may increase the cost. */
+/* Tries each fixed capacity without any other variable capacity. A climb does not find these candidates, since every
+   single step towards them may increase the cost. */
 static enum hr_status try_fixed_only(struct hr__search *search) {
   const struct hr__bounds *bounds = search->config->bounds;
   enum hr_status status = HR_OK;
@@ -522,9 +522,10 @@ static enum hr_status sample_grid(struct hr__search *search) {
   return status == HR_OK ? climb_from_best(search, before) : status;
 }
 
-/* Runs cheaper candidates if all capacity is fixed, so that costs are known without runs, and if some capacity is not
-   monotone. Cheaper candidates may then be further local optima, for example several GPUs of one type in place of one
-   GPU of another type. They are run in small batches, so that good candidates exclude others. */
+/* Runs the candidates that cost less than the best one, under two conditions. All capacity is fixed, so that costs are
+   known without runs. Some capacity is not monotone, so that a cheaper candidate may be another local optimum, for
+   example with several GPUs of one type in place of one GPU of another type. The candidates are run in small batches,
+   so that good candidates exclude others. */
 static enum hr_status try_cheaper(struct hr__search *search) {
   enum { BATCH = 16, MAX_RUNS = 200 };
   const struct hr__space *space = search->space;
