@@ -24,7 +24,8 @@
 
 /* ---- Means and intervals --------------------------------------------------------------------------- */
 
-/* Mean GPU hours of a series, or of the total, in week `ahead`. 1 is the first future week; 0 is the current level. */
+/* Mean GPU hours of a series, or of the total, in a week. `ahead`: 1 is the first future week; 0 returns the current
+   level. */
 static double model_mean(const struct hr__forecast_model *model, const double *share, uint32_t n_weeks, uint32_t series,
                          uint32_t ahead) {
   double total = hr__forecast_fit_mean(&model->fits[model->n_series], model->growth, ahead);
@@ -152,7 +153,7 @@ struct backtest {
   struct hr__forecast_fit *fits; /* [n_series + 1] */
   struct hr__forecast_model model;
   double *share;
-  uint32_t origin, ahead;  /* number of known weeks; ahead: number of weeks to forecast */
+  uint32_t origin, ahead;  /* origin: number of known weeks; ahead: number of weeks to forecast */
   struct error_sums *sums; /* [n_series + 1] */
 };
 
@@ -266,7 +267,7 @@ static enum hr_status set_holdout(struct hr_forecast *forecast, struct hr_error 
 
 /* ---- Summaries of paths ---------------------------------------------------------------------------- */
 
-/* The share of a future week that lies in a future month. Both numbers count from 0. */
+/* The share of a future week that lies in a future month. Future weeks and months are numbered from 0. */
 static double week_in_month(uint32_t week, uint32_t month) {
   double begin = fmax(week, month * HR__MONTH_WEEKS), end = fmin(week + 1.0, (month + 1) * HR__MONTH_WEEKS);
   return fmax(end - begin, 0);

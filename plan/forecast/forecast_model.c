@@ -2,7 +2,7 @@
 /*
  * The model of one series, and random paths of future demand.
  *
- * The model is exponential smoothing with drift of the logarithm of weekly demand,
+ * The model applies exponential smoothing with drift to the logarithm of weekly demand,
  *
  *   z(w) = log(y(w) / scale + offset) = l(w-1) + b + e(w),   l(w) = l(w-1) + b + alpha e(w),   e ~ N(0, sigma^2).
  *
@@ -16,8 +16,8 @@
  *
  * Given alpha, the posteriors of l, b and sigma are therefore those of a linear regression with conjugate priors: l(0)
  * is flat, b ~ N(0, (sigma drift_prior)^2), and sigma^2 is a scaled inverse chi^2 worth one week. The regression also
- * gives the posterior of alpha, which is on a grid with equal prior weights. The fit needs no numerical search and no
- * start values, so it succeeds for every series.
+ * gives the posterior of alpha. The values of alpha are on a grid and have equal prior weights. The fit needs no
+ * numerical search and no start values, so it succeeds for every series.
  *
  * Paths are drawn from the full posterior: alpha, then sigma, then the last level and the drift, then the weekly
  * errors. Each path has its own random streams, so it does not depend on which other paths are drawn.
@@ -42,7 +42,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* as a share of the mean week; without it the logarithm of a week without demand would be infinite */
+/* added to each week, as a share of the mean week; without it the logarithm of a week without demand would be infinite
+ */
 static const double offset = 0.1;
 static const double drift_prior =
     0.02; /* standard deviation of the drift per week; a factor of 2.8 or 1 / 2.8 per year is then plausible */
@@ -143,7 +144,7 @@ static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   for (uint32_t i = 0; i < HR__ALPHAS; i++) fit->at[i].weight /= sum;
 }
 
-/* The precision of the drift's prior. A series may have hardly any variation; sigma is then set to at least the
+/* The precision of the drift's prior. A series may have hardly any variation, so sigma is taken to be at least the
    standard deviation of the drift. */
 static double precision_of(const double *z, uint32_t n) {
   double squares = 0;

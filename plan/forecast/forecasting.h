@@ -6,7 +6,7 @@
  * The parts of a forecast: the history of demand by series, the fit of one series, and paths that are drawn from fits.
  *
  * A series contains the jobs of one tenant and class, or the jobs of several small groups (pairs of tenant and class)
- * that are pooled. Rows of arrays are series. The row after the last series is the total.
+ * that are merged. Rows of arrays are series. The row after the last series is the total.
  */
 
 #include "headroom/unstable/forecast.h"
@@ -103,7 +103,7 @@ static inline struct hr__forecast_estimate hr__forecast_fit_estimate(const struc
   return mean;
 }
 
-/* Fits `n_weeks` (at least 2) of weekly GPU hours. With fewer than HR__TREND_WEEKS weeks the fit has no drift.
+/* Fits the GPU hours of `n_weeks` weeks (at least 2). With fewer than HR__TREND_WEEKS weeks the fit has no drift.
    HR_NO_MEMORY is the only failure. */
 enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
 /* Mean GPU hours of a week. `ahead`: 1 is the first future week; 0 returns the current level. `growth`, per year,
@@ -115,7 +115,7 @@ double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, 
 struct hr__forecast_model {
   const struct hr__forecast_fit *fits; /* [n_series + 1], the last one is of the total; borrowed */
   uint32_t n_series;
-  double growth; /* growth of the total per year; 0: the drift of the fit */
+  double growth; /* growth of the total per year; 0: the drift of the fit applies */
 };
 /* Draws one path. `series`, [n_series][n_weeks], receives the GPU hours of each series. `total`, [n_weeks], receives
    their sum. */

@@ -88,8 +88,8 @@ void hr__runner_destroy(struct hr__runner *runner);                           /*
 /* Adds an environment (copied) and sets *number to its index in the runner. */
 enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struct hr__environment *environment,
                                           uint32_t *number, struct hr_error *error);
-/* Loads the scenario with the overrides (copied) in an environment, and sets the candidate's number. Numbers count from
-   0. Errors are those of hr_scenario_load. */
+/* Loads the scenario with the overrides (copied) in an environment, and sets the candidate's index in the runner.
+   Errors are those of hr_scenario_load. */
 enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *const *overrides, size_t n_overrides,
                                         uint32_t environment, uint32_t *number, struct hr_error *error);
 
@@ -98,7 +98,7 @@ static inline const struct hr_scenario *hr__runner_scenario(const struct hr__run
   return runner->candidates[candidate].scenario;
 }
 
-/* Whether the candidate has random replications; if not, all are equal. */
+/* Whether the replications of the candidate are random. If not, all its replications are equal. */
 static inline bool hr__runner_is_random(const struct hr__runner *runner, uint32_t candidate) {
   return runner->candidates[candidate].random;
 }
