@@ -177,7 +177,8 @@ static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, st
 static enum hr_status advise_checkpoints(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < HR_N_CLASSES && status == HR_OK; i++) {
-    /* The settings of jobs without a class also apply to all classes that the scenario does not name. */
+    /* If the trace has classes, the default settings are not examined, since they also apply to all classes that the
+       scenario does not name. */
     if (i == HR_CLASS_UNKNOWN && advice->config.trace->class_) continue;
     status = advise_class(advice, i, error);
   }

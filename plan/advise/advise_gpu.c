@@ -208,8 +208,7 @@ static cJSON *typed_entry(const struct hr_advice *advice, const struct gpu_quest
   return NULL;
 }
 
-/* A list of the other classes that may use the pool. With this list, jobs without a class may no longer use the pool.
- */
+/* A list of the other classes that may use the pool. A pool with this list no longer accepts jobs without a class. */
 static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_question *question) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; list && i < HR_N_CLASSES; i++) {

@@ -353,7 +353,7 @@ static bool is_of_shard(const struct hr_sweep_config *config, uint64_t run) {
   return config->n_shards == 0 || run % config->n_shards == config->shard - 1;
 }
 
-/* Lists the runs of the shard that the file lacks. */
+/* Of the runs of the shard, lists those that the file lacks. */
 static void find_runs(const struct hr_sweep_config *config, struct sweep_writer *writer, const bool *has,
                       uint64_t *runs, size_t *count) {
   *count = 0;
@@ -425,8 +425,8 @@ static enum hr_status copy_notes(const struct hr__sweep *sweep, struct hr_sweep_
   return HR_OK;
 }
 
-/* The work of all ranks except rank 0. First all ranks agree that rank 0 has opened the file. Otherwise a rank could
-   wait forever after rank 0 has failed. */
+/* The work of all ranks except rank 0. First all ranks agree that rank 0 has opened the file. Without this agreement, a
+   rank could wait forever after rank 0 has failed. */
 static enum hr_status work(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,
                            const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = hr__sweep_ranks_agree(ranks, HR_OK, error);

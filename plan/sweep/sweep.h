@@ -119,7 +119,7 @@ struct hr__sweep_group {
   double values[HR__N_MEASURES]; /* NaN if unknown */
 };
 
-/* The data that a sweep stores of one run. */
+/* The data that a sweep stores for each run. */
 struct hr__sweep_record {
   uint64_t run, seed, digest;
   double values[HR__N_MEASURES]; /* NaN if unknown */
