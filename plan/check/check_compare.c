@@ -325,7 +325,7 @@ static bool has_word(const char *list, const char *word, size_t length) {
   return false;
 }
 
-/* Writes the words of `list` that `other` lacks to `text`. */
+/* Writes to `text` the words of `list` that `other` lacks. */
 static void words_missing(const char *list, const char *other, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';

@@ -308,8 +308,8 @@ static bool is_random(const struct hr_compare_config *config) {
   return random;
 }
 
-/* Determines the number of replications. A policy from a shared object may use random numbers without declaring it. If
-   the user requests replications, they are therefore run for such a policy. */
+/* Determines the number of replications. A policy from a shared object may use random numbers without declaring it.
+   Replications that the user requests are therefore run if such a policy is compared. */
 static void choose_replications(struct hr_comparison *comparison) {
   struct hr_compare_config *config = &comparison->config;
   bool random = is_random(config), plugin = false;

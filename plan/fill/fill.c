@@ -4,8 +4,8 @@
  *
  * The pods of a seed are drawn from the trace with replacement until the sum of their requests reaches the target. They
  * are then shuffled. All rules have the same pods. The tasks of a job are placed one by one. If a task does not fit,
- * the job fails and none of its tasks is placed. A row is recorded each time the requested GPUs reach another per cent
- * of the capacity.
+ * the job fails and none of its tasks is placed. A row is recorded each time the requested GPUs reach the next whole
+ * per cent of the capacity.
  */
 
 #include "plan/fill/fill.h"

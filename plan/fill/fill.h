@@ -19,7 +19,7 @@ struct hr__fill_input {
   struct hr_requests *requests;
   struct hr_typical_pods *typical;
   struct hr_acceptance acceptance;
-  uint64_t capacity_milli, target_milli; /* GPUs of the cluster; sum that the pods request; in milli-GPUs */
+  uint64_t capacity_milli, target_milli; /* GPUs of the cluster; GPUs that all pods request; in milli-GPUs */
   /* number of rows of a run: one for each per cent of the capacity up to the target */
   uint32_t last;
 };
