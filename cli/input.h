@@ -16,8 +16,8 @@ struct input_args {
   bool lenient;
 };
 
-/* Offset for a row of an option table. The struct `args` of the verb's arguments must have a member `struct input_args
-   input`. */
+/* The offset of the member `field` of struct input_args, for a row of an option table. The verb's struct of arguments,
+   `struct args`, must have a member `struct input_args input`. */
 #define INPUT_OPTION(args, field) offsetof(struct args, input) + offsetof(struct input_args, field)
 
 /* Options for reading a trace. Verbs without a scenario use them too. */
@@ -59,8 +59,8 @@ struct input_args {
     .help = "random seed, 0 to 2^64-1, instead of the scenario's"                                                      \
   }
 
-/* Options of most verbs. The struct `args` of the verb's arguments must have the members `bool quiet` and `uint64_t
-   threads` (0: not set). */
+/* Options of most verbs. The verb's struct of arguments, `struct args`, must have the members `bool quiet` and
+   `uint64_t threads` (0: not set). */
 #define QUIET_OPTION(args)                                                                                             \
   {                                                                                                                    \
     .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct args, quiet),                       \
@@ -90,7 +90,7 @@ enum hr_status input_open(struct input *input, const char *path, const struct in
 /* Checks that a trace is named, that all outputs are writable, and that no output is an input file. */
 enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
                                    size_t n_outputs, struct hr_error *error);
-/* Reads the trace of the scenario or of the options. */
+/* Reads the trace that an option names or, if no option does, the trace of the scenario. */
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
 void input_finish(struct input *input);
 /* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. */

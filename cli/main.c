@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The program: finds the verb, parses its options, runs it and reports errors. A closed pipe ends the program silently
-   by SIGPIPE, as with other filters. Verbs that write files report the failed write instead. */
+/* The program: finds the verb, parses its options, runs it and reports errors. If the reader of a pipe closes it,
+   SIGPIPE ends the program silently, as is usual for filters. Verbs that write files report the failed write. */
 
 #include "cli/cli.h"
 #include "cli/process.h"
@@ -73,7 +73,7 @@ static void print_usage(FILE *out, const struct verb *verb) {
           has_options ? " [OPTION]..." : "");
 }
 
-/* Prints the options. If the verb has defaults, they are printed for numbers. */
+/* Prints the options. If the verb has defaults, the help of each number contains its default. */
 static void print_options(FILE *out, const struct verb *verb) {
   void *defaults = verb->set_defaults ? calloc(1, verb->args_bytes) : NULL;
   if (defaults) verb->set_defaults(defaults);

@@ -191,8 +191,8 @@ void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t 
   free(text);
 }
 
-/* Writes the help text of an option; for a number with the default. A default outside the bounds means that the option
-   is not set. */
+/* Writes the help text of an option. The text for a number contains the default. A default outside the bounds means
+   that the option is not set. */
 static void describe(const struct option *option, const void *defaults, char *text, size_t size) {
   const char *value = defaults ? (const char *)defaults + option->offset : NULL;
   double number = 0;

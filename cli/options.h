@@ -15,7 +15,7 @@ struct command {
   char **words;
 };
 
-/* A table of options per verb. Parsing, the check of bounds, and help use the same table. */
+/* Each verb has a table of options. Parsing, the check of bounds, and help use the same table. */
 
 enum option_kind {
   OPTION_FLAG,  /* bool */

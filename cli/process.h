@@ -14,7 +14,8 @@ uint32_t count_threads(uint64_t asked);
 double clock_s(void);
 /* Peak resident memory of the process, in MiB; 0 if unknown. */
 double peak_rss_mib(void);
-/* Whether to use colours on standard output: environment variables decide, or else whether it is a terminal. */
+/* Whether to use colours on standard output. Environment variables decide. If none is set, colours are used if standard
+   output is a terminal. */
 bool wants_colour(void);
 /* HR_STYLE_COLOUR if colours are used, combined with HR_STYLE_UNICODE if the locale is UTF-8. */
 unsigned terminal_style(void);

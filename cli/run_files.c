@@ -162,7 +162,8 @@ static char *put_quoted(char *at, const char *word) {
   return at;
 }
 
-/* Returns the command such that it can be pasted into a shell. The caller frees it. NULL when out of memory. */
+/* Returns the command with quotes where a shell needs them, so that it can be pasted into a shell. The caller frees it.
+   NULL when out of memory. */
 static char *command_text(const struct command *command) {
   enum { QUOTED = 4 };
   size_t bytes = sizeof "headroom";

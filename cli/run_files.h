@@ -51,8 +51,8 @@ struct page_subject {
 
 /* Checks before a run that a report can be written, and reads the baseline. */
 enum hr_status page_prepare(struct page *page, const struct page_args *args, struct hr_error *error);
-/* Writes the report of a finished replay; if `replay` is NULL, of the subject alone. If the caller has a history, it
-   must be closed before. */
+/* Writes the report of a finished replay. If `replay` is NULL, the report shows only the subject. A caller that has a
+   history must close it before. */
 enum hr_status page_write(struct page *page, const struct page_subject *subject, const struct hr_replay *replay,
                           const struct hr_perf *perf, struct hr_error *error);
 /* Runs `config` only for the report, and writes the report. */
@@ -85,7 +85,7 @@ struct run_files {
   const struct run_file_args *args;
   struct hr_placements *placements; /* only for --jobs */
   struct hr_timeline *timeline;     /* only for --timeline */
-  struct hr_history *history;       /* both only for --perfetto and --openmetrics */
+  struct hr_history *history;       /* history, counts: only for --perfetto and --openmetrics */
   struct hr_counts *counts;
   struct metrics metrics;
   struct page page;

@@ -100,8 +100,8 @@ static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
   return status;
 }
 
-/* Writes the report. It shows a run of the choice in detail, or of the nearest candidate if none meets the goals. This
-   requires observers, so the run is repeated. */
+/* Writes the report. It shows a run of the choice in detail or, if no candidate meets the goals, a run of the nearest
+   candidate. This requires observers, so the run is repeated. */
 static enum hr_status write_page(struct plan_state *plan, struct hr_error *error) {
   struct hr_plan_case choice;
   enum hr_status status = hr_plan_choice_case(plan->plan, &choice, error);

@@ -39,8 +39,8 @@ static bool is_replicated(const struct hr_scenario *scenario) {
   return scenario->replications.count > 1 || scenario->replications.metric.text;
 }
 
-/* Prints a warning if no job completed and --quiet is set. Replications have no common number of rejected jobs, so
-   warn_if_all_rejected() cannot be used. */
+/* Prints a warning if no job completed and --quiet is set. The number of rejected jobs may differ between replications,
+   so warn_if_all_rejected() cannot be used. */
 static void warn_if_none_completed(const struct run_args *args, const struct hr_replicates *replicates) {
   struct hr_replicated completed;
   if (!args->quiet || hr_replicates_figure(replicates, "completed", &completed, NULL) != HR_OK) return;

@@ -88,7 +88,8 @@ static enum hr_status parse_shard(const char *text, struct hr_sweep_config *conf
   return HR_OK;
 }
 
-/* Returns "demo.sqlite" for "scenarios/sweeps/demo.json". */
+/* Returns the name of the output file if none is set, such as "demo.sqlite" for the grid "scenarios/sweeps/demo.json".
+ */
 static char *default_file(const char *grid) {
   static const char end[] = ".sqlite";
   const char *slash = strrchr(grid, '/'), *base = slash ? slash + 1 : grid, *dot = strrchr(base, '.');

@@ -10,12 +10,12 @@
 struct transform_args {
   struct input_args input;
   const char *output, *json;
-  const char *to; /* output format, only for actions with this option; NULL: from the name of the output */
+  const char *to; /* output format, if the action has this option; NULL: as the name of the output says */
   bool quiet;
 };
 
-/* Offset for a row of an option table. The struct of the action's arguments must begin with `struct transform_args
-   base`. */
+/* The offset of the member `field` of struct transform_args, for a row of an option table. The action's struct of
+   arguments must begin with the member `struct transform_args base`. */
 #define TRANSFORM_OPTION(field) offsetof(struct transform_args, field)
 #define TRANSFORM_OPTIONS                                                                                              \
   {.name = "output",                                                                                                   \

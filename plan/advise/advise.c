@@ -4,7 +4,7 @@
  *
  * An observer makes the profile. It sums the allocated GPU time by class and pool, and by pool. A job is added to the
  * sum of its class and pool when it ends or is interrupted. The sum of a pool is updated whenever its allocation
- * changes. All sums are integers (milli-GPU x microseconds), so their order does not matter.
+ * changes. All sums are integers (milli-GPU x microseconds), so the order in which values are added does not matter.
  *
  * The profile suggests which changes to try. Each proposal is the scenario with some overrides. It is run with the same
  * replications as the unchanged scenario. It is advised only if the paired difference of the runs shows that it saves
@@ -89,8 +89,8 @@ static void note_request(const struct hr_trace *trace, hr_job job, struct hr__po
   if (gpus_per_task > use->max_gpus_per_task) use->max_gpus_per_task = gpus_per_task;
 }
 
-/* The number of nodes of a placement. A gang has one slice per node or, with per-GPU allocation, one per task. Slices
-   are sorted by node. */
+/* The number of nodes of a placement. The placement of a gang has one slice per node. With per-GPU allocation it has
+   one slice per task. Slices are sorted by node. */
 static uint32_t node_count(const struct hr_placement *placement) {
   uint32_t nodes = 1;
   for (uint32_t i = 1; i < placement->n_slices; i++)
@@ -209,7 +209,7 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
 }
 
-/* ---- Metrics kept of every run --------------------------------------------------------------------- */
+/* ---- Metrics kept for each run --------------------------------------------------------------------- */
 
 static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const char *name) {
   static const enum hr__measure measures[HR__A_GROUP_FIGURES] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
@@ -462,8 +462,8 @@ const struct hr_notes *hr_advice_notes(const struct hr_advice *advice) {
   return &advice->notes;
 }
 
-/* The only tenant that used the pool for a class. `class_` HR_N_CLASSES: for any class. `pool` HR_NONE: any pool.
-   Returns HR_NONE if there are several such tenants, or none. */
+/* Returns the only tenant whose jobs of the class used the pool. Returns HR_NONE if several tenants did, or none. If
+   `class_` is HR_N_CLASSES, jobs of all classes count. If `pool` is HR_NONE, all pools count. */
 static uint32_t only_tenant(const struct hr__run_profile *profile, uint32_t class_, uint32_t pool) {
   uint32_t found = HR_NONE;
   for (uint32_t tenant = 0; tenant < profile->n_tenants; tenant++) {

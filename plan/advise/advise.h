@@ -16,33 +16,35 @@
 
 /* ---- The profile of one run ------------------------------------------------------------------------- */
 
-/* What the jobs of one class used in one pool. "milli": thousandths of a GPU. Sums are over the run. */
+/* The use of one pool by the jobs of one class. "milli" in a name: in thousandths of a GPU. All sums are over the whole
+   run. */
 struct hr__pool_use {
   hr__wide allocated_milli_us;       /* GPU time allocated */
   hr__wide allocated_times_nodes;    /* allocated GPU time, weighted by the number of nodes of the job */
-  hr__wide lost_milli_us;            /* lost work of jobs whose last attempt was in this pool */
-  hr__wide uninterruptible_milli_us; /* allocated to jobs that must not be interrupted */
-  uint64_t starts, long_starts;      /* of jobs; long_starts: of jobs that take more than an hour */
-  uint64_t milli, peak_milli;        /* GPUs that are allocated now; maximum over the run */
+  hr__wide lost_milli_us;            /* lost work of jobs whose last attempt was in the pool */
+  hr__wide uninterruptible_milli_us; /* GPU time allocated to jobs that must not be interrupted */
+  uint64_t starts, long_starts;      /* starts of all jobs; long_starts: of jobs that take more than an hour */
+  uint64_t milli, peak_milli;        /* GPUs allocated now; peak_milli: maximum over the run */
   uint64_t max_mem_mib;              /* largest request of a job for memory of one GPU */
   uint64_t mem_unknown;              /* starts of jobs with unknown GPU memory */
   uint64_t typed;                    /* starts of jobs that name acceptable GPU types */
   uint64_t own_checkpoints;          /* starts of jobs with a checkpoint interval of their own */
-  uint64_t checkpoint_mib;           /* sum over starts of jobs with a checkpoint size of their own */
-  uint64_t sized_checkpoints;        /* number of starts that are in the sum checkpoint_mib */
-  uint32_t max_gpus_per_task;        /* largest value of a job */
+  uint64_t checkpoint_mib;           /* checkpoint sizes, added at each start of a job that states a size */
+  uint64_t sized_checkpoints;        /* number of starts that were added to checkpoint_mib */
+  uint32_t max_gpus_per_task;        /* maximum over all jobs that started */
 };
 
 struct hr__pool_profile {
   uint64_t allocated_milli; /* GPUs that are allocated now */
   int64_t until_us;         /* time up to which the sums of this pool are complete */
   hr__wide allocated_milli_us, available_milli_us;
-  /* [nodes + 1] microseconds with k nodes allocated (allocated GPUs / GPUs per node, rounded up); NULL if elastic */
+  /* [nodes + 1]; element k: time in microseconds during which k nodes (allocated GPUs / GPUs per node, rounded up) were
+     allocated; NULL if the pool is elastic */
   int64_t *at_level;
   double reclaims_per_h; /* spot interruptions per hour of a node */
 };
 
-/* The current allocation of a job, or its last one. */
+/* The current allocation of a job or, if the job does not run, its last allocation. */
 struct hr__profile_allocation {
   int64_t since_us; /* start of the allocation; HR_NEVER_US: the job does not run */
   uint64_t milli;
@@ -91,8 +93,8 @@ static inline double hr__run_profile_utilization(const struct hr__run_profile *p
 
 /* ---- Advice ----------------------------------------------------------------------------------------- */
 
-/* Metrics that are stored of every run: first those of all jobs up to HR__A_GROUPS, then HR__A_GROUP_FIGURES metrics
-   for each group. The groups are: all jobs, each class of the trace, each tenant. */
+/* The metrics that are stored for every run. First come HR__A_GROUPS metrics of the whole run, then HR__A_GROUP_FIGURES
+   metrics for each group. The groups are: all jobs, each class of the trace, each tenant. */
 enum { HR__A_MONTHLY, HR__A_COST, HR__A_LOST, HR__A_GROUPS };
 enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_FIGURES };
 
@@ -111,9 +113,9 @@ struct hr__proposal {
   char from[200], to[200];
   struct hr__texts set;
   struct hr_notes assumed;
-  uint32_t candidate;  /* number of the proposal in the runner; HR_NONE: it cannot be run */
-  uint32_t stricter;   /* number of the proposal with the catalogue's GPU speeds; HR_NONE: not run with them */
-  char objection[200]; /* a reason not to advise the proposal that does not depend on its runs; "": none */
+  uint32_t candidate;  /* index of the proposal in the runner; HR_NONE: it cannot be run */
+  uint32_t stricter;   /* index of the proposal with the catalogue's GPU speeds; HR_NONE: not run with them */
+  char objection[200]; /* a reason, known without runs, not to advise the proposal; "": none */
   /* Results of the runs: */
   bool advised;
   char reason[300];                /* why the proposal is not advised */
@@ -125,14 +127,14 @@ struct hr_advice {
   struct hr__runner *runner;
   struct hr_catalog *catalog;
   struct hr__run_profile profile;
-  struct hr__figure *figures; /* metrics that are stored of every run, [n_figures] */
+  struct hr__figure *figures; /* metrics that are stored for every run, [n_figures] */
   size_t n_figures;
   uint32_t class_at[HR_N_CLASSES]; /* index of the first metric of a class; HR_NONE: the class has no metrics */
   uint32_t *tenant_at;             /* [n_tenants] index of the first metric of a tenant */
-  uint32_t environment, base;      /* numbers in the runner; base: the unchanged scenario */
+  uint32_t environment, base;      /* indexes in the runner; base: the unchanged scenario */
   uint32_t n_replications;
   double *scratch;      /* [n_replications] */
-  bool managed;         /* the policy acquires elastic nodes on demand and releases them */
+  bool managed;         /* the policy acquires elastic nodes when needed, and releases them */
   bool has_market_rule; /* the policy has a parameter for acquiring and releasing elastic nodes */
   cJSON *pools;         /* `cluster.pools` of the scenario; NULL: the pools come from a list of nodes */
   cJSON *classes;       /* `classes` of the scenario; NULL: the scenario has none */
@@ -152,7 +154,8 @@ static inline size_t hr__advice_group_figure(const struct hr_advice *advice, uin
   return (known ? advice->class_at[class_] : HR__A_GROUPS) + figure;
 }
 
-/* Returns "training", "jobs without a class" or "all jobs". */
+/* Returns the name of a class, such as "training"; "jobs without a class" for HR_CLASS_UNKNOWN; "all jobs" for
+   HR_N_CLASSES. */
 static inline const char *hr__advice_class_text(uint32_t class_) {
   if (class_ == HR_N_CLASSES) return "all jobs";
   return class_ == HR_CLASS_UNKNOWN ? "jobs without a class" : hr_job_class_name((enum hr_job_class)class_);
@@ -227,13 +230,14 @@ static inline bool hr__put_text(cJSON *entry, const char *key, const char *text)
 
 /* ---- Runs of proposals (proposal.c) ----------------------------------------------------------------- */
 
-/* Runs the first `replications` of the unchanged scenario and of the candidates. Existing runs are not repeated. */
+/* Runs the unchanged scenario and the candidates, each with replications 0 to `replications` - 1. Existing runs are not
+   repeated. */
 enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *candidates, size_t count, uint32_t replications,
                               struct hr_error *error);
 /* Computes the interval of the paired difference of a metric: candidate minus unchanged scenario. */
 enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t figure,
                                      uint32_t replications, struct hr__interval *interval, struct hr_error *error);
-/* Returns a metric without and with the change. */
+/* Returns the value of a metric in the unchanged scenario and its value in the candidate. */
 struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t candidate, size_t figure,
                                           uint32_t replications);
 /* Whether the candidate serves all classes about as well as the unchanged scenario (see HR_ADVISE_WAIT_SHARE). If not,

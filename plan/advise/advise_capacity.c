@@ -7,19 +7,19 @@
  *
  *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    if d < 2 M, else M.
  *
- * The first term is Young's (1974). If the interval of a class is more than 1.5 times longer or shorter than the best
- * one, the checkpoint setting that derives the interval from the pool is tried.
+ * The first term is Young's (1974). If the interval of a class differs from the best one by a factor of more than 1.5,
+ * a proposal tries the checkpoint setting that derives the interval from the pool.
  *
- * Spot. A class that runs on demand is moved to a spot pool if it tolerates interruptions. It does if it has
- * checkpoints, or if nearly all its jobs are short. The spot pool has the same number of nodes and serves only that
- * class. The spot model is copied from a spot pool of the same GPU type if the scenario has one. Otherwise the preset
- * of the catalogue that fits best is used. If several presets fit equally well, the one with the most interruptions is
- * used.
+ * Spot. A class whose jobs run on on-demand nodes is moved to a spot pool if it tolerates interruptions. A class
+ * tolerates interruptions if it has checkpoints, or if nearly all its jobs are short. The spot pool has the same number
+ * of nodes and serves only that class. The spot model is copied from a spot pool of the same GPU type if the scenario
+ * has one. Otherwise the preset of the catalogue that fits best is used. If several presets fit equally well, the one
+ * with the most interruptions is used.
  *
- * Idle reservations. Reserved and owned pools are tried with fewer nodes, which on-demand nodes replace. The first
- * number of nodes is the newsvendor's level: a node pays off if the share of time in which it is busy is larger than
- * its price / the on-demand price. A local search with steps that halve then improves the number by runs. If the policy
- * keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
+ * Idle reservations. Proposals remove nodes of reserved and owned pools and replace them with on-demand nodes. The
+ * first number of nodes that is tried is the newsvendor solution: a node pays off if the share of time in which it is
+ * busy is larger than its price / the on-demand price. A local search, whose steps are halved, then runs other numbers
+ * of nodes. If the policy keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
  */
 
 #include "plan/advise/advise.h"
@@ -35,7 +35,7 @@ static const double tolerated_ratio = 1.5;
 static const double assumed_write_s = 60;
 
 struct spot_use {
-  uint32_t pool; /* pool with the most spot GPU time of the class; HR_NONE: the class used no spot pool */
+  uint32_t pool; /* spot pool that the class used most; HR_NONE: the class used no spot pool */
   double life_s; /* mean time between losses of a job of the class, in seconds */
   double write_s;
   double lost_h; /* GPU hours of lost work in all spot pools */
@@ -81,8 +81,8 @@ static double daly_s(double write_s, double life_s) {
   return sqrt(2 * write_s * life_s) * (1 + sqrt(half) / 3 + half / 9) - write_s;
 }
 
-/* Adds overrides with which the policy acquires elastic nodes on demand. Adds nothing if the policy already does.
-   `spot`: the policy also acquires spot nodes. */
+/* Adds overrides that make the policy acquire elastic nodes only when they are needed. Adds nothing if the policy
+   already does so. `spot`: the policy also acquires spot nodes. */
 static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
                                      struct hr_error *error) {
   const struct hr_policy_choice *policy = &advice->config.scenario->policy;
@@ -103,8 +103,8 @@ static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__
 
 /* ---- Checkpoints: the change ----------------------------------------------------------------------- */
 
-/* Copies the entry of a class, or the default entry if the scenario has none for the class, and sets its checkpoints.
- */
+/* Copies the entry of a class and sets the checkpoints of the copy. If the scenario has no entry for the class, copies
+   the default entry. */
 static cJSON *class_entry(const struct hr_advice *advice, const char *name, double write_s) {
   const cJSON *own = cJSON_GetObjectItemCaseSensitive(advice->classes, name);
   if (!own) own = cJSON_GetObjectItemCaseSensitive(advice->classes, "default");
@@ -119,7 +119,7 @@ static cJSON *class_entry(const struct hr_advice *advice, const char *name, doub
   return NULL;
 }
 
-/* `write_s`: the time to write a checkpoint that the proposal assumes; 0: the time is known. */
+/* `write_s`: the assumed time to write a checkpoint, in seconds; 0: the time is known, so none is assumed. */
 static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t class_, const struct spot_use *spot,
                                           const char *from, double write_s, struct hr_error *error) {
   const char *name = class_ == HR_CLASS_UNKNOWN ? "default" : hr_job_class_name((enum hr_job_class)class_);
@@ -177,7 +177,8 @@ static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, st
 static enum hr_status advise_checkpoints(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < HR_N_CLASSES && status == HR_OK; i++) {
-    /* The settings of jobs without a class also apply to all classes that the scenario does not name. */
+    /* If the trace has classes, the default settings are not examined, since they also apply to all classes that the
+       scenario does not name. */
     if (i == HR_CLASS_UNKNOWN && advice->config.trace->class_) continue;
     status = advise_class(advice, i, error);
   }
@@ -186,14 +187,14 @@ static enum hr_status advise_checkpoints(struct hr_advice *advice, struct hr_err
 
 /* ---- Spot capacity --------------------------------------------------------------------------------- */
 
-/* A class without checkpoints may have at most this share of jobs that take more than an hour. */
+/* A class without checkpoints is moved to spot nodes only if at most this share of its jobs takes more than an hour. */
 static const double max_long_share = 0.05;
 static const double usual_discount = 0.7; /* spot discount if the catalogue has none */
 
 /* The model of a proposed spot pool: a preset, or a spot pool of the scenario. */
 struct spot_model {
   const struct hr_spot_preset *preset; /* NULL: the model is a pool of the scenario */
-  const cJSON *spot, *like;            /* of a pool: the value of its key `spot`, and its entry; NULL with a preset */
+  const cJSON *spot, *like;            /* like: entry of the spot pool; spot: its key `spot`; NULL with a preset */
   double price_share;                  /* spot price / on-demand price; 0: use the price of the catalogue */
 };
 
@@ -381,7 +382,7 @@ static const double high_utilization = 0.95;
 struct node_search {
   struct hr_advice *advice;
   uint32_t pool;
-  uint32_t beside; /* an existing on-demand pool of the same GPU type, which takes the excess; HR_NONE: none */
+  uint32_t beside; /* an existing on-demand pool of the same GPU type, for the excess demand; HR_NONE: none */
   bool add;        /* a new on-demand pool is added */
   struct hr__proposal best;
   double best_usd;
@@ -506,8 +507,8 @@ static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, stru
   return HR_OK;
 }
 
-/* The newsvendor's level. Removes nodes while the last node is busy for at most the share of time that would pay for
-   it: its price / the on-demand price. */
+/* The newsvendor solution. Starts with all nodes. Removes the last node while it is busy for at most this share of the
+   time: price of the node / on-demand price. */
 static uint32_t newsvendor_nodes(const struct node_search *search) {
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   const struct hr__pool_profile *profile = &search->advice->profile.pools[search->pool];
@@ -549,8 +550,8 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
   if (hr__run_profile_utilization(&advice->profile, pool) >= high_utilization) return HR_OK;
   struct node_search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
   hr__proposal_init(&search.best, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
-  /* If the policy keeps all elastic nodes while idle, advise_release() proposes to release them, so no pool is added
-     here. */
+  /* If the policy keeps all elastic nodes even while they are idle, advise_release() proposes to release them, so no
+     pool is added here. */
   bool unmanaged = !advice->managed;
   for (uint32_t i = 0; i < cluster->n_pools && unmanaged; i++)
     unmanaged = !cluster->pools[i].nodes || !hr_market_is_elastic(cluster->pools[i].market.market);

@@ -4,10 +4,10 @@
  *
  * A run shows which GPUs are allocated, but not how hard they work. Another GPU type is tried for a pool in these
  * cases: less than half of its GPUs are allocated; nearly all of them are; jobs request less than half of a GPU's
- * memory; they request nearly all of it. A smaller type is a cheaper type with enough memory, from the provider or from
- * another pool of the scenario. A larger type is one of the next more expensive types. The same number of GPUs of the
- * other type replaces those of the pool. If several classes use the pool, and another type is of interest for only one
- * of them, the new GPUs form a separate pool for that class.
+ * memory; they request nearly all of it. A smaller type is a cheaper type with enough memory, which the provider offers
+ * or another pool of the scenario has. A larger type is one of the next more expensive types. The same number of GPUs
+ * of the other type replaces those of the pool. If several classes use the pool, and another type is of interest for
+ * only one of them, the new GPUs form a separate pool for that class.
  */
 
 #include "plan/advise/advise.h"
@@ -54,8 +54,8 @@ static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
 
 /* ---- Other types ----------------------------------------------------------------------------------- */
 
-/* Inserts an option, sorted by price, if it qualifies. Keeps the MAX_OPTIONS cheapest options, and of each GPU type
-   only the first one. */
+/* Inserts an option into the list, which is sorted by price, if the option qualifies. An option whose GPU type is
+   already in the list does not qualify. If the list is full, the most expensive option is dropped. */
 static void add_option(const struct hr_advice *advice, const struct gpu_question *question,
                        const struct gpu_option *option, struct gpu_options *found) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
@@ -99,7 +99,7 @@ static enum hr_status quote(const struct hr_advice *advice, uint32_t pool, const
   return hr_catalog_price(advice->catalog, &query, quote, NULL);
 }
 
-/* Whether the price is of the accelerator without a machine, as with Google. */
+/* Whether the price is for the accelerator alone, without a machine, as with Google. */
 static bool is_bare_accelerator(const struct hr_instance_type *type) {
   return strncmp(type->name, "gpu-attach-", strlen("gpu-attach-")) == 0;
 }
@@ -158,7 +158,8 @@ static uint32_t nodes_for(uint64_t gpus, const struct gpu_option *option) {
   return (uint32_t)((gpus + option->gpus_per_node - 1) / option->gpus_per_node);
 }
 
-/* Copies the properties of a node from the catalogue, or from the entry of the pool that the option is. */
+/* Copies the properties of a node to `entry`. If the option is a pool of the scenario, they are from its entry,
+   otherwise from the catalogue. */
 static bool put_node(const struct hr_advice *advice, const struct gpu_option *option, cJSON *entry) {
   static const char *const keys[] = {"instance", "cpu_per_node", "mem_gb_per_node", "gpu_mem_gb", NULL};
   if (option->instance) return hr__put_text(entry, "instance", option->instance->name);
@@ -207,8 +208,7 @@ static cJSON *typed_entry(const struct hr_advice *advice, const struct gpu_quest
   return NULL;
 }
 
-/* A list of the other classes that may use the pool. With this list, jobs without a class may no longer use the pool.
- */
+/* A list of the other classes that may use the pool. A pool with this list no longer accepts jobs without a class. */
 static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_question *question) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; list && i < HR_N_CLASSES; i++) {
@@ -298,10 +298,10 @@ static enum hr_status assume(const struct hr_advice *advice, const struct gpu_qu
                              option->instance ? option->instance->name : hr__advice_pool(advice, option->pool)->name);
 }
 
-/* Compares proposals at the catalogue's GPU speeds if the scenario has no speeds. If all pools have the same GPU type,
-   speeds relative to that type do not change the runs of the unchanged scenario. The proposal is therefore also run
-   with these speeds. If pools have different types, only the ratio of speed to price is compared, for nodes that are
-   paid only while allocated. */
+/* Checks a proposal at the catalogue's GPU speeds if the scenario has no speeds. If all pools have the same GPU type,
+   the proposal is also run with speeds relative to that type. Such speeds do not change the runs of the unchanged
+   scenario. If pools have different types, nothing is run. An objection is then stored if the price ratio of the two
+   GPU types is larger than their speed ratio, but only for pools that are paid for only while allocated. */
 static enum hr_status check_speed(struct hr_advice *advice, const struct gpu_question *question,
                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                   struct hr_error *error) {
@@ -374,8 +374,8 @@ static enum hr_status propose_all(struct hr_advice *advice, const struct gpu_que
 
 /* ---- Pools and classes to examine ------------------------------------------------------------------ */
 
-/* Compares requested memory with the memory of a GPU. Below 0: a smaller type suffices. Above 0: a larger type may be
-   needed. */
+/* Compares requested memory with the memory of a GPU. Returns a value below 0 if a smaller type suffices, and a value
+   above 0 if a larger type may be needed. */
 static int memory_fit(const struct hr_pool_spec *spec, const struct hr__pool_use *use) {
   if (!spec->gpu_mem_mib || !use->max_mem_mib) return 0;
   double share = (double)use->max_mem_mib / spec->gpu_mem_mib;

@@ -36,7 +36,7 @@ static size_t piece_length(const char *text, bool *in_text) {
   return at;
 }
 
-/* Prints text such that it can stand within single quotes of a shell command. */
+/* Prints text for use within single quotes of a shell command. Escapes single quotes in the text. */
 static void put_quoted(FILE *out, const char *text, size_t length) {
   for (size_t i = 0; i < length; i++) {
     if (text[i] == '\'')
@@ -80,7 +80,7 @@ static const char *usd_text(const struct hr_replicated *usd, char *text, size_t 
   return text;
 }
 
-/* Prints "training of retail in pool aws". */
+/* Prints the subject of an item, such as "training of retail in pool aws". */
 static void put_subject(struct advice_page *page, const struct hr_advice_item *item) {
   char text[700];
   snprintf(text, sizeof text, "%s%s%.200s%s%.200s", item->class_ ? item->class_ : "all jobs",

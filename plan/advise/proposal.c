@@ -166,7 +166,7 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
   return status == HR_OK ? HR_OK : no_memory(error);
 }
 
-/* The mean of the known values over replications; for a quantile, their median. */
+/* The mean of a metric over the replications in which it is known. If the metric is a quantile: the median. */
 static double centre_of(const struct hr_advice *advice, uint32_t candidate, size_t figure, uint32_t count) {
   for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__runner_values(advice->runner, candidate, r)[figure];
   return hr__metric_centre(advice->scratch, count, hr__measure_infos[advice->figures[figure].measure].kind);

@@ -3,9 +3,9 @@
  * Runs the cases of a suite on a pool of threads and compares each case with the baseline.
  *
  * All scenarios are loaded and all traces are read before the first run, so that errors in the input are reported
- * early. A case is compared right after its run, while the results of single jobs are in memory. It writes only to its
- * own entry, so the results do not depend on the order in which runs end. If a job starts later than in the baseline,
- * its run is repeated with an observer to find what the job waited for.
+ * early. A case is compared right after its run, while the results of single jobs are in memory. A case writes only to
+ * its own entry, so the results do not depend on the order in which runs end. If a job starts later than in the
+ * baseline, its run is repeated with an observer to find what the job waited for.
  */
 
 #include "plan/check/check.h"
@@ -48,7 +48,7 @@ static size_t count_cases(const struct hr_check_config *config) {
   return count;
 }
 
-/* Returns "steady/sjf". The caller frees it. NULL when out of memory. */
+/* Returns the name of a case, such as "steady/sjf". The caller frees it. NULL when out of memory. */
 static char *case_name(const struct hr_suite_run *run, const char *policy) {
   if (!policy) return strdup(run->name);
   size_t bytes = strlen(run->name) + strlen(policy) + 2;
@@ -217,8 +217,8 @@ static void case_finish(struct hr__check_case *item) {
 
 /* ---- What a job waited for -------------------------------------------------------------------------- */
 
-/* Writes "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." If the job did not
-   wait, *text remains unchanged. */
+/* Writes a sentence such as "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." If
+   the job did not wait, *text remains unchanged. */
 static enum hr_status make_wait_text(const struct hr_waits *waits, hr_job job, char **text) {
   const struct hr_wait *wait;
   if (hr_waits_of(waits, job, &wait) == 0 || !wait->is_first || wait->n_parts == 0) return HR_OK;
@@ -245,7 +245,7 @@ static enum hr_status observe_wait(struct hr_replay *replay, struct hr_waits *wa
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
 }
 
-/* Repeats the run and finds what a job waited for: the first job that starts later than in the baseline. */
+/* Finds the first job that starts later than in the baseline. Repeats the run to find what this job waited for. */
 static enum hr_status find_wait(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
   const struct hr_trace *trace = check->traces[item->trace].trace;
   const struct hr_replay_config config = {.scenario = item->scenario, .trace = trace, .seed = item->scenario->seed};

@@ -38,7 +38,7 @@ enum hr__tolerance_verdict {
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
                                                   const struct hr_baseline_figure *before,
                                                   const struct hr_baseline_figure *now, double *p_value);
-/* Whether improvements never fail. */
+/* Whether only regressions can fail the check, and improvements cannot. */
 static inline bool hr__tolerance_only_worse(const struct hr__allowance *allowance) {
   return allowance->own->said_only_worse ? allowance->own->only_worse : allowance->common->only_worse;
 }
@@ -72,7 +72,8 @@ static inline const char *hr__baseline_label(const struct hr_baseline_figure *fi
 
 /* ---- Cases ------------------------------------------------------------------------------------------ */
 
-/* A figure that differs from the baseline. A value is NaN if the figure is unknown in that run. */
+/* A figure that differs from the baseline. If the figure is unknown in one of the two runs, its value for that run is
+   NaN. */
 struct hr__check_change {
   char *label;
   enum hr__unit unit;
@@ -81,7 +82,7 @@ struct hr__check_change {
   enum hr__tolerance_verdict verdict;
 };
 
-/* The first job whose start differs from the baseline, in order of time. */
+/* Of the jobs whose start differs from the baseline, the one with the earliest start. */
 struct hr__check_start {
   bool found;
   bool same; /* no start differs, and the baseline has the starts of all jobs */
@@ -99,7 +100,7 @@ struct hr__check_start {
 /* A range of scheduling decisions that contains the first decision that differs from the baseline. */
 struct hr__check_decisions {
   bool found;
-  uint64_t first, last, count; /* first and last number, counted from 1; total number of decisions */
+  uint64_t first, last, count; /* first, last: ends of the range, counted from 1; count: all decisions of the run */
   char *begins;                /* description of decision `first`; NULL if the current run has fewer decisions */
 };
 

@@ -40,7 +40,7 @@ static struct hr__figure *list_figures(const struct hr_trace *trace, size_t *cou
   return figures;
 }
 
-/* The value with the digits that a baseline stores. */
+/* The value, rounded to the digits that a baseline stores. */
 static double rounded(double value) {
   char buffer[HR__NUMBER_BYTES];
   return strtod(hr__decimal_text(value, buffer), NULL);
@@ -232,7 +232,8 @@ static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const
   return wait_s == HR_NEVER_US ? HR_NEVER_US : submit_us / HR_SECOND_US + wait_s;
 }
 
-/* The job with the earliest start that differs; HR_NONE if all starts are equal. */
+/* Of the jobs whose start differs from the baseline, the one with the earliest start. HR_NONE if all starts are equal.
+ */
 static uint32_t first_changed_start(const struct hr_result *result, const struct hr__job_start *before,
                                     uint32_t count) {
   uint32_t first = HR_NONE;
@@ -284,7 +285,7 @@ static enum hr_status compare_starts(struct hr__check_case *item, const struct h
 
 /* ---- Differences of decisions ----------------------------------------------------------------------- */
 
-/* Returns "start of job 17 at 3 h 2 min". The caller frees it. NULL when out of memory. */
+/* Returns a description such as "start of job 17 at 3 h 2 min". The caller frees it. NULL when out of memory. */
 static char *block_text(const struct hr__decision_block *block, const struct hr_trace *trace) {
   char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *text = NULL;
   size_t size = 0;
@@ -324,7 +325,7 @@ static bool has_word(const char *list, const char *word, size_t length) {
   return false;
 }
 
-/* Writes the words of `list` that `other` lacks to `text`. */
+/* Writes to `text` the words of `list` that `other` lacks. */
 static void words_missing(const char *list, const char *other, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';

@@ -251,8 +251,8 @@ static void put_case(struct hr__console *console, const struct hr__check_case *i
   fputc('\n', console->out);
 }
 
-/* Prints the cases that failed (`failed`), or those that passed with changes. The first cases are printed in full, the
-   others in one line each. */
+/* If `failed`, prints the cases that failed; otherwise prints the cases that passed with changes. The first cases are
+   printed in full, the others in one line each. */
 static size_t put_cases(struct hr__console *console, const struct hr_check *check, bool failed, bool updating) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_cases; i++) {
@@ -496,7 +496,7 @@ static void markdown_put_line(struct hr__console *console, const struct hr__chec
   fprintf(console->out, ": %s\n", summary);
 }
 
-/* Prints the cases that failed (`failed`), or those that passed with changes, in Markdown. */
+/* Prints cases in Markdown. If `failed`: the cases that failed; otherwise: the cases that passed with changes. */
 static void markdown_put_cases(struct hr__console *console, const struct hr_check *check, bool failed) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_cases; i++) {

@@ -3,8 +3,8 @@
 #define HR_PLAN_CHECK_DECISIONS_H
 
 /*
- * Compact records of a run for baselines: the start of every job, and a chain of marks over the scheduling decisions.
- * Both are text. A character is one of A-Z a-z 0-9 + / and encodes six bits.
+ * Compact records of a run for baselines: the start of every job, and a chain of marks, one for each block of
+ * scheduling decisions. Both are text. A character is one of A-Z a-z 0-9 + / and encodes six bits.
  */
 
 #include "headroom/sim.h"
@@ -27,8 +27,8 @@ static inline struct hr__job_start hr__job_start_of(const struct hr_result *resu
 /* Encodes the starts of the first jobs of the trace, as many as fit into 4,096 characters. The caller frees the text.
    NULL when out of memory. */
 char *hr__job_starts_encode(const struct hr_result *result);
-/* Decodes a text of hr__job_starts_encode that contains at most `n_jobs` jobs. Returns HR_BAD_INPUT if it is damaged,
-   and HR_NO_MEMORY. The caller frees *starts. */
+/* Decodes a text of hr__job_starts_encode that contains at most `n_jobs` jobs. Returns HR_BAD_INPUT if the text is
+   damaged, and HR_NO_MEMORY when out of memory. The caller frees *starts. */
 enum hr_status hr__job_starts_decode(const char *text, uint32_t n_jobs, struct hr__job_start **starts, uint32_t *count);
 
 /* ---- Decisions -------------------------------------------------------------------------------------- */
@@ -66,8 +66,8 @@ static inline void hr__decisions_finish(struct hr__decisions *decisions) {
 char *hr__decisions_chain(const struct hr__decisions *decisions);
 
 /* Compares the marks with the chain of another run, whose blocks have `spacing` decisions. If they differ, returns true
-   and sets *from to the index of a decision. The first difference is then among the next n decisions, where n is the
-   larger block size. */
+   and sets *from to the index of a decision. The first decision that differs is then one of the n decisions from *from
+   on, where n is the larger block size. */
 bool hr__decisions_first(const struct hr__decisions *decisions, const char *chain, uint64_t spacing, uint64_t *from);
 
 /* The block of the decision with this index; NULL if the run has fewer decisions. */

@@ -142,8 +142,8 @@ static void copy_samples(double *to, const struct hr_baseline_figure *from) {
   for (uint32_t i = 0; i < from->n_samples; i++) to[i] = from->samples[i];
 }
 
-/* The p-value of a difference. Replications with the same seeds have the same random events. The paired test uses this,
-   so it is more powerful. */
+/* The p-value of a difference. `paired`: the replications have the same seeds and therefore the same random events. A
+   paired test then detects smaller differences. */
 static double p_value_of(bool paired, const struct hr_baseline_figure *before, const struct hr_baseline_figure *now) {
   uint32_t n_before = before->n_samples, n_now = now->n_samples, both = n_before < n_now ? n_before : n_now;
   double *first = malloc(((size_t)n_before + n_now + 1) * sizeof *first), *other = first + n_before,

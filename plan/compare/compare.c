@@ -114,8 +114,8 @@ static enum hr_status load_with_seed(struct hr_comparison *comparison, const cha
                           &comparison->scenarios[replication], error);
 }
 
-/* Loads a scenario per replication if prices are random, since only random prices depend on a scenario's seed.
-   Replication 0 uses the scenario of the config. */
+/* If prices are random, loads a scenario for each replication, since random prices depend on the scenario's seed.
+   Nothing else in a scenario depends on it. Replication 0 uses the scenario of the config. */
 static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   uint32_t count = comparison->n_replications;
@@ -219,7 +219,8 @@ static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error 
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
-/* Sets the metrics of interruptions to unknown if no policy and no market can interrupt a job. They would be 0. */
+/* Sets the metrics of interruptions to unknown if no policy and no market can interrupt a job. Otherwise they would be
+   reported as 0. */
 static void drop_interruptions(struct hr_comparison *comparison) {
   static const enum hr__compare_metric interruptions[] = {HR__COMPARE_PREEMPTIONS, HR__COMPARE_RESTARTS,
                                                           HR__COMPARE_LOST};
@@ -307,8 +308,8 @@ static bool is_random(const struct hr_compare_config *config) {
   return random;
 }
 
-/* Determines the number of replications. A policy from a shared object may use random numbers without declaring it. If
-   the user requests replications, they are therefore run for such a policy. */
+/* Determines the number of replications. A policy from a shared object may use random numbers without declaring it.
+   Replications that the user requests are therefore run if such a policy is compared. */
 static void choose_replications(struct hr_comparison *comparison) {
   struct hr_compare_config *config = &comparison->config;
   bool random = is_random(config), plugin = false;

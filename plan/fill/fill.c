@@ -3,8 +3,9 @@
  * Runs fill experiments on a pool of threads. A task is one rule with one seed; it writes only to its own rows.
  *
  * The pods of a seed are drawn from the trace with replacement until the sum of their requests reaches the target. They
- * are then shuffled. All rules have the same pods. A job of several tasks is placed completely, task by task, or fails.
- * A row is recorded each time the requested GPUs reach another per cent of the capacity.
+ * are then shuffled. All rules have the same pods. The tasks of a job are placed one by one. If a task does not fit,
+ * the job fails and none of its tasks is placed. A row is recorded each time the requested GPUs reach the next whole
+ * per cent of the capacity.
  */
 
 #include "plan/fill/fill.h"
@@ -58,7 +59,7 @@ static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_e
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Collects the requests of all jobs in the trace. They have the same accept classes as in a simulation. */
+/* Collects the requests of all jobs in the trace. The pools that a job accepts are determined as in a simulation. */
 static bool find_requests(struct hr__fill_input *input) {
   const struct hr_scenario *scenario = input->scenario;
   const struct hr_trace *trace = input->trace;
@@ -110,7 +111,8 @@ static void shuffle(uint32_t *pods, uint32_t count, uint64_t seed) {
   }
 }
 
-/* Draws the request numbers of the pods, in order of arrival. The caller frees the array. NULL when out of memory. */
+/* Draws the pods. Returns the index of each pod's request, in order of arrival. The caller frees the array. NULL when
+   out of memory. */
 static uint32_t *draw_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count) {
   const struct hr_requests *requests = input->requests;
   struct hr__stream stream;
@@ -154,7 +156,7 @@ static bool run_make(struct fill_run *run, const struct hr_packing_rule *rule, u
   const struct hr__fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   run->inventory = hr_gpu_inventory_create(&run->arena, cluster, input->requests);
-  if (run->inventory) /* pods get exactly what they request: the fixed parts that a pool may define are ignored */
+  if (run->inventory) /* a pod gets exactly the share it requests, even if a pool defines parts of a fixed size */
     memset(run->inventory->slot_milli, 0, run->inventory->n_nodes * sizeof *run->inventory->slot_milli);
   run->slices = hr_arena_alloc(&run->arena, max_tasks(input->requests) * sizeof *run->slices);
   if (!run->inventory || !run->slices) return false;
@@ -235,7 +237,8 @@ static void place_pods(struct fill_run *run, const uint32_t *pods, uint32_t coun
   while (row < run->input->last) rows[row++] = row_of(run);
 }
 
-/* Runs one rule with one seed and fills rows[input->last]. HR_NO_MEMORY is the only failure. */
+/* Runs one rule with one seed and fills the array `rows`, which has input->last rows. HR_NO_MEMORY is the only failure.
+ */
 static enum hr_status make_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule, uint64_t seed,
                                struct hr_fill_row *rows) {
   struct fill_run run = {.input = input};

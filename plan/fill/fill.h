@@ -4,7 +4,7 @@
 
 /*
  * Fill experiments. Pods are drawn from a trace and placed on an empty cluster, one after the other, until they request
- * a given multiple of its GPUs. No pod ends. Each run has one packing rule and one seed.
+ * a given multiple of the GPUs of the cluster. No pod ends. Each run has one packing rule and one seed.
  */
 
 #include "base/arena.h"
@@ -19,7 +19,7 @@ struct hr__fill_input {
   struct hr_requests *requests;
   struct hr_typical_pods *typical;
   struct hr_acceptance acceptance;
-  uint64_t capacity_milli, target_milli; /* GPUs of the cluster and GPUs to request, in thousandths of a GPU */
+  uint64_t capacity_milli, target_milli; /* GPUs of the cluster; GPUs that all pods request; in milli-GPUs */
   /* number of rows of a run: one for each per cent of the capacity up to the target */
   uint32_t last;
 };

@@ -109,8 +109,9 @@ struct fill_terminal {
   const struct hr_fill *fill;
 };
 
-/* Selects the rows to show and returns their number. `points` are their per cent of the capacity: 100 and that of the
-   last row. If the last row is at most 100, only that row is shown. */
+/* Selects the rows to show and returns their number. Sets `points` to the requested GPUs at these rows, as percentages
+   of the capacity. The rows are the one at 100 % and the last one. If the last row is at 100 % or less, only it is
+   shown. */
 static uint32_t points_of(const struct hr_fill *fill, uint32_t points[2]) {
   points[0] = 100;
   points[1] = fill->input.last;

@@ -24,7 +24,8 @@
 
 /* ---- Means and intervals --------------------------------------------------------------------------- */
 
-/* Mean GPU hours of a series, or of the total, in week `ahead`. 1 is the first future week; 0 is the current level. */
+/* Mean GPU hours of a series, or of the total, in a week. `ahead`: 1 is the first future week; 0 returns the current
+   level. */
 static double model_mean(const struct hr__forecast_model *model, const double *share, uint32_t n_weeks, uint32_t series,
                          uint32_t ahead) {
   double total = hr__forecast_fit_mean(&model->fits[model->n_series], model->growth, ahead);
@@ -152,7 +153,7 @@ struct backtest {
   struct hr__forecast_fit *fits; /* [n_series + 1] */
   struct hr__forecast_model model;
   double *share;
-  uint32_t origin, ahead;  /* known weeks; weeks to forecast */
+  uint32_t origin, ahead;  /* origin: number of known weeks; ahead: number of weeks to forecast */
   struct error_sums *sums; /* [n_series + 1] */
 };
 
@@ -266,7 +267,7 @@ static enum hr_status set_holdout(struct hr_forecast *forecast, struct hr_error 
 
 /* ---- Summaries of paths ---------------------------------------------------------------------------- */
 
-/* The share of a future week that lies in a future month. Both numbers count from 0. */
+/* The share of a future week that lies in a future month. Future weeks and months are numbered from 0. */
 static double week_in_month(uint32_t week, uint32_t month) {
   double begin = fmax(week, month * HR__MONTH_WEEKS), end = fmin(week + 1.0, (month + 1) * HR__MONTH_WEEKS);
   return fmax(end - begin, 0);
@@ -274,7 +275,7 @@ static double week_in_month(uint32_t week, uint32_t month) {
 
 struct path_summary {
   struct hr_forecast *forecast;
-  double *month, *work; /* one value per path; scratch space for sorting */
+  double *month, *work; /* month: one value per path; work: scratch space for sorting */
 };
 
 static void fill_weeks(const struct path_summary *summary, uint32_t series, const double *paths) {
@@ -302,9 +303,10 @@ static void fill_month(const struct path_summary *summary, uint32_t series, cons
   interval_of(summary->month, HR__FORECAST_PATHS, forecast->config.confidence, summary->work, band);
 }
 
-/* The 95 % quantile of a month's busiest hour, in GPUs. Each path contributes one value. Path i of n uses the week
-   after the share i / n of the month. Its ratio of the demand of an hour to the expected demand is a quantile, which an
-   even sequence selects (multiples of the golden ratio). */
+/* The 95 % quantile of a month's busiest hour, in GPUs. Each path contributes one value: (expected demand in the
+   busiest hour of a week) x (ratio of demand to expected demand). Path i of n uses the week at the share (i + 0.5) / n
+   of the month. The ratios are quantiles. Multiples of the golden ratio select them, so that they are spread evenly
+   over the paths. */
 static double peak_of(const struct path_summary *summary, uint32_t series, const double *paths, uint32_t month) {
   const struct hr_forecast *forecast = summary->forecast;
   const struct hr__forecast_shape *profile = &forecast->profiles[series];

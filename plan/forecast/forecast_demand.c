@@ -3,9 +3,10 @@
  * The history of demand: which weeks of a trace are usable, which series each job belongs to, demand by week and by
  * hour, and the weekly profile.
  *
- * Series. The jobs of one tenant and class form a series if they are enough for a fit (is_large_enough). Smaller groups
- * are pooled by class. Pools that are still too small are pooled over all classes. Groups are numbered in this order:
- * (tenant, class), the pool of each class, the last pool. Only groups with jobs become series.
+ * Series. The jobs of one tenant and class are a group. A group becomes a series if it is large enough for a fit
+ * (is_large_enough). Smaller groups are merged into one group per class. If such a merged group is still too small, it
+ * is merged into a last group, over all classes. Groups are numbered in this order: groups of one tenant and class, the
+ * merged group of each class, the last group. Groups without jobs do not become series.
  *
  * Demand by week counts work in the week in which it is submitted. Demand by hour counts work in the hours in which it
  * would run if no job waited. A job is stored as an increment and a decrement in a list of differences between hours,
@@ -39,7 +40,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (first > second) - (first < second);
 }
 
-/* The median of the weeks that follow week `place`. */
+/* The median of the demand in the weeks that follow week `place`. */
 static double median_after(const double *week, uint32_t n, uint32_t place) {
   double next[NEXT_WEEKS];
   uint32_t count = 0;
@@ -94,13 +95,13 @@ struct demand_group {
   uint32_t weeks; /* number of weeks with jobs of the group */
   int64_t last_week;
   bool used;       /* the group has a job, which may request no GPUs */
-  uint32_t series; /* number of the series + 1; 0: none */
+  uint32_t series; /* index of the series + 1; 0: none */
 };
 
 struct demand_groups {
   struct demand_group *at;
   uint32_t n_tenants, first_class,
-      last; /* n_tenants: including the unknown tenant; first_class, last: indexes of the pooled groups */
+      last; /* n_tenants: including the unknown tenant; first_class, last: indexes of the merged groups */
   double gpu_hours;
 };
 
@@ -132,14 +133,16 @@ static uint32_t place_of(const struct demand_groups *groups, const struct hr_tra
   return (tenant == HR_NONE ? groups->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
 }
 
-/* Whether there is only one group. A single group cannot be pooled, so it becomes a series even if it is too small. */
+/* Whether there is only one group. A single group cannot be merged with another, so it becomes a series even if it is
+   too small. */
 static bool is_alone(const struct demand_groups *groups) {
   uint32_t used = 0;
   for (uint32_t i = 0; i < groups->first_class; i++) used += groups->at[i].used;
   return used == 1;
 }
 
-/* The group in which a job's demand is counted. `settled`: the class pools are complete, so their size is known. */
+/* The group in which a job's demand is counted. `settled`: the merged groups of the classes are complete, so their size
+   is known. */
 static uint32_t group_of(const struct demand_groups *groups, const struct hr__demand_history *demand,
                          const struct hr_trace *trace, uint32_t job, bool settled) {
   uint32_t own = place_of(groups, trace, job), pooled = groups->first_class + class_of(trace, job);

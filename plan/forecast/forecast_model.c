@@ -2,7 +2,7 @@
 /*
  * The model of one series, and random paths of future demand.
  *
- * The model is exponential smoothing with drift of the logarithm of weekly demand,
+ * The model applies exponential smoothing with drift to the logarithm of weekly demand,
  *
  *   z(w) = log(y(w) / scale + offset) = l(w-1) + b + e(w),   l(w) = l(w-1) + b + alpha e(w),   e ~ N(0, sigma^2).
  *
@@ -16,8 +16,8 @@
  *
  * Given alpha, the posteriors of l, b and sigma are therefore those of a linear regression with conjugate priors: l(0)
  * is flat, b ~ N(0, (sigma drift_prior)^2), and sigma^2 is a scaled inverse chi^2 worth one week. The regression also
- * gives the posterior of alpha, which is on a grid with equal prior weights. The fit needs no numerical search and no
- * start values, so it succeeds for every series.
+ * gives the posterior of alpha. The values of alpha are on a grid and have equal prior weights. The fit needs no
+ * numerical search and no start values, so it succeeds for every series.
  *
  * Paths are drawn from the full posterior: alpha, then sigma, then the last level and the drift, then the weekly
  * errors. Each path has its own random streams, so it does not depend on which other paths are drawn.
@@ -42,7 +42,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* as a share of the mean week; without it the logarithm of a week without demand would be infinite */
+/* added to each week, as a share of the mean week; without it the logarithm of a week without demand would be infinite
+ */
 static const double offset = 0.1;
 static const double drift_prior =
     0.02; /* standard deviation of the drift per week; a factor of 2.8 or 1 / 2.8 per year is then plausible */
@@ -83,13 +84,13 @@ static struct equations gather(const double *z, uint32_t n, double alpha) {
   return error_sums;
 }
 
-/* The estimated first level and drift, with their covariance for a unit variance of the errors. */
+/* The estimated first level and drift, and what their covariance would be if the errors had variance 1. */
 struct solution {
   double level, drift, var_level, covariance, var_drift, log_determinant, squares;
 };
 
-/* Solves the normal equations. `precision`: of the prior of the drift, for a unit variance; 0: the model has no drift.
- */
+/* Solves the normal equations. `precision`: precision of the prior of the drift if the errors have variance 1; 0: the
+   model has no drift. */
 static struct solution solve(const struct equations *error_sums, double precision) {
   struct solution found = {0};
   if (precision <= 0) {
@@ -143,7 +144,7 @@ static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   for (uint32_t i = 0; i < HR__ALPHAS; i++) fit->at[i].weight /= sum;
 }
 
-/* The precision of the drift's prior. A series may have hardly any variation; sigma is then set to at least the
+/* The precision of the drift's prior. A series may have hardly any variation, so sigma is taken to be at least the
    standard deviation of the drift. */
 static double precision_of(const double *z, uint32_t n) {
   double squares = 0;
@@ -234,12 +235,12 @@ static struct path_start draw_path_start(const struct hr__forecast_fit *fit, str
   return path_start;
 }
 
-/* V(h) of a week for a unit sigma. */
+/* The variance V of a path in a week (see the head of this file), divided by sigma^2. */
 static double variance_of(const struct hr__forecast_posterior *at, double alpha, double drifts, uint32_t week) {
   return at->var_level + 2 * drifts * at->covariance + drifts * drifts * at->var_drift + alpha * alpha * week + 1;
 }
 
-/* Draws a path of one fit. `growth` is per year and replaces the drift; 0: the drift of the fit. */
+/* Draws a path of one fit. `growth`, per year, replaces the drift of the fit; 0: the drift of the fit applies. */
 static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64_t seed, uint32_t entity,
                        uint32_t replication, uint32_t n_weeks, double *path) {
   struct hr__stream stream;

@@ -5,8 +5,8 @@
 /*
  * The parts of a forecast: the history of demand by series, the fit of one series, and paths that are drawn from fits.
  *
- * A series contains the jobs of one tenant and class, or those of several small groups that are pooled. Rows of arrays
- * are series. The row after the last series is the total.
+ * A series contains the jobs of one tenant and class, or the jobs of several small groups (pairs of tenant and class)
+ * that are merged. Rows of arrays are series. The row after the last series is the total.
  */
 
 #include "headroom/unstable/forecast.h"
@@ -28,15 +28,15 @@ struct hr__forecast_series {
 
 struct hr__demand_history {
   uint32_t n_weeks, first_week, n_series, n_hours; /* first_week: the first week that is fitted */
-  uint32_t *series_of;                             /* [n_jobs] number of the series of each job */
+  uint32_t *series_of;                             /* [n_jobs] index of the series of each job */
   struct hr__forecast_series *series;              /* [n_series] */
   double *week;                                    /* GPU hours submitted in each week, [n_series + 1][n_weeks] */
   double *hour;        /* mean GPUs in use in each hour if every job starts when submitted, [n_series + 1][n_hours] */
   uint32_t first_hour; /* hour of the week of the first hour in `hour` */
   bool dated;          /* the trace has calendar dates */
 };
-/* Computes the history. HR_BAD_INPUT if the trace is too short, too long or without GPU time. The caller must call
-   hr__forecast_history_finish, even after an error. */
+/* Computes the history. Returns HR_BAD_INPUT if the trace is too short or too long, or has no GPU time. The caller must
+   call hr__forecast_history_finish, even after an error. */
 enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
                                          struct hr_error *error);
 
@@ -61,15 +61,15 @@ enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, 
 
 /* ---- The fit of one series (forecast_model.c) ------------------------------------------------------- */
 
-enum { HR__ALPHAS = 21 }; /* 0, 0.05, ..., 1 */
+enum { HR__ALPHAS = 21 }; /* alpha is 0, 0.05, ..., or 1 */
 
 /* The posterior of the last level and of the drift, given one alpha. */
 struct hr__forecast_posterior {
   double weight;                           /* posterior probability of this alpha; the weights of all alphas sum to 1 */
   double level, drift;                     /* posterior means */
-  double var_level, covariance, var_drift; /* posterior variances, for a unit variance of the errors */
-  double squares;                          /* sigma^2 is distributed as squares / chi^2, with `freedom` of the fit */
-  double smear;                            /* mean of exp(residual); factor from exp(level) to a mean */
+  double var_level, covariance, var_drift; /* posterior variances and covariance, divided by sigma^2 */
+  double squares;                          /* sigma^2 is distributed as squares / chi^2; see hr__forecast_fit.freedom */
+  double smear;                            /* mean of exp(residual); exp(level) times this factor is a mean */
 };
 
 struct hr__forecast_fit {
@@ -84,7 +84,7 @@ struct hr__forecast_fit {
 /* Posterior means of the parameters of a fit. */
 struct hr__forecast_estimate {
   double alpha;
-  double drift; /* of the logarithm, per week */
+  double drift; /* drift of the logarithm of demand, per week */
   double sigma;
 };
 
@@ -103,11 +103,11 @@ static inline struct hr__forecast_estimate hr__forecast_fit_estimate(const struc
   return mean;
 }
 
-/* Fits `n_weeks` (at least 2) of weekly GPU hours. With fewer than HR__TREND_WEEKS weeks the fit has no drift.
+/* Fits the GPU hours of `n_weeks` weeks (at least 2). With fewer than HR__TREND_WEEKS weeks the fit has no drift.
    HR_NO_MEMORY is the only failure. */
 enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
-/* Mean GPU hours of week `ahead`. 1 is the first future week; 0 is the current level. `growth` is per year and replaces
-   the drift; 0: the drift of the fit. */
+/* Mean GPU hours of a week. `ahead`: 1 is the first future week; 0 returns the current level. `growth`, per year,
+   replaces the drift of the fit; 0: the drift of the fit applies. */
 double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead);
 
 /* ---- Paths (forecast_model.c) ----------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, 
 struct hr__forecast_model {
   const struct hr__forecast_fit *fits; /* [n_series + 1], the last one is of the total; borrowed */
   uint32_t n_series;
-  double growth; /* growth of the total per year; 0: the drift of the fit */
+  double growth; /* growth of the total per year; 0: the drift of the fit applies */
 };
 /* Draws one path. `series`, [n_series][n_weeks], receives the GPU hours of each series. `total`, [n_weeks], receives
    their sum. */

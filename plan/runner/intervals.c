@@ -7,8 +7,8 @@
  * possible. For other confidences, Hettmansperger and Sheather (Statistics & Probability Letters 4, 1986) interpolate
  * the ends by a rule that is nearly exact for symmetric and skewed distributions.
  *
- * Paired t interval. For n differences with mean m and standard deviation s it is m -+ t(0.975; n - 1) s / sqrt(n).
- * Pairs have the same random events, so common variation cancels and s is small (Law, "Simulation Modeling and
+ * Paired t interval. For n differences with mean m and standard deviation s the interval is m -+ t(0.975; n - 1) s /
+ * sqrt(n). Pairs have the same random events, so common variation cancels and s is small (Law, "Simulation Modeling and
  * Analysis", on comparing two systems).
  *
  * Tests. For independent samples the variances are added, and the degrees of freedom are Satterthwaite's (Welch,

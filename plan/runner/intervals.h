@@ -44,7 +44,7 @@ static inline double hr__interval_relative(const struct hr__interval *interval) 
 /* Adds mean, low, high, median, sd and interval to `object`; unknown values are null. */
 void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__interval *interval);
 
-/* A mean, and half the width of its 95 % Student interval. For a single value the latter is NaN. */
+/* A mean, and half the width of its 95 % Student interval. The half width is NaN if there is a single value. */
 struct hr__mean {
   double value, margin;
 };

@@ -106,7 +106,8 @@ void hr__measures_of_run(const struct hr__one_run *run, double values[HR__N_MEAS
 void hr__measures_of_group(const struct hr_group *group, const struct hr_cost_lines *lines,
                            double values[HR__N_MEASURES]);
 
-/* Finds a metric by path, column or alias ("cost_usd", "usd_per_job"); HR__N_MEASURES if no metric has the name. */
+/* Finds a metric by its path, its column or an alias, such as "usd_per_job". Returns HR__N_MEASURES if no metric has
+   the name. */
 enum hr__measure hr__measure_find(const char *name, size_t length);
 /* Writes the NULL-terminated paths of all metrics, or of the metrics that groups have (`of_groups`), for
    hr_nearest_word. */

@@ -34,7 +34,8 @@ static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scen
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count);
 
 /* Computes the digest of a file's content. The digest of a folder does not depend on its content, since scenarios list
-   the files of a folder separately. Returns HR_BAD_INPUT if the file cannot be read, and HR_NO_MEMORY. */
+   the files of a folder separately. Returns HR_BAD_INPUT if the file cannot be read, and HR_NO_MEMORY when out of
+   memory. */
 enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct hr_error *error);
 
 /* ---- The run ---------------------------------------------------------------------------------------- */
@@ -42,8 +43,8 @@ enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct 
 struct hr__one_run_config {
   const struct hr_scenario *scenario;
   const struct hr_trace *trace;
-  const struct hr_policy_choice *policy; /* replaces the scenario's */
-  uint64_t seed;                         /* replaces the scenario's */
+  const struct hr_policy_choice *policy; /* replaces the policy of the scenario */
+  uint64_t seed;                         /* replaces the seed of the scenario */
   bool alerts;                           /* evaluate the scenario's alert rules */
   struct hr_progress progress;
 };
@@ -51,7 +52,7 @@ struct hr__one_run_config {
 struct hr__one_run {
   struct hr_summary *summary;
   struct hr_notes notes;
-  struct hr_alerts *alerts; /* NULL: not evaluated */
+  struct hr_alerts *alerts; /* NULL: the rules were not evaluated */
   uint64_t preemptions;     /* number of jobs that the policy stopped */
   uint64_t restarts;        /* number of starts that are not the first start of a job */
   double seconds;           /* wall clock time of the run, in seconds */
@@ -86,10 +87,10 @@ static inline void hr__progress_sum_finish(struct hr__progress_sum *sum) {
   pthread_mutex_destroy(&sum->lock);
 }
 
-/* The contribution of one run to the sum. */
+/* One of the runs whose progress is summed. */
 struct hr__progress_reporter {
   struct hr__progress_sum *sum;
-  uint64_t reported; /* number of jobs of this run that sum->done contains */
+  uint64_t reported; /* number of jobs of this run that were already added to sum->done */
 };
 
 /* Reports the jobs that ended since the last report of this run. A callback of struct hr_progress. */

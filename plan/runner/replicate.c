@@ -120,7 +120,7 @@ static enum hr_status note(struct hr_replicates *replicates, bool many, struct h
   return status == HR_OK ? HR_OK : no_memory(error);
 }
 
-/* Repeats replication 0 to keep its whole summary. */
+/* Runs replication 0 again, to obtain its whole summary. */
 static enum hr_status run_first(struct hr_replicates *replicates, struct hr_error *error) {
   struct hr__one_run_config config;
   enum hr_status status =

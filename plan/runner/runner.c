@@ -220,7 +220,7 @@ static struct hr__one_run_config run_config(const struct hr__runner *runner, str
                                      .seed = hr_replication_seed(runner->config.scenario->seed, trial.replication)};
 }
 
-/* The trials of one call that have no result yet. */
+/* The trials of one call of hr__runner_run that have no result yet. */
 struct batch {
   struct hr__runner *runner;
   struct hr__trial *trials;

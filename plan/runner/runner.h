@@ -26,15 +26,16 @@
 struct hr__environment {
   struct hr_stress stress;
   struct hr_workload_spec workload;
-  /* NULL: none. Otherwise each replication draws a path of the forecast, and its workload covers the weeks of the
-     forecast, multiplied by the growth. Borrowed. */
+  /* If not NULL, each replication draws a path of this forecast. The workload of the replication then covers the weeks
+     of the forecast, and is multiplied by the growth. Borrowed. */
   const struct hr_forecast *forecast;
 };
 
 struct hr__runner_config {
-  /* its file is loaded again for each candidate; its seed is the origin of all seeds */
+  /* the file of this scenario is loaded again for each candidate; the seed of this scenario is the origin of all seeds
+   */
   const struct hr_scenario *scenario;
-  const char *const *overrides; /* `scenario` was loaded with these; the overrides of a candidate follow them */
+  const char *const *overrides; /* `scenario` was loaded with these; those of a candidate are appended */
   size_t n_overrides;
   const struct hr_trace *trace;
   const struct hr__figure *figures; /* figures to store for every run; copied */
@@ -84,11 +85,11 @@ struct hr__runner {
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config); /* NULL when out of memory */
 void hr__runner_destroy(struct hr__runner *runner);                           /* accepts NULL */
 
-/* Adds an environment (copied) and sets *number to its number. Numbers count from 0. */
+/* Adds an environment (copied) and sets *number to its index in the runner. */
 enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struct hr__environment *environment,
                                           uint32_t *number, struct hr_error *error);
-/* Loads the scenario with the overrides (copied) in an environment, and sets the candidate's number. Numbers count from
-   0. Errors are those of hr_scenario_load. */
+/* Loads the scenario with the overrides (copied) in an environment, and sets the candidate's index in the runner.
+   Errors are those of hr_scenario_load. */
 enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *const *overrides, size_t n_overrides,
                                         uint32_t environment, uint32_t *number, struct hr_error *error);
 
@@ -97,7 +98,7 @@ static inline const struct hr_scenario *hr__runner_scenario(const struct hr__run
   return runner->candidates[candidate].scenario;
 }
 
-/* Whether the candidate has random replications; if not, all are equal. */
+/* Whether the replications of the candidate are random. If not, all its replications are equal. */
 static inline bool hr__runner_is_random(const struct hr__runner *runner, uint32_t candidate) {
   return runner->candidates[candidate].random;
 }
@@ -107,6 +108,7 @@ static inline uint32_t hr__runner_replication_of(const struct hr__runner_candida
   return candidate->random ? replication : 0;
 }
 
+/* A trial is one run: a replication of a candidate. */
 struct hr__trial {
   uint32_t candidate, replication;
 };
@@ -147,7 +149,7 @@ struct hr_replicates {
   struct hr_notes notes;
 };
 
-/* Computes the interval of figure number `figure` over all replications. HR_NO_MEMORY is the only failure. */
+/* Computes the interval of the figure with index `figure` over all replications. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t figure,
                                        struct hr__interval *interval);
 

@@ -6,9 +6,9 @@
  * Demand curve. The starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function. Its
  * steps, sorted by height, give the share of time at each level.
  *
- * Lower bound. A month costs at least the fixed capacity of the candidate. If all work must be done at its recorded
- * speed, let e be the work that remains if the fixed capacity is always busy. The bound then also includes e at the
- * minimum price of elastic capacity.
+ * Lower bound. The cost of a month is at least the price of the candidate's fixed capacity. Let e be the work that
+ * remains even if the fixed capacity is always busy. If all work must be done at its recorded speed, the bound also
+ * includes e at the minimum price of elastic capacity.
  */
 
 #include "plan/search/search.h"
@@ -85,8 +85,8 @@ static bool sum_work(struct hr__demand_curve *demand, const struct hr_trace *tra
     hours[i] = (double)(int64_t)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000 * (double)trace->work_us[i] /
                (3600.0 * (double)HR_SECOND_US);
   gsl_sort(hours, 1, trace->n_jobs);
-  /* The small constant corrects rounding. 1 - 0.93 as a double is slightly less than 0.07; without the constant 6 of
-     100 jobs could fail instead of 7. */
+  /* The small constant corrects rounding. 1 - 0.93 as a double is slightly less than 0.07. Without the constant, only 6
+     of 100 jobs could fail, not 7. */
   uint32_t kept = trace->n_jobs - (uint32_t)(may_fail * trace->n_jobs + 1e-6);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     demand->gpu_hours += hours[i] * growth;
@@ -272,7 +272,7 @@ static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gp
   return level;
 }
 
-/* The minimum (`cheapest`) or the maximum of the elastic prices of the slice. */
+/* Of the elastic prices of the slice, the minimum if `cheapest` is true, otherwise the maximum. */
 static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, bool cheapest) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   double costliest = prices->min_elastic;
@@ -281,7 +281,7 @@ static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, boo
   return cheapest ? prices->min_elastic : costliest;
 }
 
-/* The capacity axis with the cheapest fixed capacity that is not `done`; HR_NONE: no such axis remains. */
+/* Of the capacity axes with fixed capacity that are not `done`, the cheapest one; HR_NONE: no such axis remains. */
 static uint32_t cheapest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
   uint32_t cheapest = HR_NONE;
   for (uint32_t i = 0; i < count; i++)

@@ -2,9 +2,10 @@
 /*
  * The grid of candidates, and their evaluation by simulation.
  *
- * The number of a candidate is its levels in mixed radix, with the last axis as the least significant digit. The number
- * of a slice is computed in the same way from the axes that are not capacity. The runner stores the runs. The evaluator
- * only maps candidates to numbers in the runner, so an evaluation is a pure function of existing runs.
+ * The index of a candidate is a number in mixed radix: its digits are the levels of the candidate, and the last axis is
+ * the least significant digit. The index of a slice is computed in the same way from the axes that are not capacity.
+ * The runner stores the runs. The evaluator only maps candidates to their indexes in the runner, so an evaluation is a
+ * pure function of existing runs.
  */
 
 #include "plan/search/evaluator.h"

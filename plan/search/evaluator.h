@@ -14,9 +14,9 @@
 /* ---- The space of candidates ------------------------------------------------------------------------ */
 
 /*
- * A grid of levels of the plan's variables (axes). Consecutive candidates differ in the last axis first. Levels of a
- * capacity axis are ordered from few GPUs to many. Other axes (a policy, a term, a spot model) have no order.
- * Candidates that are equal in all axes except capacity form a slice.
+ * A grid of levels of the plan's variables (axes). Candidates are numbered such that the level of the last axis varies
+ * fastest. Levels of a capacity axis are ordered from few GPUs to many. Other axes (a policy, a term, a spot model)
+ * have no order. Candidates that are equal in all axes except capacity form a slice.
  */
 struct hr__space {
   const struct hr_plan_spec *spec; /* borrowed */
@@ -27,7 +27,7 @@ struct hr__space {
   bool non_monotone[HR_MAX_PLAN_VARIABLES]; /* by axis: with more of this capacity jobs may be served worse */
 };
 
-/* A candidate as its level on each axis. */
+/* A candidate, given by its level on each axis. */
 struct hr__point {
   uint32_t level[HR_MAX_PLAN_VARIABLES];
 };
@@ -125,8 +125,8 @@ struct hr__evaluator {
   struct hr__runner *runner; /* borrowed, as are space and goals */
   const struct hr__space *space;
   const struct hr__goals *goals;
-  uint32_t environment; /* number of the environment in the runner */
-  uint32_t *runner_ids; /* [n_candidates] number of the candidate in the runner; HR_NONE: not added */
+  uint32_t environment; /* index of the environment in the runner */
+  uint32_t *runner_ids; /* [n_candidates] index of the candidate in the runner; HR_NONE: not added */
   bool random;          /* some candidate that was run depends on random numbers */
 };
 
@@ -136,7 +136,7 @@ struct hr__evaluation {
   double cost;      /* monthly cost in dollars; 0 if the scenario has no prices */
 };
 
-/* HR_NO_MEMORY is the only failure. */
+/* Initializes an evaluator without any runs. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__evaluator_make(struct hr__evaluator *evaluator, struct hr__runner *runner,
                                   const struct hr__space *space, const struct hr__goals *goals, uint32_t environment,
                                   struct hr_error *error);
@@ -146,11 +146,11 @@ static inline void hr__evaluator_finish(struct hr__evaluator *evaluator) {
   *evaluator = (struct hr__evaluator){0};
 }
 
-/* Runs the first `replications` of every listed candidate, in one batch. Existing runs are not repeated. */
+/* Runs replications 0 to `replications` - 1 of every listed candidate, in one batch. Existing runs are not repeated. */
 enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
                                  uint32_t replications, struct hr_error *error);
 
-/* Evaluates a candidate over its first `replications`, which must have been run. */
+/* Evaluates a candidate over replications 0 to `replications` - 1, which must have been run. */
 struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
                                              uint32_t replications);
 
@@ -164,7 +164,8 @@ static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluato
   }
 }
 
-/* The mean of the known values; for a quantile, their median. NaN if no value is known. Reorders `values`. */
+/* The mean of the known values or, if `kind` is HR__QUANTILE, their median. NaN if no value is known. Reorders
+   `values`. */
 double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind kind);
 
 /* Writes a metric of each replication to `values`; NaN if unknown. */
@@ -174,8 +175,8 @@ static inline void hr__evaluator_values(const struct hr__evaluator *evaluator, u
     values[r] = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r)[figure];
 }
 
-/* The estimate of a metric (an index into the goals' list) over the first `replications`: their mean or, for a
-   quantile, their median. NaN if unknown. */
+/* The estimate of a metric (an index into the goals' list) over replications 0 to `replications` - 1: the mean or, for
+   a quantile, the median. NaN if unknown. */
 static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate,
                                           uint32_t replications, size_t figure) {
   enum { MAX = 1024 };
@@ -185,7 +186,7 @@ static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator,
   return hr__metric_centre(values, count, hr__measure_infos[evaluator->goals->figures[figure].measure].kind);
 }
 
-/* Whether the candidate misses a goal that more capacity would bring nearer. If it does, every candidate that it covers
+/* Whether the candidate misses a goal that more capacity would bring nearer. If so, every candidate that it covers
    misses this goal too. */
 static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate,
                                           uint32_t replications) {
@@ -198,8 +199,8 @@ static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator,
   return false;
 }
 
-/* Whether candidate `a` is better than `b`. Compares violations first, then objectives, then costs, then GPUs, then
-   numbers; lower is better. */
+/* Whether candidate `a` is better than `b`. Compares violations first, then objectives, then costs, then numbers of
+   GPUs, then the indexes of the candidates; lower is better. */
 static inline bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a,
                                             const struct hr__evaluation *a_evaluation, uint32_t b,
                                             const struct hr__evaluation *b_evaluation) {

@@ -58,9 +58,9 @@ static inline void hr__goals_finish(struct hr__goals *goals) {
 }
 
 /* The distance of `value` (NaN: unknown) from the goal, between 0 and 1. 0: the goal is met. v / (1 + v): `value`
-   exceeds the bound by v times the bound. 1: the value is unknown because no job reached the state that is measured.
-   The excess v is unlimited; mapping it to [0, 1) prevents one goal that is far off from outweighing another goal that
-   is missed entirely. */
+   misses the bound by v times the bound. 1: the value is unknown because no job reached the state that is measured. The
+   excess v is unlimited; mapping it to [0, 1) prevents one goal that is far off from outweighing another goal that is
+   missed entirely. */
 static inline double hr__goal_violation(const struct hr__goal *goal, double value) {
   if (isnan(value)) return goal->unknown_misses ? 1 : 0;
   double beyond = goal->at_most ? value - goal->bound : goal->bound - value;
@@ -69,8 +69,8 @@ static inline double hr__goal_violation(const struct hr__goal *goal, double valu
   return share / (1 + share);
 }
 
-/* A tighter bound of the goal. A maximum is multiplied by `share`, a minimum is divided by it. If the minimum is of a
-   share, its distance to 1 is multiplied by `share` instead. */
+/* A tighter bound of the goal. A maximum is multiplied by `share`, a minimum is divided by it. If the goal is a minimum
+   and its metric is a share, the distance from the bound to 1 is multiplied by `share` instead. */
 static inline double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {
   bool is_share = hr__measure_infos[goals->figures[goal->figure].measure].unit == HR__SHARE;
   if (goal->at_most) return goal->bound * share;

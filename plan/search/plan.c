@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Computes a plan: reads the question, searches the candidates, selects the best of the finalists, examines
- * alternatives (plan_alternatives.c), and adds notes.
+ * Computes a plan: reads the question, searches the candidates, selects the best of the finalists (the choice),
+ * examines alternatives (plan_alternatives.c), and adds notes.
  *
- * The search runs every candidate with few replications (`screening`). The finalists, at most a dozen, get as many
- * replications as the selection needs (`depth`). All reported results have this number of replications.
+ * The search uses few replications (`screening`) of each candidate that it runs. The finalists, at most a dozen, get as
+ * many replications as the selection needs (`depth`). All reported results have this number of replications.
  */
 
 #include "plan/search/plan.h"
@@ -24,15 +24,15 @@ enum {
   MAX_FINALISTS = 12,
   SMALL_GRID = 200 /* a deterministic grid of at most this size is run completely: as cheap as a search, and exact */
 };
-/* Maximum violation over few replications with which a candidate may still meet the goals over many replications. */
+/* A candidate whose violation over few replications is at most this may still meet the goals over many replications. */
 static const double near_miss = 0.1;
-/* Maximum relative difference of the objective from the best, over few replications, with which a candidate may still
-   be the best. */
+/* A candidate whose objective over few replications is worse than the best by at most this share may still be the best
+   over many replications. */
 static const double far_behind = 0.1;
 
 /* ---- The question ---------------------------------------------------------------------------------- */
 
-/* The share of jobs that the goals allow not to complete; 1 if no goal limits it. */
+/* The share of jobs that may stay incomplete without missing a goal; 1 if no goal limits this share. */
 static double may_fail(const struct hr__goals *goals) {
   double share = 1;
   for (size_t i = 0; i < goals->n_goals; i++) {
@@ -114,9 +114,10 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
   return status;
 }
 
-/* Whether a candidate may be the best after more replications. With `near_misses`: whether its objective is better than
-   the best one's, and it slightly misses a goal. Otherwise: whether it meets the goals, and its objective is slightly
-   worse. */
+/* Whether a candidate may be the best after more replications. `near_misses` selects which candidates are accepted. If
+   true: those that slightly miss a goal, and have a better objective than the best candidate. If false: those that meet
+   the goals, and have an equal or slightly worse objective. If the best candidate itself misses a goal, none are
+   accepted if `near_misses` is true, and those with a similar or smaller violation if it is false. */
 static bool is_contender(const struct hr__evaluation *best, const struct hr__evaluation *evaluation, bool near_misses) {
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
   if (near_misses)

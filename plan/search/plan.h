@@ -2,7 +2,8 @@
 #ifndef HR_PLAN_SEARCH_PLAN_H
 #define HR_PLAN_SEARCH_PLAN_H
 
-/* The internal state of a plan. The files that compute the plan and those that write it share this header. */
+/* The internal state of a plan. The files that compute the plan and those that write it share this header. The choice
+   of a plan is the candidate that it recommends. */
 
 #include "headroom/unstable/forecast.h"
 #include "headroom/unstable/plan.h"
@@ -12,7 +13,7 @@
 /* A combination of capacity and policy, with its results. */
 struct hr__option {
   uint32_t candidate; /* HR_NONE: the option is not on the grid */
-  uint32_t runner_id; /* number of the option in the runner; HR_NONE: the plan has no such option */
+  uint32_t runner_id; /* index of the option in the runner; HR_NONE: the plan has no such option */
   uint32_t replications;
   double objective, violation;
   struct hr__interval *figures; /* [n_figures] by metric */
@@ -47,7 +48,7 @@ struct hr_plan {
   struct hr__evaluator evaluator; /* in the unchanged environment of the scenario */
   struct hr__demand_curve demand;
   struct hr__bounds bounds;
-  /* newsvendor's level of fixed capacity in the slice of the choice, in GPUs: minimum, maximum (hr__bounds_bracket) */
+  /* newsvendor solution in the slice of the choice, in GPUs of fixed capacity: minimum, maximum (hr__bounds_bracket) */
   double bracket[2];
   uint32_t screening; /* replications of each candidate in the search */
   uint32_t depth;     /* replications of each reported option, as many as the choice has */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Alternatives to the choice of a plan: baselines (the capacity of today, and everything on demand), the frontier of
- * cost and wait, the goals that exclude better candidates, the cost of tighter goals, and the choice in changed
- * environments.
+ * Alternatives to the choice of a plan, which is the candidate that it recommends: baselines (the capacity of today,
+ * and everything on demand), the frontier of cost and wait, the goals that exclude better candidates, the cost of
+ * tighter goals, and the choice in changed environments.
  *
  * All alternatives use the runner of the search, so runs that exist are not repeated.
  */
@@ -107,8 +107,8 @@ static enum hr_status run_variant(struct hr_plan *plan, struct plan_variant *var
   return status;
 }
 
-/* Makes the baseline of the capacity of today. Variables that the scenario's baseline does not name have their value in
-   the choice. */
+/* Makes the baseline of the capacity of today. Variables that the scenario's baseline does not name have the same value
+   as in the choice. */
 static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
   struct plan_variant variant;
@@ -245,8 +245,9 @@ static size_t filter_frontier(const struct hr_plan *plan, uint32_t *candidates, 
   return n_kept;
 }
 
-/* Computes the frontier: first from the replications of the search. The candidates on this frontier then get as many
-   replications as the choice, and the frontier is computed again from these candidates and the choice. */
+/* Computes the frontier in two steps. The first frontier is computed from the replications of the search. The
+   candidates on it are then run with as many replications as the choice. The final frontier is computed from these
+   candidates and the choice. */
 static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) {
   const struct hr__search_result *search = &plan->search;
   struct frontier_point *points = calloc((size_t)search->n_ranked + 2, sizeof *points);
@@ -272,7 +273,7 @@ static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_
 }
 
 /* Determines the binding goals. A goal binds if a better candidate that was run misses it. If no candidate meets all
-   goals, the goals that the nearest candidate misses bind. */
+   goals, the binding goals are those that the nearest candidate misses. */
 static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error) {
   plan->binding = calloc(plan->goals.n_goals + 1, sizeof *plan->binding);
   if (!plan->binding) return no_memory(error);
@@ -297,8 +298,8 @@ static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error)
 
 enum { RECHECKED = 4 }; /* number of best candidates of a search that are run again with full depth */
 
-/* Runs the first candidates of a ranking with `depth` replications, and sets *best to the best of them; HR_NONE if the
-   ranking is empty. */
+/* Runs the first RECHECKED candidates of a ranking with `depth` replications, and sets *best to the best of them. Sets
+ *best to HR_NONE if the ranking is empty. */
 static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t depth,
                                 uint32_t *best, struct hr_error *error) {
   uint32_t count = result->n_ranked < RECHECKED ? result->n_ranked : RECHECKED;
@@ -361,8 +362,8 @@ static enum hr_status plan_tighten(struct hr_plan *plan, struct hr_error *error)
 
 /* ---- Changed environments -------------------------------------------------------------------------- */
 
-/* Replications of each candidate in a search. REPORTED_RUNS: of reported options, if the choice itself is
-   deterministic. */
+/* SCREENING_RUNS: replications of each candidate in a search. REPORTED_RUNS: replications of each reported option if
+   the choice itself is deterministic. */
 enum { SCREENING_RUNS = 3, REPORTED_RUNS = 8 };
 
 static bool has_spot(const struct hr_plan *plan) {
@@ -393,9 +394,10 @@ static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gp
 }
 
 /* Finds the best candidate in a changed environment. No changed environment is easier than the original one. Candidates
-   that served jobs too badly there do so here too, and the bounds on costs remain valid unless capacity was removed. It
-   therefore suffices to search near the choice: in its slice or, if a GPU type was removed, in all slices. If GPU types
-   have different speeds, the best candidate may be anywhere, and the whole grid is searched. */
+   that served jobs too badly in the original environment therefore also do so in the changed one, and the bounds on
+   costs remain valid unless capacity was removed. It therefore suffices to search near the choice: in the slice of the
+   choice or, if a GPU type was removed, in all slices. If GPU types have different speeds, the best candidate may be
+   anywhere, and the whole grid is searched. */
 static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *evaluator,
                                 const struct hr__environment *environment, uint32_t depth,
                                 struct hr__sensitivity_case *changed, struct hr_error *error) {
@@ -430,7 +432,7 @@ static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator 
   return max < REPORTED_RUNS ? max : REPORTED_RUNS;
 }
 
-/* Runs the choice in a changed environment and finds the best candidate there. */
+/* Runs the choice in a changed environment, and finds the best candidate in that environment. */
 static enum hr_status add_case(struct hr_plan *plan, const struct hr__environment *environment, double factor,
                                const char *name, struct hr_error *error) {
   if (plan->n_cases == HR__MAX_SENSITIVITY_CASES) return HR_OK;

@@ -65,7 +65,7 @@ static void put_option_if(struct plan_json_writer *writer, cJSON *object, const 
     hr__json_null(&writer->json, object, key);
 }
 
-/* Writes a candidate with as many replications as the choice. */
+/* Writes a candidate as an option. Its metrics are from `plan->depth` replications, as many as `plan->choice` has. */
 static void put_candidate(struct plan_json_writer *writer, cJSON *object, uint32_t candidate) {
   const struct hr_plan *plan = writer->plan;
   struct hr__option option;

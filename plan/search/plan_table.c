@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints a plan, 80 columns wide: what to buy, how the choice compares with alternatives, and what would change it. */
+/* Prints a plan, 80 columns wide: what to buy (the choice of the plan), how the choice compares with alternatives, and
+   what would change the choice. */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -28,7 +29,8 @@ static enum hr__unit unit_of(const struct plan_page *page, size_t figure) {
   return hr__measure_infos[page->plan->goals.figures[figure].measure].unit;
 }
 
-/* Returns "reserved 20, on-demand 40, policy sjf". The caller frees it. NULL when out of memory. */
+/* Returns the variables of an option as text, such as "reserved 20, on-demand 40, policy sjf". The caller frees it.
+   NULL when out of memory. */
 static char *choice_text(const struct plan_page *page, const struct hr__option *option) {
   char *text = NULL;
   size_t size = 0;
@@ -202,8 +204,8 @@ static const char *margin_text(const struct plan_page *page, const struct hr__op
   return text;
 }
 
-/* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. They replace
-   an empty name if they are short enough; otherwise they have a separate line. */
+/* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. If `name` is
+   empty and the variables are short enough, they are printed in its place, otherwise on a separate line. */
 static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];

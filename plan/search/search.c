@@ -3,14 +3,15 @@
  * Searches a plan's grid for the best candidates, with few runs.
  *
  * Two kinds of candidates are not run. A candidate is too expensive if the lower bound of its cost exceeds the
- * objective of a candidate that meets the goals (bounds.c). A candidate is too small if a candidate that covers it
- * misses the goals (hr__space_covers).
+ * objective of a candidate that meets the goals (bounds.c). A candidate is too small if another candidate, which covers
+ * it (hr__space_covers), serves jobs too badly.
  *
- * 1. In each slice the search begins at the newsvendor's level of fixed capacity (hr__demand_newsvendor), and bisects
+ * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor), and bisects
  *    towards more capacity until the goals are met. A second start in the best slices bisects towards the minimum of
  *    elastic capacity.
- * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step of one for a step of
- *    the other, or GPU for GPU. Its steps are halved when no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
+ * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step on one axis for a step
+ *    on another, or some GPUs of one axis for equally many of another. Its steps are halved when no neighbour is better
+ *    (Hooke and Jeeves, J. ACM 8, 1961).
  * 3. Slices are compared over the same random events after each halving, and the better half continues (successive
  *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
@@ -60,7 +61,7 @@ struct hr__search {
 
 /* ---- Running candidates ---------------------------------------------------------------------------- */
 
-/* Maximum violation of a candidate that does not exclude the candidates that it covers. */
+/* A candidate excludes the candidates that it covers only if its violation is larger than this. */
 static const double clear_miss = 0.1;
 
 static bool is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
@@ -196,7 +197,7 @@ static void begin_steps(const struct hr__search *search, struct hr__climb *climb
   }
 }
 
-/* The candidate of another slice that has the same capacity. */
+/* The candidate in slice `slice` that has the same capacity as `candidate`. */
 static uint32_t moved_to_slice(const struct hr__space *space, uint32_t candidate, uint32_t slice) {
   struct hr__point point = hr__space_corner(space, slice, true), from = hr__space_point(space, candidate);
   for (uint32_t i = 0; i < space->n_capacity; i++) point.level[space->capacity[i]] = from.level[space->capacity[i]];
@@ -259,7 +260,8 @@ static enum hr_status make_lean(struct hr__search *search, struct hr__climb *cli
   return status;
 }
 
-/* The capacity axis with the most expensive elastic capacity that is not `done`; HR_NONE: no such axis remains. */
+/* Of the capacity axes with elastic capacity that are not `done`, the most expensive one; HR_NONE: no such axis
+   remains. */
 static uint32_t costliest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
   uint32_t costliest = HR_NONE;
   for (uint32_t i = 0; i < count; i++)
@@ -288,7 +290,7 @@ static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice
   return status;
 }
 
-/* Begins second climbs in the best slices. The climbs must be ranked. */
+/* Begins second climbs in the best slices. rank_climbs() must have been called before. */
 static enum hr_status begin_lean_slices(struct hr__search *search) {
   uint32_t count = search->n_climbs < HR__MAX_LEAN_SLICES ? search->n_climbs : HR__MAX_LEAN_SLICES;
   enum hr_status status = HR_OK;
@@ -330,8 +332,8 @@ static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__cli
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* Enqueues two exchanges for each pair of capacities: a step of one for a step of the other, and a level of one for the
-   same number of GPUs of the other. */
+/* Enqueues two exchanges for each pair of capacity axes. One exchanges a step on the first axis for a step on the
+   second. The other exchanges one level on the first axis for the same number of GPUs on the second. */
 static void enqueue_exchanges(struct hr__search *search, const struct hr__climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {
@@ -363,8 +365,8 @@ static bool is_finest(const struct hr__search *search, const struct hr__climb *c
   return true;
 }
 
-/* Runs the batch and moves the climb to the best proposed candidate. Sets *moved if it is better than the current one.
- */
+/* Runs the batch and moves the climb to the best proposed candidate. Sets *moved if this candidate is better than the
+   current one. */
 static enum hr_status move_to_best(struct hr__search *search, struct hr__climb *climb, bool *moved) {
   enum hr_status status = run_batch(search);
   *moved = false;
@@ -474,8 +476,8 @@ static enum hr_status try_one_fixed(struct hr__search *search, uint32_t slice, u
   return status == HR_OK && climb.at != before ? climb_finely(search, climb.at) : status;
 }
 
-/* Tries each fixed capacity without any other. A climb does not find these candidates, since every single step towards
-   them may increase the cost. */
+/* Tries each fixed capacity without any other variable capacity. A climb does not find these candidates, since every
+   single step towards them may increase the cost. */
 static enum hr_status try_fixed_only(struct hr__search *search) {
   const struct hr__bounds *bounds = search->config->bounds;
   enum hr_status status = HR_OK;
@@ -520,9 +522,10 @@ static enum hr_status sample_grid(struct hr__search *search) {
   return status == HR_OK ? climb_from_best(search, before) : status;
 }
 
-/* Runs cheaper candidates if all capacity is fixed, so that costs are known without runs, and if some capacity is not
-   monotone. Cheaper candidates may then be further local optima, for example several GPUs of one type in place of one
-   of another. They are run in small batches, so that good candidates exclude others. */
+/* Runs the candidates that cost less than the best one, under two conditions. All capacity is fixed, so that costs are
+   known without runs. Some capacity is not monotone, so that a cheaper candidate may be another local optimum, for
+   example with several GPUs of one type in place of one GPU of another type. The candidates are run in small batches,
+   so that good candidates exclude others. */
 static enum hr_status try_cheaper(struct hr__search *search) {
   enum { BATCH = 16, MAX_RUNS = 200 };
   const struct hr__space *space = search->space;

@@ -22,7 +22,7 @@ struct hr__demand_curve {
   double window_h; /* from the first to the last submit */
   double mean_gpus, peak_gpus;
   double gpu_hours;     /* of all work */
-  double min_gpu_hours; /* of all work except that of the largest jobs, as many as may stay incomplete */
+  double min_gpu_hours; /* of all work except the largest jobs; as many jobs are excluded as may stay incomplete */
   double *gpus, *share; /* [n_steps] increasing numbers of GPUs in use, and the share of the window with each number */
   size_t n_steps;
 };
@@ -50,7 +50,7 @@ static inline double hr__demand_exceeded(const struct hr__demand_curve *demand, 
 }
 
 /*
- * The newsvendor's solution: how many GPUs of fixed capacity pay off. Fixed capacity costs `fixed` dollars per GPU-hour
+ * The newsvendor solution: how many GPUs of fixed capacity pay off. Fixed capacity costs `fixed` dollars per GPU-hour
  * whether it is used or not. Elastic capacity costs `elastic` dollars per GPU-hour, but only while it is used. A GPU of
  * fixed capacity pays off if demand needs it for at least the share fixed / elastic of the time. Returns 0 if elastic
  * capacity is not more expensive. (Arrow, Harris and Marschak, Econometrica 19, 1951.)
@@ -64,7 +64,7 @@ static inline double hr__demand_newsvendor(const struct hr__demand_curve *demand
 /* The prices of one slice, in dollars per hour. Prices by capacity axis are per GPU. */
 struct hr__slice_prices {
   double fixed[HR_MAX_PLAN_VARIABLES]; /* by capacity axis; 0: the capacity is not paid for while idle */
-  /* by capacity axis, of capacity that is paid for only while used; infinite for other capacity */
+  /* by capacity axis: price of capacity that is paid for only while used; infinite for other capacity */
   double elastic[HR_MAX_PLAN_VARIABLES];
   double constant_usd_h; /* cost of the fixed pools that are not variable */
   double constant_gpus;  /* GPUs of these pools */
@@ -75,7 +75,7 @@ struct hr__slice_prices {
 struct hr__bounds {
   const struct hr__space *space;         /* borrowed */
   const struct hr__demand_curve *demand; /* borrowed */
-  /* of the monthly cost in the objective; 0: no bound of the objective is known */
+  /* weight of the monthly cost in the objective; 0: no bound of the objective is known */
   double weight;
   bool work_counts; /* all work is done at its recorded speed, so work that exceeds the fixed capacity must be bought */
   struct hr__slice_prices *slices; /* [n_slices] */
@@ -103,11 +103,10 @@ static inline bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t sl
 /* A lower bound of the candidate's objective, computed from its prices. */
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate);
 
-/* A starting point of the search: the maximum of elastic capacity, and fixed capacity at the newsvendor's level. The
-   level is computed against the most expensive elastic price or, with `low`, against the cheapest. */
+/* A starting point of the search: the maximum of elastic capacity, and the newsvendor solution for fixed capacity. The
+   solution is computed from the most expensive elastic price or, with `low`, from the cheapest. */
 struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slice, bool low);
-/* Computes the newsvendor's level, in GPUs, against the cheapest (*low) and the most expensive (*high) elastic price.
- */
+/* Computes two newsvendor solutions, in GPUs: *low from the cheapest elastic price, *high from the most expensive. */
 void hr__bounds_bracket(const struct hr__bounds *bounds, uint32_t slice, double *low, double *high);
 
 /* ---- Search ----------------------------------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Selects the best of a few finalists, with as many replications as the selection needs.
+ * Selects the best of a few finalists (the choice), with as many replications as the selection needs.
  *
  * The procedure is that of Kim and Nelson (ACM TOMACS 11, 2001) on common random numbers. All finalists are run side by
- * side. A finalist is dropped when a finalist that meets the goals is better by more than the procedure allows, over
- * the replications that both have. Differences within the indifference zone are not resolved. If metrics are normally
- * distributed, the choice is the best finalist, or within the zone of it, with the requested probability.
+ * side. A finalist is dropped when another finalist, which meets the goals, is better by more than the procedure
+ * allows. Both are compared over the replications that both have. Differences within the indifference zone are not
+ * resolved. If metrics are normally distributed, the choice is the best finalist, or within the zone of it, with the
+ * requested probability.
  *
  * The reported probability is computed differently, by a paired bootstrap. Replications are resampled, the same ones
  * for all finalists. The probability is the share of resamples in which the choice meets the goals, and no other
@@ -156,7 +157,7 @@ static enum hr_status drop_losers(struct contest *contest, double *zone, bool *s
 
 /* ---- Probability ----------------------------------------------------------------------------------- */
 
-/* The objective of a finalist over resampled replications; infinite if these miss a goal. */
+/* The objective of a finalist over resampled replications; infinite if the finalist misses a goal over them. */
 static double resampled_objective(const struct contest *contest, uint32_t finalist, const double *uniform,
                                   double *values) {
   const struct hr__goals *goals = contest->evaluator->goals;

@@ -4,8 +4,9 @@
  * and rank 0 owns the file.
  *
  * The scenario of each point is loaded once and freed. Errors are therefore reported before the first run. Loading also
- * shows which points are random, and this determines the numbers of the runs. Loading takes about a millisecond, and a
- * run usually takes longer. Traces are few and large, and remain in memory.
+ * shows which points are random. Points that are not random have a single run, so the numbers of all runs are then
+ * known. Loading takes about a millisecond, and a run usually takes longer. Traces are few and large, and remain in
+ * memory.
  *
  * The fingerprint is a digest of the version, the grid, the scenario and all input files. It determines whether a file
  * of results belongs to this sweep, so all its parts have a fixed order.
@@ -96,7 +97,8 @@ static bool starts_with_level(const struct hr_grid_level *level, const char *tex
   return false;
 }
 
-/* Adds the axis to the error if the value of that axis caused the error. Otherwise adds the point. */
+/* Adds to an error message what caused the error. If it was an override of an axis, adds the axis; if it was another
+   override, only the path of the grid; otherwise the point. */
 static enum hr_status locate_error(const struct hr__sweep *sweep, size_t point, enum hr_status status,
                                    const struct hr_error *inner, struct hr_error *error) {
   static const char head[] = "--set ";
@@ -268,7 +270,8 @@ static void compute_fingerprint(struct hr__sweep *sweep) {
 
 /* ---- Preparation ------------------------------------------------------------------------------------ */
 
-/* Rejects an axis whose name is that of a column. Axes become columns of the file, beside its own columns. */
+/* Rejects an axis that has the name of a column. The file has a column for each axis, in addition to its own columns.
+ */
 static enum hr_status check_names(const struct hr_grid *grid, struct hr_error *error) {
   static const char *const reserved[] = {"run", "point", "replication", "seed", "digest", "scenario", "runs"};
   for (uint32_t i = 0; i < grid->n_axes; i++) {
@@ -328,7 +331,7 @@ struct sweep_writer {
   const struct hr__sweep *sweep;
   struct hr__store store;
   const struct hr_progress *progress;
-  uint64_t jobs_done, jobs; /* jobs of all runs to make: finished, total */
+  uint64_t jobs_done, jobs; /* of all runs to make: finished jobs; total number of jobs */
   uint64_t stored;
 };
 
@@ -350,7 +353,7 @@ static bool is_of_shard(const struct hr_sweep_config *config, uint64_t run) {
   return config->n_shards == 0 || run % config->n_shards == config->shard - 1;
 }
 
-/* Lists the runs of the shard that the file lacks. */
+/* Of the runs of the shard, lists those that the file lacks. */
 static void find_runs(const struct hr_sweep_config *config, struct sweep_writer *writer, const bool *has,
                       uint64_t *runs, size_t *count) {
   *count = 0;
@@ -422,8 +425,8 @@ static enum hr_status copy_notes(const struct hr__sweep *sweep, struct hr_sweep_
   return HR_OK;
 }
 
-/* The work of all ranks except rank 0. First all ranks agree that rank 0 has opened the file. Otherwise a rank could
-   wait forever after rank 0 has failed. */
+/* The work of all ranks except rank 0. First all ranks agree that rank 0 has opened the file. Without this agreement, a
+   rank could wait forever after rank 0 has failed. */
 static enum hr_status work(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,
                            const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = hr__sweep_ranks_agree(ranks, HR_OK, error);

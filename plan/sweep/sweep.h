@@ -25,7 +25,7 @@
 
 /* The points of a grid. All points differ. */
 struct hr__sweep_design {
-  double *at; /* [n_points][n_axes]: number of the level, or the value itself if the axis has no levels */
+  double *at; /* [n_points][n_axes]: index of the level, or the value itself if the axis has no levels */
   size_t n_points, n_axes;
 };
 
@@ -49,7 +49,7 @@ struct hr_trace;
 
 struct hr__sweep_point {
   uint64_t seed;      /* seed of the point's scenario */
-  uint64_t first_run; /* number of its first run; its replications have consecutive numbers */
+  uint64_t first_run; /* number of the point's first run; its replications have consecutive numbers */
   uint32_t trace;     /* index in hr__sweep.traces */
   bool random;        /* the replications of the point differ */
 };
@@ -86,7 +86,8 @@ static inline size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t 
   return low;
 }
 
-/* Returns "nodes=4, policy=sjf". The caller frees it. NULL when out of memory. */
+/* Returns the settings of a point as text, such as "nodes=4, policy=sjf". The caller frees it. NULL when out of memory.
+ */
 char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point);
 
 /* Overrides of one run. */
@@ -118,7 +119,7 @@ struct hr__sweep_group {
   double values[HR__N_MEASURES]; /* NaN if unknown */
 };
 
-/* The data that a sweep stores of one run. */
+/* The data that a sweep stores for each run. */
 struct hr__sweep_record {
   uint64_t run, seed, digest;
   double values[HR__N_MEASURES]; /* NaN if unknown */

@@ -72,7 +72,8 @@ static const struct {
              {HR__M_JCT_MEAN, "mean jct", false},     {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true},
              {HR__M_UNFINISHED, "unfinished", false}, {HR__M_COST, "cost", false}};
 
-/* Returns "nodes=4, policy=sjf" for a row of the view `points`. The caller frees it. NULL when out of memory. */
+/* Returns the settings in a row of the view `points` as text, such as "nodes=4, policy=sjf". The caller frees it. NULL
+   when out of memory. */
 static char *point_text(sqlite3_stmt *row, int first, int n_axes) {
   sqlite3_str *text = sqlite3_str_new(NULL);
   for (int i = first; i < first + n_axes; i++) {
@@ -168,8 +169,8 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
 
 /* ---- JSON for the HTML report ----------------------------------------------------------------------- */
 
-/* Writes settings and metrics of all runs. If there are more than MAX_ROWS runs, writes those of all points. If there
-   are also more than MAX_ROWS points, writes every n-th point. */
+/* Writes settings and metrics of all runs. If there are more than MAX_ROWS runs, writes the settings and mean metrics
+   of all points instead. If there are also more than MAX_ROWS points, writes every n-th point. */
 
 enum { MAX_ROWS = 3000 };
 

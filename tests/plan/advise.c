@@ -83,7 +83,7 @@ static bool has(enum hr_advice_kind kind) {
   return false;
 }
 
-/* The mean monthly cost with overrides, over replications, as a user would run them. */
+/* Runs the scenario with overrides, as a user would. Returns the mean monthly cost over the replications. */
 static double monthly_usd(const char *const *overrides, size_t count, uint32_t replications) {
   struct hr_scenario *loaded = load(overrides, count);
   struct hr_replication_spec spec = loaded->replications;
@@ -137,7 +137,8 @@ static void test_idle_nodes(void) {
   end();
 }
 
-/* One more GPU is needed for a tenth of the time. On demand it is cheaper, at three times the price. */
+/* One GPU is needed only for a tenth of the time. It is cheaper on demand, although the on-demand price is three times
+   as high. */
 static void test_rarely_used_node(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,7,360000,a,training\n2,180000,1,36000,a,training\n3,359999,1,1,a,training\n");
   ask_without_error(0);
@@ -149,8 +150,8 @@ static void test_rarely_used_node(void) {
   end();
 }
 
-/* All nodes are busy half of the time, at a third of the on-demand price. The newsvendor's rule finds that they pay
-   off, so nothing is run. */
+/* Nodes cost a third of the on-demand price, and all are busy half of the time. In the newsvendor solution all of them
+   pay off, so no proposal is run. */
 static void test_reservation_that_pays(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,8,180000,a,training\n2,359999,8,1,a,training\n");
   ask_without_error(0);
@@ -189,7 +190,8 @@ static void test_always_on(void) {
 #define TWO_CLASSES                                                                                                    \
   JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,0,1,360000,b,inference\n4,360000,1,1,b,inference\n"
 
-/* Spot nodes for two GPUs of training, at a third of the price. Inference must not use them. */
+/* Training uses two GPUs, which spot nodes can replace at a third of the price. Inference must not use the spot nodes.
+ */
 static void test_spot(void) {
   begin(HEAD ON_DEMAND SPOT WITH_CLASSES(
             "{\"training\":{\"checkpoint\":{\"policy\":\"continuous\"}},\"inference\":{\"spot\":false}}"),
@@ -206,7 +208,7 @@ static void test_spot(void) {
   end();
 }
 
-/* Spot nodes at the price of on-demand nodes. */
+/* Spot nodes have the price of on-demand nodes, so they must not be advised. */
 static void test_spot_that_saves_nothing(void) {
   begin(HEAD ON_DEMAND SPOT WITH_CLASSES(
             "{\"training\":{\"checkpoint\":{\"policy\":\"continuous\"}},\"inference\":{\"spot\":false}}"),
@@ -250,8 +252,8 @@ static const char *long_jobs(void) {
   return text;
 }
 
-/* The mean time between losses is 5 h, and a checkpoint takes 60 s: sqrt(2 x 60 x 18000) = 1470 s. The interval is ten
-   times as long. */
+/* The mean time between losses is 5 h, and a checkpoint takes 60 s: sqrt(2 x 60 x 18000) = 1470 s. The interval in the
+   scenario is ten times as long. */
 static void test_interval_too_long(void) {
   begin(HEAD RECLAIMED INTERVAL("14700"), long_jobs());
   ask_without_error(8);

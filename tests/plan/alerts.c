@@ -258,7 +258,7 @@ static size_t check_job_alerts(const struct alert_run *alert_run, enum hr_alert_
   return found;
 }
 
-/* Reclaimed nodes in (t - window, t], as a share of the nodes that were present or lost in it. */
+/* Reclaimed nodes in (t - window, t], as a share of the nodes that were present or lost in this interval. */
 static double reclaimed_share(const struct alert_run *alert_run, uint32_t pool, size_t snapshot, int64_t t_us) {
   int64_t within_us = alert_run->scenario->alerts.reclaims_within_us;
   double reclaimed = 0, gone = 0;

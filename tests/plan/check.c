@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole checks. A baseline that is written and read again is unchanged, every figure is compared, the first start that
-   differs is that of a naive search, and the output files fit their schemas. */
+   differs is the one that a naive search finds, and the output files fit their schemas. */
 
 #include "harness.h"
 
@@ -174,7 +174,7 @@ static struct hr_result *run_under(const char *policy, const struct hr_trace *tr
   return result;
 }
 
-/* The job with the earliest start that differs between two runs, by exhaustive search. */
+/* Of the jobs whose start differs between two runs, the one with the earliest start, by exhaustive search. */
 static uint32_t naive_first(const struct hr_result *a, const struct hr_result *b) {
   uint32_t first = HR_NONE;
   int64_t first_us = HR_NEVER_US;

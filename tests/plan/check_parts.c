@@ -91,7 +91,8 @@ static void damaged_starts_are_rejected(void) {
 
 /* ---- Decisions -------------------------------------------------------------------------------------- */
 
-/* Records `moves` decisions and some other events. Decision number `other` has another node (`by_node`) or time. */
+/* Records `moves` decisions and some other events. Decision `other` has a different node if `by_node` is true,
+   otherwise a different time. */
 static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
   struct hr_observer observer;
   CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions, &observer));
@@ -116,7 +117,7 @@ static void expect_first(uint32_t moves, uint32_t other, bool by_node) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(chain);
   CU_ASSERT_FALSE(hr__decisions_first(&before, chain, before.spacing, &from));
   CU_ASSERT_TRUE(hr__decisions_first(&now, chain, before.spacing, &from));
-  /* In spite of a difference, marks are equal with probability 1/4096. This does not occur with the numbers of this
+  /* The marks of two blocks that differ are equal with probability 1/4096. This does not occur with the numbers of this
      test. */
   CU_ASSERT_TRUE(from <= other && other < from + now.spacing);
   const struct hr__decision_block *block = hr__decisions_block(&now, from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole comparisons. The runs equal those of each policy alone, for any number of threads, and the output files contain
-   them. */
+/* Whole comparisons. Each run must equal a run of its policy alone, for any number of threads. The output files must
+   contain the results of the runs. */
 
 #include "plan/compare/compare.h"
 #include "harness.h"

@@ -21,7 +21,7 @@ void demand_week(struct demand_maker *maker, uint32_t week, double gpu_hours, co
                  enum hr_job_class class_);
 struct hr_trace *demand_end(struct demand_maker *maker);
 
-/* Draws weekly demand with a mean of 1 that grows by `drift` a week in logarithms. The errors are AR(1) with standard
+/* Draws weekly demand with a mean of 1. Its logarithm grows by `drift` a week. The errors are AR(1) with standard
    deviation `sigma` and coefficient `hold`. Equal values of `number` give equal weeks. */
 void demand_draw(uint32_t number, double drift, double sigma, double hold, uint32_t n_weeks, double *week);
 

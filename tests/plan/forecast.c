@@ -373,8 +373,8 @@ static bool has_note(const struct hr_forecast *forecast, const char *text) {
   return false;
 }
 
-/* Demand jumps just before the held-back weeks. Repeating the last week is then right, while the model still averages,
-   and a note must say so. */
+/* Demand jumps just before the held-back weeks. The naive forecast, which repeats the last week, is then better than
+   the model, which averages over several weeks. A note must report this. */
 static void note_if_naive_forecast_is_better(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t week = 0; week < 10; week++)

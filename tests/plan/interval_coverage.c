@@ -3,8 +3,8 @@
  * Measures how often the intervals of replications cover the long-run value. An experiment has 10 or 20 replications of
  * a small system with changing spot capacity. The long-run value is that of very many replications of the same system.
  * Only the random events differ between replications; the jobs are fixed. The load is moderate. With four spot nodes
- * instead of six, the mean wait is so skewed that its Student interval covers in 91 to 92 % of the experiments. The
- * intervals of the median and of the cost cover in 95 % even then.
+ * instead of six, the mean wait is so skewed that its Student interval covers the long-run value in only 91 to 92 % of
+ * the experiments. Even then, the intervals of medians and of the cost cover the long-run value in 95 %.
  *
  *   test_plan interval_coverage [EXPERIMENTS]      the target coverage_of_intervals runs 500 experiments
  */

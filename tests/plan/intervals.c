@@ -117,8 +117,8 @@ static void median_interval_equals_enumeration(void) {
         CU_ASSERT(isnan(low) && isnan(high));
         continue;
       }
-      /* The lower end is between the k-th value and the next. If the next is beyond the middle, it is the k-th value.
-       */
+      /* The lower end is between the k-th value and the next. If the next value is beyond the middle, the lower end is
+         the k-th value itself. */
       CU_ASSERT(low >= k && low <= (k + 1 <= (count + 1) / 2 ? k + 1 : k));
       expect(low + high, count + 1);
     }
@@ -149,7 +149,7 @@ static void coverage_of_both_intervals(void) {
            median = share_covered(count, HR__QUANTILE, true, log(2));
     CU_ASSERT(student > 0.9415 && student < 0.9585);
     CU_ASSERT(median > 0.9415 && median < 0.9585);
-    /* does not cover a value that is not the median */
+    /* the interval must not cover a value that is not the median */
     CU_ASSERT(share_covered(count, HR__QUANTILE, true, 1.3 * log(2)) < 0.94);
   }
 }

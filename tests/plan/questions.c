@@ -337,7 +337,7 @@ static void number_of_jobs_that_may_fail(void) {
 
 enum { SECONDS = 2000 };
 
-/* No other level costs less than the newsvendor's. The costs are summed second by second. */
+/* No other level costs less than the newsvendor solution. The costs are summed second by second. */
 static void expect_newsvendor(const struct hr__demand_curve *demand, const int *level, int window, double standing) {
   double least = (double)INFINITY, own = 0, chosen = hr__demand_newsvendor(demand, standing, 1);
   for (int gpus = 0; gpus <= (int)demand->peak_gpus; gpus++) {

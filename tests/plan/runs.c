@@ -178,7 +178,7 @@ static void selection_setup_finish(struct selection_setup *setup) {
   tear_down(&setup->runner_setup);
 }
 
-/* The number of the candidate with `own` owned GPUs and level `spot` of the spot axis. */
+/* The index of the candidate with `own` owned GPUs and level `spot` of the spot axis. */
 static uint32_t candidate(uint32_t own, uint32_t spot) {
   return 4 * own + spot;
 }

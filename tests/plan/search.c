@@ -2,8 +2,8 @@
 /*
  * Compares the fast search with the exhaustive one in small random scenarios: pools of three markets at random prices,
  * spot interruptions, gangs, a choice of policies. The objective of the fast search's choice is taken from the
- * exhaustive plan, so both have the same random events. Prints by how much the search misses the optimum, and its share
- * of the exhaustive runs.
+ * exhaustive plan, so both have the same random events. Prints by how much the fast search misses the optimum, and the
+ * ratio of its number of runs to that of the exhaustive search.
  *
  *   test_plan search [SCENARIOS [FIRST]]      the target search_against_all uses 60 scenarios
  */

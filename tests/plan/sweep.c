@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file of a sweep: its content, the sweep to which it belongs, and runs that exist and are not repeated. */
+/* The file of a sweep: its content, and the check that it belongs to the sweep. Runs that the file already contains
+   must not be repeated. */
 
 #include "harness.h"
 #include "output_files.h"
