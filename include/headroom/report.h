@@ -87,9 +87,9 @@ struct hr_budget {
   int64_t uusd_per_month;
 };
 
-/* A savings plan: a fixed fee per hour for the whole run. At each instant, on-demand nodes are charged at their price
-   less the discount, until the sum of these prices reaches the fee. All other on-demand nodes are paid at their full
-   price. Several plans are applied in the order of descending discount. */
+/* A savings plan: a fixed fee per hour for the whole run. At each instant, the fee covers on-demand nodes up to the
+   point at which the sum of their discounted prices equals the fee. Covered nodes cost nothing else; nodes that are not
+   covered are paid at their full price. Several plans are applied in the order of descending discount. */
 struct hr_savings_plan {
   int64_t uusd_per_h;
   uint32_t discount_ppm; /* below 1,000,000 */
