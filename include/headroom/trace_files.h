@@ -125,10 +125,10 @@ struct hr_trace_options {
   /* set if only the requests of jobs will be used. Times may be missing, as in a list of pods; such jobs are submitted
      at time 0 with run time 0. Notes about replays are omitted */
   bool untimed;
-  /* For streamed runs: columns are mapped from files, so their memory can be reclaimed. Ids are stored only if all of
-     them are numbers; otherwise the id of a job is the number of its row. The columns of a packed trace are mapped from
-     its file. The rows of a text trace must be sorted by submit; their columns are in unnamed files in $TMPDIR (or
-     /var/tmp), which are removed with the trace. */
+  /* For streamed runs: columns are mapped from files, so their memory can be reclaimed. Ids are stored only if the
+     trace is packed and its ids are numbers; otherwise the id of a job is the number of its row. The columns of a
+     packed trace are mapped from its file. The rows of a text trace must be sorted by submit; their columns are in
+     unnamed files in $TMPDIR (or /var/tmp), which are removed with the trace. */
   bool streamed;
 };
 
