@@ -84,7 +84,7 @@ struct hr_notes {
   size_t count, capacity;
 };
 
-/* Adds a note, unless the list has an equal note. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Adds a note, unless the list already has an equal note. Returns HR_NO_MEMORY if memory is exhausted. */
 HR_API enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) HR_PRINTF(2, 3);
 /* Frees the notes; the list is empty afterwards. */
 HR_API void hr_notes_finish(struct hr_notes *notes);

@@ -178,7 +178,7 @@ static inline const struct hr_mig_spec *hr_gpu_inventory_mig(const struct hr_gpu
 }
 
 /* Returns how many milli-GPUs a task takes of each of its GPUs on the node. With MIG, returns the requested share; the
-   instance that the task gets may have a larger share. */
+   instance that the task gets may have a different share. */
 static inline uint32_t hr_gpu_inventory_milli(const struct hr_gpu_inventory *inventory,
                                               const struct hr_request *request, hr_node node) {
   uint32_t slot_milli = inventory->slot_milli[node.id];

@@ -3,7 +3,8 @@
 #define HEADROOM_MARKET_H
 
 /*
- * Markets: how the nodes of a pool are obtained, paid for and reclaimed. Also how jobs write checkpoints.
+ * Markets: how the nodes of a pool are obtained, paid for and reclaimed. This header also defines when jobs write
+ * checkpoints.
  *
  * Prices are integer micro-dollars per GPU-hour. Costs are sums of price x milli-GPU x microseconds in 128 bits. They
  * are converted to micro-dollars only for output (see the ledger in headroom/sim.h).

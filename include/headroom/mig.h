@@ -119,8 +119,9 @@ HR_API const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_m
  *   all-PROFILE         the maximum number of instances of a profile: "all-1g.10gb" is 7 instances on a GPU with 80 GB,
  *                       and 4 on a GPU with 40 GB, where 1g.10gb has double memory. ".me" is accepted for "+me". As in
  *                       mig-parted
- *   all-balanced        as in mig-parted, for example 3g + 2g + 1g + 1g of seven compute slices: repeatedly the largest
- *                       profile without media engines that has at most half of the remaining compute slices, or 1 slice
+ *   all-balanced        as in mig-parted, for example 3g + 2g + 1g + 1g on a GPU with seven compute slices. Each step
+ *                       adds an instance of the largest profile without media engines that has at most half of the
+ *                       remaining compute slices. If one slice remains, the step adds a profile with one slice
  *   all-enabled         MIG is enabled; no instances exist yet
  *   group1, group2 ...  the groups of Volcano's dynamic MIG, see hr_mig_group
  *   3g.40gb,2g,2x1g     profiles as in hr_mig_profile_parse, from the largest to the smallest, each at its best start.

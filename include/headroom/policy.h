@@ -57,7 +57,7 @@ HR_API const char *hr_wait_reason_name(enum hr_wait_reason_kind reason);
 HR_API const char *hr_wait_reason_words(enum hr_wait_reason_kind reason);
 
 /* Values of the member `quota` of struct hr_wait_reason that are not indices of quota nodes. HR_QUOTA_FALLBACK:
-   `fallback` of hr_quota_spec. HR_QUOTA_ROOT: the root, that is the whole cluster. */
+   `fallback` of hr_quota_spec. HR_QUOTA_ROOT: the root of the quota tree, that is the whole cluster. */
 #define HR_QUOTA_FALLBACK (HR_NONE - 1)
 #define HR_QUOTA_ROOT (HR_NONE - 2)
 
@@ -405,7 +405,7 @@ enum {
   /* The last two flags define which waiting jobs always have the same reason, so that `explain` is called only once for
      them. Without either flag, these are the jobs with the same request (GPUs, accept class, locality). */
   HR_POLICY_HOLDS_BY_TENANT = 16, /* jobs with the same request and the same tenant */
-  HR_POLICY_HOLDS_BY_JOB = 32     /* none: each job may have a reason of its own */
+  HR_POLICY_HOLDS_BY_JOB = 32     /* no jobs: each job may have a reason of its own */
 };
 
 /* A policy. Instances are immutable; they are shared by runs and threads. */

@@ -70,11 +70,11 @@ HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
 /* ---- Placement ---- */
 
 /*
- * Rules for the placement of a gang. HR_PLACE_POOL selects the first acceptable pool with enough free GPUs; nodes are
- * ignored. With all other rules, a job that fits on one node is placed on one node. The rule selects this node among
- * the nodes of all acceptable pools. A larger job is placed in the first acceptable pool in which it fits. It gets
- * nodes without jobs, in the order of their ids. If its number of GPUs is not a multiple of a node's, the rule selects
- * one more node of the pool for the remainder.
+ * The rules for the placement of a gang. HR_PLACE_POOL selects the first acceptable pool with enough free GPUs; nodes
+ * are ignored. With all other rules, a job that fits on one node is placed on one node. The rule selects this node
+ * among the nodes of all acceptable pools. A larger job is placed in the first acceptable pool in which it fits. It
+ * gets nodes without jobs, in the order of their ids. If this leaves a remainder that is smaller than a node, the rule
+ * selects one more node of the pool for the remainder.
  *
  * HR_PLACE_FIRST_FIT selects the lowest node id, HR_PLACE_BEST_FIT the node with the fewest free GPUs,
  * HR_PLACE_WORST_FIT the node with the most free GPUs.

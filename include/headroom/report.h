@@ -183,7 +183,7 @@ struct hr_cost_summary {
   /* all_on_demand_uusd: what the total would be if all capacity were on demand. The other members: total cost per
      completed job, per GPU-hour of useful work, and per month of the run. Each is HR_UNKNOWN_UUSD if it is unknown */
   int64_t all_on_demand_uusd, per_completed_job_uusd, per_goodput_gpu_hour_uusd, per_month_uusd;
-  int64_t monthly_uusd; /* long-run cost of a month with this demand; HR_UNKNOWN_UUSD if unknown */
+  int64_t monthly_uusd; /* cost of a month if the demand of this run continues; HR_UNKNOWN_UUSD: unknown */
   /* saving of the total compared with all_on_demand_uusd, as a share of all_on_demand_uusd; NAN: unknown */
   double saving_vs_on_demand;
   /* Breakdowns. The lines of each breakdown sum to the total. "(idle)", "(shared)" and "(services)" are the names of
@@ -243,10 +243,10 @@ HR_API const char *hr_alert_name(enum hr_alert_rule rule);
    minutes (inference), 15 minutes (interactive) and a day (other classes); budgets exceeded. */
 struct hr_alert_rules {
   bool is_off[HR_N_ALERTS]; /* [rule]: the rule is disabled */
-  /* shares of a pool's GPUs that are allocated; evaluated until the last submit */
+  /* thresholds of (allocated GPUs of a pool) / (GPUs of the pool); evaluated until the last submit */
   double underused_below, saturated_above;
   int64_t underused_for_us, saturated_for_us; /* minimum durations of these conditions */
-  /* (nodes reclaimed within reclaims_within_us) / (nodes that were up in that time) */
+  /* threshold of (nodes reclaimed within reclaims_within_us) / (nodes that were up in that time) */
   double reclaims_above;
   int64_t reclaims_within_us;
   int64_t unsaved_us;               /* maximum time of work without a checkpoint */
@@ -390,9 +390,10 @@ struct hr_goodput {
 
 /* Figures of the spot pools. */
 struct hr_spot_figures {
-  uint32_t pools;                      /* number of spot pools with nodes */
-  uint64_t reclaims, jobs_interrupted; /* reclaims: nodes; jobs_interrupted: interruptions of jobs */
-  double node_hours, gpu_hours;        /* billed */
+  uint32_t pools; /* number of spot pools with nodes */
+  /* reclaims: number of reclaimed nodes; jobs_interrupted: number of interruptions of jobs */
+  uint64_t reclaims, jobs_interrupted;
+  double node_hours, gpu_hours; /* billed */
   double reclaims_per_node_hour;
   /* (nodes that were up or could be requested) / (all nodes of the spot pools), as a mean over the run */
   double availability;

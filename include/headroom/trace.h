@@ -76,7 +76,7 @@ struct hr_trace {
   bool dated; /* the input has dates, so output shows dates, too; otherwise output shows times since the first submit */
 
   /* These columns are always present, [n_jobs]. */
-  /* ascending; the first entry is 0, except in redrawn traces */
+  /* ascending; the first entry is 0 unless the trace is redrawn (hr_trace_redraw) */
   const int64_t *submit_us;
   const int64_t *work_us; /* recorded run time, in microseconds */
   const uint32_t *gpus;   /* whole GPUs of the job, the sum over all tasks; 0 for CPU-only jobs */

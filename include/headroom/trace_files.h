@@ -267,8 +267,8 @@ HR_API enum hr_status hr_generate(const struct hr_generator *generator, const ch
  * could have been. The clock is that of the trace: time 0 is its first submit. Blocks are whole days (86,400 s) or
  * whole weeks of the trace. If the trace is not dated, the first block begins at the first submit. If it is dated, days
  * begin at midnight of the clock that wrote the trace (UTC if its dates have time zones), and weeks begin at the
- * midnight of its first whole day. The recording began somewhat before the first submit and ended somewhat after the
- * last. Therefore a block counts as whole if at most an hour of it is before the first or after the last submit.
+ * midnight of its first whole day. A recording usually begins before the first submit and ends after the last submit.
+ * Therefore a block counts as whole if at most an hour of it is before the first or after the last submit.
  *
  * The redrawn workload is divided into positions 0, 1, ..., which are as long as the blocks of the trace. Each position
  * receives one whole block, drawn uniformly with replacement. If blocks are days and the trace has at least 14 whole
