@@ -117,7 +117,7 @@ struct hr_result {
   uint64_t n_events, n_passes, n_backfilled;
   int64_t end_us;     /* the last instant of the run, or the horizon if the horizon ended the run */
   uint32_t abilities; /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
-  /* the engine ended the run although jobs were left, because the run made no progress for a year: no job was
+  /* the engine ended the run although jobs were left, because the run made no progress for at least a year: no job was
      submitted, no job ended, and no work was saved */
   bool stalled;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */

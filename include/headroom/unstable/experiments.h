@@ -31,7 +31,7 @@ struct hr_grid_axis {
   struct hr_grid_level *levels;
   uint32_t n_levels;
   double from, to;
-  /* for ranges: values are drawn uniformly on a logarithmic scale; otherwise uniformly on a linear scale */
+  /* for ranges. true: values are drawn uniformly on a logarithmic scale; false: uniformly on a linear scale */
   bool logarithmic;
 };
 
@@ -98,8 +98,8 @@ struct hr_plan_spec {
   uint32_t n_constraints;
   struct hr_plan_term *objective; /* [n_terms]: the objective, which is minimized: a weighted sum of metrics */
   uint32_t n_terms;
-  /* [n_variables]: today's mix, as a level of each variable. A variable that the scenario does not name here has no
-     overrides. NULL: not specified */
+  /* [n_variables]: today's mix, as one level of each variable. The level has no overrides (n_set is 0) if the scenario
+     does not state today's value of the variable. NULL: not specified */
   struct hr_grid_level *baseline;
   /* the objective of the chosen candidate may exceed the minimum by this share */
   double indifference;

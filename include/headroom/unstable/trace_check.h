@@ -123,7 +123,8 @@ struct hr_offered_load {
   double gpu_hours; /* GPU-hours requested by these jobs */
   /* demand / capacity from the first to the last submit; 1: the pools are fully used */
   double load;
-  /* as `load`, but only for work before the last submit, if all jobs started at submission */
+  /* as `load`, but demand includes only the work that would be done before the last submit if all jobs started at
+     submission */
   double within;
   /* days: number of days since the first submit, of which the last may be partial; over: number of days on which demand
      exceeds capacity */

@@ -48,8 +48,8 @@ static inline uint32_t hr_workload_model_stratum(double p) {
 
 /* A request of jobs, with its frequency. */
 struct hr_workload_model_request {
-  /* weight among the requests of the size. Here and below, a share of jobs is the `share` divided by the sum of all
-     shares. */
+  /* share of the jobs of the size. These shares need not sum to 1, because only their ratios matter. The same is true
+     for the shares of sizes, users and tenants. */
   double share;
   uint32_t gpus, tasks;
   /* gpu_milli: share of each GPU in milli-GPUs, 1000: whole GPUs; cpu_milli: per task, 0: unknown */
