@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bare_easy TRACE GPUS: EASY backfilling on a number of GPUs, as a hand-written loop. The run time of headroom is
- * compared with the run time of this program. The mean wait that it prints must equal that of headroom.
+ * bare_easy TRACE GPUS: simulates EASY backfilling in a hand-written loop. The cluster is a number of GPUs without
+ * nodes. The run time of headroom is compared with the run time of this program. The mean wait that it prints must
+ * equal that of headroom.
  *
  * The loop uses the usual simple algorithm. At each instant it sorts the running jobs by expected end to find the
  * reservation of the first waiting job. Then it scans the whole queue for jobs that can be backfilled.
@@ -21,7 +22,7 @@ struct running {
 /* The state of the simulation. */
 struct loop {
   struct bare_trace trace;
-  /* free: free GPUs; the waiting jobs are waiting[first .. first + n_waiting) */
+  /* free: number of free GPUs; waiting: the waiting jobs are waiting[first .. first + n_waiting) */
   uint32_t free, *waiting, first, n_waiting;
   struct running *running, *sorted; /* [n_running]; `sorted` is scratch space */
   uint32_t n_running;
@@ -60,8 +61,8 @@ static int by_expected_end(const void *a, const void *b) {
   return (x->expected_us > y->expected_us) - (x->expected_us < y->expected_us);
 }
 
-/* Returns the earliest time at which a job of `head_gpus` GPUs can start. Sets `*spare` to the number of GPUs that are
-   free in addition at that time. */
+/* Returns the earliest time at which a job of `head_gpus` GPUs can start. Sets `*spare` to the number of GPUs that will
+   still be free at that time after this job has started. */
 static int64_t reservation(struct loop *loop, uint32_t head_gpus, uint32_t *spare) {
   uint32_t free = loop->free, i = 0;
   int64_t at_us = loop->now_us;
@@ -78,7 +79,8 @@ static int64_t reservation(struct loop *loop, uint32_t head_gpus, uint32_t *spar
   return at_us;
 }
 
-/* Starts each waiting job, except the first, that does not delay the reservation of the first one. */
+/* Makes a reservation for the first waiting job. Then starts each of the other waiting jobs that fits and does not
+   delay this reservation. */
 static void backfill(struct loop *loop) {
   const struct bare_trace *trace = &loop->trace;
   uint32_t *waiting = loop->waiting + loop->first, kept = 1, spare, i = 1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bare_fifo TRACE NODES GPUS_PER_NODE: strict FIFO order with best-fit placement, as a hand-written loop. The run time
- * of headroom is compared with the run time of this program. The loop has no policies, no events and only one metric.
- * The mean wait that it prints must equal that of headroom.
+ * bare_fifo TRACE NODES GPUS_PER_NODE: simulates strict FIFO order with best-fit placement in a hand-written loop. The
+ * run time of headroom is compared with the run time of this program. The loop has no policies, no events and only one
+ * metric. The mean wait that it prints must equal that of headroom.
  *
- * There is one bitmap of nodes for each number of free GPUs. The ends of running jobs are in a binary heap.
+ * For each number of free GPUs there is one bitmap, the set of the nodes with that many free GPUs. The ends of running
+ * jobs are in a binary heap.
  */
 
 #include "bare_trace.h"
@@ -28,8 +29,9 @@ struct loop {
   uint32_t count[MAX_GPUS_PER_NODE + 1];      /* [g]: number of these nodes */
   uint8_t *free;                              /* [node]: number of free GPUs */
   uint32_t *node;                             /* [job]: the node of a job that fits on one node */
-  uint32_t **nodes;                           /* [job]: all nodes of a larger job; the node for the remainder is last */
-  struct end *heap;                           /* ends of running jobs, the earliest first */
+  /* [job]: all nodes of a larger job; a node of which it uses only a part is the last */
+  uint32_t **nodes;
+  struct end *heap; /* ends of running jobs, the earliest first */
   uint32_t n_heap;
   double wait_us; /* sum of the waits of all started jobs */
 };
@@ -74,7 +76,8 @@ static struct end pop(struct loop *loop) {
   return first;
 }
 
-/* Returns the smallest number of free GPUs, at least `gpus`, that some node has; size + 1 if no node has enough. */
+/* Among the nodes with at least `gpus` free GPUs, returns the minimum number of free GPUs; size + 1 if there is no such
+   node. */
 static uint32_t best_count(const struct loop *loop, uint32_t gpus) {
   while (gpus <= loop->size && loop->count[gpus] == 0) gpus++;
   return gpus;

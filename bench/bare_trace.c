@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reader of traces for the hand-written loops, see bare_trace.h. libcsv calls a function for each field and for
-   each row; a row becomes a job when it is complete. */
+/* The reader of traces for the hand-written loops, see bare_trace.h. libcsv calls one function for each field and
+   another for each complete row, which adds the job. */
 
 #include "bare_trace.h"
 

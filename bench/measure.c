@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* measure COMMAND [ARGUMENT...]: runs the command and writes one line to file descriptor 3: wall-clock seconds, user +
-   system seconds, and peak resident memory in KiB. The exit code is that of the command. */
+/* measure COMMAND [ARGUMENT...]: runs the command and writes one line with three numbers to file descriptor 3:
+   wall-clock seconds, processor seconds (user + system), and peak resident memory in KiB. The exit code is that of the
+   command. */
 
 #include <stdio.h>
 #include <stdlib.h>

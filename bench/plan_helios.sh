@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Compares the search of a plan with an exhaustive search on a real trace: 500 mixes of reserved, on-demand and spot V100s
-# for SenseTime's Venus cluster. Prints both choices, their costs, the numbers of runs and their ratio. Also prints the time
-# of a plan with 200 candidates. The prices per GPU hour are assumed: $1.20 reserved, $2.00 on demand and $0.80 spot. A spot
+# Compares the fast search of `headroom plan` with its exhaustive search on a real trace. There are 500 mixes of reserved,
+# on-demand and spot V100s for SenseTime's Venus cluster. Prints the mix that each search chooses, its cost, the number of
+# runs of each search, and the ratio of these numbers. Also prints the time of a plan with 200 candidates. The prices per GPU hour are assumed: $1.20 reserved, $2.00 on demand and $0.80 spot. A spot
 # node is reclaimed every 50 hours on average. The number of spot nodes is limited so that the best mix is not at the border
 # of the grid.
 #
@@ -24,7 +24,8 @@ if [ ! -f "$source" ]; then
 fi
 gzip -dc "$source" | awk -v jobs="$jobs" 'jobs == 0 || NR <= jobs + 1' >"$data/plan_helios.csv"
 
-# scenario STEP SPOT_STEP: prints the scenario; STEP is the step of the reserved and the on-demand axis, in GPUs.
+# scenario STEP SPOT_STEP: prints the scenario. The levels of the reserved and the on-demand axis are STEP GPUs apart, those
+# of the spot axis SPOT_STEP GPUs.
 scenario() {
   cat <<JSON
 {
@@ -55,12 +56,12 @@ scenario() {
 JSON
 }
 
-# field JSON KEY: prints the first value of the key.
+# field JSON KEY: prints the first value of the key KEY in the file JSON.
 field() {
   sed -n "s/^ *\"$2\": \(.*[^,]\),\{0,1\}$/\1/p" "$1" | head -n 1
 }
 
-# plan NAME ARGUMENT...: computes a plan, writes it to NAME.json and prints the seconds.
+# plan NAME ARGUMENT...: computes a plan, writes it to NAME.json and prints how many seconds this took.
 plan() {
   name=$1
   shift
@@ -70,7 +71,7 @@ plan() {
   field "$data/$name.json" sim_s
 }
 
-# say TITLE JSON SECONDS: prints a row about a plan.
+# say TITLE JSON SECONDS: prints a row of the table: the plan in the file JSON, which took SECONDS.
 say() {
   choice=$(awk '/"choice": \{/ { inside = 1; next } inside && /\}/ { exit } inside { printf "%s ", $0 }' "$2" | tr -s ' ')
   printf '%-11s %6d runs %7.1f s  objective %s  feasible %s  %s\n' "$1" "$(field "$2" runs)" "$3" \

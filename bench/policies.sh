@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the run time of the orders of the `queue` policy: a million jobs with each order; the time of a pass by the number
-# of waiting jobs, 10 to 1,000,000; the time per job with quotas by the number of tenants, 10 to 10,000.
+# Measures the run time of the orders of the policy `queue` in three parts. million: runs of a million jobs with each order.
+# length: the time of a pass with 10 to 1,000,000 waiting jobs. tenants: the time per job with quotas for 10 to 10,000
+# tenants.
 #
 #   policies.sh BUILD      ROUNDS=3, MOST_WAITING=1000000, PART=all (million, length, tenants) and
 #                          BENCH_DATA=BUILD/bench-data unless set
@@ -57,7 +58,8 @@ seconds() {
   awk '{ print $1 }' "$data/policies.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# row ORDER POOL BEST-FIT BOUND: prints the seconds with both placements, and whether they are at most BOUND.
+# row ORDER POOL BEST-FIT BOUND: prints a row of the table. POOL and BEST-FIT are the seconds with these two placements.
+# Also prints whether both are at most BOUND.
 row() {
   awk -v order="$1" -v pool="$2" -v fit="$3" -v bound="$4" 'BEGIN {
     measured = pool > 0 && fit > 0
@@ -122,7 +124,8 @@ waiting_scenario() {
   } >"$data/$1.json"
 }
 
-# sim_s NAME HORIZON OPTION...: prints the seconds of the simulation without loading, the minimum of all rounds.
+# sim_s NAME HORIZON OPTION...: runs NAME.json until HORIZON several times. Prints the minimum time of the simulation in
+# seconds; the time to load the trace is not included.
 sim_s() {
   name=$1 horizon=$2
   shift 2
@@ -134,8 +137,9 @@ sim_s() {
   done | sort -g | head -n 1
 }
 
-# pass_us NAME OPTION...: prints the microseconds of a pass. There are two passes per arrival: one for the arrival and one
-# for an end. The difference of two runs removes the time of the first passes.
+# pass_us NAME OPTION...: prints the mean time of a pass in microseconds. There are two passes per arrival: one for the
+# arrival and one for the end of a job. The time is computed from the difference of two runs with different horizons, so the
+# first 1,000 s, in which the queue is filled, are not included.
 pass_us() {
   name=$1
   shift
@@ -144,7 +148,7 @@ pass_us() {
   awk -v short="$short" -v long="$long" -v passes="$((2 * (come - 100)))" 'BEGIN { print 1e6 * (long - short) / passes }'
 }
 
-# curve LABEL NAME-SUFFIX OPTION...: prints a row of the table, by the number of waiting jobs.
+# curve LABEL NAME-SUFFIX OPTION...: prints a row of the table, with one column for each number of waiting jobs.
 curve() {
   label=$1 suffix=$2
   shift 2
@@ -155,8 +159,9 @@ curve() {
   verdict "$label" "$values"
 }
 
-# verdict LABEL VALUES: prints a row, and whether the time is constant or grows logarithmically: the last value must be at
-# most $most_times times the first one (at least 0.25). This bound includes the effect of cache misses.
+# verdict LABEL VALUES: prints a row, and whether the time is constant or grows at most logarithmically. The test is that
+# the last value is at most $most_times times the first value, or times 0.25 if the first value is smaller. This bound
+# allows for cache misses.
 verdict() {
   echo "$1 $2" | awk -v most="$most_times" '{
     printf "%-14s", $1
@@ -200,9 +205,10 @@ against_length() {
 
 # ---- A job by the number of tenants -------------------------------------------------------------------------------------
 
-# quotas KIND TENANTS: prints the quotas of a scenario. The part of a tenant is 1,000 GPUs / TENANTS. no-limits: no quotas;
-# caps: each tenant has its part as maximum, but at least 16 GPUs; guarantees: each tenant is guaranteed its part; cohorts:
-# each tenant is guaranteed half of its part, in nested cohorts with maxima.
+# quotas KIND TENANTS: prints the quotas of a scenario. The part of a tenant is 1,000 GPUs / TENANTS. KIND no-limits: there
+# are no quotas. KIND caps: the maximum of each tenant is its part, or 16 GPUs if the part is smaller. KIND guarantees: each
+# tenant is guaranteed its part. KIND cohorts: each tenant is guaranteed half of its part, and tenants are in nested cohorts
+# with maxima.
 quotas() {
   part=$(awk -v tenants="$2" 'BEGIN { printf "%.3f", 1000 / tenants }')
   case $1 in

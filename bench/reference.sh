@@ -4,8 +4,8 @@
 #
 #   reference.sh BUILD [README]    BENCH_DATA=BUILD/bench-data and TRACES=../shared/traces unless set
 #
-# If README is set, the file must contain these tables, except for the column of seconds, which differs between runs. The
-# exit code is 1 if a table is missing or differs, or if the total time exceeds one minute.
+# If README is set, it is the name of a file that must contain these tables. The column of seconds is not compared, because
+# it differs between runs. The exit code is 1 if a table is missing or differs, or if the total time exceeds one minute.
 set -eu
 
 build=$1
@@ -16,8 +16,8 @@ traces=${TRACES:-$root/../shared/traces}
 most_s=60
 mkdir -p "$data"
 
-# On the smaller clusters, on which jobs wait, all policies use first-fit, because a conservative plan can be reused between
-# passes only with the placements first-fit and pool.
+# On the smaller clusters jobs wait. There, all policies use the placement first-fit, because conservative backfilling can
+# reuse its plan in the next pass only with the placements first-fit and pool.
 all='fifo:backfill=strict,sjf:backfill=skip,easy,conservative,las:backfill=skip,srtf:backfill=skip,qssf:backfill=skip,fair-share:backfill=easy'
 
 # table NAME TITLE SCENARIO TRACE POLICIES [OPTION...]: prints a table. One run is executed at a time, so that runs do not
@@ -46,7 +46,7 @@ without_seconds() {
   sed 's/ [^|]* |$//' "$1"
 }
 
-# in_readme NAME: whether the README has all lines of the table, one after the other.
+# in_readme NAME: succeeds if the README contains the lines of the table, one after the other.
 in_readme() {
   [ -f "$data/reference-$1.md" ] || return 0
   without_seconds "$data/reference-$1.md" >"$data/reference-$1.lines"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Compares the run time of headroom with that of hand-written loops (bare_fifo, bare_easy) on the same generated traces.
-# Whole processes are measured alternately. Prints the medians and compares them with the targets.
+# The processes are measured alternately, each from start to exit. Prints the medians and compares them with the targets.
 #
 #   run.sh BUILD      ROUNDS=5 and BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -55,7 +55,8 @@ median() {
   awk -v field="$2" '{ print $field }' "$data/$1.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# same_wait PRODUCT BARE: fails unless both runs have the same mean wait, which shows that both do the same work.
+# same_wait PRODUCT BARE: fails unless the run PRODUCT of headroom and the run BARE of a hand-written loop have the same
+# mean wait. An equal mean wait shows that both did the same work.
 same_wait() {
   ours=$(sed -n '/"wait_s"/,/}/s/.*"mean": *\([-+.e0-9]*\).*/\1/p' "$data/$1.out" | head -n 1)
   theirs=$(sed -n 's/.*mean_wait_s //p' "$data/$2.out")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Measures the run time of the linear programs of the `rounds` policy, by the number of kinds of jobs and of pools.
+ * Measures how long the linear programs of the policy `rounds` take, depending on the number of kinds of jobs and the
+ * number of pools.
  *
  *   shares      prints a row for each size
  */
@@ -25,9 +26,9 @@ static double clock_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Returns the mean run time in seconds for a few random problems. A problem has `jobs` jobs of `n_kinds` kinds and half
-   as many GPUs as the jobs request. `by_cost`: minimize the cost at a limited level; otherwise maximize the level (the
-   minimum rate of all jobs). */
+/* Solves a few random problems and returns the mean time of a solution in seconds. A problem has `jobs` jobs of
+   `n_kinds` kinds, and half as many GPUs as these jobs request. If `by_cost` is true, the cost is minimized at a
+   limited level; otherwise the level is maximized. The level is the minimum rate of all jobs. */
 static double measure(uint32_t n_kinds, uint32_t n_pools, uint32_t jobs, bool by_cost) {
   enum { REPEATS = 5 };
   struct hr__share_kind *kinds = calloc(n_kinds, sizeof *kinds);

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the run time of per-GPU allocation. A million jobs of one GPU each are run on 1,000 nodes x 8 GPUs at a load of
-# 0.9. They are compared with the same jobs that request shares of a GPU, with the placements `best-fit` and `fgd`. These
-# jobs arrive at a higher rate, so that the load is equal. Whole processes are measured alternately; medians are printed.
+# Measures the run time of per-GPU allocation. The first workload is a million jobs that request one whole GPU each, on
+# 1,000 nodes x 8 GPUs at a load of 0.9. The second workload is the same jobs, but each requests a share of a GPU. They
+# arrive at a higher rate, so that the load is equal. The second workload is run with the placements `best-fit` and `fgd`.
+# The processes are measured alternately, each from start to exit. Prints the medians.
 #
 #   sharing.sh BUILD      ROUNDS=5 and BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -59,8 +60,8 @@ median() {
   awk -v field="$2" '{ print $field }' "$data/$1.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# row WHAT NAME BOUND: prints a row, and whether the run takes at most BOUND times as long as the run with whole GPUs. BOUND
-# 0: no bound.
+# row WHAT NAME BOUND: prints a row, and whether the run NAME takes at most BOUND times as long as the run with whole GPUs.
+# If BOUND is 0, there is no bound.
 row() {
   awk -v what="$1" -v wall="$(median "$2" 1)" -v cpu="$(median "$2" 2)" -v kib="$(median "$2" 3)" \
     -v whole="$(median sharing-whole 1)" -v bound="$3" 'BEGIN {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Measures the cost of the market rules that use deadlines, on recorded spot capacity. The job has 48 hours of work, a
 # deadline after 60 hours and a changeover time of 12 minutes. It starts at 100 different times of the record of each zone.
-# Prints the mean costs by zone, and which part of the difference between the rules deadline-greedy and omniscient the rule
-# uniform-progress saves.
+# Prints the mean costs by zone. Of the savings of the rule omniscient over the rule deadline-greedy, it also prints the
+# share that the rule uniform-progress achieves.
 #
 #   spot_deadlines.sh HEADROOM [STARTS]     about 4 minutes on 2 cores with 100 starts, most of it for omniscient
 set -eu
@@ -36,7 +36,7 @@ scenario() {
 END
 }
 
-# one HEADROOM FOLDER ZONE RULE START: runs a scenario and prints "ZONE RULE START COST COMPLETION".
+# one HEADROOM FOLDER ZONE RULE START: runs the scenario of a zone and prints "ZONE RULE START COST COMPLETION".
 cat >"$work/one" <<'SCRIPT'
 #!/bin/sh
 "$1" run "$2/$3.json" --quiet --set "policy.market=$4" --set "cluster.pools.0.spot.offset_s=$(($5 * 201 * 195))" --json - |

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* trace_bytes TRACE: prints the memory per job of the columns of a trace, in bytes. */
+/* trace_bytes TRACE: prints how many bytes of memory the columns of a trace need per job. */
 
 #include "headroom/trace_files.h"
 

@@ -10,8 +10,8 @@
  * `finish` functions instead. Strings and arrays that an object points to belong to that object.
  *
  * Errors: A function that returns enum hr_status returns HR_OK on success. Each of these functions may return
- * HR_NO_MEMORY; functions that read or write files may also return HR_IO_ERROR. The comments of a function state when
- * it returns other values. On failure the function writes `error`, which may be NULL.
+ * HR_NO_MEMORY; functions that read or write files may also return HR_IO_ERROR. The comment of a function describes all
+ * other values that it may return. On failure the function writes `error`, which may be NULL.
  *
  * Units: Times are int64_t microseconds since the first submit of the trace, and durations are int64_t microseconds
  * (both `_us`). Shares of GPUs are milli-GPUs (`_milli`); 1000 milli-GPUs are one GPU. Memory is in MiB (`_mib`).
@@ -61,7 +61,8 @@ struct hr_error {
 /* Writes `error`, unless it is NULL, and returns `status`, so that callers can `return hr_fail(...)`. */
 HR_API enum hr_status hr_fail(struct hr_error *error, enum hr_status status, const char *format, ...) HR_PRINTF(3, 4);
 
-/* The exit code of the program for a status, and the meaning of a status as text. Both return values never change. */
+/* hr_status_exit_code returns the exit code of the program for a status. hr_status_meaning returns the meaning of a
+   status as text. */
 HR_API int hr_status_exit_code(enum hr_status status);
 HR_API const char *hr_status_meaning(enum hr_status status);
 
@@ -72,8 +73,9 @@ HR_API const char *hr_version(void);
    this once, before any other function. */
 HR_API void hr_init(void);
 
-/* Removes all incomplete output files; later writes to them fail. For programs that are about to exit. The function is
-   async-signal-safe, so a signal handler may call it. It covers at most 64 files at a time. */
+/* Removes all incomplete output files; later writes to them fail. Programs call this before they exit because of an
+   error or a signal. The function is async-signal-safe, so a signal handler may call it. If more than 64 output files
+   are incomplete at the same time, only 64 of them are removed. */
 HR_API void hr_discard_unfinished(void);
 
 /* A list of messages for the user, such as assumptions and unknown columns. A list with all members 0 is empty. */
@@ -82,7 +84,7 @@ struct hr_notes {
   size_t count, capacity;
 };
 
-/* Adds a note, unless the list has an equal note. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Adds a note, unless the list already has an equal note. Returns HR_NO_MEMORY if memory is exhausted. */
 HR_API enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) HR_PRINTF(2, 3);
 /* Frees the notes; the list is empty afterwards. */
 HR_API void hr_notes_finish(struct hr_notes *notes);
@@ -93,7 +95,7 @@ HR_API const char *hr_nearest_word(const char *word, const char *const *words);
 
 /* Ids are indices, each in a struct of its own type so that the compiler rejects mix-ups. A job's id is its position in
    the trace, which is sorted by (submit, order in the file). Nodes and pools are numbered from 0 in the order of the
-   scenario; nodes are numbered through all pools. */
+   scenario; the ids of nodes are consecutive across all pools. */
 typedef struct {
   uint32_t id;
 } hr_job;
@@ -104,7 +106,7 @@ typedef struct {
   uint32_t id;
 } hr_pool;
 
-/* "None" as an index or id. */
+/* The value of an index or id that means "none". */
 #define HR_NONE UINT32_MAX
 #define HR_UNKNOWN_US INT64_C(-1)     /* an unknown duration */
 #define HR_UNKNOWN_UUSD_H INT64_C(-1) /* an unknown price */
@@ -117,9 +119,10 @@ typedef struct {
 
 /* ---- Random numbers ---- */
 
-/* Returns draw `number` of the stream `stream` under `seed`, a uniform random number in 0 .. `bound` - 1; `bound` is at
-   least 1. The deviation of each probability from 1 / `bound` is less than 2^-32. Draws are indexed, so a draw does not
-   depend on the number of other draws. Streams are independent of each other and of the engine's draws. */
+/* Returns a uniform random number in 0 .. `bound` - 1; `bound` is at least 1. The result depends only on the arguments:
+   `number` is the index of the draw in the stream `stream` of the seed, and a draw does not depend on which other draws
+   are made. The deviation of each probability from 1 / `bound` is less than 2^-32. Streams are independent of each
+   other and of the engine's draws. */
 HR_API uint32_t hr_random_below(uint64_t seed, uint32_t stream, uint64_t number, uint32_t bound);
 
 /* ---- Memory of a run ---- */

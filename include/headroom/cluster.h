@@ -16,9 +16,9 @@ extern "C" {
 /*
  * ---- Topology ----
  *
- * The GPUs of a pool form a hierarchy of tiers. A group of a tier consists of groups of the next narrower tier, joined
- * by a network. The network that joins the GPUs of a job can affect the speed of the job. A job can also require that
- * all its GPUs are in one group of a tier.
+ * The GPUs of a pool form a hierarchy of tiers. A group of a tier consists of groups of the next narrower tier, which
+ * are joined by a network. The network that joins the GPUs of a job can affect the speed of the job. A job can also
+ * require that all its GPUs are in one group of a tier.
  */
 
 /* The tiers, from narrow to wide. An island or a NUMA domain consists of GPUs of one node with consecutive numbers. A
@@ -70,15 +70,16 @@ struct hr_topology {
   uint8_t network[HR_N_TIERS];
 };
 
-/* The number of GPUs of one node in a group of the tier; all `gpus_per_node` GPUs for the tiers above NUMA. */
+/* Returns how many GPUs of a node are in the same group of the tier. For tiers wider than HR_TIER_NUMA, these are all
+   `gpus_per_node` GPUs. */
 static inline uint32_t hr_topology_gpus(const struct hr_topology *topology, enum hr_tier tier, uint32_t gpus_per_node) {
   uint32_t numa_gpus = topology->numa_gpus ? topology->numa_gpus : gpus_per_node;
   if (tier == HR_TIER_ISLAND) return topology->island_gpus ? topology->island_gpus : numa_gpus;
   return tier == HR_TIER_NUMA ? numa_gpus : gpus_per_node;
 }
 
-/* The number of nodes in a full group of the tier, at least 1; 1 for tiers within a node. `pool_nodes`: number of nodes
-   of the pool. */
+/* Returns the number of nodes in a full group of the tier, at least 1. For HR_TIER_NODE and narrower tiers it is 1.
+   `pool_nodes`: number of nodes of the pool. */
 static inline uint32_t hr_topology_nodes(const struct hr_topology *topology, enum hr_tier tier, uint32_t pool_nodes) {
   uint64_t all = pool_nodes ? pool_nodes : 1, racks = topology->racks_per_zone, nodes = topology->nodes_per_rack;
   uint64_t zone = nodes && racks ? nodes * racks : all;
@@ -87,13 +88,14 @@ static inline uint32_t hr_topology_nodes(const struct hr_topology *topology, enu
   return (uint32_t)(zone > all || tier == HR_TIER_POOL || tier == HR_TIER_ANY ? all : zone);
 }
 
-/* The number of the group of the tier to which a node belongs. Nodes and groups are numbered within the pool from 0. */
+/* Returns the index of the group that contains the node with the index `number`. Both indices count within the pool,
+   from 0. */
 static inline uint32_t hr_topology_group(const struct hr_topology *topology, enum hr_tier tier, uint32_t pool_nodes,
                                          uint32_t number) {
   return number / hr_topology_nodes(topology, tier, pool_nodes);
 }
 
-/* Whether the tier differs from the next wider one. */
+/* Whether the tier differs from the next wider tier. */
 static inline bool hr_topology_has(const struct hr_topology *topology, enum hr_tier tier) {
   if (tier == HR_TIER_ISLAND) return topology->island_gpus > 0;
   if (tier == HR_TIER_NUMA) return topology->numa_gpus > 0;
@@ -109,10 +111,10 @@ static inline bool hr_topology_parts_nodes(const struct hr_topology *topology, u
 
 /* ---- Speeds by network ---- */
 
-/* The speed of the jobs of a model family on `gpus` GPUs that are joined by links of class `network`, relative to the
-   speed of the same job within one node. */
+/* The speed of jobs on `gpus` GPUs that are joined by links of class `network`, relative to the speed of the same job
+   within one node. Applies to the jobs of a family of models, that is all models with the same prefix. */
 struct hr_network_speed {
-  char *model; /* prefix of model names, ignoring case; "*": all models without a row of their own */
+  char *model; /* the family: a prefix of model names, ignoring case; "*": all models that belong to no other family */
   enum hr_network network;
   uint32_t gpus;
   uint32_t speed_ppm; /* parts per million; above 0 */
@@ -128,8 +130,8 @@ struct hr_network_speeds {
 /* Frees the table, its rows and their strings; the table itself must be from malloc. NULL is accepted. */
 HR_API void hr_network_speeds_destroy(struct hr_network_speeds *speeds);
 
-/* The rows of a table for a model and a class of links: the rows of the longest family that is a prefix of `model`, or
-   else the rows of "*". `model` may be NULL if the job has no model. */
+/* The rows of a table for a model and a class of links: the rows of the longest family that is a prefix of `model`. If
+   no family is a prefix of `model`, the rows of "*". `model` may be NULL if the job has no model. */
 struct hr_network_span {
   uint32_t first, count; /* rows[first .. first + count); count 0: no rows */
 };
@@ -151,8 +153,8 @@ static inline uint32_t hr_network_span_ppm(const struct hr_network_speeds *speed
  *
  * Each tenant and each cohort has a guaranteed number of GPUs. Members of a cohort can borrow the guarantees that other
  * members do not use. Guarantees that a whole cohort does not use can be borrowed by other cohorts. The guarantee of a
- * cohort itself is added to the guarantees of its members. Tenants and cohorts without a cohort are children of one
- * root, which also owns the GPUs that no guarantee covers.
+ * cohort itself is added to the guarantees of its members. Tenants and cohorts that belong to no cohort are children of
+ * one root. The root also owns the GPUs that no guarantee covers.
  *
  * GPUs are counted in milli-GPUs; all GPU types count equally. The rules are those of Kueue
  * (pkg/cache/scheduler/resource_node.go), plus maximum limits.
@@ -166,7 +168,7 @@ static inline uint32_t hr_network_span_ppm(const struct hr_network_speeds *speed
 /* A tenant or a cohort. "Subtree" means the node itself and all nodes below it. Limits are HR_NO_LIMIT if not set. */
 struct hr_quota_node {
   char *name;      /* name of the tenant or cohort; a tenant and a cohort may have the same name */
-  uint32_t parent; /* index of the node's cohort, which precedes it; HR_NONE: the root */
+  uint32_t parent; /* index of the node's cohort, which precedes the node in the array; HR_NONE: the root */
   bool is_tenant;
   uint64_t guaranteed_milli;
   /* how much the subtree may use beyond its guarantees */
@@ -178,11 +180,11 @@ struct hr_quota_node {
   double weight; /* weight in fair sharing of borrowed GPUs; above 0 */
 };
 
-/* The quotas of a cluster, from malloc with the nodes and their names. */
+/* The quotas of a cluster. This struct, its nodes and their names are from malloc. */
 struct hr_quota_spec {
   struct hr_quota_node *nodes;
   uint32_t n_nodes;
-  /* applies to each tenant without a node and to jobs without a tenant; its name is NULL */
+  /* applies to tenants that have no node in `nodes`, and to jobs without a tenant; its name is NULL */
   struct hr_quota_node fallback;
 };
 
@@ -207,10 +209,11 @@ enum hr_sharing {
 /* Names as users type them: "whole", "fraction", ... */
 HR_API const char *hr_sharing_name(enum hr_sharing sharing);
 
-/* How the memory of shared GPUs is allocated. Reserved: each task reserves the memory that it requests; other tasks are
-   placed on GPUs with enough unreserved memory. First come: a task allocates memory when it needs memory; a task that
-   finds too little is killed and tries again. Scenarios use first come with time-slice only, because NVIDIA's device
-   plugin neither reserves nor isolates memory there (NVIDIA/k8s-device-plugin, README.md, "Shared Access to GPUs"). */
+/* How the memory of shared GPUs is allocated. HR_GPU_MEMORY_RESERVED: each task reserves the memory that it requests;
+   other tasks are placed on GPUs with enough unreserved memory. HR_GPU_MEMORY_FIRST_COME: a task allocates memory when
+   it needs memory; a task that finds too little free memory is killed and tries again. Scenarios use
+   HR_GPU_MEMORY_FIRST_COME with HR_SHARING_TIME_SLICE only, because NVIDIA's device plugin neither reserves nor
+   isolates memory there (NVIDIA/k8s-device-plugin, README.md, "Shared Access to GPUs"). */
 #define HR_GPU_MEMORY_TABLE(X)                                                                                         \
   X(HR_GPU_MEMORY_RESERVED, "reserved") /* each task reserves its memory */                                            \
   X(HR_GPU_MEMORY_FIRST_COME, "first-come")
@@ -225,9 +228,9 @@ enum hr_gpu_memory {
 /* Names as users type them: "reserved", "first-come". */
 HR_API const char *hr_gpu_memory_name(enum hr_gpu_memory memory);
 
-/* The speed of jobs that share a GPU, for a range of the GPU's use. */
+/* The speed of jobs that share a GPU, while the total use of the GPU is in a certain range. */
 struct hr_interference_step {
-  /* upper end of the range: milli-GPUs that all jobs on the GPU use together */
+  /* upper end of the range, inclusive: the sum of the milli-GPUs of all jobs on the GPU */
   uint32_t up_to_milli;
   uint32_t speed_ppm; /* speed of each job relative to running alone; above 0 */
 };
@@ -273,8 +276,8 @@ struct hr_mig_spec {
 };
 /* Creates settings without layouts. `type` is copied. Returns NULL if memory is exhausted. */
 HR_API struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_mig_mode mode);
-/* Adds a layout, unless the settings have an equal layout; sets `*number` to the index of the layout. `name` and `gpu`
-   are copied. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Adds a layout, unless the settings already have an equal layout. Sets `*number` to the index of the new or equal
+   layout. `name` and `gpu` are copied. Returns HR_NO_MEMORY if memory is exhausted. */
 HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
                                       uint32_t *number);
 
@@ -303,11 +306,11 @@ struct hr_pool_spec {
   uint32_t n_pairs;
   struct hr_mig_spec *mig; /* NULL unless GPUs of the pool are partitioned by MIG */
   struct hr_topology topology;
-  /* in per-GPU allocation: CPU per GPU of tasks that do not state their CPU, in milli-CPUs */
+  /* in per-GPU allocation: milli-CPUs per GPU that a task takes if it does not state its CPU */
   uint32_t cpu_milli_per_gpu;
 };
 
-/* Whether tasks that find too little GPU memory are killed in the pool. */
+/* Whether the pool kills tasks that find too little free GPU memory. */
 static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
   return spec->memory == HR_GPU_MEMORY_FIRST_COME && spec->gpu_mem_mib > 0;
 }
@@ -316,8 +319,8 @@ static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
 struct hr_cluster_spec {
   struct hr_pool_spec *pools;
   uint32_t n_pools;
-  /* [nodes]: rank of each node, for rules that select the first of several equal nodes; from malloc. NULL: ranks are
-     node ids */
+  /* [number of nodes]: rank of each node, from malloc. Rules that select the first of several equal nodes select the
+     node with the lowest rank. NULL: the rank of a node is its id */
   uint32_t *node_order;
   bool by_gpu; /* use per-GPU allocation even if no pool needs it */
 };
@@ -336,17 +339,17 @@ HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const st
                                           struct hr_error *error);
 /* Frees the interference, pairs and MIG settings of a pool. The pool itself is not freed. */
 HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
-/* Frees all pools and node_order. The description is empty afterwards. */
+/* Frees all pools and node_order. `spec` is empty afterwards. */
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
-/* Returns the number of GPUs of all pools. */
+/* Returns the total number of GPUs of all pools. */
 static inline uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
   uint64_t gpus = 0;
   for (uint32_t i = 0; i < spec->n_pools; i++) gpus += (uint64_t)spec->pools[i].nodes * spec->pools[i].gpus_per_node;
   return gpus;
 }
 
-/* Whether the cluster needs per-GPU allocation: a pool with nodes shares its GPUs or has a topology within nodes, or
-   `by_gpu` is set. */
+/* Whether the cluster uses per-GPU allocation. It does if `by_gpu` is set, if jobs share the GPUs of a pool, or if the
+   topology of a pool divides nodes into several groups. Pools without nodes are ignored. */
 HR_API bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec);
 
 /* ---- Speeds by GPU type ---- */

@@ -3,12 +3,12 @@
 #define HEADROOM_GPU_INVENTORY_H
 
 /*
- * The GPU inventory: the free capacity of each GPU and node in per-GPU allocation. Also the request of one task of a
- * job.
+ * The GPU inventory: the free capacity of each GPU and node in per-GPU allocation. This header also defines what a task
+ * of a job requests (struct hr_request).
  *
  * For each GPU the inventory has the free milli-GPUs, the free memory and, with MIG, the instances. For each node it
- * has the free CPU and memory. Nodes are numbered through all pools; the GPUs of a node are numbered from 0. The engine
- * maintains one inventory per run; policies can create other inventories for planning.
+ * has the free CPU and memory. The ids of nodes are consecutive across all pools; the GPUs of a node are numbered from
+ * 0. The engine maintains one inventory per run; policies can create other inventories for planning.
  *
  * A task is placed in four steps: hr_gpu_inventory_fits, hr_gpu_inventory_pick, hr_gpu_inventory_slice,
  * hr_gpu_inventory_take.
@@ -23,14 +23,16 @@ extern "C" {
 #endif
 
 #define HR_WHOLE_GPU_MILLI 1000u
-/* The maximum number of GPUs per node. It allows a set of GPUs to be one 64-bit word. */
+/* The maximum number of GPUs per node: a set of GPUs of a node is one 64-bit word. */
 #define HR_MAX_STOCK_GPUS 64u
 
-/* A MIG instance of a GPU; all members are 0 on GPUs without MIG. Profiles and layouts are indices into the pool's
-   struct hr_mig_spec. `start`: first memory slice. */
+/* A MIG instance of a GPU; all members are 0 on GPUs without MIG. `start` is the first memory slice of the instance.
+   `profile` is an index into the profiles of the pool's struct hr_mig_spec; `layout` and `layout_before` are indices
+   into its layouts. */
 struct hr_instance {
   uint8_t start, profile;
-  uint8_t layout, layout_before; /* layout of the GPU after and before the instance is allocated */
+  /* layouts of the GPU: `layout_before` until the instance is allocated, `layout` from then on */
+  uint8_t layout, layout_before;
 };
 
 /* A slot of a placement: the GPUs of one node that are allocated to a job. */
@@ -54,12 +56,13 @@ struct hr_request {
   uint64_t mem_mib;
   bool dedicated; /* each task needs a node exclusively */
   /* With MIG, [n_pools]: for each pool the set of suitable profiles (bit p is profile p). Equal arrays are stored once;
-     `mig_need` is the number of this array among the distinct ones. Without MIG: NULL and 0. */
+     `mig_need` is the index of this array among the distinct arrays of all requests. Without MIG, `mig_profiles` is
+     NULL and `mig_need` is 0. */
   const uint16_t *mig_profiles;
   uint32_t mig_need;
 };
 
-/* The milli-GPUs of all tasks of a request. */
+/* Returns the milli-GPUs of all tasks of a job with this request. */
 static inline uint64_t hr_request_milli(const struct hr_request *request) {
   return (uint64_t)request->tasks * request->gpus * request->gpu_milli;
 }
@@ -76,15 +79,17 @@ struct hr_requests {
   struct hr__request_reader *reader; /* internal */
 };
 /*
- * Collects the requests of a trace, in the arena. The GPUs of a job are divided equally among its tasks. Returns NULL
- * if memory is exhausted.
+ * Collects the distinct requests of a trace. The returned object is allocated in the arena. The GPUs of a job are
+ * divided equally among its tasks. Returns NULL if memory is exhausted.
  *
- * `accept_class`: [n_jobs], see hr_cluster_accept_class; NULL: class 0 for all jobs. `max_gpus`: by accept class, the
- * number of GPUs of the largest node; a task that requests more is divided into several tasks, as is needed for traces
- * without task counts. NULL: tasks are not divided. `cluster` may be NULL if no GPU is partitioned.
+ * `accept_class`: [n_jobs], see hr_cluster_accept_class; NULL: all jobs have accept class 0. `max_gpus`: for each
+ * accept class, the number of GPUs of the largest acceptable node. A task that requests more GPUs is divided into
+ * several tasks; traces without task counts need this. If `max_gpus` is NULL, tasks are not divided. `cluster` may be
+ * NULL if no GPU is partitioned.
  *
- * A job that names a MIG profile without a share or without a memory size requests the share or memory of the profile,
- * as defined in the first pool that has the profile.
+ * A job may name a MIG profile. If such a job does not request a share, it requests the share of the profile. If it
+ * does not request a memory size, it requests the memory of the profile. Both values are those of the first pool that
+ * has the profile.
  */
 HR_API struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
                                               const uint32_t *accept_class, const uint32_t *max_gpus,
@@ -96,8 +101,8 @@ static inline bool hr_request_needs_node(const struct hr_request *request) {
 }
 
 /* The state of all nodes. Read the columns directly; change them only through the functions below. A resource that a
-   pool does not declare (CPU, memory, GPU memory) is unlimited. GPU memory that is allocated first come, first served
-   is also treated as unlimited. */
+   pool does not declare (CPU, memory, GPU memory) is unlimited. GPU memory is also unlimited in pools with
+   HR_GPU_MEMORY_FIRST_COME. */
 struct hr_gpu_inventory {
   uint32_t n_nodes, max_gpus; /* max_gpus: maximum number of GPUs of a node */
   uint32_t *pool;             /* [n_nodes]: index of the pool */
@@ -108,7 +113,7 @@ struct hr_gpu_inventory {
   uint32_t *gpu_mem_mib;      /* [n_nodes][max_gpus]: free GPU memory; HR_NONE: unlimited */
   uint16_t *gpu_tasks;        /* [n_nodes][max_gpus]: number of tasks on the GPU */
   uint32_t *left_milli;       /* [n_nodes]: free milli-GPUs of all GPUs together */
-  uint16_t *widest_milli;     /* [n_nodes]: free milli-GPUs of the GPU with the most */
+  uint16_t *widest_milli;     /* [n_nodes]: maximum of gpu_milli over the GPUs of the node */
   /* [n_nodes]: milli-GPUs that every task takes of each GPU; 0: a task takes the share that it requests */
   uint16_t *slot_milli;
   uint32_t *slot_mem_mib; /* [n_nodes]: maximum memory of a task on each GPU; HR_NONE: no limit */
@@ -121,16 +126,18 @@ struct hr_gpu_inventory {
   /* The columns below are NULL if no pool uses MIG. */
   const struct hr_mig_spec **mig; /* [n_pools]; NULL for a pool without MIG */
   struct hr_mig_gpu *mig_gpu;     /* [n_nodes][max_gpus]: the instances of each GPU */
-  uint8_t *mig_taken;             /* [n_nodes][max_gpus]: set of the starts of instances that tasks occupy */
-  uint8_t *mig_layout;            /* [n_nodes][max_gpus]: index of the layout */
-  /* [n_nodes][max_gpus]: set of the profiles of which a task can get an instance now */
+  /* [n_nodes][max_gpus]: a set: bit s is set if a task has the instance that begins at memory slice s */
+  uint8_t *mig_taken;
+  uint8_t *mig_layout; /* [n_nodes][max_gpus]: index of the GPU's present layout */
+  /* [n_nodes][max_gpus]: a set: bit p is set if a task can get an instance of profile p now */
   uint16_t *mig_profiles;
-  uint16_t *mig_asked; /* [n_pools]: set of the profiles that a request of the trace can use */
+  /* [n_pools]: a set: bit p is set if profile p is suitable for at least one of the expected requests */
+  uint16_t *mig_asked;
 };
 
-/* Creates an inventory of nodes without tasks, in the arena. `requests`: the expected requests; MIG instances on demand
-   are placed such that room remains for these requests. NULL: unknown. Returns NULL if memory is exhausted or a node
-   has more than HR_MAX_STOCK_GPUS GPUs. */
+/* Creates an inventory in the arena. Its nodes have no tasks. `requests`: the expected requests; NULL: unknown. With
+   HR_MIG_ON_DEMAND, new instances are placed such that room remains for the expected requests. Returns NULL if memory
+   is exhausted or a node has more than HR_MAX_STOCK_GPUS GPUs. */
 HR_API struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                                         const struct hr_requests *requests);
 
@@ -139,25 +146,26 @@ static inline const uint16_t *hr_gpu_inventory_gpus(const struct hr_gpu_inventor
   return inventory->gpu_milli + (size_t)node.id * inventory->max_gpus;
 }
 
-/* Returns the memory of each GPU that tasks can reserve; HR_NONE: memory is not accounted. Memory is not accounted for
-   MIG, because MIG instances have their own memory. */
+/* Returns how much memory tasks can reserve on each GPU of the pool; HR_NONE: memory is not accounted. In pools with
+   MIG it is not accounted, because MIG instances have their own memory. */
 static inline uint32_t hr_pool_reserved_mem_mib(const struct hr_pool_spec *spec) {
   bool reserved = spec->memory == HR_GPU_MEMORY_RESERVED && spec->gpu_mem_mib > 0 && !spec->mig;
   return reserved ? spec->gpu_mem_mib : HR_NONE;
 }
 
-/* Returns the number of tasks of `request` that fit on a node of the pool without other tasks; HR_NONE: any number. */
+/* Returns how many tasks of `request` fit on an empty node of the pool; HR_NONE: any number. */
 HR_API uint32_t hr_pool_max_tasks(const struct hr_cluster_spec *spec, hr_pool pool, const struct hr_request *request);
 
-/* Returns the maximum GPU memory of a task in the pool: with MPS in equal parts, the memory of a part. HR_NONE: no
-   limit. */
+/* Returns the maximum memory of a task on one GPU of the pool. If MPS divides the GPUs into equal parts, this is the
+   memory of one part. HR_NONE: no limit. */
 static inline uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
   bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
   return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
 }
 
-/* Returns the milli-GPUs that every task takes of each GPU in the pool: 1000 if GPUs are not shared, the equal part if
-   GPUs are divided into equal parts. 0: a task takes the share that it requests, or the share of its MIG instance. */
+/* Returns how many milli-GPUs every task takes of each of its GPUs in the pool: 1000 if GPUs are not shared; the
+   milli-GPUs of one part if GPUs are divided into equal parts. 0: this depends on the task, which takes the share that
+   it requests or, with MIG, the share of its instance. */
 static inline uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
   if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
   bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
@@ -169,72 +177,76 @@ static inline const struct hr_mig_spec *hr_gpu_inventory_mig(const struct hr_gpu
   return inventory->mig ? inventory->mig[inventory->pool[node.id]] : NULL;
 }
 
-/* Returns the milli-GPUs that a task takes of each GPU of the node. With MIG this is the requested share; the share of
-   the instance that the task gets may differ. */
+/* Returns how many milli-GPUs a task takes of each of its GPUs on the node. With MIG, returns the requested share; the
+   instance that the task gets may have a different share. */
 static inline uint32_t hr_gpu_inventory_milli(const struct hr_gpu_inventory *inventory,
                                               const struct hr_request *request, hr_node node) {
   uint32_t slot_milli = inventory->slot_milli[node.id];
   return slot_milli == 0 || request->gpus == 0 ? request->gpu_milli : slot_milli;
 }
 
-/* Returns the milli-CPUs for `gpu_milli` milli-GPUs at `cpu_milli_per_gpu` milli-CPUs per GPU, rounded up. */
+/* Returns the milli-CPUs that belong to `gpu_milli` milli-GPUs if one GPU has `cpu_milli_per_gpu` milli-CPUs. The
+   result is rounded up. */
 static inline uint32_t hr_cpu_milli_with(uint32_t cpu_milli_per_gpu, uint64_t gpu_milli) {
   return (uint32_t)((cpu_milli_per_gpu * gpu_milli + HR_WHOLE_GPU_MILLI - 1) / HR_WHOLE_GPU_MILLI);
 }
 
-/* Returns the milli-CPUs that a task takes on the node: the CPU that it requests or, if it requests none, the pool's
-   CPU per GPU times its share of GPUs. */
+/* Returns the milli-CPUs that a task takes on the node: the CPU that it requests; if it requests none, the pool's CPU
+   per GPU times the GPUs that the task takes. */
 static inline uint32_t hr_gpu_inventory_cpu_milli(const struct hr_gpu_inventory *inventory,
                                                   const struct hr_request *request, hr_node node) {
   if (!inventory->gpu_cpu_milli || request->cpu_milli || request->gpus == 0) return request->cpu_milli;
   return hr_cpu_milli_with(inventory->gpu_cpu_milli[inventory->pool[node.id]],
                            (uint64_t)request->gpus * hr_gpu_inventory_milli(inventory, request, node));
 }
-/* Returns the milli-CPUs that a task takes on a node of the pool. */
+/* Returns the milli-CPUs that a task takes on a node of the pool, by the rule of hr_gpu_inventory_cpu_milli. */
 static inline uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
   return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
 }
 
-/* Returns the number of GPUs of the node without tasks. */
+/* Returns the number of idle GPUs of the node. */
 HR_API uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node);
-/* Returns the set of GPUs of the node that have room for one task's share of a GPU. */
+/* Returns a set of GPUs of the node: bit g is set if GPU g has room for the share that one task of the request takes of
+   a GPU. */
 HR_API uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory,
                                               const struct hr_request *request, hr_node node);
 /* Whether one task fits on the node and the node is not closed. Does not check whether the job accepts the pool. */
 HR_API bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   hr_node node);
-/* Checks hr_gpu_inventory_fits for `count` requests, at most 64. Bit i of the returned set is set if requests[i]
-   fits. */
+/* Evaluates hr_gpu_inventory_fits for `count` requests, at most 64. Bit i of the returned set is set if one task of
+   requests[i] fits. */
 HR_API uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory,
                                            const struct hr_request *const *requests, uint32_t count, hr_node node);
-/* Returns the set of GPUs of a node that a task takes by default. The task must fit on the node. For whole GPUs: the
-   idle GPUs with the lowest numbers. For shares: the GPUs with the fewest free milli-GPUs on which the task fits; of
-   equal GPUs, the lowest numbers. For MIG: a GPU that can keep its layout is preferred, then a GPU with a smaller
-   suitable profile, then the GPU with the fewest free milli-GPUs. */
+/* Selects GPUs of a node for one task by the default rule, and returns them as a set. The task must fit on the node. A
+   task that requests whole GPUs gets the idle GPUs with the lowest numbers. A task that requests shares gets those GPUs
+   with room for its share that have the fewest free milli-GPUs; of equal GPUs, those with the lowest numbers. With MIG,
+   GPUs that need not change their layout are preferred; among them, GPUs with the smallest suitable profile; among
+   these, the GPU with the fewest free milli-GPUs. */
 HR_API uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                       hr_node node);
-/* As hr_gpu_inventory_pick, but selects only GPUs of the set `gpus`; for nodes without MIG. Returns fewer GPUs than the
-   task requests if the set does not have enough. */
+/* As hr_gpu_inventory_pick, but selects only GPUs of the set `gpus`. The node must not use MIG. Returns fewer GPUs than
+   the task requests if too few GPUs of the set have room. */
 HR_API uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                          hr_node node, uint64_t gpus);
 /*
- * Returns the slice of a task on the set `gpus` of a node, on which the task must fit: the share of these GPUs and,
- * with MIG, the instance.
+ * Returns the slice that a task gets if it is placed on the set `gpus` of GPUs of a node. The task must fit on these
+ * GPUs. The slice states the share of these GPUs and, with MIG, the instance.
  *
- * The instance is an idle instance of the smallest suitable profile. With HR_MIG_ON_DEMAND it is a new instance at the
- * start that leaves the most room for the profiles in use (hr_mig_best_start). With HR_MIG_DYNAMIC a GPU without tasks
- * can get another layout. If its present layout has no suitable profile, the GPU gets the first layout with the
- * smallest suitable profile. For jobs with several tasks, the GPU gets the first layout with the most suitable
- * instances, if that layout has more of them than the present one.
+ * The instance is an idle instance of the smallest suitable profile. With HR_MIG_ON_DEMAND it is a new instance, at the
+ * start that leaves the most room for the profiles of the expected requests (hr_mig_best_start). With HR_MIG_DYNAMIC an
+ * idle GPU can get another layout. If the present layout of the GPU has no suitable profile, the GPU gets the layout
+ * that has the smallest suitable profile. If the job has several tasks, the GPU gets the layout with the largest number
+ * of suitable instances, unless the present layout has as many. Of equal layouts, the first is selected.
  */
 HR_API struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory,
                                               const struct hr_request *request, hr_node node, uint64_t gpus);
-/* Returns a description of the rule that allocating `slice` to a task would break; NULL if it breaks no rule. */
+/* Checks whether `slice` can be allocated to a task of the request. Returns NULL if it can. Otherwise, returns a
+   description of the rule that would be broken. */
 HR_API const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                            const struct hr_slice *slice);
-/* hr_gpu_inventory_take allocates a slice to a task; hr_gpu_inventory_refuse must return NULL for it.
+/* hr_gpu_inventory_take allocates a slice to a task; hr_gpu_inventory_refuse must return NULL for the slice.
    hr_gpu_inventory_give releases the slice. */
 HR_API void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
@@ -243,7 +255,7 @@ HR_API void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const stru
 /* Undoes the last hr_gpu_inventory_take on these GPUs: releases the slice and restores the previous layout. */
 HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
-/* Sets the GPUs of a node without tasks to their initial layout. */
+/* Resets the MIG layout of each GPU of a node to the initial layout. The node must not have tasks. */
 HR_API void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node);
 
 #ifdef __cplusplus

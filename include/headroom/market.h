@@ -3,10 +3,11 @@
 #define HEADROOM_MARKET_H
 
 /*
- * Markets: how the nodes of a pool are obtained, paid for and reclaimed. Also how jobs write checkpoints.
+ * Markets: how the nodes of a pool are obtained, paid for and reclaimed. This header also defines when jobs write
+ * checkpoints.
  *
  * Prices are integer micro-dollars per GPU-hour. Costs are sums of price x milli-GPU x microseconds in 128 bits. They
- * are divided once, for output (see the ledger in headroom/sim.h).
+ * are converted to micro-dollars only for output (see the ledger in headroom/sim.h).
  */
 
 #include "headroom/base.h"
@@ -15,8 +16,8 @@
 extern "C" {
 #endif
 
-/* A sum of costs in micro-dollars per GPU-hour x milli-GPU x microseconds. Also used for sums of times over many GPUs
-   or nodes. */
+/* A sum of costs; the unit is (micro-dollars per GPU-hour) x milli-GPU x microsecond. Also used for sums of times over
+   many GPUs or nodes. */
 __extension__ typedef __int128 hr_amount;
 
 /* The maximum price of a GPU or an instance, in dollars per hour. An hr_amount can represent the cost of HR_MAX_GPUS
@@ -41,7 +42,8 @@ enum hr_market {
 /* Returns the name in scenarios; "" for HR_MARKET_NONE. */
 HR_API const char *hr_market_name(enum hr_market market);
 
-/* Whether the nodes of a pool in this market are requested and released during a run. */
+/* Whether nodes are requested and released during a run. If not, the nodes of a pool in this market are present without
+   a request. */
 static inline bool hr_market_is_elastic(enum hr_market market) {
   return market >= HR_MARKET_ON_DEMAND;
 }
@@ -58,7 +60,7 @@ struct hr_duration {
   double a, b;
 };
 
-/* A price from the time `at_us` on, until the next step. The last step lasts forever. */
+/* A step of a price over time: the price from the time `at_us` until the next step. The last step never ends. */
 struct hr_price_step {
   int64_t at_us;  /* ascending; 0 in the first step */
   int64_t uusd_h; /* micro-dollars per GPU-hour */
@@ -68,7 +70,7 @@ struct hr_price_step {
 struct hr_billing {
   int64_t granularity_us; /* billed time is rounded up to a multiple of this; 0: exact */
   int64_t minimum_us;     /* minimum billed time */
-  /* a node that is reclaimed within this time after its launch is free; 0: no such rule */
+  /* a node that is reclaimed within this time after its launch costs nothing; 0: no such rule */
   int64_t free_if_reclaimed_us;
 };
 
@@ -91,8 +93,8 @@ enum hr_spot_model {
 /* Returns the name in scenarios. */
 HR_API const char *hr_spot_model_name(enum hr_spot_model model);
 
-/* A step of a record of spot capacity: from the time `at_us` on, the nodes 0 .. level - 1 of the pool are available,
-   until the next step. */
+/* A step of a record of spot capacity: from the time `at_us` until the next step, the nodes 0 .. level - 1 of the pool
+   are available. */
 struct hr_level_step {
   int64_t at_us; /* ascending */
   uint32_t level;
@@ -107,10 +109,10 @@ struct hr_bathtub {
 /* The spot model of a pool with its parameters. */
 struct hr_spot_spec {
   enum hr_spot_model model;
-  /* pools of the same GPU type in one zone have the same number and therefore the same random events */
+  /* identifies the zone of the pool; pools with the same GPU type and the same `zone` have the same random events */
   uint32_t zone;
   int64_t notice_us; /* time between the notice and the reclaim of a node */
-  /* Model trace: the record, of which levels[0].at_us is 0. It is repeated with the period period_us, which is
+  /* Model trace: the record of available nodes. levels[0].at_us is 0. The record is repeated every period_us, which is
      above 0. */
   struct hr_level_step *levels;
   uint32_t n_levels;
@@ -124,11 +126,11 @@ struct hr_spot_spec {
 /* The market of a pool: prices, billing and, for spot, reclaims. */
 struct hr_market_spec {
   enum hr_market market;
-  /* micro-dollars per GPU-hour; the first step of a price that changes */
+  /* in micro-dollars per GPU-hour; if the price changes, the price of the first step */
   int64_t price_uusd_h;
   struct hr_price_step *prices; /* [n_prices], from malloc; NULL: the price is constant */
   uint32_t n_prices;
-  /* price of the same GPU on demand, in micro-dollars per GPU-hour; HR_UNKNOWN_UUSD_H: unknown */
+  /* on-demand price of the same GPU type, in micro-dollars per GPU-hour; HR_UNKNOWN_UUSD_H: unknown */
   int64_t on_demand_uusd_h;
   int64_t from_us, to_us; /* begin and end of a reservation; 0 and HR_NEVER_US if not limited */
   struct hr_billing billing;
@@ -161,7 +163,8 @@ enum hr_checkpoint {
 /* Returns the name in scenarios. */
 HR_API const char *hr_checkpoint_name(enum hr_checkpoint checkpoint);
 
-/* The settings of a job class. A job's own checkpoint interval and checkpoint size in the trace override them. */
+/* The settings of a job class. If the trace has a checkpoint interval or a checkpoint size for a job, it overrides the
+   setting of the class. */
 struct hr_class_spec {
   bool no_spot; /* jobs of the class must not be placed on spot capacity */
   enum hr_checkpoint checkpoint;
@@ -173,7 +176,8 @@ struct hr_class_spec {
   int64_t restart_us;
   /* enum hr_tier: required locality of jobs without a requirement in the trace */
   uint8_t within;
-  /* time after submission for which such jobs wait for the required locality; HR_UNKNOWN_US: without limit */
+  /* time after submission for which jobs with this requirement wait for such a placement; HR_UNKNOWN_US: without
+     limit */
   int64_t within_wait_us;
 };
 

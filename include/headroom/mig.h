@@ -5,10 +5,10 @@
 /*
  * How one GPU is partitioned by NVIDIA MIG (Multi-Instance GPU).
  *
- * A GPU has consecutive memory slices (8; A30: 4) and compute slices (7; A30: 4). An instance of a profile occupies a
- * number of consecutive memory slices, beginning at one of the profile's starts, and any compute slices, of which only
- * the number counts. Instances never overlap. At most one instance of a GPU has the media engines (profiles with
- * "+me").
+ * A GPU has consecutive memory slices (8; A30: 4) and compute slices (7; A30: 4). An instance of a profile occupies
+ * consecutive memory slices, beginning at one of the profile's starts. It also occupies a number of compute slices;
+ * which of them does not matter. Instances never overlap. At most one instance of a GPU has the media engines (profiles
+ * with "+me").
  *
  * The profiles of a GPU type form a table (struct hr_mig_type). The caller owns the table and keeps it alive while it
  * is in use; hr_catalog_mig returns the tables of real GPUs. The functions of this header do not allocate memory. The
@@ -24,8 +24,7 @@
 extern "C" {
 #endif
 
-/* The maximum number of slices of a GPU and of profiles of a GPU type, and the size of a profile's name in bytes with
-   its NUL. */
+/* Limits: memory slices of a GPU, profiles of a GPU type, and bytes of a profile's name including the NUL. */
 enum { HR_MIG_SLICES = 8, HR_MIG_PROFILES = 16, HR_MIG_NAME_BYTES = 24 };
 
 /* A profile: a kind of MIG instance. */
@@ -51,16 +50,16 @@ struct hr_mig_type {
 struct hr_mig_gpu {
   /* [start]: 1 + the profile of the instance that begins at this memory slice; 0: no instance begins there */
   uint8_t at[HR_MIG_SLICES];
-  uint8_t occupied;     /* bit s is set if memory slice s is in use */
-  uint8_t compute_used; /* number of compute slices in use */
+  uint8_t occupied;     /* bit s is set if an instance occupies memory slice s */
+  uint8_t compute_used; /* number of compute slices that instances occupy */
   bool has_media;       /* an instance has the media engines */
 };
 
 /* ---- Types ---- */
 
 /* Initializes a type with 1 to HR_MIG_PROFILES profiles. Sorts `profiles` in place from the largest to the smallest: by
-   memory slices, then by compute slices, then with media engines before without. The slices of the whole GPU are
-   computed from the profiles. `type` borrows `gpu` and `profiles`. */
+   memory slices, then by compute slices; of equal profiles, those with media engines are first. The numbers of slices
+   of the whole GPU are computed from the profiles. `type` borrows `gpu` and `profiles`. */
 HR_API void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct hr_mig_profile *profiles,
                              uint32_t n_profiles);
 
@@ -76,21 +75,23 @@ HR_API enum hr_status hr_mig_profile_parse(const struct hr_mig_type *type, const
 /* Returns the set of starts at which an instance of the profile can be created now; 0 if none. */
 HR_API uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
-/* Returns the milli-GPUs of an instance, which are those of its compute slices. The slices are counted from `start`,
-   and rounding is chosen such that all seven slices together are 1000 milli-GPUs (142 or 143 each). */
+/* Returns the milli-GPUs of an instance: the sum over its compute slices. On a GPU with seven compute slices, a slice
+   is 142 or 143 milli-GPUs, so that all seven slices are 1000 milli-GPUs. Which slices have 143 is fixed, and the
+   slices of the instance are counted from `start`. */
 static inline uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start) {
   uint32_t slices = type->compute_slices, end = start + type->profiles[profile].compute_slices;
   return end * 1000 / slices - start * 1000 / slices;
 }
 
-/* Returns how many instances of the profile can be created now, if no other instances are created. */
+/* Returns how many instances of the profile can be created now, if no instances of other profiles are created. */
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
 /* Returns the start for an instance of the profile that leaves the most room (hr_mig_room) for other profiles; HR_NONE
-   if no instance can be created. Only profiles of the set `wanted` count: bit p stands for profile p; HR_MIG_ALL are
-   all profiles. Two starts are compared by the largest wanted profile for which they leave different room; of equal
-   starts, the lowest is returned. Exclude profiles that no job uses from `wanted`, because room that is left for them
-   reduces the room for others. docs/reference/sharing.md gives reasons and figures. */
+   if no instance can be created. Only room for the profiles of the set `wanted` is considered: bit p is profile p;
+   HR_MIG_ALL is the set of all profiles. Two starts are compared by the largest wanted profile for which they leave
+   different room; of equal starts, the lowest is returned. The set should not contain profiles that no job uses,
+   because room that is left for them reduces the room for other profiles. docs/reference/sharing.md gives reasons and
+   figures. */
 #define HR_MIG_ALL UINT32_MAX
 HR_API uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                                   uint32_t wanted);
@@ -118,14 +119,15 @@ HR_API const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_m
  *   all-PROFILE         the maximum number of instances of a profile: "all-1g.10gb" is 7 instances on a GPU with 80 GB,
  *                       and 4 on a GPU with 40 GB, where 1g.10gb has double memory. ".me" is accepted for "+me". As in
  *                       mig-parted
- *   all-balanced        as in mig-parted, for example 3g + 2g + 1g + 1g of seven compute slices: repeatedly the largest
- *                       profile without media engines that has at most half of the remaining compute slices, or 1 slice
+ *   all-balanced        as in mig-parted, for example 3g + 2g + 1g + 1g on a GPU with seven compute slices. Each step
+ *                       adds an instance of the largest profile without media engines that has at most half of the
+ *                       remaining compute slices. If one slice remains, the step adds a profile with one slice
  *   all-enabled         MIG is enabled; no instances exist yet
  *   group1, group2 ...  the groups of Volcano's dynamic MIG, see hr_mig_group
  *   3g.40gb,2g,2x1g     profiles as in hr_mig_profile_parse, from the largest to the smallest, each at its best start.
  *                       Other starts are tried if the best starts leave no room for the remaining profiles
  *
- * HR_BAD_INPUT for an unknown name, and if the instances do not fit; `error` describes the reason.
+ * Returns HR_BAD_INPUT if the text is not a layout, or if the instances do not fit; `error` describes the reason.
  */
 HR_API enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *text, struct hr_mig_gpu *gpu,
                                     struct hr_error *error);
@@ -133,9 +135,10 @@ HR_API enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *
 /*
  * Creates a group of instances as Volcano's dynamic MIG does (docs/design/dynamic-mig.md). Volcano selects one of the
  * groups for a GPU without instances: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g. The GPU retains its group until it has no
- * instances. `number` counts from 0. There is one group for each number of compute slices up to half of the GPU, and
- * one for the whole GPU. A group has the maximum number of instances of a profile with that many compute slices and
- * without media engines, and the smallest profile in the remainder. Returns false if there is no group of that number.
+ * instances. `number` is the index of the group, from 0. For each number of compute slices up to half of the GPU there
+ * is one group; one more group is for the whole GPU. A group consists of as many instances as possible of a profile
+ * that has this number of compute slices and no media engines. The remainder of the GPU is filled with instances of the
+ * smallest profile. Returns false if no group has the index `number`.
  */
 HR_API bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig_gpu *gpu);
 

@@ -2,8 +2,8 @@
 #ifndef HEADROOM_POLICIES_H
 #define HEADROOM_POLICIES_H
 
-/* The built-in policies, and the choice of a policy with its parameters. A policy can also be loaded from a shared
-   object. */
+/* The built-in policies. Also struct hr_policy_choice, which is a policy together with the values of its parameters. A
+   policy can be built in or loaded from a shared object. */
 
 #include "headroom/policy.h"
 
@@ -14,13 +14,13 @@ extern "C" {
 /* Returns all built-in policies, terminated by NULL. */
 HR_API const struct hr_policy_ops *const *hr_policies(void);
 
-/* A parameter of a setting. */
+/* A parameter that a setting sets, and its value. */
 struct hr_policy_value {
   const char *key, *value;
 };
 enum { HR_MAX_SETTING_VALUES = 7 };
-/* A setting is a name for a policy with some parameters set. Users can write the name of a setting instead of the name
-   of a policy. Parameters that users set override those of the setting. */
+/* A setting is an alias: a name for a policy with certain parameters. Users can write the name of a setting instead of
+   the name of a policy. If a user sets a parameter, too, the user's value overrides that of the setting. */
 struct hr_policy_setting {
   const char *name, *policy;
   struct hr_policy_value values[HR_MAX_SETTING_VALUES + 1]; /* terminated by a NULL key */
@@ -38,16 +38,17 @@ struct hr_policy_choice {
   void *library; /* handle of the shared object that contains the policy; NULL: built in */
 };
 
-/* Initializes `choice` with the policy and the default parameters, or with the setting, that has the name `name`. A
-   name with a slash is the path of a shared object that defines a policy with HR_POLICY. Returns HR_BAD_INPUT for
-   unknown names and for shared objects without a usable policy. After success, call hr_policy_choice_finish. */
+/* Initializes `choice` by `name`, which is the name of a policy or of a setting. Parameters that a setting does not set
+   have their default values. A name with a slash is the path of a shared object that defines a policy with HR_POLICY.
+   Returns HR_BAD_INPUT for unknown names and for shared objects without a usable policy. After success, call
+   hr_policy_choice_finish. */
 HR_API enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error);
-/* Sets a parameter from text. Returns HR_BAD_INPUT for an unknown key or an invalid value; the error lists the valid
-   ones. */
+/* Sets a parameter from text. Returns HR_BAD_INPUT for an unknown key or an invalid value; `error` lists the valid keys
+   or values. */
 HR_API enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
                                            struct hr_error *error);
-/* Returns the value of parameter `index` as text. `buffer` has at least 32 bytes and is used for numbers; other texts
-   are constants. */
+/* Returns the value of parameter `index` as text. If the value is a number, the text is written to `buffer`, which has
+   at least 32 bytes. Other texts are constants. */
 HR_API const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t index, char *buffer);
 /* Whether the policy uses random numbers, so that its decisions depend on the seed. False for shared objects, for which
    this is unknown. */

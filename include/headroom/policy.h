@@ -7,7 +7,7 @@
  *
  * The engine notifies a policy of events (`observe`) and asks it once per instant for decisions (`decide`). The policy
  * reads the view and makes moves on `moves`; it never writes to the engine's memory. Each move is checked when it is
- * made. A move that breaks a rule (the job does not wait, the GPUs are not free) ends the run with HR_BAD_POLICY; the
+ * made. A move that breaks a rule, such as the start of a job that does not wait, ends the run with HR_BAD_POLICY; the
  * error names the time, job, policy and rule.
  *
  * Life cycle: The engine calls `create` once per run, then `observe` for each event and `decide` after the events of
@@ -26,10 +26,10 @@ extern "C" {
 
 /* ---- Reasons for waiting ---- */
 
-/* Why a waiting job does not start between two instants. If several reasons apply, the reported reason is the one
-   that would remain if the job were first in order. Rules of the queue (order, reservation) are reported only if
-   the job fits on the free GPUs. The columns: enumerator, name in files, text that completes the sentence "waited
-   20 min ...". */
+/* Why a job waits between two instants. If several reasons apply, the reported reason is the one that would remain if
+   the job were first in the queue. HR_WAIT_REASON_ORDER and HR_WAIT_REASON_RESERVATION are reported only if the job
+   fits on the free GPUs. The columns: enumerator, name in files, text that completes the sentence "waited 20 min
+   ...". */
 #define HR_WAIT_REASON_TABLE(X)                                                                                        \
   X(HR_WAIT_REASON_NONE, "", "not waiting")                                                                            \
   X(HR_WAIT_REASON_POLICY, "policy", "for a reason that the policy does not report")                                   \
@@ -56,46 +56,48 @@ enum hr_wait_reason_kind {
 HR_API const char *hr_wait_reason_name(enum hr_wait_reason_kind reason);
 HR_API const char *hr_wait_reason_words(enum hr_wait_reason_kind reason);
 
-/* Values of `quota` of struct hr_wait_reason that are not indices of quota nodes: the shared quota of tenants without a
-   node, and the whole cluster. */
+/* Values of the member `quota` of struct hr_wait_reason that are not indices of quota nodes. HR_QUOTA_FALLBACK:
+   `fallback` of hr_quota_spec. HR_QUOTA_ROOT: the root of the quota tree, that is the whole cluster. */
 #define HR_QUOTA_FALLBACK (HR_NONE - 1)
 #define HR_QUOTA_ROOT (HR_NONE - 2)
 
 /* The present reason for which a job waits. */
 struct hr_wait_reason {
   enum hr_wait_reason_kind reason;
-  /* order, reservation, preemption: the job that must start or leave first; HR_NONE: unknown */
+  /* for the reasons order, reservation and preemption: the job that must start or leave first; HR_NONE: unknown */
   hr_job behind;
-  /* quota: the tenant or cohort at its limit, as an index into the nodes of hr_quota_spec, HR_QUOTA_FALLBACK or
-     HR_QUOTA_ROOT. Other reasons: HR_NONE */
+  /* for the reason quota: the tenant or cohort that has reached its limit. This is an index into the nodes of
+     hr_quota_spec, HR_QUOTA_FALLBACK or HR_QUOTA_ROOT. HR_NONE for other reasons */
   uint32_t quota;
-  /* the time for which the start of `behind` is planned, or at which the turn or the requirement on locality ends;
-     HR_NEVER_US: unknown */
+  /* the time at which the reason is expected to end, such as the planned start of `behind`, the end of the present
+     turn, or the end of the requirement on locality; HR_NEVER_US: unknown */
   int64_t until_us;
-  /* free milli-GPUs of the pool with the most free GPUs, among the pools that the job accepts */
+  /* maximum number of free milli-GPUs of a pool that the job accepts */
   uint64_t free_milli;
   uint64_t asked_milli; /* milli-GPUs that the job requests */
 };
 
 struct hr_view;
-/* Sets `*wait` to the reason for which a job waits. The engine asks the policy if the policy has `explain`; otherwise
-   the engine itself detects a lack of capacity. HR_WAIT_REASON_POLICY: the reason is unknown.
-   HR_WAIT_REASON_NONE: the job does not wait. Only observers may call this, after a pass (on_instant). The call does
-   not affect the run. */
+/* Sets `*wait` to the reason for which a job waits. If the policy has `explain`, the engine calls it; otherwise the
+   engine itself detects a lack of capacity. HR_WAIT_REASON_POLICY: the reason is unknown. HR_WAIT_REASON_NONE: the job
+   does not wait. Only observers may call this, and only in on_instant, that is after a pass. The call does not affect
+   the run. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 /* Returns the abilities that the policy declared: HR_POLICY_PREEMPTS and others. Only observers may call this. */
 HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
-/* For `explain` functions of policies, for a job that is known to have no placement: sets the reason in `*wait` to
-   capacity, booting (nodes that would suffice are booting) or fragments. Does not check nodes. */
+/* For use in the `explain` functions of policies, if it is known that the job has no placement now. Sets the reason in
+   `*wait`: HR_WAIT_REASON_BOOTING if nodes that would suffice are booting; otherwise HR_WAIT_REASON_CAPACITY if no
+   acceptable pool has enough free GPUs; otherwise HR_WAIT_REASON_FRAGMENTS. The function does not check whether the job
+   fits on the nodes. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 
 /* The version of this interface. Headroom refuses policies that were compiled for another version. */
 #define HR_POLICY_ABI 3u
 
-/* The events of jobs and capacity. Events of one instant are handled in this order: events that free or remove capacity
-   precede events that request capacity; moves are last. The columns: enumerator, name in files, code in digests. A code
-   never changes. */
+/* The events of jobs and capacity. Events of one instant are handled in the order of this table: events that free or
+   remove capacity precede events that request capacity; moves are last. The columns: enumerator, name in files, code in
+   digests. A code never changes. */
 #define HR_EVENT_TABLE(X)                                                                                              \
   X(HR_EVENT_END, "end", 0)             /* the job completed its work */                                               \
   X(HR_EVENT_SAVED, "saved", 5)         /* all work of the job so far is in a checkpoint */                            \
@@ -152,7 +154,7 @@ HR_API const char *hr_reason_name(enum hr_reason reason);
 /* Why a job was rejected, as a part of a sentence: "no pool has an acceptable GPU type". */
 HR_API const char *hr_rejection_words(enum hr_reason reason);
 
-/* The state of a job. */
+/* The states of a job. */
 enum hr_job_state {
   /* not submitted yet; the value is 0 because finished jobs of a streamed run may read as this state */
   HR_JOB_FUTURE,
@@ -162,16 +164,17 @@ enum hr_job_state {
   HR_JOB_REJECTED
 };
 
-/* The nodes and GPUs of a job: slices on nodes of one pool. A placement without slices reserves a number of GPUs of the
-   pool and no specific nodes. In per-GPU allocation (hr_cluster_gpu_inventory) there is one slice per task. The owner
-   of the placement owns the slices. */
+/* The nodes and GPUs of a job: slices on nodes of one pool. A placement without slices is a number of GPUs of the pool,
+   without specific nodes. In per-GPU allocation (hr_cluster_gpu_inventory) there is one slice per task. The owner of
+   the placement owns the slices. */
 struct hr_placement {
   hr_pool pool;
   uint32_t n_slices;
   const struct hr_slice *slices;
 };
 
-/* The milli-GPUs of a job at a placement; for a placement without slices, all that the job requests. */
+/* Returns the milli-GPUs that a job has at a placement. If the placement has no slices, these are the GPUs that the job
+   requests. */
 static inline uint64_t hr_placement_milli(const struct hr_placement *placement, const struct hr_trace *trace,
                                           hr_job job) {
   uint64_t sum_milli = placement->n_slices ? 0 : (uint64_t)trace->gpus[job.id] * 1000;
@@ -198,7 +201,7 @@ struct hr_event {
    numbered within the pool from 0. The engine maintains one index per pool; a policy may create its own indices for
    other states. */
 struct hr_free_index;
-/* Creates an index in the arena. All nodes are without jobs. Returns NULL if memory is exhausted. */
+/* Creates an index in the arena. At first, all GPUs of all nodes are free. Returns NULL if memory is exhausted. */
 HR_API struct hr_free_index *hr_free_index_create(struct hr_arena *arena, uint32_t n_nodes, uint32_t gpus_per_node);
 /* Sets the number of free GPUs of a node, at most gpus_per_node. */
 HR_API void hr_free_index_set(struct hr_free_index *index, uint32_t node, uint32_t gpus);
@@ -207,27 +210,28 @@ HR_API uint32_t hr_free_index_nodes(const struct hr_free_index *index);
 HR_API uint32_t hr_free_index_gpus_per_node(const struct hr_free_index *index);
 /* The number of free whole GPUs of a node. */
 HR_API uint32_t hr_free_index_get(const struct hr_free_index *index, uint32_t node);
-/* Returns the lowest count >= `gpus` such that some node has exactly that many free GPUs; HR_NONE if no node has `gpus`
-   or more. */
+/* Among the nodes with at least `gpus` free GPUs, returns the minimum number of free GPUs; HR_NONE if there is no such
+   node. */
 HR_API uint32_t hr_free_index_lowest(const struct hr_free_index *index, uint32_t gpus);
-/* Returns the highest number of free GPUs of a node. */
+/* Returns the maximum number of free GPUs of a node. */
 HR_API uint32_t hr_free_index_highest(const struct hr_free_index *index);
 /* Returns the first node >= `from` with exactly `gpus` free GPUs; HR_NONE if no such node exists. */
 HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t gpus, uint32_t from);
 /* The number of nodes with exactly `gpus` free GPUs. */
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
 
-/* The nodes of each pool are divided into groups of `nodes_per_group` consecutive nodes; the last group may be smaller.
-   Returns the number of the group with the least room for gangs among the groups with room for `gpus` GPUs; of equal
-   groups, the first. The room of a group is the maximum size of a gang that fits: the GPUs of all nodes without jobs
-   plus the free GPUs of one more node. Returns HR_NONE if no group has enough room, or if the engine does not maintain
-   such groups. The engine maintains groups for racks and zones, if jobs of the trace require these tiers
-   (hr_cluster_locality) and the groups are smaller than the pool. Takes a few bit scans. */
+/* Finds the group that a gang of `gpus` GPUs fits most tightly. The nodes of the pool are divided into groups of
+   `nodes_per_group` consecutive nodes; the last group may be smaller. The room of a group is the maximum size of a gang
+   that fits: the GPUs of all its nodes without jobs plus the free GPUs of one more node. Among the groups with enough
+   room, returns the index of the group with the least room; of equal groups, the first. Returns HR_NONE if no group has
+   enough room, or if the index has no groups of this size. The engine maintains groups for racks and zones if jobs of
+   the trace require these tiers (hr_cluster_locality) and the groups are smaller than the pool. Takes a few bit
+   scans. */
 HR_API uint32_t hr_free_index_group(const struct hr_free_index *index, uint32_t nodes_per_group, uint32_t gpus);
 
 /* The state of the cluster. The functions below read it. */
 struct hr_cluster;
-/* Returns the description of the cluster, which does not contain jobs. */
+/* Returns the description of the cluster. */
 HR_API const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster);
 /* Returns the state of each GPU in per-GPU allocation (hr_cluster_spec_by_gpu); NULL in counted allocation. */
 HR_API const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_cluster *cluster);
@@ -241,7 +245,8 @@ HR_API uint32_t hr_cluster_pools(const struct hr_cluster *cluster);
 HR_API const struct hr_pool_spec *hr_cluster_pool_spec(const struct hr_cluster *cluster, hr_pool pool);
 /* Returns the id of the first node of a pool. The ids of its other nodes follow without gaps. */
 HR_API hr_node hr_cluster_first_node(const struct hr_cluster *cluster, hr_pool pool);
-/* The milli-GPUs of all present nodes of the pool, and the free milli-GPUs on nodes where jobs may start. */
+/* hr_cluster_total_milli returns the milli-GPUs of all present nodes of the pool. hr_cluster_free_milli returns the
+   free milli-GPUs of the nodes on which jobs may start. */
 HR_API uint64_t hr_cluster_total_milli(const struct hr_cluster *cluster, hr_pool pool);
 HR_API uint64_t hr_cluster_free_milli(const struct hr_cluster *cluster, hr_pool pool);
 /* Returns the free index of the pool. In this index, nodes on which no job may start have no free GPUs. */
@@ -250,14 +255,16 @@ HR_API const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster
 HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job);
 /* Whether jobs of an accept class accept the pool. */
 HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool);
-/* Returns the span of a placement: the narrowest tier with a group that contains all its GPUs. HR_TIER_POOL for a
-   placement without slices. O(slices). */
+/* Returns the span of a placement: the narrowest tier such that one group of the tier contains all GPUs of the
+   placement. HR_TIER_POOL for a placement without slices. O(slices). */
 HR_API enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement);
-/* Returns the class of network links that join the GPUs of a placement: the links of the tier hr_cluster_span. */
+/* Returns the class of the network links that join the GPUs of a placement: the network of the tier that
+   hr_cluster_span returns. */
 HR_API enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement);
 
-/* A requirement on locality. Until `until_us` the placement must be within one group of `tier` or of a narrower tier;
-   later this is only preferred. HR_TIER_ANY: no requirement. `until_us` HR_NEVER_US: the requirement never ends. */
+/* A requirement on locality. If the job starts before `until_us`, its placement must be within one group of `tier` or
+   of a narrower tier. From then on, such a placement is only preferred. HR_TIER_ANY: no requirement. `until_us`
+   HR_NEVER_US: the requirement never ends. */
 struct hr_locality {
   enum hr_tier tier;
   int64_t until_us;
@@ -284,8 +291,8 @@ HR_API int64_t hr_cluster_node_since_us(const struct hr_cluster *cluster, hr_nod
 HR_API uint32_t hr_cluster_nodes_in(const struct hr_cluster *cluster, hr_pool pool, enum hr_node_state state);
 /* Returns the number of nodes of the pool that can be requested now. */
 HR_API uint32_t hr_cluster_offer(const struct hr_cluster *cluster, hr_pool pool);
-/* Returns the mean rate at which a node of the pool is reclaimed, per hour in which the node is up. It is computed from
-   the spot model or the record of the pool's market. */
+/* Returns the mean number of reclaims of a node of the pool per hour in which the node is up. It is computed from the
+   spot model of the pool, or from the record if the model is HR_SPOT_TRACE. */
 HR_API double hr_cluster_reclaims_per_h(const struct hr_cluster *cluster, hr_pool pool);
 /* Returns the price of a GPU-hour of the pool at `now_us`, in micro-dollars. */
 HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool pool, int64_t now_us);
@@ -303,28 +310,28 @@ struct hr_view {
   const struct hr_cluster *cluster;
   const uint8_t *state;    /* enum hr_job_state */
   const int64_t *start_us; /* time of the first start; HR_NEVER_US: not started */
-  /* of the whole cluster; total_milli: GPUs of nodes that are up */
+  /* of the whole cluster; total_milli: milli-GPUs of the nodes that are up */
   uint64_t allocated_milli, total_milli;
   const int64_t *attempt_us; /* time at which the present or last attempt began */
   /* work that an interruption would not lose, in microseconds of run time; NULL: an interruption loses all work */
   const int64_t *kept_us;
-  const struct hr_job_accounting *accounting; /* accounts of each job so far; NULL if jobs cannot be interrupted */
+  const struct hr_job_accounting *accounting; /* what each job has used so far; NULL if jobs cannot be interrupted */
 };
 
 /* Returns the work that a job has completed, in microseconds of its recorded run time, including work that an
    interruption would lose. Time for restarts and checkpoints does not count. */
 HR_API int64_t hr_view_done_us(const struct hr_view *view, hr_job job);
 
-/* Returns the placement of a running job, valid until the next move. `one` is storage that is used if the placement has
-   a single slice. */
+/* Returns the placement of a running job. It is valid until the next move. The caller provides `one`, in which the
+   slice is stored if the placement has a single slice. */
 HR_API struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, struct hr_slice *one);
 
-/* Returns the speed of the job in the pool in ppm: the microseconds of recorded run time that are completed per second.
-   0: the job cannot run in the pool. 1,000,000 in runs without speeds. */
+/* Returns the speed of the job in the pool in ppm, that is how many microseconds of its recorded run time it completes
+   per second. 0: the job cannot run in the pool. In runs without speeds, all jobs have the speed 1,000,000. */
 HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool);
 
-/* The moves of one pass. A move that breaks a rule returns HR_BAD_POLICY; a move without memory returns HR_NO_MEMORY.
-   After either error the engine ends the run, even if `decide` returns HR_OK. */
+/* The moves of one pass. A move that breaks a rule returns HR_BAD_POLICY; a move for which memory is exhausted returns
+   HR_NO_MEMORY. After either error the engine ends the run, even if `decide` returns HR_OK. */
 struct hr_moves;
 /* Starts a waiting job now. The placement and its slices are copied. */
 HR_API enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const struct hr_placement *placement,
@@ -333,18 +340,18 @@ HR_API enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const s
 HR_API enum hr_status hr_moves_reject(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Requests a pass at the time `at_us` in the future, even if no event happens then. */
 HR_API enum hr_status hr_moves_wake_at(struct hr_moves *moves, int64_t at_us);
-/* Stops a running job, which then waits again. All its work is kept; the restart overhead of its class covers the time
-   to save and to load the work. The capacity of the job is free at once. */
+/* Stops a running job, which then waits again. All its work is kept; the restart overhead of its class includes the
+   time to save and to load the work. The GPUs of the job are free immediately. */
 HR_API enum hr_status hr_moves_preempt(struct hr_moves *moves, hr_job job, enum hr_reason reason);
 /* Stops a running job as if its nodes were reclaimed without notice, so work since its last checkpoint is lost. The job
-   then waits again. Its capacity is free at once. */
+   then waits again. Its GPUs are free immediately. */
 HR_API enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum hr_reason reason);
-/* Gives notice to a running job: at the time `at_us` the job will be stopped and wait again. If `keeps` is set, all its
-   work is kept. Otherwise the job may write a checkpoint and leave earlier, as it does after notice from a provider.
-   HR_EVENT_INTERRUPT follows unless the job completes first. */
+/* Gives notice to a running job: at the time `at_us` the job will be stopped and wait again. If `keeps` is true, all
+   its work is kept. Otherwise the job may write a checkpoint and then stop before `at_us`, as it does if its node gets
+   notice from the provider. When the job stops, HR_EVENT_INTERRUPT follows, unless the job completes before. */
 HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps);
-/* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. Nodes without a boot time are up at
-   once. */
+/* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. Nodes of pools without a boot time
+   are up immediately. */
 HR_API enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t nodes);
 /* Releases a node of an elastic pool. The node must be booting, or up and without jobs. */
 HR_API enum hr_status hr_moves_release(struct hr_moves *moves, hr_node node);
@@ -388,17 +395,17 @@ struct hr_policy_env {
   const struct hr_quota_spec *quotas;  /* NULL: no quotas */
 };
 
-/* Abilities and promises of a policy, as a set. */
+/* The abilities and promises of a policy. `abilities` of struct hr_policy_ops returns a set of these flags. */
 enum {
   HR_POLICY_PREEMPTS = 1,         /* the policy stops running jobs */
   HR_POLICY_MANAGES_CAPACITY = 2, /* the policy requests and releases nodes of elastic pools */
   /* a promise: a job that fits on the cluster does not wait forever while other jobs start and end */
   HR_POLICY_STARVES_NOBODY = 4,
   HR_POLICY_KEEPS_WITHIN = 8, /* the policy satisfies requirements on locality */
-  /* Which jobs wait for the same reason, so that `explain` is called only once for them. Without a flag: jobs with the
-     same request (GPUs, accept class, locality). */
+  /* The last two flags define which waiting jobs always have the same reason, so that `explain` is called only once for
+     them. Without either flag, these are the jobs with the same request (GPUs, accept class, locality). */
   HR_POLICY_HOLDS_BY_TENANT = 16, /* jobs with the same request and the same tenant */
-  HR_POLICY_HOLDS_BY_JOB = 32     /* each job may have its own reason */
+  HR_POLICY_HOLDS_BY_JOB = 32     /* no jobs: each job may have a reason of its own */
 };
 
 /* A policy. Instances are immutable; they are shared by runs and threads. */
@@ -413,18 +420,18 @@ struct hr_policy_ops {
   enum hr_status (*create)(const struct hr_policy_env *env, void **self, struct hr_error *error);
   /* Frees what `create` allocated outside the arena. May be NULL. */
   void (*destroy)(void *self);
-  /* Notifies the policy of an event. The policy's own moves are not notified. May be NULL. */
+  /* Notifies the policy of an event. The policy is not notified of its own moves. May be NULL. */
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
-  /* Makes the moves of an instant, after all its events were observed. */
+  /* Makes the moves of an instant. All events of the instant were observed before. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_moves *moves);
   /* Returns abilities (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY, HR_POLICY_KEEPS_WITHIN) and promises
      (HR_POLICY_STARVES_NOBODY) of the policy. A policy without abilities can only start and reject jobs. Called once,
      after `create`. NULL: no abilities and no promises. If the policy does not manage capacity, the engine requests
      each node as soon as the node is available. */
   uint32_t (*abilities)(void *self);
-  /* Reports why a waiting job does not start, in the state after a pass: sets the reason in `*wait` and, if known, the
-     job ahead, the quota or the time. Before the call, the engine sets the reason to HR_WAIT_REASON_POLICY, and the
-     free and requested GPUs. The function must not affect later decisions. NULL: the engine determines the reason. */
+  /* Reports why a job still waits after a pass. Sets the reason in `*wait` and, if known, `behind`, `quota` and
+     `until_us`. Before the call, the engine has set the reason to HR_WAIT_REASON_POLICY, and has set `free_milli` and
+     `asked_milli`. The function must not affect later decisions. NULL: the engine determines the reason. */
   void (*explain)(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 };
 

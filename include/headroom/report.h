@@ -48,7 +48,7 @@ struct hr_storage_cost {
 /* Data that leaves the provider's network. */
 struct hr_egress_cost {
   int64_t uusd_per_gb;
-  uint64_t mb_per_gpu_hour[HR_N_CLASSES]; /* MB per GPU-hour that jobs of a class hold */
+  uint64_t mb_per_gpu_hour[HR_N_CLASSES]; /* MB per GPU-hour held by jobs of a class */
   uint64_t mb_per_job[HR_N_CLASSES];      /* MB per completed job of a class */
 };
 
@@ -59,15 +59,16 @@ struct hr_operations_cost {
   int64_t uusd_per_node_month;
 };
 
-/* The price that the user assigns to missing service. */
+/* The price that the user assigns to waits and to missed deadlines. */
 struct hr_downtime_cost {
-  /* per GPU-hour that jobs wait for GPUs which the spot market withholds */
+  /* per GPU-hour that jobs wait for GPUs because spot capacity is unavailable */
   int64_t uusd_per_gpu_hour;
   int64_t uusd_per_missed_deadline;
 };
 
-/* How the statements of tenants show idle and shared cost. None: not at all. Proportional: in proportion to what each
-   tenant pays for GPUs in the month. Even: equally among the tenants that used GPUs in the month. */
+/* How idle and shared cost is divided among the statements of tenants. HR_IDLE_SPLIT_NONE: it is not in the statements.
+   HR_IDLE_SPLIT_PROPORTIONAL: in proportion to what each tenant pays for GPUs in the month. HR_IDLE_SPLIT_EVEN: equally
+   among the tenants that used GPUs in the month. */
 #define HR_IDLE_SPLIT_TABLE(X)                                                                                         \
   X(HR_IDLE_SPLIT_NONE, "none")                                                                                        \
   X(HR_IDLE_SPLIT_PROPORTIONAL, "proportional")                                                                        \
@@ -86,14 +87,14 @@ struct hr_budget {
   int64_t uusd_per_month;
 };
 
-/* A savings plan: a fixed fee per hour for the whole run. At each instant the fee pays for on-demand nodes at their
-   price less the discount, until the fee is used up. Nodes beyond that are paid at their full price. Several plans are
-   applied in the order of descending discount. */
+/* A savings plan: a fixed fee per hour for the whole run. At each instant, the fee covers on-demand nodes up to the
+   point at which the sum of their discounted prices equals the fee. Covered nodes cost nothing else; nodes that are not
+   covered are paid at their full price. Several plans are applied in the order of descending discount. */
 struct hr_savings_plan {
   int64_t uusd_per_h;
   uint32_t discount_ppm; /* below 1,000,000 */
-  /* the on-demand pools to which the plan applies, by pool name or by GPU type; if both lists are empty, all on-demand
-     pools */
+  /* lists of pool names and of GPU types: the plan applies to the on-demand pools that are in one of the lists; if both
+     lists are empty, to all on-demand pools */
   char **pools, **gpus;
   size_t n_pools, n_gpus;
 };
@@ -116,9 +117,9 @@ HR_API void hr_cost_spec_finish(struct hr_cost_spec *spec);
 
 /* ---- Meter ---- */
 
-/* The meter: an observer of what the ledger does not record, namely nodes over time, use covered by savings plans, and
-   GPUs that the spot market withholds. `trace`, `cluster` and `spec` must outlive the meter. `spec` NULL: no costs
-   except capacity. hr_meter_create returns NULL if memory is exhausted. */
+/* The meter: an observer that records what the ledger does not record: nodes over time, use covered by savings plans,
+   and GPUs that are missing because spot capacity is unavailable. `trace`, `cluster` and `spec` must outlive the meter.
+   `spec` NULL: no costs except capacity. hr_meter_create returns NULL if memory is exhausted. */
 struct hr_meter;
 HR_API struct hr_meter *hr_meter_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                         const struct hr_cost_spec *spec);
@@ -146,7 +147,8 @@ struct hr_statement {
   int64_t inference_uusd; /* classes inference, batch-inference */
   int64_t other_uusd;     /* class interactive, and jobs without a class */
   int64_t storage_uusd, egress_uusd, downtime_uusd;
-  int64_t shared_uusd, idle_uusd; /* the tenant's part of shared and idle cost, by hr_idle_split */
+  /* the tenant's parts of shared and idle cost, as defined by the hr_idle_split of the scenario */
+  int64_t shared_uusd, idle_uusd;
   int64_t total_uusd;
 };
 
@@ -158,10 +160,11 @@ struct hr_budget_line {
   bool over;                       /* spent_uusd is greater than budget_uusd */
 };
 
-/* A row of the table of costs. It is for a tenant, for idle capacity or for a shared cost. */
+/* A row of the table of costs: the cost of a tenant, of idle capacity, or of one kind of shared cost. */
 struct hr_cost_row {
   char *tenant; /* name of the tenant, "(idle)" or "(shared)"; "": jobs without a tenant */
-  /* name of the market and of the GPU type; for a shared cost its kind, such as "(savings-plan)", and "" */
+  /* names of the market and of the GPU type. For a shared cost, `market` is the kind of cost, such as "(savings-plan)",
+     and `gpu` is "" */
   char *market, *gpu;
   hr_amount gpu_time; /* milli-GPU x microseconds */
   int64_t uusd;
@@ -177,11 +180,12 @@ struct hr_cost_summary {
   int64_t idle_uusd;
   /* part of the total: costs without a tenant; the savings of savings plans are negative */
   int64_t shared_uusd;
-  /* total cost if all capacity were on demand; total cost per completed job, per GPU-hour of useful work and per month
-     of the run; each HR_UNKNOWN_UUSD if unknown */
+  /* all_on_demand_uusd: what the total would be if all capacity were on demand. The other members: total cost per
+     completed job, per GPU-hour of useful work, and per month of the run. Each is HR_UNKNOWN_UUSD if it is unknown */
   int64_t all_on_demand_uusd, per_completed_job_uusd, per_goodput_gpu_hour_uusd, per_month_uusd;
-  int64_t monthly_uusd;       /* long-run cost of a month with this demand; HR_UNKNOWN_UUSD if unknown */
-  double saving_vs_on_demand; /* share of all_on_demand_uusd; NAN: unknown */
+  int64_t monthly_uusd; /* cost of a month if the demand of this run continues; HR_UNKNOWN_UUSD: unknown */
+  /* saving of the total compared with all_on_demand_uusd, as a share of all_on_demand_uusd; NAN: unknown */
+  double saving_vs_on_demand;
   /* Breakdowns. The lines of each breakdown sum to the total. "(idle)", "(shared)" and "(services)" are the names of
      lines for costs that belong to no tenant, pool, class or GPU type. */
   struct hr_cost_lines by_market, by_pool, by_tenant, by_class, by_gpu;
@@ -202,9 +206,10 @@ struct hr_cost_basis {
   const struct hr_class_spec *classes;
 };
 
-/* Writes the table of costs as CSV: one row per tenant, market and GPU type, one row per idle market and GPU type, and
-   one row per shared cost. The columns are tenant, market, gpu, gpu_hours, cost_usd. `path` "-" is standard output.
-   Returns HR_IO_ERROR or HR_BAD_INPUT if the file cannot be written. */
+/* Writes the table of costs as CSV: one row for each combination of tenant, market and GPU type; one row for the idle
+   capacity of each market and GPU type; and one row for each shared cost. The columns are tenant, market, gpu,
+   gpu_hours, cost_usd. `path` "-" is standard output. Returns HR_IO_ERROR or HR_BAD_INPUT if the file cannot be
+   written. */
 HR_API enum hr_status hr_costs_write(const char *path, const struct hr_cost_summary *costs, struct hr_error *error);
 
 /*
@@ -238,15 +243,15 @@ HR_API const char *hr_alert_name(enum hr_alert_rule rule);
    minutes (inference), 15 minutes (interactive) and a day (other classes); budgets exceeded. */
 struct hr_alert_rules {
   bool is_off[HR_N_ALERTS]; /* [rule]: the rule is disabled */
-  /* shares of a pool's GPUs that are allocated; evaluated until the last submit */
+  /* thresholds of (allocated GPUs of a pool) / (GPUs of the pool); evaluated until the last submit */
   double underused_below, saturated_above;
   int64_t underused_for_us, saturated_for_us; /* minimum durations of these conditions */
-  /* share of the nodes reclaimed within reclaims_within_us, of the nodes that were up in that time */
+  /* threshold of (nodes reclaimed within reclaims_within_us) / (nodes that were up in that time) */
   double reclaims_above;
   int64_t reclaims_within_us;
   int64_t unsaved_us;               /* maximum time of work without a checkpoint */
   int64_t waiting_us[HR_N_CLASSES]; /* maximum wait by class */
-  double budget_above;              /* share of the budget of a month that is spent */
+  double budget_above;              /* threshold of spent / budget of a month */
 };
 
 /* Sets `*rules` to the defaults. */
@@ -256,12 +261,15 @@ HR_API void hr_alert_rules_init(struct hr_alert_rules *rules);
 struct hr_alert {
   enum hr_alert_rule rule;
   const char *where; /* name of a pool, a class or a tenant; "" if it has no name */
-  /* begin and end of the condition; end_us is the end of the run if the condition still was true then */
+  /* begin and end of the period; end_us is the end of the run if the condition was still true at the end */
   int64_t begin_us, end_us;
-  /* by rule: mean utilization; maximum share of nodes reclaimed; maximum number of jobs; spent / budget */
+  /* depends on the rule. HR_ALERT_UNDERUSED and HR_ALERT_SATURATED: mean utilization. HR_ALERT_RECLAIMS: maximum share
+     of nodes reclaimed. HR_ALERT_UNSAVED and HR_ALERT_WAITING: maximum number of jobs at the same time.
+     HR_ALERT_BUDGET: spent / budget */
   double value;
-  /* number of nodes reclaimed, or number of times that a job waited, or ran without a checkpoint, for too long; 0 for
-     other rules */
+  /* depends on the rule. HR_ALERT_RECLAIMS: number of nodes reclaimed. HR_ALERT_WAITING: number of times that a job
+     waited too long. HR_ALERT_UNSAVED: number of times that a job ran too long without a checkpoint. 0 for all other
+     rules */
   uint64_t count;
 };
 
@@ -315,15 +323,15 @@ HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);
 HR_API struct hr_observer hr_usage_observer(struct hr_usage *usage);
 
-/* Links: an observer that sums the GPU time of jobs with GPUs joined by a network. It also sums the part of this time
-   for which `speeds` has no row. The arguments must outlive the links. hr_links_create returns NULL if memory is
-   exhausted. */
+/* Links: an observer that sums the GPU time of jobs whose GPUs are joined by a network. It also sums the part of this
+   time that belongs to jobs for which `speeds` has no row. The arguments must outlive the links. hr_links_create
+   returns NULL if memory is exhausted. */
 struct hr_links;
 HR_API struct hr_links *hr_links_create(const struct hr_trace *trace, const struct hr_network_speeds *speeds);
 HR_API void hr_links_destroy(struct hr_links *links);
 HR_API struct hr_observer hr_links_observer(struct hr_links *links);
-/* Adds a note on the share of GPU time for which no speed is known, and on the models of these jobs. Adds nothing if
-   the share is 0. Only attempts that have ended are counted. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Adds a note that states for which share of this GPU time no speed is known, and which models these jobs have. Adds
+   nothing if the share is 0. Only attempts that have ended are counted. Returns HR_NO_MEMORY if memory is exhausted. */
 HR_API enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *notes, struct hr_error *error);
 
 /* Placements: an observer that records the last placement of each job, for hr_jobs_write. hr_placements_create returns
@@ -336,8 +344,8 @@ HR_API struct hr_observer hr_placements_observer(struct hr_placements *placement
 /* Timeline: an observer that writes a CSV row whenever a count changes. The columns are time_s, waiting, running,
    gpus_allocated, gpus_total, fragmented_gpus, stranded_gpus, largest_gang. The last three columns are empty unless
    `usage` is an observer of the same run, precedes the timeline in the list of observers, and allocation is per GPU.
-   `usage` may be NULL. The file gets its name when hr_timeline_finish succeeds; hr_timeline_destroy without it discards
-   the file. */
+   `usage` may be NULL. The file gets its name when hr_timeline_finish succeeds. If hr_timeline_destroy is called before
+   that, the file is discarded. */
 struct hr_timeline;
 HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
                                          struct hr_timeline **timeline, struct hr_error *error);
@@ -362,17 +370,18 @@ struct hr_distribution {
   double mean, p50, p90, p95, p99, max; /* all 0 if `count` is 0 */
 };
 
-/* The metrics of a part of the jobs: of a tenant, a class or a range of GPU counts. */
+/* The metrics of a group of jobs: the jobs of a tenant, of a class, or of a range of GPU counts. */
 struct hr_group {
   char *name;
   uint64_t jobs, completed;
   uint64_t deadlines, missed_deadlines; /* number of jobs with a deadline, and number of jobs that missed it */
-  double gpu_hours;                     /* GPUs x time that jobs held them */
-  double useful_gpu_hours;              /* part of gpu_hours: work that was not lost */
+  double gpu_hours;                     /* GPUs held by jobs x time */
+  double useful_gpu_hours;              /* the part of gpu_hours in which jobs did work that was not lost */
   struct hr_distribution wait_s, jct_s, slowdown;
 };
 
-/* The GPU time that jobs held, by use. The four parts sum to the GPU time held. Lost: work that had to be repeated. */
+/* The GPU time that jobs held, divided by use: work that was not lost, work that had to be repeated, writing
+   checkpoints, and restarts. The four parts sum to the GPU time held. */
 struct hr_goodput {
   double useful_gpu_hours, lost_gpu_hours, checkpoint_gpu_hours, restart_gpu_hours;
   /* useful GPU time / GPU time held; 0 if no GPU time was held */
@@ -381,19 +390,20 @@ struct hr_goodput {
 
 /* Figures of the spot pools. */
 struct hr_spot_figures {
-  uint32_t pools;                      /* number of spot pools with nodes */
-  uint64_t reclaims, jobs_interrupted; /* reclaims: nodes; jobs_interrupted: interruptions of jobs */
-  double node_hours, gpu_hours;        /* billed */
+  uint32_t pools; /* number of spot pools with nodes */
+  /* reclaims: number of reclaimed nodes; jobs_interrupted: number of interruptions of jobs */
+  uint64_t reclaims, jobs_interrupted;
+  double node_hours, gpu_hours; /* billed */
   double reclaims_per_node_hour;
-  /* nodes that were up or could be requested / all nodes of the spot pools; mean over the run */
+  /* (nodes that were up or could be requested) / (all nodes of the spot pools), as a mean over the run */
   double availability;
 };
 
-/* Kills of jobs in pools that allocate GPU memory first come, first served. */
+/* Kills of jobs because of exhausted GPU memory, in pools with HR_GPU_MEMORY_FIRST_COME. */
 struct hr_oom_figures {
   bool known;           /* false: no such pool exists; the other members are then 0 */
   uint64_t kills, jobs; /* jobs: number of jobs with at least one kill */
-  /* part of the restart time: GPU-hours that killed jobs held until they tried again */
+  /* GPU-hours that killed jobs held until they tried again; they are part of restart_gpu_hours */
   double back_off_gpu_hours;
 };
 
@@ -401,35 +411,38 @@ struct hr_oom_figures {
 struct hr_fairness {
   const char *over; /* what a party is: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
   uint64_t parties; /* number of parties with a completed job */
-  double jain;      /* Jain's index of the parties' mean run time / completion time; 0 without parties */
+  /* Jain's index over the parties of the mean of (run time / completion time) of a party's jobs; 0 if there are no
+     parties */
+  double jain;
   /* finish-time fairness: completion time / completion time on an equal share of the cluster */
   struct hr_distribution finish_time;
-  /* share of jobs with a finish-time fairness above 1, which would have completed earlier on an equal share; 0 without
-     jobs */
+  /* share of the jobs with a finish-time fairness above 1. These jobs would have completed earlier on an equal share. 0
+     if there are no jobs */
   double share_above_1;
 };
 
 /* Idle GPUs that are of little use, in per-GPU allocation. F is the expected part of the idle GPUs that a typical task
    cannot use. F and `stranded` are shares of the present GPUs. */
 struct hr_fragmentation_figures {
-  bool known;                          /* false: counted allocation; the other members are then 0 */
-  double submit_window, makespan, max; /* F: time-weighted means over both windows, and maximum after a pass */
+  bool known; /* false: counted allocation; the other members are then 0 */
+  /* F: time-weighted mean over the submit window, time-weighted mean over the makespan, and maximum over all passes */
+  double submit_window, makespan, max;
   /* idle GPUs of nodes on which no typical task fits because of CPU or memory; mean over the makespan */
   double stranded;
-  /* mean over the makespan of the size of the largest gang of one-GPU tasks that fits into a pool */
+  /* size of the largest gang of one-GPU tasks that fits into a pool; mean over the makespan */
   double largest_gang_mean;
-  uint64_t largest_gang_min; /* minimum of that size after a pass */
+  uint64_t largest_gang_min; /* the same size; minimum over all passes */
 };
 
-/* A pool, if the cluster has several pools. A job is counted in the pool of its last attempt; GPU time is counted in
-   the pool where it was held. */
+/* The metrics of a pool. They are computed only if the cluster has several pools. A job is counted in the pool of its
+   last attempt; GPU time is counted in the pool in which it was held. */
 struct hr_pool_figures {
   char *name, *gpu; /* NULL if the pool has none */
   enum hr_sharing sharing;
   uint64_t completed;
   double gpu_hours;   /* GPUs x time held by jobs */
   double utilization; /* over the makespan; NAN if the pool never had a node */
-  /* of completed jobs: time for which the job held GPUs / recorded run time */
+  /* (time for which the job held GPUs) / (recorded run time), of completed jobs */
   struct hr_distribution latency_factor;
   int64_t cost_uusd;              /* HR_UNKNOWN_UUSD: the pool has no price */
   int64_t per_completed_job_uusd; /* HR_UNKNOWN_UUSD: the pool has no price or no completed job */
@@ -493,15 +506,16 @@ HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr
 /* Frees a summary. NULL is accepted. */
 HR_API void hr_summary_destroy(struct hr_summary *summary);
 
-/* Adds notes on the run: the run stalled; a budget or a quota is for a tenant that the trace does not have; jobs can
-   never run. `quotas` may be NULL. */
+/* Adds a note for each of these problems: the run stalled; a budget or a quota is for a tenant that the trace does not
+   have; some jobs can never run. `quotas` may be NULL. */
 HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                    const struct hr_quota_spec *quotas, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error);
-/* Adds a note on models in `pairs` of a pool that no job of the trace has. */
+/* Adds a note if the `pairs` of a pool contain models that no job of the trace has. */
 HR_API enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                     struct hr_notes *notes, struct hr_error *error);
-/* Adds a note on jobs with a model that has no speed. These jobs use the default speed. `speeds` may be NULL. */
+/* Adds a note if jobs of the trace have a model that is not in `speeds`. These jobs use the default speed. `speeds` may
+   be NULL. */
 HR_API enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_speeds *speeds,
                                      struct hr_notes *notes, struct hr_error *error);
 
@@ -526,9 +540,10 @@ HR_API enum hr_status hr_summary_read_json(const char *path, char **json, struct
 HR_API enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summary *summary,
                                                 const struct hr_run_label *label, struct hr_error *error);
 
-/* Writes a CSV row for each job, in the order of the trace file. `path` "-" is standard output. `ledger` has the cost
-   of each job; it may be NULL. There are additional columns for attempts and costs if `ledger` is set or jobs could be
-   interrupted, and a column for kills if jobs could be killed because of exhausted GPU memory. */
+/* Writes a CSV row for each job, in the order of the trace file. `path` "-" is standard output. `ledger` must have been
+   created with `by_job`; it may be NULL. The file has additional columns for attempts and costs if `ledger` is not NULL
+   or if jobs could be interrupted. It has a column for kills if jobs could be killed because of exhausted GPU
+   memory. */
 HR_API enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace,
                                     const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                     const struct hr_placements *placements, const struct hr_ledger *ledger,

@@ -31,15 +31,17 @@ struct hr_placed_text {
 #define HR_MAX_REPLICATIONS 10000
 #define HR_MAX_THREADS 1024
 
-/* How often a scenario is run. All members 0: the scenario does not specify it. */
+/* How many replications of a scenario are run. All members are 0 if the scenario does not specify it. */
 struct hr_replication_spec {
   uint32_t count; /* number of replications; 0: not specified */
   /* the metric that must reach a precision, such as "wait_s.p95 of inference"; its text is NULL if not specified */
   struct hr_placed_text metric;
-  double relative;   /* with `metric`: required half width of its confidence interval, relative to the metric */
+  /* with `metric`: required half width of its confidence interval, divided by the value of the metric */
+  double relative;
   uint32_t min, max; /* with `metric`: minimum and maximum number of replications */
   double confidence; /* confidence level of all intervals, below 1 */
-  /* how the trace is redrawn for each replication; blocks HR_BLOCKS_NONE: the trace as recorded. Has no factors */
+  /* how the trace is redrawn for each replication; if its `blocks` is HR_BLOCKS_NONE, the trace is used as recorded.
+     Its `factors` is NULL */
   struct hr_workload_spec workload;
 };
 enum { HR_DEFAULT_MIN_REPLICATIONS = 10, HR_DEFAULT_MAX_REPLICATIONS = 200 }; /* defaults of `min` and `max` */
@@ -50,7 +52,7 @@ enum { HR_DEFAULT_MIN_REPLICATIONS = 10, HR_DEFAULT_MAX_REPLICATIONS = 200 }; /*
 struct hr_pool_source {
   char *provider, *instance, *region, *zone; /* NULL: not specified */
   char *spot_preset;                         /* NULL: not specified */
-  /* date of the price; NULL if the scenario itself states the price or the figures from which it is derived */
+  /* date of the price; NULL if the price, or the figures from which it is derived, are in the scenario itself */
   char *as_of;
   char *status; /* of the price: "stated", "quoted", "derived" or "assumed"; NULL: no price */
   char *source; /* text from which the price was read or computed; NULL: no price */
@@ -80,16 +82,16 @@ struct hr_scenario {
   bool prices_drawn;                        /* the price of a pool is random, so it depends on the seed */
   struct hr_speeds *speeds;                 /* NULL: every job runs at speed 1 in every pool */
   struct hr_network_speeds *network_speeds; /* NULL: the network does not affect the speed of jobs */
-  struct hr_replication_spec replications;  /* how often the scenario is run if replications are requested */
+  struct hr_replication_spec replications;  /* used if the user requests replications */
   struct hr_alert_rules alerts;             /* thresholds of alerts */
   struct hr_plan_spec *plan;                /* capacity that may be bought, and goals; NULL: not specified */
 };
 
 /* Reads a scenario, applies overrides, and validates the result. `overrides` has `n_overrides` texts "path=value", such
-   as "policy.order=sjf" or "cluster.pools.0.nodes=56". The path is that of a key of the scenario format. It may also be
-   the position after the last entry of a list; the override then adds an entry. The value is JSON; text that is not
-   JSON is a string. The caller frees `*scenario` with hr_scenario_destroy. HR_BAD_INPUT: `error` names file, line and
-   column, or the override. */
+   as "policy.order=sjf" or "cluster.pools.0.nodes=56". The path consists of keys of the scenario format and positions
+   in lists, from 0. If it ends with the position after the last entry of a list, the override adds an entry. The value
+   is JSON; text that is not JSON is a string. The caller frees `*scenario` with hr_scenario_destroy. HR_BAD_INPUT:
+   `error` names file, line and column, or the override. */
 HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                        struct hr_scenario **scenario, struct hr_error *error);
 /* Frees a scenario. NULL is accepted. */
@@ -106,13 +108,13 @@ HR_API bool hr_scenario_has_prices(const struct hr_scenario *scenario);
    decisions of the policy are not considered (see hr_policy_choice_draws). */
 HR_API bool hr_scenario_is_random(const struct hr_scenario *scenario);
 
-/* Sets `*json` to the value of a scenario, after overrides, at the path `key` such as "cluster.pools.0", as JSON on one
-   line. `*json` is NULL if the scenario has no such value. The caller frees `*json` with free(). The scenario is not
-   validated. */
+/* Reads one value of a scenario after overrides. `key` is the path of the value, such as "cluster.pools.0". Sets
+   `*json` to the value as JSON on one line, or to NULL if the scenario has no such value. The caller frees `*json` with
+   free(). The scenario is not validated. */
 HR_API enum hr_status hr_scenario_part(const char *path, const char *const *overrides, size_t n_overrides,
                                        const char *key, char **json, struct hr_error *error);
-/* Loads the catalogue of a scenario: the built-in tables and the files to which the scenario refers. The caller frees
-   it with hr_catalog_destroy. */
+/* Loads the catalogue of a scenario: the built-in tables and the catalogue files to which the scenario refers. The
+   caller frees it with hr_catalog_destroy. */
 HR_API enum hr_status hr_scenario_catalog(const char *path, const char *const *overrides, size_t n_overrides,
                                           struct hr_catalog **catalog, struct hr_error *error);
 

@@ -18,13 +18,14 @@
 extern "C" {
 #endif
 
-/* An observer follows a run; it cannot change the run. Either function may be NULL. `self` is passed to both. */
+/* An observer follows a run; it cannot change the run. Each of the two functions may be NULL. `self` is passed to
+   both. */
 struct hr_observer {
   void *self;
   /* Called for each event and each move, in order. */
   void (*on_event)(void *self, const struct hr_view *view, const struct hr_event *event);
-  /* Called after each pass of the policy. The state in `view` does not change until the next instant. Also called at
-     the horizon if the horizon ends the run. */
+  /* Called after each pass of the policy. The state in `view` does not change until the next instant. If the horizon
+     ends the run, it is also called at the horizon. */
   void (*on_instant)(void *self, const struct hr_view *view);
 };
 
@@ -56,12 +57,12 @@ struct hr_run_config {
   const struct hr_network_speeds *network_speeds; /* NULL: the network does not affect the speed of jobs */
   /* Streamed run: the engine discards finished jobs, so memory is bounded by the number of waiting and running jobs.
      The result has no per-job columns. The trace must have been read with `streamed`. Policies must not read the
-     columns of finished jobs. HR_BAD_INPUT for options that need finished jobs. */
+     columns of finished jobs. hr_sim_run returns HR_BAD_INPUT if another option needs the data of finished jobs. */
   bool stream;
 };
 
-/* GPU time by use, in milli-GPU x microseconds. `kept`: work that was not lost. `lost`: work that must be repeated.
-   `saving`: time to write checkpoints. `restarting`: time to restart after interruptions. */
+/* GPU time by use, in milli-GPU x microseconds. `kept`: for work that was not lost. `lost`: for work that had to be
+   repeated. `saving`: for writing checkpoints. `restarting`: for restarts after interruptions. */
 struct hr_gpu_times {
   hr_amount kept, lost, saving, restarting;
 };
@@ -73,30 +74,32 @@ struct hr_job_accounting {
   uint32_t attempts;  /* number of starts */
   uint32_t oom_kills; /* kills because of exhausted GPU memory; the time until the next try counts as restarting */
   int64_t end_us;     /* time of completion; HR_NEVER_US unless the job completed */
-  int64_t kept_us;    /* working time that was not lost; all working time if the job completed */
+  int64_t kept_us;    /* working time whose results were not lost */
   int64_t saved_us;   /* time at which the first checkpoint was complete; HR_NEVER_US: no checkpoint */
   int64_t lost_us;    /* working time that was lost in interruptions */
   int64_t saving_us, restarting_us; /* time spent on checkpoints and on restarts */
   int64_t held_us;                  /* time for which the job held GPUs, in all attempts */
-  struct hr_gpu_times milli_us;     /* the same four parts, each multiplied by the milli-GPUs of the attempt */
+  /* kept_us, lost_us, saving_us and restarting_us, multiplied by the milli-GPUs of the attempts */
+  struct hr_gpu_times milli_us;
 };
 
 /* The accounts of a pool: changes of its nodes, and kills of jobs because of exhausted GPU memory. */
 struct hr_pool_accounting {
   /* launches, notices and reclaims count nodes; interruptions counts jobs */
   uint64_t launches, notices, reclaims, interruptions;
-  hr_amount up_us;      /* nodes x microseconds from launch until the node is gone */
-  hr_amount offered_us; /* nodes x microseconds in which a node was launched or could be requested */
-  uint64_t oom_kills;   /* kills because of exhausted GPU memory */
-  /* milli-GPUs x microseconds that killed jobs held until they tried again */
+  hr_amount up_us; /* sum over nodes of the microseconds from launch until the node is gone */
+  /* sum over nodes of the microseconds in which the node was launched and not yet gone, or could be requested */
+  hr_amount offered_us;
+  uint64_t oom_kills; /* kills because of exhausted GPU memory */
+  /* GPU time that killed jobs held until they tried again, in milli-GPU x microseconds */
   hr_amount back_off_milli_us;
 };
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */
 struct hr_unfinished_totals {
-  uint64_t missed_deadlines;    /* number of jobs with a deadline before the end of the run */
+  uint64_t missed_deadlines;    /* number of these jobs whose deadline is before the end of the run */
   uint64_t oom_kills, oom_jobs; /* oom_jobs: number of jobs with at least one kill */
-  struct hr_gpu_times milli_us; /* sums over the accounts of these jobs */
+  struct hr_gpu_times milli_us; /* sums over the accounting of these jobs */
 };
 
 /* The result of a run. Each per-job column has `n_jobs` entries. Freed by hr_result_destroy. */
@@ -114,14 +117,13 @@ struct hr_result {
   uint64_t n_events, n_passes, n_backfilled;
   int64_t end_us;     /* the last instant of the run, or the horizon if the horizon ended the run */
   uint32_t abilities; /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
-  /* the engine ended the run because jobs were left but no job was submitted or ended, and no work was kept, for at
-     least a year */
+  /* the engine ended the run although jobs were left, because the run made no progress for at least a year: no job was
+     submitted, no job ended, and no work was saved */
   bool stalled;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
-  /* by job: time of completion, HR_NEVER_US if not completed. Only in runs with speeds in which no job can be stopped;
-     otherwise NULL */
+  /* by job: time of completion; HR_NEVER_US: not completed. NULL unless the run has speeds and no job can be stopped */
   int64_t *ended_us;
-  /* by job: milli-GPUs of the last attempt; NULL: each job has the whole GPUs that it requests */
+  /* by job: milli-GPUs held in the last attempt; NULL: each job held the whole GPUs that it requests */
   uint32_t *gpu_milli;
   struct hr_unfinished_totals left; /* totals of a streamed run; 0 in other runs */
 };
@@ -150,8 +152,8 @@ HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job j
  * The ledger is an observer that assigns the cost of each pool to tenants or to idle capacity. The charges of all
  * tenants plus the cost of idle capacity equal the cost of the pools exactly.
  *
- * Amounts are price in micro-dollars per GPU-hour x milli-GPU x microseconds, in 128 bits. HR_LEDGER_UNITS_PER_UUSD
- * such units are one micro-dollar. Amounts are rounded in output only.
+ * Amounts are 128-bit integers: (price in micro-dollars per GPU-hour) x milli-GPUs x microseconds.
+ * HR_LEDGER_UNITS_PER_UUSD such units are one micro-dollar. Amounts are rounded in output only.
  */
 
 /* 1000 milli-GPUs per GPU x microseconds per hour */
@@ -160,7 +162,7 @@ HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job j
 /* A month in accounts: one twelfth of 365 days. Months are counted from time zero. */
 #define HR_MONTH_US (INT64_C(730) * 3600 * 1000000)
 
-/* The account to which a use is charged. */
+/* An account. Each use of GPUs is charged to one account. */
 struct hr_account {
   uint32_t tenant; /* HR_NONE: jobs without a tenant */
   uint8_t class_;  /* enum hr_job_class */
@@ -179,16 +181,16 @@ struct hr_charge {
 struct hr_pool_account {
   hr_amount cost;      /* used + idle */
   hr_amount used;      /* cost of the time that jobs used */
-  hr_amount on_demand; /* the price of the used GPU time at on-demand prices; 0 if the on-demand price is unknown */
-  /* billed milli-GPU x microseconds, and the part of it that jobs used */
+  hr_amount on_demand; /* what the used GPU time would have cost at the on-demand price; 0 if this price is unknown */
+  /* in milli-GPU x microseconds: gpu_time was billed; used_time is the part of gpu_time that jobs used */
   hr_amount gpu_time, used_time;
   /* milli-GPU x microseconds that were not billed, because the nodes were reclaimed early */
   hr_amount waived_time;
 };
 
 struct hr_ledger;
-/* Creates a ledger for one run. `trace` and `cluster` must outlive it. `by_job`: also record the cost of each job.
-   Returns NULL if memory is exhausted. */
+/* Creates a ledger for one run. `trace` and `cluster` must outlive it. If `by_job` is true, the ledger also records the
+   cost of each job. Returns NULL if memory is exhausted. */
 HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                           bool by_job);
 /* Frees a ledger. NULL is accepted. */
@@ -201,7 +203,7 @@ HR_API enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_
 
 /* The results; call these functions after hr_ledger_close. Charges are sorted by (pool, tenant, class, month) and
    belong to the ledger; hr_ledger_charges sets `*charges` and returns the number of charges. hr_ledger_job returns the
-   cost of a job in ledger units, and 0 unless the ledger was created with `by_job`. */
+   cost of a job in ledger units; it returns 0 if the ledger was created without `by_job`. */
 HR_API size_t hr_ledger_charges(const struct hr_ledger *ledger, const struct hr_charge **charges);
 HR_API const struct hr_pool_account *hr_ledger_pool(const struct hr_ledger *ledger, hr_pool pool);
 HR_API hr_amount hr_ledger_job(const struct hr_ledger *ledger, hr_job job);

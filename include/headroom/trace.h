@@ -57,7 +57,7 @@ struct hr_names {
   const char *const *text; /* [count] */
 };
 
-/* The rows of the input that were left out for one reason. */
+/* Counts the rows of the input that were left out for one reason. */
 struct hr_skipped_rows {
   char *reason;
   uint64_t count;
@@ -73,10 +73,10 @@ struct hr_trace {
   uint32_t n_jobs;
   /* the first submit on the input's clock, in microseconds; output adds it to all times */
   int64_t origin_us;
-  bool dated; /* the input's clock consists of dates; if not, output shows times since the first submit */
+  bool dated; /* the input has dates, so output shows dates, too; otherwise output shows times since the first submit */
 
   /* These columns are always present, [n_jobs]. */
-  /* ascending; the first entry is 0, except in redrawn traces */
+  /* ascending; the first entry is 0 unless the trace is redrawn (hr_trace_redraw) */
   const int64_t *submit_us;
   const int64_t *work_us; /* recorded run time, in microseconds */
   const uint32_t *gpus;   /* whole GPUs of the job, the sum over all tasks; 0 for CPU-only jobs */
@@ -86,7 +86,7 @@ struct hr_trace {
   const uint32_t *row;
   const int64_t *limit_us;     /* requested maximum run time; HR_UNKNOWN_US: unknown */
   const int64_t *estimate_us;  /* predicted run time; HR_UNKNOWN_US: unknown */
-  const int64_t *deadline_us;  /* a time since the first submit; HR_UNKNOWN_US: no deadline */
+  const int64_t *deadline_us;  /* time by which the job must be complete; HR_UNKNOWN_US: no deadline */
   const int32_t *priority;     /* higher is first; 0: unknown */
   const uint32_t *tasks;       /* number of tasks of the gang; 1 if unknown */
   const uint32_t *cpu_milli;   /* milli-CPUs per task; 0: unknown */
@@ -102,7 +102,7 @@ struct hr_trace {
   const uint8_t *class_;       /* enum hr_job_class */
   const uint8_t *outcome;      /* enum hr_outcome */
   const uint8_t *flags;        /* a set of HR_JOB_DEDICATED and HR_JOB_NOT_INTERRUPTIBLE */
-  /* part of its work after which a failed job failed, in ppm; HR_NONE: unknown */
+  /* for jobs that failed: the part of their work after which they failed, in ppm; HR_NONE: unknown */
   const uint32_t *fail_at_ppm;
   const int64_t *checkpoint_interval_us; /* work between two checkpoints; HR_UNKNOWN_US: unknown */
   const uint64_t *checkpoint_mib;        /* size of a checkpoint; 0: unknown */
@@ -113,18 +113,18 @@ struct hr_trace {
   /* time after submission for which the job waits for a placement that satisfies `within`; 0: `within` is only
      preferred; HR_UNKNOWN_US: the job waits without limit */
   const int64_t *within_wait_us;
-  /* recorded start, since the first submit; HR_UNKNOWN_US: unknown. Replays ignore it. */
+  /* start of the job as recorded in the trace; HR_UNKNOWN_US: unknown. Replays ignore it */
   const int64_t *recorded_start_us;
 
   struct hr_names tenants, users, models, mig_profiles;
   struct hr_names gpu_type_lists; /* each is a list of types as written in the file, e.g. "A100-80|H100" */
   struct hr_names region_lists;   /* each is a list of regions as written in the file */
 
-  /* The ids of jobs in the input: id_number if all ids are numbers, otherwise id_text. Both are NULL if the ids number
-     the rows from 1, or if the input has no ids. Use hr_trace_job_id. */
+  /* The ids of jobs in the input: id_number if all ids are numbers, otherwise id_text. Both are NULL if the input has
+     no ids, or if the id of each job is the number of its row, from 1. Read ids with hr_trace_job_id. */
   const int64_t *id_number;
   const char *const *id_text;
-  bool ids_told; /* the input has ids, which may just number the rows */
+  bool ids_told; /* the input has ids, even if they are only the numbers of the rows */
 
   struct hr_notes notes;           /* notes for the user, such as assumptions and unknown columns */
   struct hr_skipped_rows *skipped; /* [n_skipped_reasons]; invalid rows are left out only with `lenient` */
@@ -138,24 +138,24 @@ struct hr_trace {
    must not be placed on spot capacity and must not be preempted. */
 enum { HR_JOB_DEDICATED = 1, HR_JOB_NOT_INTERRUPTIBLE = 2 };
 
-/* Returns the id of a job as text. `buffer` has at least HR_JOB_ID_BUFFER bytes and is used for numbers. Other texts
-   belong to the trace. */
+/* Returns the id of a job as text. If the id is a number, the text is written to `buffer`, which has at least
+   HR_JOB_ID_BUFFER bytes. Otherwise the text belongs to the trace. */
 #define HR_JOB_ID_BUFFER 24
 HR_API const char *hr_trace_job_id(const struct hr_trace *trace, hr_job job, char *buffer);
 
-/* The milli-GPUs that a job requests, the sum over all tasks. */
+/* Returns the milli-GPUs that a job requests for all its tasks together. */
 static inline uint64_t hr_trace_gpus_milli(const struct hr_trace *trace, hr_job job) {
   return (uint64_t)trace->gpus[job.id] * (trace->gpu_milli ? trace->gpu_milli[job.id] : 1000);
 }
 
-/* The run time limit of a job; its recorded run time if the limit is unknown. */
+/* Returns the run time limit of a job. If it is unknown, returns the recorded run time. */
 static inline int64_t hr_trace_limit_us(const struct hr_trace *trace, hr_job job) {
   int64_t limit_us = trace->limit_us ? trace->limit_us[job.id] : HR_UNKNOWN_US;
   return limit_us >= 0 ? limit_us : trace->work_us[job.id];
 }
 
-/* The run time that a scheduler expects: the estimate; if it is unknown, the limit; if both are unknown, the recorded
-   run time. */
+/* Returns the run time that a scheduler expects. This is the estimate. If the estimate is unknown, it is the limit; if
+   both are unknown, it is the recorded run time. */
 static inline int64_t hr_trace_estimate_us(const struct hr_trace *trace, hr_job job) {
   int64_t estimate_us = trace->estimate_us ? trace->estimate_us[job.id] : HR_UNKNOWN_US;
   return estimate_us >= 0 ? estimate_us : hr_trace_limit_us(trace, job);

@@ -53,8 +53,8 @@ HR_API void hr_trace_job_record(const struct hr_trace *trace, hr_job job, struct
 /* Parses a list of fields such as "user,model" into the set `*fields`. The names are those of column maps (below);
    mandatory fields are excluded. On HR_BAD_INPUT, `error` suggests the nearest name. */
 HR_API enum hr_status hr_fields_parse(const char *text, uint64_t *fields, struct hr_error *error);
-/* Sets the members in the set `fields` to unknown. The id may be in the set only if the ids of all jobs are made
-   unknown. */
+/* Sets all members of the record that are in the set `fields` to unknown. If the set contains the id, the caller must
+   make the ids of all jobs of the trace unknown. */
 HR_API void hr_job_record_forget(struct hr_job_record *record, uint64_t fields);
 
 /* Builds a trace job by job. hr_trace_builder_create copies `source` and `format` (see struct hr_trace) and returns
@@ -66,22 +66,22 @@ HR_API void hr_trace_builder_destroy(struct hr_trace_builder *builder);
 HR_API struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder);
 /* Records that the dates of the trace have no time zone, see hr_trace_has_local_dates. */
 HR_API enum hr_status hr_trace_builder_note_local_dates(struct hr_trace_builder *builder);
-/* Adds a job. `line` is its line in the file, for errors that are found later, such as duplicate ids; lines must be
-   ascending. Returns HR_BAD_INPUT if the record is not a valid job. */
+/* Adds a job. `line` is the line of the job in the file. It is printed in errors that are found later, such as
+   duplicate ids. Lines must be ascending. Returns HR_BAD_INPUT if the record is not a valid job. */
 HR_API enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record,
                                            uint64_t line, struct hr_error *error);
 /* Counts an invalid row that is left out for `reason`. `line` is its line in the file. */
 HR_API enum hr_status hr_trace_builder_skip(struct hr_trace_builder *builder, const char *reason, uint64_t line);
 /* Counts a valid row that is left out for `reason`. `line` is its line in the file. */
 HR_API enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builder, const char *reason, uint64_t line);
-/* Sorts the jobs, checks that ids are distinct, and sets `*trace`. With `lenient`, a job with a duplicate id is left
-   out; without it, a duplicate id is an error. `dated`: the input's clock consists of dates. The caller frees `*trace`
+/* Sorts the jobs, checks that ids are distinct, and sets `*trace`. A duplicate id is an error; with `lenient`, the job
+   with the duplicate id is left out instead. `dated`: the input's clock consists of dates. The caller frees `*trace`
    with hr_trace_destroy and must still destroy the builder. Returns HR_BAD_INPUT if no job was added. */
 HR_API enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool dated, bool lenient,
                                               struct hr_trace **trace, struct hr_error *error);
 
-/* A column map: the names of the columns of a CSV file by field. A field is a key such as "submit", "duration", "gpus"
-   or "tenant". All members 0: an empty map. */
+/* A column map: for each field, the name of the CSV column that contains it. A field is a key such as "submit",
+   "duration", "gpus" or "tenant". All members 0: an empty map. */
 struct hr_column_map {
   struct hr_column_name {
     char *field, *column;
@@ -98,7 +98,7 @@ struct hr_trace_field {
 /* Returns all fields, terminated by a NULL name. */
 HR_API const struct hr_trace_field *hr_trace_fields(void);
 
-/* Adds the entry `field` = `column` to a map. HR_BAD_INPUT for an unknown field; `error` suggests the nearest one. */
+/* Adds the entry `field` = `column` to a map. HR_BAD_INPUT for an unknown field; `error` suggests the nearest field. */
 HR_API enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
                                         struct hr_error *error);
 /* Adds all entries of a text such as "submit=arrival_s,duration=service_sec". */
@@ -122,20 +122,20 @@ struct hr_trace_options {
   const char *format;
   const struct hr_column_map *map; /* column map for CSV; NULL or empty: columns have Headroom's names */
   bool lenient; /* leave out invalid rows and count them by reason; default: the first invalid row is an error */
-  /* only the requests of jobs are used. Times may be missing, as in a list of pods; jobs are then submitted at time 0
-     with run time 0, and notes on replays are omitted */
+  /* set if only the requests of jobs will be used. Times may be missing, as in a list of pods; such jobs are submitted
+     at time 0 with run time 0. Notes about replays are omitted */
   bool untimed;
-  /* For streamed runs: columns are mapped from files, so their memory can be reclaimed. Ids are stored only if they are
-     numbers; other jobs are named by their row. The columns of a packed trace are mapped from its file. The rows of a
-     text trace must be sorted by submit; their columns are in unnamed files in $TMPDIR (or /var/tmp), which are removed
-     with the trace. */
+  /* For streamed runs: columns are mapped from files, so their memory can be reclaimed. Ids are stored only if the
+     trace is packed and its ids are numbers; otherwise the id of a job is the number of its row. The columns of a
+     packed trace are mapped from its file. The rows of a text trace must be sorted by submit; their columns are in
+     unnamed files in $TMPDIR (or /var/tmp), which are removed with the trace. */
   bool streamed;
 };
 
 /*
- * Reads a trace from a file that is plain or compressed with gzip or zstd, which is recognised by content. `path` "-"
- * is standard input. `options` may be NULL. The caller frees `*trace` with hr_trace_destroy. Returns HR_BAD_INPUT
- * (`error` names file and line), HR_IO_ERROR or HR_NO_MEMORY.
+ * Reads a trace from a file. The file may be compressed with gzip or zstd; this is recognised by content. `path` "-" is
+ * standard input. `options` may be NULL. The caller frees `*trace` with hr_trace_destroy. Returns HR_BAD_INPUT (`error`
+ * names file and line), HR_IO_ERROR or HR_NO_MEMORY.
  *
  * The columns of a packed trace are validated and then mapped from its file. The file may be replaced by another file
  * while the trace exists, but must not be modified in place.
@@ -162,10 +162,10 @@ HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *pa
 /* Writes the contents of a packed file as JSON. `path` "-" is standard output. */
 HR_API enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error);
 
-/* Whether the dates of a trace have no time zone, so that its clock is an unknown local clock. */
+/* Whether the dates of a trace have no time zone. In this case it is unknown in which time zone they are. */
 HR_API bool hr_trace_has_local_dates(const struct hr_trace *trace);
 
-/* The kinds of losses that occur if a trace is written in a format. The columns: enumerator, name in files. */
+/* The kinds of losses that can occur when a trace is written to a file. The columns: enumerator, name in files. */
 #define HR_LOSS_TABLE(X)                                                                                               \
   X(HR_LOSS_DROPPED, "dropped")       /* the format has no such field */                                               \
   X(HR_LOSS_ROUNDED, "rounded")       /* values were rounded to the precision of the format */                         \
@@ -185,7 +185,7 @@ HR_API const char *hr_loss_name(enum hr_loss_kind kind);
 /* A loss of one kind in one field. */
 struct hr_trace_loss {
   enum hr_loss_kind kind;
-  /* name of the field in column maps; "dates" if dates without a time zone became seconds */
+  /* name of the field in column maps; "dates" if dates without a time zone were replaced by seconds */
   const char *field;
   uint64_t n_jobs; /* number of jobs with a value in the field */
 };
@@ -210,9 +210,9 @@ HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, cons
  * `.zst` is compressed. `format` is a name or NULL, see hr_trace_writer_find. `*written` is set to what was written and
  * lost (docs/reference/traces.md); `written` may be NULL.
  *
- * Headroom's CSV format loses nothing: reading the file gives the same trace. Equal traces give identical bytes before
- * compression. Returns HR_BAD_INPUT, naming the job, for values that the format cannot represent at all. In CSV these
- * are times before 0 or after the year 9999.
+ * Writing Headroom's CSV format causes no losses: reading the file returns the same trace. Equal traces give identical
+ * bytes before compression. Returns HR_BAD_INPUT, naming the job, for values that the format cannot represent even with
+ * losses. In CSV these are times before 0 or after the year 9999.
  */
 HR_API enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
                                      struct hr_trace_written *written, struct hr_error *error);
@@ -221,11 +221,11 @@ HR_API enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written
 
 /* Reads a list of nodes in openb format (columns sn, cpu_milli, memory_mib, gpu, model). Appends a pool for each
    distinct kind of node to the cluster, in the order of first appearance, and sets node_order to the order of the list.
-   Nodes without GPUs are left out; a note gives their number. */
+   Nodes without GPUs are left out; a note states how many. */
 HR_API enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, struct hr_notes *notes,
                                     struct hr_error *error);
 
-/* A number of GPUs of synthetic jobs, with its frequency. */
+/* A number of GPUs that synthetic jobs request, and how frequent it is. */
 struct hr_gpu_count {
   uint32_t gpus;
   double weight; /* relative weight */
@@ -239,7 +239,7 @@ struct hr_generator {
   /* log-normal run time: median in seconds, and standard deviation of its logarithm */
   double median_s, sigma;
   double max_s; /* maximum run time in seconds; 0: none. The arrival rate is adjusted so that `load` is still reached */
-  /* range of the uniform ratio limit / run time; both 0: jobs have no limits */
+  /* range of limit / run time, which is uniformly distributed; both 0: jobs have no limits */
   double limit_min, limit_max;
   double diurnal; /* amplitude of the daily wave of arrivals, from 0 (no wave) to 1 */
   /* numbers of users and tenants; users have Zipf popularity with exponent 1; user u belongs to tenant u mod tenants */
@@ -250,9 +250,10 @@ struct hr_generator {
 
 /* Sets `*generator` to the defaults. */
 HR_API void hr_generator_init(struct hr_generator *generator);
-/* Sets `*job_by_job` to whether generated jobs are written to a file of this name one by one, which is so for
-   uncompressed CSV. For other files all jobs are first stored in memory. Returns HR_BAD_INPUT for extensions that
-   hr_trace_writer_find does not know, and for SWF, which cannot represent all values. */
+/* Checks whether generated jobs can be written to a file of this name. Sets `*job_by_job` to true if each job is
+   written as soon as it is generated, which is the case for uncompressed CSV. For other files, all jobs are first
+   stored in memory. Returns HR_BAD_INPUT for extensions that hr_trace_writer_find does not know, and for SWF, which
+   cannot represent all values. */
 HR_API enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_error *error);
 /* Generates jobs and writes them to `path`, completely or not at all. `path` "-" is standard output. The format is
    Headroom's CSV, compressed for the extensions `.gz` and `.zst`, or packed for `.hrt`. All jobs are stored in memory
@@ -262,17 +263,17 @@ HR_API enum hr_status hr_generate(const struct hr_generator *generator, const ch
 /*
  * ---- Redrawn workloads: alternative weeks and growth (docs/researcher/workload.md) ----
  *
- * A redrawn workload consists of blocks of a trace in random order, so it shows how the weeks of the trace could have
- * been. The clock is that of the trace: time 0 is its first submit. Blocks are whole days (86,400 s) or whole weeks of
- * the trace. If the trace is not dated, the first block begins at the first submit. If it is dated, days begin at
- * midnight of the clock that wrote the trace (UTC if its dates have time zones), and weeks begin at the midnight of its
- * first whole day. The first and the last submit are slightly within the recorded time. So a block counts as whole if
- * the trace lacks at most an hour of it.
+ * A redrawn workload consists of randomly drawn blocks of a trace, so it is an example of what the weeks of the trace
+ * could have been. The clock is that of the trace: time 0 is its first submit. Blocks are whole days (86,400 s) or
+ * whole weeks of the trace. If the trace is not dated, the first block begins at the first submit. If it is dated, days
+ * begin at midnight of the clock that wrote the trace (UTC if its dates have time zones), and weeks begin at the
+ * midnight of its first whole day. A recording usually begins before the first submit and ends after the last submit.
+ * Therefore a block counts as whole if at most an hour of it is before the first or after the last submit.
  *
- * The redrawn workload is divided into positions 0, 1, ... in the same way as the trace into blocks. Each position
- * receives one whole block, drawn uniformly with replacement. If the trace has at least 14 whole days, a position
- * receives only days with the same number modulo 7, so jobs keep their weekday. Jobs before time 0 (in a dated trace
- * that does not begin at midnight) and jobs after the end of the workload are left out.
+ * The redrawn workload is divided into positions 0, 1, ..., which are as long as the blocks of the trace. Each position
+ * receives one whole block, drawn uniformly with replacement. If blocks are days and the trace has at least 14 whole
+ * days, position p receives only days d with d modulo 7 = p modulo 7, so jobs keep their weekday. Jobs before time 0
+ * (in a dated trace that does not begin at midnight) and jobs after the end of the workload are left out.
  *
  * Sources: the block bootstrap (Kuensch, Ann. Stat. 17, 1989) with blocks of whole seasonal periods (Politis 2001;
  * Chan, Lahiri and Meeker, Technometrics 46, 2004); thinning (Lewis and Shedler 1979).
@@ -302,10 +303,11 @@ struct hr_workload_spec {
   enum hr_blocks blocks;
   double growth; /* demand relative to the trace, above 0; 1: as in the trace */
   /* Length of the workload: all jobs are submitted before this time. 0: the length of the trace, including its last
-     job. Without blocks, at most the length of the trace. */
+     job. If `blocks` is HR_BLOCKS_NONE, at most the length of the trace. */
   int64_t length_us;
-  /* `series` and `factors` are borrowed and describe growth by series and position. `series`, [n_jobs of the trace]:
-     the series of each job; HR_NONE: no series, with factor 1; NULL: all jobs are in series 0. */
+  /* `series` and `factors` are borrowed. They describe growth that differs by series (groups of jobs) and by position.
+     `series`, [n_jobs of the trace]: the series of each job; HR_NONE: no series, with factor 1; NULL: all jobs are in
+     series 0. */
   const uint32_t *series;
   const double *factors; /* factors[series * n_positions + position], at least 0, multiplied with `growth`; NULL: 1 */
   /* dimensions of `factors`; n_positions is at least the number of positions of the workload */
@@ -321,30 +323,31 @@ struct hr_workload_cut {
   int64_t block_us;
   int64_t length_us;    /* length of the workload */
   uint32_t n_positions; /* number of positions of the workload, of which the first and the last may be partial */
-  uint32_t first_whole, n_whole; /* number of the first whole block of the trace, and number of whole blocks */
-  bool keeps_weekdays;           /* positions receive only days with the same number modulo 7 */
+  /* first_whole: index of the first whole block of the trace; n_whole: how many blocks are whole */
+  uint32_t first_whole, n_whole;
+  bool keeps_weekdays; /* position p receives only days d with d modulo 7 = p modulo 7 */
 };
-/* Divides a trace. Without blocks in `spec`, the division is used for the additional layers of growth (see
-   hr_trace_redraw) and for the positions of factors. It then consists of weeks if the trace has two whole weeks,
-   else of days if it has two whole days, else of the trace as one block (n_whole 1). Returns HR_BAD_INPUT if the
-   trace has fewer than two whole blocks of the requested kind, or if the length is out of range; `error` states
-   what is possible. */
+/* Divides a trace into blocks of the kind `spec->blocks`. With HR_BLOCKS_NONE, the division is used only for the
+   additional layers of growth (see hr_trace_redraw) and for the positions of factors. It then consists of weeks if the
+   trace has at least two whole weeks; otherwise of days if the trace has at least two whole days; otherwise of one
+   block, which is the whole trace (n_whole is 1). Returns HR_BAD_INPUT if the trace has fewer than two whole blocks of
+   the requested kind, or if the length is out of range; `error` states what is possible. */
 HR_API enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr_workload_spec *spec,
                                    struct hr_workload_cut *cut, struct hr_error *error);
 
 /*
- * Draws a workload. The growth g of a job at a position is `growth` times its factor. A workload is the sum of layers
- * 0, 1, ...: each complete layer is one redrawn copy of the trace. Layer k is complete for a job if g >= k + 1. If k <
- * g < k + 1, the job is included in layer k with probability g - k. If g <= k, the job is not in layer k. Each layer
- * draws its own blocks.
+ * Draws a workload. The growth g of a job at a position is `growth` times its factor. A workload is the union of layers
+ * 0, 1, ..., each of which is one redrawn copy of the trace or a part of such a copy. A job with g >= k + 1 is always
+ * included in layer k. If k < g < k + 1, the job is included in layer k with probability g - k. If g <= k, the job is
+ * not in layer k. Each layer draws its own blocks.
  *
- * Without blocks, layer 0 is the trace in its order. The other layers draw blocks as hr_trace_cut divides the trace. If
- * the trace is too short for blocks, each other layer is the trace, rotated by a random time modulo its length.
+ * Without blocks, layer 0 is the trace in its order. The other layers draw blocks from the division by hr_trace_cut. If
+ * the trace is too short for two blocks, each of these layers is the trace, rotated by a random time modulo its length.
  *
- * Jobs keep all members except their submit, their deadline, which moves with the submit, and their id. New ids are
- * numbers from 1 in the order of (submit, layer, position in the trace). The draw of a block depends only on (seed,
- * position, layer). The draw of a job depends only on (seed, job, position, layer). Therefore, for one seed, the jobs
- * of a workload are a subset of the jobs of a workload with larger growth.
+ * Jobs keep all members except submit, deadline and id. The deadline moves with the submit. New ids are numbers from 1
+ * in the order of (submit, layer, position in the trace). The draw of a block depends only on (seed, position, layer).
+ * The draw of a job depends only on (seed, job, position, layer). Therefore, for one seed, the jobs of a workload are a
+ * subset of the jobs of a workload with larger growth.
  *
  * The caller frees `*drawn` with hr_trace_destroy. `*drawn` borrows the names of `trace` (tenants, models, source,
  * ...), so `trace` must outlive it. Notes and skipped rows are only in `trace`. Returns HR_BAD_INPUT for a workload
@@ -354,9 +357,9 @@ HR_API enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct
                                       struct hr_trace **drawn, struct hr_error *error);
 
 /* Draws a workload of exactly `count` jobs, at least 1: the first `count` jobs of a sufficiently long workload. The
-   length in `spec` is ignored; `spec` must have blocks and no factors. For one seed, a larger count begins with the
-   same jobs. Also returns HR_BAD_INPUT if `count` jobs would take longer than the maximum length of a workload. The
-   caller frees `*drawn`, which borrows from `trace` as in hr_trace_redraw. */
+   length in `spec` is ignored; `spec` must have blocks and no factors. With the same seed and a larger count, the
+   workload begins with the same jobs. Also returns HR_BAD_INPUT if `count` jobs would take longer than the maximum
+   length of a workload. The caller frees `*drawn`, which borrows from `trace` as in hr_trace_redraw. */
 HR_API enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct hr_workload_spec *spec,
                                             uint64_t seed, uint32_t count, struct hr_trace **drawn,
                                             struct hr_error *error);

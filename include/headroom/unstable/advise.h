@@ -3,10 +3,10 @@
 #define HEADROOM_UNSTABLE_ADVISE_H
 
 /*
- * Advice: changes of a scenario that reduce cost without harm to service, with the savings of each change. Changes are
- * other GPU types, fewer reserved nodes, spot capacity and other checkpoint intervals. Each change is evaluated as the
- * scenario with overrides. It is run with the same random events as the original scenario, so its savings are a paired
- * difference. docs/planner/advise.md has the details.
+ * Advice: changes of a scenario that reduce cost without harm to service, and the savings of each change. Changes are
+ * other GPU types, fewer reserved nodes, spot capacity and other checkpoint intervals. A change is a list of overrides
+ * of the scenario. The changed scenario is run with the same random events as the original scenario, so the savings are
+ * computed as a paired difference. docs/planner/advise.md has the details.
  */
 
 #include "headroom/base.h"
@@ -35,8 +35,8 @@ HR_API const char *hr_advice_kind_name(enum hr_advice_kind kind);
 struct hr_scenario;
 struct hr_trace;
 
-/* The maximum increase of the 95th percentile of waits that counts as harmless: this share of its value, or this number
-   of seconds, whichever is greater. */
+/* An increase of the 95th percentile of waits counts as harmless up to this share of its present value, or up to this
+   number of seconds, whichever is greater. */
 #define HR_ADVISE_WAIT_SHARE 0.1
 #define HR_ADVISE_WAIT_S 60
 
@@ -46,7 +46,8 @@ struct hr_advise_config {
   const char *const *overrides;       /* overrides with which the scenario was loaded */
   size_t n_overrides;
   const struct hr_trace *trace;
-  uint32_t n_replications; /* 0: the number of the scenario; if it has none, HR_DEFAULT_MIN_REPLICATIONS */
+  /* 0: as specified in the scenario; if the scenario does not specify it, HR_DEFAULT_MIN_REPLICATIONS */
+  uint32_t n_replications;
   uint32_t n_threads;
   struct hr_progress progress;
 };
@@ -60,9 +61,10 @@ struct hr_advice_figure {
 struct hr_advice_item {
   enum hr_advice_kind kind;
   bool advised; /* the change reduces cost without harm to service */
-  /* the tenant with affected GPU time; NULL: several tenants, or none */
+  /* the tenant whose GPU time is affected; NULL: the jobs of several tenants, or only jobs without a tenant, are
+     affected */
   const char *tenant;
-  /* the class with affected GPU time; NULL: all jobs of the pool */
+  /* the class whose GPU time is affected; NULL: all jobs of the pool are affected */
   const char *class_;
   const char *pool;       /* the affected pool; NULL: several pools */
   const char *from, *to;  /* short descriptions of the present and the new setting */
@@ -72,7 +74,7 @@ struct hr_advice_item {
   const struct hr_notes *assumed; /* the assumptions of the change */
   /* cost per month with the change minus cost without it; a saving is negative */
   struct hr_replicated monthly_usd;
-  /* of the affected class, or of all jobs; completed: share of jobs */
+  /* metrics of the affected class, or of all jobs if `class_` is NULL. completed: share of the jobs that completed */
   struct hr_advice_figure wait_p95_s, completed;
 };
 

@@ -7,9 +7,9 @@
  * interruptions.
  *
  * The built-in tables are part of the library. CSV files with the same columns can add rows, or replace rows with the
- * same key. Each row has a source and a status: "quoted" from the source, "derived" or "assumed" as the source
- * explains, or "mixed". All strings and rows belong to the catalogue. Lookups by name ignore case. If no row matches,
- * lookups return HR_BAD_INPUT and `error` suggests the nearest names.
+ * same key. Each row has a source and a status: "quoted" (the source states the values), "derived" or "assumed" (the
+ * source explains how or why), or "mixed". All strings and rows belong to the catalogue. Lookups by name ignore case.
+ * If no row matches, lookups return HR_BAD_INPUT and `error` suggests the nearest names.
  */
 
 #include "headroom/base.h"
@@ -27,10 +27,11 @@ extern "C" {
 /* A GPU type. */
 struct hr_gpu_type {
   const char *name;
-  double mem_gb, bandwidth_gb_s; /* bandwidth: of the GPU memory */
-  /* throughput without sparsity; bf16: HR_UNKNOWN_NUMBER if the hardware does not support it */
+  double mem_gb, bandwidth_gb_s; /* bandwidth_gb_s: bandwidth of the GPU memory */
+  /* throughput without sparsity; bf16_tflops is HR_UNKNOWN_NUMBER if the hardware does not support BF16 */
   double fp16_tflops, bf16_tflops, fp32_tflops;
-  /* measured share of the dense BF16 throughput that large matrix products reach; HR_UNKNOWN_NUMBER: unknown */
+  /* measured throughput of large matrix products, as a share of the dense BF16 throughput; HR_UNKNOWN_NUMBER:
+     unknown */
   double achievable;
   double tdp_w, idle_w; /* power limit and idle power */
   double nvlink_gb_s;   /* bandwidth of NVLink, both directions together; 0: no NVLink */
@@ -49,7 +50,7 @@ struct hr_instance_type {
   const char *status, *source;
 };
 
-/* A list price at a date. */
+/* A list price, and the date at which it was valid. */
 struct hr_price {
   const char *provider, *instance;
   const char *region; /* "*": the price is the same in all regions */
@@ -63,11 +64,11 @@ struct hr_price {
   const char *status, *source;
 };
 
-/* The ratio of on-demand prices in a region to those in the provider's base region. It is used for instances without a
-   price in the region. */
+/* The ratio (on-demand price in a region) / (on-demand price in the provider's base region). It is used for instances
+   that have no price in the region. */
 struct hr_region {
   const char *provider, *name;
-  const char *base; /* the base region; for the base region itself, its own name */
+  const char *base; /* the provider's base region; equal to `name` in the row of the base region itself */
   int64_t multiplier_ppm;
   const char *as_of, *status, *source;
 };
@@ -87,7 +88,7 @@ struct hr_discount {
 struct hr_spot_preset {
   const char *name, *provider;
   const char *gpu, *region; /* "*": any GPU type or region */
-  struct hr_spot_spec spec; /* without zone, levels and offset, which the user sets */
+  struct hr_spot_spec spec; /* its zone, levels and offset_us are not set, because the user sets them */
   double discount;          /* approximate discount on the on-demand price, as a share; HR_UNKNOWN_NUMBER: unknown */
   const char *status, *source;
 };
@@ -101,7 +102,7 @@ struct hr_mig_entry {
 
 /* The speed of jobs of a model family on `gpus` GPUs joined by a network, relative to the speed within one node. */
 struct hr_network_entry {
-  const char *model; /* prefix of model names */
+  const char *model; /* a prefix of model names */
   enum hr_network network;
   double gpus;
   int64_t speed_ppm;
@@ -139,8 +140,8 @@ HR_API void hr_catalog_destroy(struct hr_catalog *catalog);
 /* Whether `as_of` is a valid date: a day (2026-07-20), a month (2026-07) or a year (2026). */
 HR_API bool hr_catalog_is_date(const char *as_of);
 
-/* Find a GPU type, an instance type or a spot preset by name. On HR_OK, `*gpu`, `*type` or `*preset`
-   is the row. */
+/* Each of these functions finds a row by name: a GPU type, an instance type or a spot preset. On HR_OK, the last
+   argument before `error` is set to the row. */
 HR_API enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
                                      struct hr_error *error);
 HR_API enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char *provider, const char *instance,
@@ -152,22 +153,25 @@ HR_API enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, c
 HR_API enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,
                                      struct hr_error *error);
 
-/* Check that the provider exists, or that the provider has the region; otherwise they return HR_BAD_INPUT. If the
-   prices of a provider do not depend on the region, the provider has all regions. */
+/* hr_catalog_check_provider returns HR_BAD_INPUT if the provider does not exist. hr_catalog_check_region also returns
+   HR_BAD_INPUT if the provider does not have the region. If the prices of a provider do not depend on the region, the
+   provider has all regions. */
 HR_API enum hr_status hr_catalog_check_provider(const struct hr_catalog *catalog, const char *provider,
                                                 struct hr_error *error);
 HR_API enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const char *provider,
                                               const char *region, struct hr_error *error);
 
-/* Finds the discount for an instance. Candidates are the discounts of the query's term with the query's upfront
-   payment, or for any upfront payment. Of these, the one with the longest family that is a prefix of the instance's
-   name is selected; else the one for its GPU type; else the one for "*"; of equal ones the newest. A discount with a
-   different upfront payment is an upper bound: it replaces the selected discount if its family matches better and it is
-   smaller. Returns HR_BAD_INPUT if no discount applies. */
+/* Finds the discount for an instance. Candidates are the discounts for the term of the query whose upfront payment is
+   that of the query or "". The selected discount is the one with the longest family that is a prefix of the instance's
+   name. If there is none, it is the discount whose family is the GPU type of the instance; if there is none, the
+   discount whose family is "*". Of several such discounts, the newest is selected. A discount with a different upfront
+   payment is an upper bound: it replaces the selected discount if its family matches better and if it is smaller.
+   Returns HR_BAD_INPUT if no discount applies. */
 struct hr_discount_query {
   const char *provider, *instance;
   const char *term, *upfront; /* upfront NULL: any */
-  const char *as_of;          /* the newest discount up to this date; NULL or "": the newest */
+  /* select the newest discount that is not newer than this date; NULL or "": the newest of all */
+  const char *as_of;
 };
 HR_API enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                           const struct hr_discount **discount, struct hr_error *error);
@@ -175,13 +179,14 @@ HR_API enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, cons
 /* A price query. */
 struct hr_price_query {
   const char *provider;
-  const char *instance; /* NULL: the instance of the provider with `gpu` that is cheapest per GPU */
-  const char *gpu;      /* name of a GPU type; used if `instance` is NULL */
-  const char *region;   /* NULL: the base region of the provider */
+  /* NULL: among the provider's instances with GPUs of the type `gpu`, the one that is cheapest per GPU */
+  const char *instance;
+  const char *gpu;    /* name of a GPU type; used if `instance` is NULL */
+  const char *region; /* NULL: the base region of the provider */
   enum hr_market market;
-  /* of reserved capacity; upfront NULL: any, the cheapest of the newest prices */
+  /* for reserved capacity. upfront NULL: any upfront payment; of the newest prices, the cheapest is selected */
   const char *term, *upfront;
-  const char *as_of; /* the newest price up to this date; NULL or "": the newest */
+  const char *as_of; /* select the newest price that is not newer than this date; NULL or "": the newest of all */
 };
 
 /* The result of a price query. Pointers belong to the catalogue or to the query. */
@@ -190,9 +195,10 @@ struct hr_price_quote {
   int64_t uusd_h; /* price of the whole instance, in micro-dollars per hour */
   const char *region;
   const char *as_of;
-  const char *status; /* status of the row if the price is in the table; "assumed" if derived with an assumed discount;
-                         otherwise "derived" */
-  char source[400];   /* where the price was read, or how it was derived */
+  /* if the price is in the table, the status of its row; if it was derived with an assumed discount, "assumed";
+     otherwise "derived" */
+  const char *status;
+  char source[400]; /* source of the price, or how it was derived */
 };
 
 /*

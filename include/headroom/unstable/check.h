@@ -5,9 +5,10 @@
 /*
  * Regression checks: the runs of a suite are compared with a baseline.
  *
- * For each run, a baseline has the metrics, the digest of its events, and data to find the first scheduling decision
- * that differs. Runs are deterministic. Therefore metrics must be equal as printed, and digests must be equal, unless a
- * tolerance is set. Replicated runs are compared by confidence intervals. docs/ci/check.md has the details.
+ * For each run, a baseline has the metrics, the digest of the events, and data with which the first different
+ * scheduling decision can be found. Runs are deterministic. Therefore, unless a tolerance is set, the printed metrics
+ * must be equal and the digests must be equal. Replicated runs are compared by confidence intervals. docs/ci/check.md
+ * has the details.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -35,8 +36,8 @@ struct hr_check;
 HR_API enum hr_status hr_check(const struct hr_check_config *config, struct hr_check **check, struct hr_error *error);
 HR_API void hr_check_destroy(struct hr_check *check);
 
-/* hr_check_failures: the number of failed runs. hr_check_runs: the number of all runs, including runs that only the
-   baseline has. hr_check_passed: whether no run failed. */
+/* hr_check_failures returns the number of failed runs. hr_check_runs returns the number of all runs, including runs
+   that only the baseline has. hr_check_passed returns true if no run failed. */
 HR_API size_t hr_check_failures(const struct hr_check *check);
 HR_API size_t hr_check_runs(const struct hr_check *check);
 static inline bool hr_check_passed(const struct hr_check *check) {
@@ -48,7 +49,7 @@ HR_API const struct hr_notes *hr_check_notes(const struct hr_check *check);
 /* Writes the runs as a baseline (docs/reference/schemas/baseline.schema.json). */
 HR_API enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *check, struct hr_error *error);
 
-/* Prints the differences, 80 columns wide. `updating`: the baseline has just been updated, which the text mentions. */
+/* Prints the differences, 80 columns wide. `updating`: the text states that the baseline was updated. */
 HR_API enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour);
 /* Prints an annotation for each failed run, in the form of GitHub workflow commands. */
 HR_API enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check);

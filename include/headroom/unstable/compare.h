@@ -39,8 +39,8 @@ struct hr_compare_config {
   const struct hr_trace *trace;
   const struct hr_contender *contenders; /* [n_contenders]; differences are relative to the first one */
   uint32_t n_contenders;
-  /* 0: HR_DEFAULT_MIN_REPLICATIONS if the scenario or a policy is random, otherwise 1. If nothing is random, one
-     replication is run whatever the number. */
+  /* 0: HR_DEFAULT_MIN_REPLICATIONS. If neither the scenario nor any policy uses random numbers, always one replication
+     is run. */
   uint32_t n_replications;
   uint32_t n_threads;
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
@@ -57,16 +57,19 @@ HR_API void hr_comparison_destroy(struct hr_comparison *comparison);
 /* A metric of one policy, compared with the first policy. NAN: unknown. */
 struct hr_estimate {
   double value; /* mean over replications */
-  /* mean difference to the first policy and its confidence interval, which has width 0 if nothing is random */
+  /* difference: mean of (value - value of the first policy); low, high: confidence interval of this mean. If nothing is
+     random, the interval has width 0 */
   double difference, low, high;
   bool significant; /* the confidence interval excludes 0; false if there is no interval */
 };
 
-/* Returns the estimate of a metric for a contender (index in the configuration). `metric`: the name of a CSV column,
-   such as "wait_mean_s". All values are NAN for a metric that no run has, and for an unknown name. */
+/* Returns the estimate of a metric for a policy. `contender` is the index of the policy in the configuration. `metric`:
+   the name of a CSV column, such as "wait_mean_s". All values are NAN if the name is unknown or if no run has the
+   metric. */
 HR_API struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                                  const char *metric);
-/* Returns the summary of replication 0 of a contender. It belongs to the comparison. */
+/* Returns the summary of replication 0 of a policy. `contender` is the index of the policy in the configuration. The
+   summary belongs to the comparison. */
 HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender);
 /* Returns notes on the runs and on the comparison. */
 HR_API const struct hr_notes *hr_comparison_notes(const struct hr_comparison *comparison);

@@ -2,8 +2,9 @@
 #ifndef HEADROOM_UNSTABLE_EXPERIMENTS_H
 #define HEADROOM_UNSTABLE_EXPERIMENTS_H
 
-/* Specifications of experiments in scenarios, grids and suites: axes, plans, tolerances, suites and baselines. This
-   header defines how they are read and validated. The headers plan.h, sweep.h and check.h execute them. */
+/* What scenarios, grids and suites specify about experiments: axes, plans, tolerances, suites and baselines. The
+   functions of this header read and validate these specifications. The functions of plan.h, sweep.h and check.h execute
+   them. */
 
 #include "headroom/scenario.h"
 
@@ -13,7 +14,7 @@ extern "C" {
 
 /* ---- Grids ---- */
 
-/* A level of an axis of a grid: one value, as overrides of the scenario. */
+/* A level of an axis: one of its values. It is applied as overrides of the scenario. */
 struct hr_grid_level {
   char *text;    /* the value as text, or the label of the setting */
   double number; /* the value; NAN if it is not a number */
@@ -21,7 +22,7 @@ struct hr_grid_level {
   size_t n_set;
 };
 
-/* An axis of a grid: a varied input. */
+/* An axis: an input that is varied. */
 struct hr_grid_axis {
   /* name of the column in results; distinct, ignoring case */
   char *name;
@@ -30,7 +31,8 @@ struct hr_grid_axis {
   struct hr_grid_level *levels;
   uint32_t n_levels;
   double from, to;
-  bool logarithmic; /* a range is sampled with equal probability for equal ratios; otherwise for equal differences */
+  /* for ranges. true: values are drawn uniformly on a logarithmic scale; false: uniformly on a linear scale */
+  bool logarithmic;
 };
 
 /* The designs of a grid, which determine its points. The columns: enumerator, name in files. */
@@ -52,7 +54,7 @@ struct hr_grid {
   char *text;          /* contents of the file */
   char *scenario;      /* path of the scenario, as written in the grid */
   char *scenario_path; /* path of the scenario, resolved relative to the folder of the grid */
-  char **set;          /* [n_set]: overrides for all points, applied before those of the axes */
+  char **set;          /* [n_set]: overrides for all points, applied before the overrides of the axes */
   size_t n_set;
   struct hr_grid_axis *axes;
   uint32_t n_axes;
@@ -70,10 +72,11 @@ HR_API void hr_grid_destroy(struct hr_grid *grid);
 
 /* ---- Plans ---- */
 
-/* A variable of a plan: what a candidate can choose. */
+/* A variable of a plan. A candidate has one value of each variable. */
 struct hr_plan_variable {
-  struct hr_grid_axis axis; /* the possible choices */
-  /* [n_pools]: the variable counts the GPUs of these pools, ascending; NULL: the variable is not a capacity */
+  struct hr_grid_axis axis; /* the possible values */
+  /* [n_pools]: ids of pools, ascending; the variable is the number of GPUs of these pools. NULL: the variable is not a
+     capacity */
   uint32_t *pools;
   uint32_t n_pools;
 };
@@ -95,13 +98,15 @@ struct hr_plan_spec {
   uint32_t n_constraints;
   struct hr_plan_term *objective; /* [n_terms]: the objective, which is minimized: a weighted sum of metrics */
   uint32_t n_terms;
-  /* [n_variables]: the present candidate, as overrides for each variable that it names; NULL: not specified */
+  /* [n_variables]: today's mix, as one level of each variable. The level has no overrides (n_set is 0) if the scenario
+     does not state today's value of the variable. NULL: not specified */
   struct hr_grid_level *baseline;
-  /* share of the objective by which the chosen candidate may exceed the minimum */
+  /* the objective of the chosen candidate may exceed the minimum by this share */
   double indifference;
   uint32_t max_replications;         /* maximum number of replications of a finalist */
   uint64_t max_candidates, max_runs; /* limits; a plan with more candidates or runs is refused */
-  struct hr_placed_text self;        /* place of the plan, for errors that concern the whole plan */
+  /* its `place` is the position of the plan in the file, for errors that concern the whole plan */
+  struct hr_placed_text self;
 };
 HR_API void hr_plan_spec_destroy(struct hr_plan_spec *spec);
 
@@ -117,13 +122,15 @@ enum hr_worse {
 #define HR_WORSE_NAME(name, text) name,
   HR_WORSE_TABLE(HR_WORSE_NAME)
 #undef HR_WORSE_NAME
-      HR_WORSE_UNSAID /* not specified: HR_WORSE_EITHER or, with only_worse, the metric's own direction */
+  /* not specified. This means HR_WORSE_EITHER; if only_worse is set, it means the direction in which this metric
+     gets worse */
+  HR_WORSE_UNSAID
 };
 
-/* How much a metric may differ from the baseline: by `relative` times its value or by `absolute`, whichever is
-   greater. */
+/* How much a metric may differ from the baseline: by `relative` times the value in the baseline, or by `absolute`,
+   whichever is greater. */
 struct hr_tolerance {
-  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a tolerance of their own */
+  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics for which there is no other tolerance */
   struct hr_placed_text figure;
   double relative, absolute;
   enum hr_worse worse;
@@ -133,10 +140,10 @@ struct hr_tolerance {
 struct hr_tolerances {
   struct hr_tolerance *at; /* [count] */
   size_t count;
-  bool only_worse;      /* improvements never fail */
-  bool said_only_worse; /* only_worse is set explicitly; the setting of a run overrides that of its suite */
-  /* digests must be equal, or may differ; if neither is set, digests must be equal unless tolerances or replications
-     are set */
+  bool only_worse;      /* a metric that improved is never a failure */
+  bool said_only_worse; /* the file specifies only_worse; if a run specifies it, the value in its suite is ignored */
+  /* exact_digest: digests must be equal. loose_digest: digests may differ. If neither is set, digests must be equal
+     unless tolerances or replications are specified */
   bool exact_digest, loose_digest;
 };
 
@@ -144,10 +151,12 @@ struct hr_tolerances {
 
 /* A run of a suite. */
 struct hr_suite_run {
-  char *name;      /* distinct */
-  char *scenario;  /* path, resolved relative to the suite's folder */
-  char *trace;     /* path, resolved relative to the folder of the suite; NULL: the trace of the scenario */
-  char **policies; /* [n_policies]: each makes a run named "NAME/POLICY"; empty: the policy of the scenario */
+  char *name;     /* distinct */
+  char *scenario; /* path, resolved relative to the suite's folder */
+  char *trace;    /* path, resolved relative to the folder of the suite; NULL: the trace of the scenario */
+  /* [n_policies]: for each policy there is a run with the name "NAME/POLICY"; empty: one run with the policy of the
+     scenario */
+  char **policies;
   size_t n_policies;
   char **set; /* [n_set]: overrides for hr_scenario_load */
   size_t n_set;
@@ -174,7 +183,7 @@ HR_API enum hr_status hr_suite_of_scenario(const char *path, const char *trace, 
 /* Adds a tolerance for all runs from a text such as "wait_s.p95=2%", or "monthly_usd=100" in the unit of the metric.
    Errors begin with "--tolerance TEXT: ". */
 HR_API enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, struct hr_error *error);
-/* Sets that improvements never fail, in all runs. */
+/* Specifies for all runs that improvements are never failures. */
 static inline void hr_suite_set_only_worse(struct hr_suite *suite) {
   suite->tolerances.only_worse = true;
   suite->tolerances.said_only_worse = true;
@@ -183,10 +192,12 @@ HR_API void hr_suite_destroy(struct hr_suite *suite);
 
 /* ---- Baselines ---- */
 
-/* The version of baseline files, and the maximum size of such a file in bytes. */
+/* HR_BASELINE_FORMAT: the version of the format of baseline files. HR_MAX_BASELINE_BYTES: the maximum size of such a
+   file. */
 enum { HR_BASELINE_FORMAT = 1, HR_MAX_BASELINE_BYTES = 1 << 24 };
 
-/* The part of a run to which a metric refers. The columns: enumerator, key in files. */
+/* What a metric describes: a whole run, or one class, tenant or pool of a run. The columns: enumerator, key in
+   files. */
 #define HR_FIGURE_OF_TABLE(X)                                                                                          \
   X(HR_FIGURE_OF_RUN, "metrics")                                                                                       \
   X(HR_FIGURE_OF_CLASS, "by_class")                                                                                    \
@@ -206,9 +217,10 @@ struct hr_baseline_figure {
   char *group; /* name of a class, tenant or pool; NULL: the metric is of the whole run */
   enum hr_figure_of of;
   double value; /* the value, rounded as printed */
-  /* confidence interval of a replicated run that was just executed; otherwise NAN */
+  /* confidence interval, only in a replicated run that was executed for this check; NAN otherwise */
   double low, high;
-  /* [n_samples]: values of a replicated run, by replication; NULL if the value is unknown in a replication */
+  /* [n_samples]: the value in each replication of a replicated run; NULL if the value is unknown in at least one
+     replication */
   double *samples;
   uint32_t n_samples;
 };
@@ -221,7 +233,7 @@ struct hr_baseline_input {
 
 /* A run in a baseline. */
 struct hr_baseline_run {
-  char *name, *policy;                 /* policy: with its parameters */
+  char *name, *policy;                 /* policy: name of the policy with its parameters */
   char *trace;                         /* name of the trace file without folders */
   uint64_t seed, trace_digest, digest; /* digest: of the events of the run */
   struct hr_baseline_input *inputs;    /* [n_inputs]: input files other than the trace */
@@ -229,9 +241,9 @@ struct hr_baseline_run {
   uint32_t replications; /* 0: not a replicated run */
   struct hr_baseline_figure *figures;
   size_t n_figures;
-  /* Records for single runs. `chain`: two characters for each block of `spacing` decisions, computed from all events up
-     to the end of the block. Equal characters therefore mean that everything before was equal, except with probability
-     1/4096. */
+  /* Data with which the first different decision is found, for runs without replications. `chain` has two characters
+     for each block of `spacing` decisions. They are a hash of all events up to the end of the block. Therefore, if they
+     are equal in two runs, all these events are equal, except with probability 1/4096. */
   uint64_t decisions, spacing;
   char *chain;
   char *starts; /* encoded starts of the first jobs; NULL for replicated runs */
@@ -248,9 +260,9 @@ struct hr_baseline {
 /* Reads and validates a baseline. The caller frees `*baseline` with hr_baseline_destroy. On HR_BAD_INPUT, `error` names
    file, line and column. */
 HR_API enum hr_status hr_baseline_load(const char *path, struct hr_baseline **baseline, struct hr_error *error);
-/* Whether a file that is not a valid baseline was probably meant as a baseline. */
+/* Whether an invalid file was probably meant to be a baseline. For error messages. */
 HR_API bool hr_baseline_recognise(const char *path);
-/* Free a baseline, or the members of a run. hr_baseline_destroy accepts NULL. */
+/* hr_baseline_destroy frees a baseline; NULL is accepted. hr_baseline_run_finish frees the members of a run. */
 HR_API void hr_baseline_destroy(struct hr_baseline *baseline);
 HR_API void hr_baseline_run_finish(struct hr_baseline_run *run);
 

@@ -28,15 +28,15 @@ enum hr_attempt_end {
 struct hr_attempt {
   hr_job job;
   hr_pool pool;
-  uint32_t number;                  /* number of the attempt among the job's attempts, from 0 */
+  uint32_t number;                  /* index of the attempt among the job's attempts, from 0 */
   uint32_t previous;                /* index of the previous attempt of the job; HR_NONE: this is the first */
   uint32_t gpu_milli;               /* milli-GPUs held */
-  uint32_t n_slices;                /* 0: GPUs of the pool without specific nodes */
-  uint32_t first_slice;             /* used by hr_history_slices */
+  uint32_t n_slices;                /* 0: the attempt had GPUs of the pool, but no specific nodes */
+  uint32_t first_slice;             /* internal; used by hr_history_slices */
   uint8_t end;                      /* enum hr_attempt_end */
   uint8_t start_reason, end_reason; /* enum hr_reason */
   int64_t begin_us, end_us;
-  /* the parts of end_us - begin_us, by use */
+  /* how the time from begin_us to end_us was used, as in struct hr_job_accounting */
   int64_t kept_us, lost_us, saving_us, restarting_us;
 };
 
@@ -45,7 +45,7 @@ struct hr_node_change {
   int64_t at_us;
   hr_node node; /* HR_NONE for an offer */
   hr_pool pool;
-  /* for an offer: number of nodes that are available or up from now on */
+  /* for an offer: from this time on, the number of nodes that are up or can be requested */
   uint32_t offer;
   /* kind: enum hr_event_kind (node-down, notice, offer, node-up, acquire or release); reason: enum hr_reason */
   uint8_t kind, reason;
@@ -57,8 +57,8 @@ HR_API struct hr_history *hr_history_create(const struct hr_trace *trace);
 HR_API void hr_history_destroy(struct hr_history *history);
 /* Returns the observer of the history. Pass it to one run. */
 HR_API struct hr_observer hr_history_observer(struct hr_history *history);
-/* Closes the attempts that run at the end of the run. Call it once, before the functions below. Returns HR_NO_MEMORY if
-   records were lost during the run. */
+/* Ends the attempts that are still running at the end of the run. Call it once, before the functions below. Returns
+   HR_NO_MEMORY if records were lost during the run. */
 HR_API enum hr_status hr_history_close(struct hr_history *history, const struct hr_result *result);
 
 /* The records of the history; the arrays belong to the history. hr_history_attempts sets `*attempts` to the
@@ -74,7 +74,7 @@ HR_API int64_t hr_history_end_us(const struct hr_history *history);
 
 /* ---- Formats of other tools: Perfetto, OpenMetrics (docs/reference/exports.md) ---- */
 
-/* The number of waiting and running jobs, and the milli-GPUs, from `at_us` until the next change. */
+/* Numbers of waiting and running jobs, and of milli-GPUs. They are valid from `at_us` until the next change. */
 struct hr_count_change {
   int64_t at_us;
   uint32_t waiting, running;
@@ -88,8 +88,8 @@ struct hr_rejection {
   uint8_t reason; /* enum hr_reason */
 };
 
-/* Counts: an observer that records each change of the numbers of jobs and GPUs (40 bytes each) and each rejection. Use
-   it for one run. hr_counts_create returns NULL if memory is exhausted. */
+/* Counts: an observer that records each change of the numbers of waiting jobs, running jobs or GPUs, and each
+   rejection. A change needs 40 bytes. Use it for one run. hr_counts_create returns NULL if memory is exhausted. */
 struct hr_counts;
 HR_API struct hr_counts *hr_counts_create(void);
 HR_API void hr_counts_destroy(struct hr_counts *counts);
@@ -107,19 +107,19 @@ struct hr_export {
   const struct hr_result *result;
   const struct hr_history *history; /* closed */
   const struct hr_counts *counts;
-  const struct hr_ledger *ledger; /* closed; has the cost of each job. NULL: no costs */
+  const struct hr_ledger *ledger; /* closed; created with `by_job`. NULL: no costs */
   const struct hr_run_label *label;
 };
 
 /* Writes the run as trace events in JSON (the "JSON Object Format" of Chrome's Trace Event Format), which Perfetto
-   displays. A pool is a process. A node is a set of threads, one for each concurrent job. An attempt is a slice of the
-   trace. There are counters of jobs and GPUs, and instant events for nodes and rejections. Times are in microseconds.
-   `path` "-" is standard output. */
+   displays. A pool is a process. A node is a set of threads, one for each concurrent job. An attempt is a slice in the
+   sense of the Trace Event Format. Numbers of jobs and GPUs are counters; changes of nodes and rejections are instant
+   events. Times are in microseconds. `path` "-" is standard output. */
 HR_API enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error);
 
 /* ---- Metrics ---- */
 
-/* The unit for which GPU metrics are written as separate time series. */
+/* Whether there is one time series of each GPU metric per node, per GPU or per pool. */
 enum hr_metrics_place { HR_METRICS_BY_NODE, HR_METRICS_BY_GPU, HR_METRICS_BY_POOL };
 
 /* The power of an idle GPU and its power limit, in watts. Below 0: unknown. */
@@ -135,7 +135,7 @@ struct hr_openmetrics_config {
   const struct hr_gpu_watts *watts; /* [pools]; NULL: unknown for all pools */
 };
 
-/* The size of a file of metrics. */
+/* The size of the written file. */
 struct hr_openmetrics_size {
   int64_t step_us;
   uint64_t steps, samples; /* steps: number of points in time; samples: number of lines */
@@ -151,9 +151,9 @@ HR_API enum hr_status hr_openmetrics_write(const char *path, const struct hr_exp
 /*
  * ---- HTML report ----
  *
- * A report is one HTML file that needs no network. It consists of a template, which is built into the library, and a
- * JSON document with the data to draw. docs/reference/report-data.md describes the document. A report of a run needs a
- * history and a watch of the run.
+ * A report is one HTML file, which loads nothing from the network. It consists of a template, which is built into the
+ * library, and a JSON document with the data to draw. docs/reference/report-data.md describes the document. A report of
+ * a run needs a history and a watch of the run.
  */
 
 /* The watch: an observer that records waiting and running jobs, GPUs and available spot nodes over time, in a bounded
@@ -174,7 +174,7 @@ struct hr_page_run {
   const struct hr_result *result;
   const struct hr_history *history;
   struct hr_page_watch *watch;
-  const struct hr_ledger *ledger; /* has the cost of each job; NULL: the run has no prices */
+  const struct hr_ledger *ledger; /* created with `by_job`; NULL: the run has no prices */
   const struct hr_summary *summary;
   const struct hr_run_label *label;
   const struct hr_perf *perf;
@@ -201,7 +201,7 @@ struct hr_page {
 /* Whether the library contains the built-in template. */
 HR_API bool hr_page_is_built(void);
 /* Writes the report, completely or not at all. `path` "-" is standard output. Returns HR_BAD_INPUT if there is no
-   template, or if the template has no place for the document. */
+   template, or if the template has no placeholder for the JSON document. */
 HR_API enum hr_status hr_page_write(const char *path, const struct hr_page *page, struct hr_error *error);
 
 #ifdef __cplusplus

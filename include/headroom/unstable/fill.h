@@ -4,9 +4,9 @@
 
 /*
  * Filling experiments: how much of a cluster the placement rules can allocate, as measured by Weng et al. ("Beware of
- * Fragmentation", ATC'23). Pods are drawn from a trace with replacement until they request `to` times the GPUs of the
- * cluster. They are shuffled and submitted one by one. Pods never leave, and a pod that does not fit fails. For one
- * seed, all rules get the same pods. docs/researcher/fill.md has the details.
+ * Fragmentation", ATC'23). Pods are drawn from a trace with replacement until all drawn pods together request `to`
+ * times the GPUs of the cluster. They are shuffled and submitted one by one. Pods never leave, and a pod that does not
+ * fit fails. For one seed, all rules get the same pods. docs/researcher/fill.md has the details.
  */
 
 #include "headroom/report.h"
@@ -27,14 +27,14 @@ struct hr_fill_config {
   const struct hr_trace *trace;
   const struct hr_packing_rule *const *rules; /* [n_rules] */
   uint32_t n_rules, n_seeds;
-  double to; /* requested GPUs / GPUs of the cluster, from 0.01 to HR_MAX_FILL_TO */
+  double to; /* requested GPUs / GPUs of the cluster at the end of the experiment, from 0.01 to HR_MAX_FILL_TO */
   uint32_t n_threads;
-  /* counts pods of all runs, approximately; called from any thread, but not concurrently */
+  /* reports the approximate number of submitted pods of all runs; called from any thread, but not concurrently */
   struct hr_progress progress;
 };
 
-/* The results for a whole per cent of requested GPUs: the state after the first pod with which all pods so far have
-   requested at least that share of the cluster's GPUs. */
+/* The result when the submitted pods have requested p per cent of the cluster's GPUs, for a whole number p. It is the
+   state after the first pod with which the sum of all requests so far is at least p per cent. */
 struct hr_fill_row {
   double alloc_pct; /* GPUs allocated, in per cent of the cluster's GPUs */
   double frag_pct;  /* sum of F (headroom/unstable/fragmentation.h) over nodes, in per cent of the cluster's GPUs */
@@ -47,12 +47,12 @@ struct hr_fill;
 HR_API enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fill, struct hr_error *error);
 HR_API void hr_fill_destroy(struct hr_fill *fill);
 
-/* Returns the row of a rule, a seed (index from 0 to n_seeds - 1) and a whole per cent of requested GPUs, from 1 to
-   100 * config.to, rounded down. */
+/* Returns one result. `rule`: index in `rules` of the configuration. `seed_index`: from 0 to n_seeds - 1. `pct`:
+   requested GPUs in per cent of the cluster's GPUs, from 1 to 100 * config.to rounded down. */
 HR_API struct hr_fill_row hr_fill_at(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index, uint32_t pct);
 
-/* Means over seeds, and half widths of their 95 % confidence intervals (Student's t). The half widths are NAN for one
-   seed. */
+/* Means over seeds, and half widths of their 95 % confidence intervals (Student's t). The half widths are NAN if there
+   is only one seed. */
 struct hr_fill_mean {
   double alloc_pct, alloc_margin, frag_pct, frag_margin, failed, failed_margin;
 };

@@ -18,18 +18,18 @@ extern "C" {
 
 /* ---- Typical pods ---- */
 
-/* Which pools each accept class accepts. */
+/* For each accept class, the set of pools that it accepts. */
 struct hr_acceptance {
   const uint8_t *row; /* [n_classes][n_pools]: 0 or 1 */
   uint32_t n_classes, n_pools;
 };
 
-/* The pods that represent a trace. A pod is a task of a job, including jobs without GPUs. Pods are grouped by CPU,
-   GPUs, share of each GPU, suitable MIG profiles and accept class. Typical pods are the most frequent groups that
-   together cover 95 % of all pods. */
+/* The pods that represent a trace. A pod is a task of a job; tasks without GPUs are included. Pods are grouped by CPU,
+   GPUs, share of each GPU, suitable MIG profiles and accept class. The typical pods are the most frequent groups, as
+   many as are needed to cover 95 % of all pods. Each group is represented by one request. */
 struct hr_typical_pods {
   uint32_t count;
-  struct hr_request *request; /* [count], the most frequent first; their memory is 0 */
+  struct hr_request *request; /* [count], the most frequent first; `mem_mib` and `gpu_mem_mib` are 0 */
   uint64_t *pods;             /* [count]: number of pods of the group */
   uint64_t total;             /* number of pods of all groups */
 };
@@ -38,19 +38,20 @@ HR_API struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, co
 /* ---- Fragmentation ---- */
 
 /*
- * The fragment of a node for a typical pod is the part of the node's idle GPUs that the pod cannot use. It is the whole
- * idle part if the pod requests no GPU, does not accept the pool, or does not fit because of its CPU or its number of
- * GPUs. Otherwise it is the sum of the idle parts that are smaller than the pod's share of a GPU or, with MIG, that
- * cannot provide an instance. F(node) is the mean fragment over the typical pods, in milli-GPUs.
+ * The fragment of a node for a typical pod is the part of the node's idle GPUs that the pod cannot use. If the pod
+ * requests no GPU, does not accept the pool, or does not fit because of its CPU or its number of GPUs, the fragment is
+ * all idle capacity of the node's GPUs. Otherwise it is a sum over those GPUs that have too little idle capacity for
+ * the pod: less than the pod's share of a GPU or, with MIG, no suitable instance. The sum is over the idle milli-GPUs
+ * of these GPUs. F(node) is the mean fragment over the typical pods, in milli-GPUs.
  */
 struct hr_fragmentation;
 HR_API struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                         const struct hr_acceptance *acceptance,
                                                         const struct hr_gpu_inventory *inventory);
-/* Returns F(node) x typical->total, which is an integer. */
+/* Returns F(node) x typical->total, because this product is an integer. */
 HR_API uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node);
-/* Returns F(node) x typical->total as it would be after allocating the GPUs `gpus` of the node to one task of the
-   request. */
+/* Returns the value that hr_fragmentation_of would return after the GPUs `gpus` of the node were allocated to one task
+   of the request. */
 HR_API uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const struct hr_request *request,
                                        hr_node node, uint64_t gpus);
 

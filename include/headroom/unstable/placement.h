@@ -22,8 +22,8 @@ extern "C" {
 
 /* ---- Rules ---- */
 
-/* The kind of a task, for the rule gpu-clustering: HR_KIND_NO_GPU, HR_KIND_SHARE (a share of a GPU), and HR_KIND_WHOLE
-   + n - 1 for n whole GPUs. */
+/* The kind of a task, which the rule gpu-clustering uses. HR_KIND_NO_GPU: no GPU; HR_KIND_SHARE: a share of a GPU;
+   HR_KIND_WHOLE + n - 1: n whole GPUs. */
 #define HR_KIND_NO_GPU 0u
 #define HR_KIND_SHARE 1u
 #define HR_KIND_WHOLE 2u
@@ -36,24 +36,26 @@ static inline uint32_t hr_request_kind(const struct hr_request *request) {
 struct hr_packing {
   const struct hr_gpu_inventory *inventory;
   const struct hr_cluster_spec *cluster;
-  /* maximum over all nodes of the milli-CPUs and the milli-GPUs of a node; at least 1 */
+  /* the milli-CPUs of the node with the most CPU, and the milli-GPUs of the node with the most GPUs; at least 1 */
   uint64_t max_cpu_milli, max_gpu_milli;
   uint32_t n_kinds;              /* number of kinds of tasks */
   const uint32_t *tasks;         /* [n_nodes]: number of tasks on the node */
   const uint32_t *tasks_of_kind; /* [n_nodes][n_kinds]: number of tasks of each kind */
   const struct hr_typical_pods *typical;
   struct hr_fragmentation *fragmentation; /* NULL unless the rule has `wants_fragmentation` */
-  uint64_t seed, *finds;                  /* finds: number of searches so far, which indexes random draws */
+  /* finds: number of searches so far, which is the index of the next random draw */
+  uint64_t seed, *finds;
 };
 
 /* A rule. It selects the node with the highest score among the nodes on which the task fits; of equal nodes, the
    first. */
 struct hr_packing_rule {
   const char *name, *summary;
-  /* Returns the score of a node on which the request fits, from 0 to INT32_MAX - 1. The score depends only on the free
-     resources of the node and its tasks. NULL: the rule selects a random node, uniformly. */
+  /* Returns the score of a node on which the request fits, from 0 to INT32_MAX - 1. The score depends only on the
+     node's free resources and on the tasks on the node. NULL: the rule selects a random node, uniformly. */
   int32_t (*score)(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
-  /* Returns the set of GPUs of the selected node that the task takes. NULL: hr_gpu_inventory_pick. */
+  /* Selects the GPUs that the task takes on the selected node, and returns them as a set. NULL: hr_gpu_inventory_pick
+     is used. */
   uint64_t (*pick)(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
   bool wants_fragmentation; /* the rule reads `fragmentation` */
   bool scores_nodes;        /* the score of a node is the same for all requests that fit on the node */
@@ -68,22 +70,25 @@ HR_API const struct hr_packing_rule *hr_packing_rule_find(const char *name, stru
 /* The configuration of a packer. Everything is borrowed. */
 struct hr_packer_config {
   const struct hr_packing_rule *rule;
-  const struct hr_gpu_inventory *inventory; /* the present state; the caller reports each change of it to the packer */
+  /* the state of the cluster; the caller reports each change of this state to the packer */
+  const struct hr_gpu_inventory *inventory;
   const struct hr_cluster_spec *cluster;
   struct hr_acceptance acceptance;
   const struct hr_request *requests; /* [n_requests] */
   uint32_t n_requests;
   const struct hr_typical_pods *typical; /* may be NULL if the rule does not use fragmentation */
   uint64_t seed;
-  /* The number of searches so far, which indexes random draws. The packer increments it. The caller resets it after
-     searches that only test feasibility, so that they do not affect later draws. NULL: the packer has its own count. */
+  /* The number of searches so far, which is the index of the next random draw. Each search increments it. After a
+     search that only tests whether a task fits, the caller restores the previous number, so that the search does not
+     affect later draws. NULL: the packer has its own counter. */
   uint64_t *finds;
 };
 
 /*
- * A packer finds nodes by a rule. For each request for which a search was made, it stores the scores of all nodes in a
+ * A packer finds nodes by a rule. For each request that has been searched for, it stores the scores of all nodes in a
  * tournament tree. A search computes the scores of the nodes that changed since the last search for the same request,
- * and then takes O(log n) for n nodes. If scores do not depend on the request, eight requests share these computations.
+ * and then takes O(log n) for n nodes. If the scores of a rule do not depend on the request (scores_nodes), each
+ * computed score is shared by eight requests.
  */
 struct hr_packer;
 HR_API struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packer_config *config);

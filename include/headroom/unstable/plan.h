@@ -3,9 +3,10 @@
 #define HEADROOM_UNSTABLE_PLAN_H
 
 /*
- * Capacity planning. A candidate is one mix of capacity and policy. Of all candidates that the plan of a scenario
- * allows, the planner finds the one that meets the goals at the lowest cost. It reports the confidence in this choice,
- * alternatives and sensitivities. docs/planner/plan.md has the details.
+ * Capacity planning. A candidate is one mix of capacity, with a policy. The `plan` of a scenario defines candidates,
+ * goals and an objective, usually cost. The planner finds the candidate with the lowest objective among those that meet
+ * the goals. It reports the confidence in this choice, alternatives and sensitivities. docs/planner/plan.md has the
+ * details.
  */
 
 #include "headroom/base.h"
@@ -22,7 +23,8 @@ struct hr_scenario;
 
 /* How candidates are searched. */
 enum hr_plan_search {
-  HR_PLAN_SEARCH_AUTO,      /* fast search; exhaustive search if there are few candidates and nothing is random */
+  /* exhaustive search if there are few candidates and nothing is random; otherwise fast search */
+  HR_PLAN_SEARCH_AUTO,
   HR_PLAN_SEARCH_FAST,      /* few runs: uses bounds, bisection and successive halving */
   HR_PLAN_SEARCH_EXHAUSTIVE /* each candidate is run as often as finalists are */
 };
@@ -35,7 +37,7 @@ struct hr_plan_config {
   const struct hr_trace *trace;
   enum hr_plan_search search;
   bool no_sensitivity;      /* skip the sensitivity analysis */
-  uint32_t forecast_months; /* number of months of a forecast for which to plan; 0: plan for the trace */
+  uint32_t forecast_months; /* number of future months to forecast and to plan for; 0: plan for the trace */
   /* growth factor per year that replaces the fitted trend of the forecast; 0: the fitted trend */
   double forecast_growth;
   uint32_t n_threads;
@@ -43,7 +45,7 @@ struct hr_plan_config {
 };
 
 struct hr_plan;
-/* Computes a plan. The caller frees `*plan` with hr_plan_destroy. Also returns HR_OK if no candidate meets the goals,
+/* Computes a plan. The caller frees `*plan` with hr_plan_destroy. If no candidate meets the goals, also returns HR_OK;
    see hr_plan_feasible. On HR_BAD_INPUT, `error` names file, line and column. */
 HR_API enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **plan, struct hr_error *error);
 HR_API void hr_plan_destroy(struct hr_plan *plan);
@@ -60,8 +62,9 @@ HR_API enum hr_status hr_plan_write_json(const char *path, const struct hr_plan 
 /* Returns the plan as JSON text, which the caller frees with free(); NULL if memory is exhausted. */
 HR_API char *hr_plan_json(const struct hr_plan *plan, const struct hr_perf *perf);
 
-/* The run of replication 0 of the chosen candidate. If no candidate meets the goals, it is the candidate that is
-   nearest to them. `trace` is the recorded, redrawn or forecast workload. Everything belongs to the plan. */
+/* The input of the run of replication 0 of the chosen candidate. If no candidate meets the goals, the chosen candidate
+   is the one that is nearest to the goals. `trace` is the workload of the run: recorded, redrawn or drawn from a
+   forecast. Everything belongs to the plan. */
 struct hr_plan_case {
   const struct hr_scenario *scenario;
   const struct hr_trace *trace;

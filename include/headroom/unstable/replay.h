@@ -3,8 +3,8 @@
 #define HEADROOM_UNSTABLE_REPLAY_H
 
 /*
- * A complete run of a scenario. A replay creates the observers that a summary needs, adds those of the caller, runs the
- * simulation, closes the accounts, and computes the summary.
+ * A complete run of a scenario. A replay creates the observers that a summary needs, adds the observers of the caller,
+ * runs the simulation, closes the accounts, and computes the summary.
  *
  *   struct hr_replay replay;
  *   status = hr_replay_init(&replay, &config, &error);
@@ -49,17 +49,17 @@ struct hr_replay {
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* notes on the results */
-  uint64_t preemptions;  /* number of times that the policy stopped a job */
-  uint64_t restarts;     /* number of starts of jobs after their first start */
+  uint64_t preemptions;  /* how many times the policy stopped a job */
+  uint64_t restarts;     /* how many times a job was started again after its first start */
   double sim_s;          /* wall-clock time of the simulation, in seconds */
   double seconds;        /* wall-clock time of all steps, in seconds */
 };
 
-/* Initializes a replay. Call hr_replay_finish even if it fails. */
+/* Initializes a replay. Call hr_replay_finish afterwards, even if the initialization failed. */
 HR_API enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config,
                                      struct hr_error *error);
-/* Adds an observer after the existing ones, so it can read `replay->usage` at the same instant. Returns HR_BAD_INPUT if
-   there are more than HR_REPLAY_MAX_OBSERVERS observers. */
+/* Adds an observer at the end of the list of observers. At each instant it is called after `replay->usage` was updated.
+   Returns HR_BAD_INPUT if there are already HR_REPLAY_MAX_OBSERVERS observers. */
 HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error);
 /* Runs the simulation and sets the results. Call it once. */
 HR_API enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error);

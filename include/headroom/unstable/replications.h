@@ -34,8 +34,9 @@ struct hr_replicate_config {
   struct hr_progress progress;
 };
 
-/* Executes all runs on `n_threads` threads. Results do not depend on the number of threads. If nothing is random, one
-   run is executed. The caller frees `*replicates` with hr_replicates_destroy. */
+/* Executes all runs on `n_threads` threads. Results do not depend on the number of threads. If neither the scenario nor
+   the policy uses random numbers and the workload is not redrawn, one run is executed. The caller frees `*replicates`
+   with hr_replicates_destroy. */
 struct hr_replicates;
 HR_API enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_replicates **replicates,
                                    struct hr_error *error);
@@ -46,9 +47,10 @@ struct hr_replicated {
   uint32_t count;          /* number of replications in which the metric is known */
   double mean, median, sd; /* sd: standard deviation */
   double low, high;        /* confidence interval */
-  bool of_median;          /* low and high are the interval of the median; otherwise of the mean */
+  /* `low` and `high` are the interval of the median; otherwise they are the interval of the mean */
+  bool of_median;
 };
-/* Computes the statistics of a metric, by its name as users write it. Returns HR_BAD_INPUT for an unknown name. */
+/* Computes the statistics of the metric `name`, written as users write it. Returns HR_BAD_INPUT for an unknown name. */
 HR_API enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
                                            struct hr_replicated *figure, struct hr_error *error);
 /* Returns notes for the user. */
@@ -57,8 +59,8 @@ HR_API const struct hr_notes *hr_replicates_notes(const struct hr_replicates *re
 /* Prints the results as a table, 80 columns wide. */
 HR_API enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
                                           bool colour);
-/* Writes the summary of replication 0 as `headroom run` does, with the statistics over all replications under the key
-   `replications` (docs/reference/schemas/summary.schema.json). `path` "-" is standard output. */
+/* Writes the summary of replication 0 as JSON, as `headroom run` does. In addition, the key `replications` contains the
+   statistics over all replications (docs/reference/schemas/summary.schema.json). `path` "-" is standard output. */
 HR_API enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
                                                const struct hr_perf *perf, struct hr_error *error);
 

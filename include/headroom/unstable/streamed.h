@@ -28,7 +28,7 @@ struct hr_streamed_figures {
   struct hr_distribution wait_s, jct_s, slowdown;
   double makespan_s, submit_window_s, utilization_makespan, utilization_submit_window, queue_mean, gpu_hours;
   uint64_t queue_max, n_events, n_passes, digest;
-  bool stoppable; /* jobs could be stopped before their end; otherwise `goodput`, `spot` and `oom` have no meaning */
+  bool stoppable; /* jobs could be stopped before their end; if false, `goodput`, `spot` and `oom` have no meaning */
   struct hr_goodput goodput;
   struct hr_spot_figures spot;
   struct hr_oom_figures oom;

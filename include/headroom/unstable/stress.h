@@ -18,7 +18,7 @@ extern "C" {
 struct hr_stress {
   double spot_reclaims; /* factor on the rate of spot reclaims, 0.001 to 1000 */
   double spot_price;    /* factor on spot prices, 0 to 1000, rounded to millionths; applies to each price step */
-  /* factor on the prices of on-demand pools, and on the on-demand price of the GPUs of each pool */
+  /* factor on the prices of on-demand pools, and on on_demand_uusd_h of all pools */
   double on_demand_price;
   /* name of a GPU type, ignoring case; pools of this type get no nodes. NULL: none */
   const char *without_gpu;
@@ -29,8 +29,8 @@ HR_API void hr_stress_init(struct hr_stress *stress);
 
 /*
  * Applies a stress to a scenario. If the scenario was stressed before, the factors multiply. Prices are rounded half up
- * to micro-dollars. If a GPU type is unavailable, the other pools keep their node order and quotas do not change. If
- * allocation was per GPU, it stays per GPU.
+ * to micro-dollars. If pools become empty because their GPU type is unavailable, the node order of the other pools, the
+ * quotas and the kind of allocation (counted or per GPU) do not change.
  *
  * Returns HR_BAD_INPUT if a factor, a resulting price or a resulting rate is out of range, or if no pool has the GPU
  * type; `error` suggests the nearest type. In this case the scenario is unchanged.

@@ -3,9 +3,9 @@
 #define HEADROOM_UNSTABLE_TRACE_CHECK_H
 
 /*
- * Trace checks: errors and suspicious values in a trace, reported as findings before it is simulated. Read the trace
- * with `lenient`; invalid rows are then findings. docs/reference/trace-check.md defines the condition and the reason of
- * each finding.
+ * Trace checks: errors and suspicious values in a trace, reported as findings before it is simulated. The trace should
+ * be read with `lenient`, so that invalid rows are reported as findings. docs/reference/trace-check.md defines the
+ * condition and the reason of each finding.
  */
 
 #include "headroom/base.h"
@@ -93,8 +93,8 @@ enum hr_finding_code {
       HR_N_FINDINGS
 };
 HR_API const char *hr_finding_name(enum hr_finding_code code);
-/* hr_finding_meaning returns what such a finding means for a simulation; hr_finding_advice returns what users can do
-   about it. Both are sentences. */
+/* hr_finding_meaning returns a sentence on what the finding means for a simulation. hr_finding_advice returns a
+   sentence on what users can do about it. */
 HR_API const char *hr_finding_meaning(enum hr_finding_code code);
 HR_API const char *hr_finding_advice(enum hr_finding_code code);
 /* Parses a list of codes such as "burst,gap" into a set. On HR_BAD_INPUT for an unknown code, `error` suggests the
@@ -107,37 +107,38 @@ struct hr_finding {
   enum hr_severity severity;
   char *text;    /* the finding as text, with figures */
   char *subject; /* the GPU type, column or user that the finding is about; NULL: none */
-  /* number of jobs (or rows, hours, days) with the problem, and number of those examined; both 0 if nothing is
-     counted */
+  /* `count`: number of jobs (or rows, hours, days) with the problem; `of`: number of jobs (or rows, hours, days) that
+     were examined. Both are 0 if nothing is counted */
   uint64_t count, of;
   uint64_t line; /* line of the first such job or row in the file; 0: unknown */
   hr_job job;    /* the first such job; HR_NONE: none */
 };
 
-/* The demand for a closed set of pools, compared with the capacity of these pools, while jobs are submitted. The demand
-   is that of all jobs that accept only pools of the set. Jobs are assumed to start at submission and to run at the
-   highest speed that these pools have for them. */
+/* The demand for a set of pools compared with the capacity of these pools, from the first to the last submit. The set
+   is closed: the demand is that of all jobs that accept only pools of the set. Each job is assumed to start at
+   submission and to run at its highest speed in these pools. */
 struct hr_offered_load {
   char *gpu_types;  /* GPU types of the pools, such as "A10|T4" */
   uint64_t gpus;    /* number of GPUs of the pools, including nodes that are not always present */
   double gpu_hours; /* GPU-hours requested by these jobs */
   /* demand / capacity from the first to the last submit; 1: the pools are fully used */
   double load;
-  /* as `load`, but without work that would be done after the last submit even if all jobs started at submission */
+  /* as `load`, but demand includes only the work that would be done before the last submit if all jobs started at
+     submission */
   double within;
   /* days: number of days since the first submit, of which the last may be partial; over: number of days on which demand
      exceeds capacity */
   uint32_t days, over;
   double worst;       /* maximum load of a day */
-  uint32_t worst_day; /* number of that day, from 0 */
+  uint32_t worst_day; /* index of that day, from 0 */
   double backlog_h;   /* maximum backlog of work, in hours of all GPUs of the pools */
 };
 
 /* The input of a trace check. Everything is borrowed and must outlive the check. */
 struct hr_trace_check_config {
   const struct hr_trace *trace; /* read with `lenient` */
-  /* The cluster with which the trace is compared, and its name in output; NULL: no comparison. `classes` and `speeds`
-     are those of the cluster's scenario. */
+  /* cluster: the cluster with which the trace is compared; NULL: no comparison. cluster_name: its name in output.
+     `classes` and `speeds` are those of the cluster's scenario. */
   const struct hr_cluster_spec *cluster;
   const char *cluster_name;
   const struct hr_class_spec *classes; /* [HR_N_CLASSES]; must be set if `cluster` is set */
@@ -149,14 +150,14 @@ struct hr_trace_check_config {
 struct hr_trace_check {
   struct hr_trace_check_config config;
   struct hr_finding *findings; /* [n_findings], sorted by severity (highest first), then by code */
-  /* [n_loads]: the load of each closed set of pools, highest load first. Empty without a cluster, and if all jobs are
-     submitted at one instant. */
+  /* [n_loads]: the load of each closed set of pools, highest load first. Empty if there is no cluster, or if all jobs
+     are submitted at one instant. */
   struct hr_offered_load *loads;
   uint32_t n_findings, n_loads;
 };
 
-/* Checks a trace. The caller frees `*check` with hr_trace_check_destroy. Fails with HR_NO_MEMORY only; `*check` is NULL
-   then. */
+/* Checks a trace. The caller frees `*check` with hr_trace_check_destroy. The only possible error is HR_NO_MEMORY; in
+   this case `*check` is NULL. */
 HR_API enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
                                           struct hr_error *error);
 /* Frees the check with its findings and loads. NULL is allowed. */

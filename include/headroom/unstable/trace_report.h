@@ -2,7 +2,7 @@
 #ifndef HEADROOM_UNSTABLE_TRACE_REPORT_H
 #define HEADROOM_UNSTABLE_TRACE_REPORT_H
 
-/* Statistics, findings and transformations of traces as tables and JSON. */
+/* Output of statistics, findings and transformations of traces as tables and as JSON. */
 
 #include "headroom/unstable/trace_check.h"
 #include "headroom/unstable/trace_tools.h"
@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* Prints the inputs and the output of a transformation, 80 columns wide. Losses of writing are not included, see
-   hr_trace_loss_notes. */
+/* Prints the inputs and the output of a transformation, 80 columns wide. What was lost when the output was written is
+   not included; see hr_trace_loss_notes. */
 HR_API enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation *done);
 
 /* Writes a transformation as JSON (docs/reference/schemas/transform.schema.json). `path` "-" is standard output. */

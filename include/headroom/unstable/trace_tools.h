@@ -9,8 +9,8 @@
  * Each function creates a new trace, which borrows nothing; the caller frees it with hr_trace_destroy. On failure
  * `*made` is NULL. Jobs are sorted by submit; jobs of one instant are in the order of their source. Notes are copied.
  * If the submit of a job changes, its deadline and its recorded start move with it. Random draws depend only on the
- * seed and on the position of the job in the trace, so the same input gives the same trace on every machine.
- * HR_BAD_INPUT if the result has no jobs.
+ * seed and on the position of the job in the trace, so the same input gives the same trace on every machine. Each
+ * function returns HR_BAD_INPUT if the result has no jobs.
  */
 
 #include "headroom/base.h"
@@ -29,16 +29,18 @@ struct hr_name_list {
   const char *const *text;
   size_t count;
 };
-/* The jobs to select, by submit time, tenant, user and GPU type. An empty list matches all jobs. Submit times are
-   unchanged. */
+/* The jobs to select, by submit time, tenant, user and GPU type. A job must match all criteria. An empty list matches
+   all jobs. Submit times are unchanged. */
 struct hr_cut_spec {
   int64_t from_us, to_us; /* the window [from_us, to_us) in which jobs are submitted, relative to the first submit */
   struct hr_name_list tenants, users;
-  struct hr_name_list gpu_types; /* GPU types that the job accepts; a job that accepts any type matches */
-  uint32_t max_jobs;             /* maximum number of jobs; later jobs are left out. 0: no limit */
+  /* matches jobs that accept one of these GPU types; a job that accepts any type matches, too */
+  struct hr_name_list gpu_types;
+  uint32_t max_jobs; /* maximum number of jobs; later jobs are left out. 0: no limit */
   /* Also select jobs that were submitted before the window and ran at its beginning, according to their recorded
-     starts, which the trace must have. Such a job is submitted at the beginning with its remaining work. Its limit and
-     its estimate are reduced by the time that it has run; its id is unchanged; its fail_at becomes unknown. */
+     starts, which the trace must have. Such a job is submitted at the beginning of the window, with its remaining work.
+     Its limit and its estimate are reduced by the time that it has run; its id is unchanged; its fail_at_ppm becomes
+     unknown. */
   bool keep_running;
 };
 /* Sets the defaults: all jobs are selected. */
@@ -60,7 +62,7 @@ HR_API enum hr_status hr_span_parse(const char *option, const char *text, bool m
 
 /* How the load of a trace is scaled. The columns: enumerator, name as users type it. */
 #define HR_SCALING_TABLE(X)                                                                                            \
-  X(HR_SCALING_THIN, "thin")           /* keep each job with the probability `load` */                                 \
+  X(HR_SCALING_THIN, "thin")           /* select each job with the probability `load` */                               \
   X(HR_SCALING_DUPLICATE, "duplicate") /* repeat each job `load` times on average, at about the same time */           \
   X(HR_SCALING_COMPRESS, "compress")   /* divide the times between submits by `load` */
 
@@ -80,16 +82,16 @@ struct hr_scale_spec {
   enum hr_scaling by;
   /* load relative to the trace: at most 1 for thinning, at least 1 for duplication */
   double load;
-  /* maximum distance of a copy from its job, uniformly distributed; times beyond the first or last submit are
-     reflected */
+  /* a copy is submitted at most this time before or after its job; the difference is uniformly distributed. If it would
+     be submitted before the first or after the last submit of the trace, its time is reflected at that submit */
   int64_t jitter_us;
   uint64_t seed;
 };
 /*
  * Scales the load of a trace. Thinning and duplication draw a random number for each job, so for one seed the jobs of a
  * smaller load are a subset of the jobs of a larger load. The id of a copy is the id of its job with `+1`, `+2`, ...
- * appended; more `+` are used if ids contain `+`. Compression divides times since the first submit by `load`, rounded
- * to microseconds; run times are unchanged.
+ * appended. If ids of the trace contain `+`, several `+` are used so that the new ids are distinct. Compression divides
+ * times since the first submit by `load`, rounded to microseconds; run times are unchanged.
  */
 HR_API enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
                                          struct hr_trace **made, struct hr_error *error);
@@ -110,7 +112,7 @@ enum hr_align {
       HR_N_ALIGNS
 };
 
-/* Tenants to be merged into the tenant `to`. */
+/* All tenants in `from` become the tenant `to`. */
 struct hr_tenant_merge {
   struct hr_name_list from;
   const char *to;
@@ -119,10 +121,10 @@ struct hr_tenant_merge {
 struct hr_merge_spec {
   enum hr_align align;
   /* [n_traces]: distinct labels of the traces. Each id gets the label of its trace and `/` as prefix. NULL: no
-     prefixes; the ids of all traces must then be distinct. */
+     prefixes; in this case the ids of all traces must be distinct. */
   const char *const *labels;
-  bool tells_tenants;                    /* tenants and users get the prefixes, too */
-  const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge, by their names with prefixes */
+  bool tells_tenants;                    /* the names of tenants and users get the prefixes, too */
+  const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge. Their names include the prefixes */
   size_t n_tenants;
 };
 /* Creates a trace of the jobs of all traces. */
@@ -141,7 +143,7 @@ struct hr_anonymise_spec {
   size_t key_bytes;
   unsigned digits;  /* number of digits of a pseudonym */
   int64_t shift_us; /* in microseconds, added to all times */
-  bool undated;     /* dates are replaced by seconds since the first submit */
+  bool undated;     /* the output has seconds since the first submit instead of dates */
   uint64_t forget;  /* set of fields that become unknown (hr_fields_parse) */
 };
 /* Sets the defaults: no key; times and fields are unchanged. */
@@ -150,7 +152,8 @@ HR_API void hr_anonymise_spec_init(struct hr_anonymise_spec *spec);
  * Replaces ids, users, tenants and models by pseudonyms. A pseudonym is `j-`, `u-`, `t-` or `m-`, followed by the first
  * digits of HMAC-SHA-256(key, KIND || 0 || name) in hexadecimal, with KIND "job", "user", "tenant" or "model" (RFC
  * 2104, FIPS 198-1). With one key, equal names have equal pseudonyms in all traces. Returns HR_BAD_INPUT if two names
- * of one kind get the same pseudonym. Inputs of a simulation (GPU types, regions, sizes, times) are unchanged.
+ * of one kind get the same pseudonym. All other members that affect a simulation (GPU types, regions, sizes, times) are
+ * unchanged, unless `spec` changes them.
  */
 HR_API enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const struct hr_anonymise_spec *spec,
                                              struct hr_trace **made, struct hr_error *error);
@@ -179,7 +182,7 @@ HR_API enum hr_status hr_transform_shuffle(const struct hr_trace *trace, enum hr
 /* The size of a trace. */
 struct hr_trace_size {
   uint32_t n_jobs;
-  double gpu_hours; /* sum of GPUs, or shares of GPUs, x run time */
+  double gpu_hours; /* sum over all jobs of (GPUs or shares of GPUs) x run time */
   int64_t span_us;  /* from the first to the last submit */
 };
 /* Returns the size of a trace. */
@@ -209,7 +212,8 @@ struct hr_transformation {
 struct hr_trace_stats;
 
 /* Computes the statistics. The caller frees `*stats` with hr_trace_stats_destroy. The trace must outlive the
-   statistics. Several threads may do this for one trace at the same time. Fails with HR_NO_MEMORY only. */
+   statistics. Several threads may compute the statistics of the same trace at the same time. The only possible error is
+   HR_NO_MEMORY. */
 HR_API enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
                                           struct hr_error *error);
 HR_API void hr_trace_stats_destroy(struct hr_trace_stats *stats);

@@ -3,9 +3,10 @@
 #define HEADROOM_UNSTABLE_WHY_H
 
 /*
- * Explanations of waits. An observer determines at each instant why jobs wait (hr_view_wait_reason), and adds the time
- * until the next instant to that reason. Jobs that wait for the same reason are evaluated together. Watched jobs are
- * evaluated one by one, with the job ahead of them. The parts of a wait sum exactly to the wait.
+ * Explanations of waits. At each instant, an observer determines the reason for which each job waits
+ * (hr_view_wait_reason), and adds the time until the next instant to the part of the wait with that reason. Jobs that
+ * always wait for the same reason are evaluated together. Watched jobs are evaluated one by one, so that the job ahead
+ * of each of them is known. The parts of a wait sum exactly to the wait.
  */
 
 #include "headroom/policy.h"
@@ -29,8 +30,8 @@ struct hr_wait_part {
    omitted. */
 struct hr_wait {
   hr_job job;
-  uint32_t n_parts;  /* number of parts, the longest first */
-  size_t first_part; /* used by hr_waits_parts */
+  uint32_t n_parts;  /* number of parts; hr_waits_parts returns the longest part first */
+  size_t first_part; /* internal; used by hr_waits_parts */
   int64_t begin_us, end_us;
   bool is_first; /* the job had not started before this wait */
   bool is_open;  /* the wait had not ended at the end of the run, which is `end_us` */
@@ -40,8 +41,8 @@ struct hr_wait {
 struct hr_wait_segment {
   hr_job job;
   int64_t begin_us, end_us;
-  struct hr_wait_reason hold;              /* the reason; its free GPUs and until_us are those at the beginning */
-  uint64_t min_free_milli, max_free_milli; /* range of free_milli of the reason during the period */
+  struct hr_wait_reason hold;              /* the reason; its members free_milli and until_us are those at begin_us */
+  uint64_t min_free_milli, max_free_milli; /* minimum and maximum of free_milli during the period */
 };
 
 /* The input of hr_waits_create. The list of jobs is copied. */
@@ -58,12 +59,13 @@ HR_API struct hr_waits *hr_waits_create(const struct hr_waits_config *config);
 HR_API void hr_waits_destroy(struct hr_waits *waits);
 /* Returns the observer of the waits. Pass it to one run. */
 HR_API struct hr_observer hr_waits_observer(struct hr_waits *waits);
-/* Ends the waits that are open at the end of the run. Call it once, before the functions below. Returns HR_NO_MEMORY if
-   a wait was lost during the run. */
+/* Ends the waits that have not ended at the end of the run. Call it once, before the functions below. Returns
+   HR_NO_MEMORY if a wait was lost during the run. */
 HR_API enum hr_status hr_waits_close(struct hr_waits *waits, const struct hr_result *result);
 
 /* The results, which belong to `waits`. hr_waits_all sets `*all` to all waits, sorted by (job, time), and returns their
-   number. hr_waits_of does so for the waits of one job. hr_waits_parts returns the n_parts parts of a wait. */
+   number. hr_waits_of sets `*all` to the waits of one job, sorted by time, and returns their number. hr_waits_parts
+   returns the n_parts parts of a wait. */
 HR_API size_t hr_waits_all(const struct hr_waits *waits, const struct hr_wait **all);
 HR_API size_t hr_waits_of(const struct hr_waits *waits, hr_job job, const struct hr_wait **all);
 HR_API const struct hr_wait_part *hr_waits_parts(const struct hr_waits *waits, const struct hr_wait *wait);
@@ -82,8 +84,8 @@ struct hr_why {
   uint64_t seed; /* seed of the run */
   const struct hr_result *result;
   const struct hr_waits *waits;
-  const struct hr_history *history; /* needed for questions about single jobs; otherwise NULL */
-  const struct hr_ledger *ledger;   /* has the cost of each job; NULL: the run has no prices */
+  const struct hr_history *history; /* needed for questions about single jobs; for other questions it may be NULL */
+  const struct hr_ledger *ledger;   /* created with `by_job`; NULL: the run has no prices */
 };
 
 /* A question: about one watched job, about all jobs, or about the jobs of a tenant. */
@@ -91,8 +93,8 @@ struct hr_why_question {
   hr_job job;        /* the job; HR_NONE: the question is not about a single job */
   bool of_tenant;    /* the question is about the jobs of one tenant */
   uint32_t tenant;   /* the tenant, if of_tenant */
-  uint32_t slowest;  /* number of jobs to list; the jobs with the longest waits are listed */
-  bool only_slowest; /* print only that list */
+  uint32_t slowest;  /* how many of the jobs with the longest waits are listed */
+  bool only_slowest; /* print only the list of these jobs */
 };
 
 /* Prints the answer, at most 80 columns wide. Returns HR_NO_MEMORY or HR_IO_ERROR on failure. */

@@ -23,16 +23,18 @@ enum {
   HR_WORKLOAD_MODEL_VERSION = 2,     /* version of the file format */
   HR_WORKLOAD_MODEL_RUN_KNOTS = 47,  /* number of quantiles of run times */
   HR_WORKLOAD_MODEL_LIMIT_KNOTS = 9, /* number of quantiles of limits */
-  HR_WORKLOAD_MODEL_STRATA = 6,      /* number of ranges (strata) of run times with their own outcomes and limits */
+  /* number of strata: ranges of run times, each of which has its own distribution of outcomes and of limits */
+  HR_WORKLOAD_MODEL_STRATA = 6,
   HR_WORKLOAD_MODEL_MAX_SIZES = 24,
-  HR_WORKLOAD_MODEL_MAX_REQUESTS = 32, /* maximum number of requests of a size */
-  HR_WORKLOAD_MODEL_MAX_RANKS = 256,   /* maximum number of user or tenant ranks that are fitted */
+  HR_WORKLOAD_MODEL_MAX_REQUESTS = 32, /* maximum number of different requests of jobs of one size */
+  HR_WORKLOAD_MODEL_MAX_RANKS = 256,   /* maximum number of users, and of tenants, for which shares are fitted */
   HR_WORKLOAD_MODEL_MAX_PEOPLE = 1000000,
   HR_WORKLOAD_MODEL_MAX_WEEKS = 1000
 };
 
-/* The probabilities of the quantiles of run times and of limits. The probabilities of run times at which the strata
-   end. */
+/* hr_workload_model_run_p: the probabilities of the stored quantiles of run times. hr_workload_model_limit_p: the
+   probabilities of the stored quantiles of (limit / run time). hr_workload_model_stratum_ends: for each stratum, the
+   probability of the run time at which it ends. */
 HR_API extern const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS];
 HR_API extern const double hr_workload_model_limit_p[HR_WORKLOAD_MODEL_LIMIT_KNOTS];
 HR_API extern const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRATA];
@@ -46,7 +48,9 @@ static inline uint32_t hr_workload_model_stratum(double p) {
 
 /* A request of jobs, with its frequency. */
 struct hr_workload_model_request {
-  double share; /* share of the jobs of the size. Shares are relative to their sum, here and below. */
+  /* share of the jobs of the size. These shares need not sum to 1, because only their ratios matter. The same is true
+     for the shares of sizes, users and tenants. */
+  double share;
   uint32_t gpus, tasks;
   /* gpu_milli: share of each GPU in milli-GPUs, 1000: whole GPUs; cpu_milli: per task, 0: unknown */
   uint32_t gpu_milli, cpu_milli;
@@ -58,28 +62,31 @@ struct hr_workload_model_request {
 /* The jobs of one size. */
 struct hr_workload_model_size {
   double share; /* share of all jobs */
-  /* share of the variance of run times (as normal scores) that is between users, 0 to 0.95 */
+  /* share of the variance of run times (as normal scores) that is explained by the user, 0 to 0.95 */
   double user_share;
   uint32_t n_requests;
   struct hr_workload_model_request requests[HR_WORKLOAD_MODEL_MAX_REQUESTS];
   double run_s[HR_WORKLOAD_MODEL_RUN_KNOTS]; /* quantiles of run times, in seconds; the last quantile is the maximum */
-  /* By stratum: shares of the jobs with each outcome. The rest up to 1 has an unknown outcome. */
+  /* By stratum: shares of the jobs with each outcome. If the three shares sum to less than 1, the other jobs have an
+     unknown outcome. */
   double completed[HR_WORKLOAD_MODEL_STRATA], failed[HR_WORKLOAD_MODEL_STRATA], cancelled[HR_WORKLOAD_MODEL_STRATA];
 };
 
 /* A workload model. Strings and arrays are from malloc. */
 struct hr_workload_model {
-  char *name, *source; /* source: where the model is from */
+  char *name, *source; /* source: the origin of the model, as text */
   double jobs_per_day; /* mean over all weeks */
-  /* factors of the arrival rate; weekday 0 is Monday if the trace was dated, otherwise the first day of the trace */
+  /* factors of the arrival rate by hour of the day and by weekday. Weekday 0 is Monday if the trace was dated;
+     otherwise it is the first day of the trace */
   double hours[24], weekdays[7];
-  double weeks[HR_WORKLOAD_MODEL_MAX_WEEKS]; /* factors of the arrival rate; after the last week, week 0 follows */
+  /* factors of the arrival rate by week; after the last week, week 0 follows */
+  double weeks[HR_WORKLOAD_MODEL_MAX_WEEKS];
   uint32_t n_weeks;
   /* probability that a job has the same request as the previous job of its user */
   double repeat_probability;
   uint32_t n_sizes;
   struct hr_workload_model_size sizes[HR_WORKLOAD_MODEL_MAX_SIZES];
-  /* [n_users], [n_tenants]: shares of the jobs by rank; NULL: unknown */
+  /* [n_users], [n_tenants]: share of the jobs of each user or tenant, by rank; NULL: unknown */
   double *users, *tenants;
   uint32_t n_users, n_tenants;
   double limit_share; /* share of the jobs that have a limit; 0: no job has a limit */
@@ -88,22 +95,23 @@ struct hr_workload_model {
 };
 
 /* Fits a model to a trace of at least one job, in O(n log n) for n jobs. The caller frees `*model` with
-   hr_workload_model_destroy. On failure, which can only be HR_NO_MEMORY, `*model` is NULL. */
+   hr_workload_model_destroy. The only possible error is HR_NO_MEMORY; in this case `*model` is NULL. */
 HR_API enum hr_status hr_workload_model_fit(const struct hr_trace *trace, struct hr_workload_model **model,
                                             struct hr_error *error);
 /* Frees a model. NULL is accepted. */
 HR_API void hr_workload_model_destroy(struct hr_workload_model *model);
 
 /* Replaces the users of a model by `n_users` users and the tenants by `n_tenants` tenants. The numbers of jobs of the
-   new users follow Zipf's law; the new tenants have equal shares. 0: no change. At most HR_WORKLOAD_MODEL_MAX_PEOPLE
-   each. */
+   new users follow Zipf's law; the new tenants have equal shares. A number of 0 means no change. Each number is at most
+   HR_WORKLOAD_MODEL_MAX_PEOPLE. */
 HR_API enum hr_status hr_workload_model_set_people(struct hr_workload_model *model, uint32_t n_users,
                                                    uint32_t n_tenants, struct hr_error *error);
 
 /* What to draw from a model. */
 struct hr_workload_model_spec {
   uint64_t count, seed; /* count: number of jobs */
-  /* GPU time requested between the first and the last submit / GPU time of the cluster; 0: the rate of the model */
+  /* (GPU time requested by all jobs) / (GPU time of the cluster between the first and the last submit); 0: the arrival
+     rate is that of the model */
   double load;
   uint32_t nodes, gpus_per_node; /* the cluster to which `load` refers */
 };
@@ -112,11 +120,12 @@ HR_API void hr_workload_model_spec_init(struct hr_workload_model_spec *spec);
 
 /* Figures of a drawn workload. */
 struct hr_workload_model_figures {
-  uint64_t jobs, users, tenants; /* users and tenants: number of those that submitted a job */
+  uint64_t jobs, users, tenants; /* users, tenants: number of users and of tenants with at least one job */
   double span_s;                 /* from the first to the last submit, in seconds */
   double gpu_hours, mean_gpus;   /* mean_gpus: mean of concurrent GPUs over the span; 0 if the span is 0 */
-  uint64_t too_large;            /* number of jobs with more GPUs than the cluster of `load`; 0 without a load */
-  uint32_t max_gpus;             /* maximum number of GPUs of a job */
+  /* number of jobs that request more GPUs than the cluster to which `load` refers has; 0 if `load` is 0 */
+  uint64_t too_large;
+  uint32_t max_gpus; /* maximum number of GPUs of a job */
 };
 /*
  * Draws jobs in memory and writes them to `path`, completely or not at all. `path` "-" is standard output. The format

@@ -2,7 +2,7 @@
 #ifndef HEADROOM_UNSTABLE_WORKLOAD_MODEL_FILES_H
 #define HEADROOM_UNSTABLE_WORKLOAD_MODEL_FILES_H
 
-/* Workload models in files, and the models that are shipped with Headroom. */
+/* Reading and writing of workload models: model files, and the models that are shipped with Headroom. */
 
 #include "headroom/unstable/workload_model.h"
 
@@ -19,10 +19,11 @@ HR_API enum hr_status hr_workload_model_shipped(const char *name, struct hr_work
                                                 struct hr_error *error);
 HR_API enum hr_status hr_workload_model_load(const char *path, struct hr_workload_model **model,
                                              struct hr_error *error);
-/* Whether a file is a workload model: a JSON object that has the key "headroom_workload". Always false for pipes and
+/* Whether a file is a workload model: a JSON object that has the key "headroom_workload". Returns false for pipes and
    other files that cannot be read twice. */
 HR_API bool hr_workload_model_is_file(const char *path);
-/* Writes a model to a file that hr_workload_model_load reads as an equal model. `path` "-" is standard output. */
+/* Writes a model to a file. hr_workload_model_load reads an equal model from this file. `path` "-" is standard
+   output. */
 HR_API enum hr_status hr_workload_model_write(const struct hr_workload_model *model, const char *path,
                                               struct hr_error *error);
 
