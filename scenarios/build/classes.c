@@ -33,7 +33,8 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
   return hr__build_fail(builder, true, "%s", text);
 }
 
-/* Checks the keys of a checkpoint policy. Only the policy 'interval' has an interval in the scenario. */
+/* Checks that the key `interval_s` exists if the checkpoint policy is 'interval', and that it does not exist for
+   other policies. */
 static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON *checkpoint,
                                        const struct hr_class_spec *spec) {
   bool has_interval = hr__has(checkpoint, "interval_s"), wants_interval = spec->checkpoint == HR_CHECKPOINT_INTERVAL;

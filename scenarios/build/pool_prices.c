@@ -106,7 +106,8 @@ enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draf
   if (!pool->gpus_per_node && (instance->gpus < 1 || instance->gpus != floor(instance->gpus)))
     return hr__build_fail_at(builder, entry, "instance", "'%s' has %.10g GPUs; a whole number is expected",
                              instance->name, instance->gpus);
-  /* never written through this pointer; copied when the pool is added */
+  /* the text is not written through this pointer, although the cast removes `const`; it is copied when the pool is
+     added */
   if (!pool->gpu) pool->gpu = (char *)instance->gpu;
   if (!pool->gpus_per_node) pool->gpus_per_node = (uint32_t)instance->gpus;
   if (!hr__has(entry, "cpu_per_node") && instance->vcpus > 0)
@@ -147,8 +148,8 @@ static enum hr_status check_names(struct hr__builder *builder, const struct hr__
   return wrap_at(builder, entry, "gpu", status, &inner);
 }
 
-/* Uses a price of the catalogue. Adds notes on its assumptions unless it is the price of a row for exactly this
-   instance type and region. */
+/* Uses a price of the catalogue. If no row of the catalogue is for exactly this instance type and region, the price
+   is derived from other rows; notes on the assumptions are then added. */
 static enum hr_status use_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
                                 const struct hr_price_quote *quote) {
   char offer[200], origin[700];
@@ -277,7 +278,7 @@ enum { TRACE = 1 << SPOT_PRICE_TRACE, OU = 1 << SPOT_PRICE_OU };
 
 static const struct price_parameter {
   const char *key;
-  int model; /* mask of the price model to which the key belongs */
+  int model; /* TRACE or OU: the price model to which the key belongs */
   bool required;
 } parameters[] = {{"file", TRACE, true},         {"zones", TRACE, false},
                   {"accelerator", TRACE, false}, {"from", TRACE, false},
@@ -384,7 +385,8 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
 
 /* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
-/* Computes the number of steps of a random price: for the horizon, or for a year if there is no horizon. */
+/* Sets `*n_steps` to the number of steps of a random price until the horizon. If there is no horizon, the steps cover
+   a year. */
 static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
                                   uint32_t *n_steps) {
   int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;

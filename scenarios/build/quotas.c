@@ -144,8 +144,8 @@ static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, ui
   return add_node(quotas, node, quotas->names[index]);
 }
 
-/* Reports a cycle of parents. The cohorts that are not in the spec are in a cycle or descend from one. Following
-   n_cohorts parents from any of them leads into the cycle. */
+/* Reports a cycle of parents. The cohorts that are not in the spec are in a cycle or descend from one. From any of
+   them, n_cohorts steps from child to parent lead to a cohort that is in the cycle. */
 static enum hr_status fail_at_cycle(const struct quotas *quotas, const cJSON *list) {
   uint32_t index = 0;
   while (quotas->places[index] != HR_NONE) index++;
@@ -243,8 +243,8 @@ static enum hr_status note_sum(const struct quotas *quotas, uint64_t guaranteed_
   return status == HR_OK ? HR_OK : hr__build_no_memory(quotas->builder);
 }
 
-/* Checks the guarantees in each cohort against the limits of the cohort, and the sum of all guarantees against the
-   cluster. */
+/* Checks that the guarantees in each cohort do not add up to more than the limits of the cohort allow. Adds a note if
+   all guarantees together exceed the cluster. */
 static enum hr_status check_sums(const struct quotas *quotas) {
   const struct hr_quota_spec *spec = quotas->spec;
   uint64_t *sums = calloc((size_t)spec->n_nodes + 1, sizeof *sums), all = 0;

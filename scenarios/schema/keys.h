@@ -4,7 +4,8 @@
 
 /*
  * Key tables: the keys that a JSON document of Headroom may have, with types and bounds. Files and overrides are
- * checked against them, and error messages use their words. Each row is one key. The children of a key follow it.
+ * checked against them, and error messages list the known keys and words from them. Each row is one key. The children
+ * of a key follow it.
  */
 
 #include "headroom/base.h"
