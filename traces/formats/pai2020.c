@@ -19,8 +19,9 @@
 #include <string.h>
 
 struct pai_job {
-  int64_t submit_us;       /* INT64_MIN: unknown */
-  uint32_t user, instance; /* name numbers of the user and the instance; HR_NONE: unknown */
+  int64_t submit_us; /* INT64_MIN: unknown */
+  /* name numbers (indices in a name table) of the user and of the instance; HR_NONE: unknown */
+  uint32_t user, instance;
 };
 
 struct pai_jobs {
@@ -247,7 +248,7 @@ struct pai {
   struct hr__reader *reader;
   struct pai_jobs jobs; /* empty unless have_jobs is set */
   bool have_jobs;
-  /* Numbers of tasks for notes. note_what_is_assumed() has the meaning of each. */
+  /* Counters of tasks. note_what_is_assumed() prints each of them in a note, which describes what is counted. */
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 
@@ -268,7 +269,7 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
-/* Adds the submit time and the properties that the job table has for a task. */
+/* Sets the submit time of a task, and those of its properties that are in the job table. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
   const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
   bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;

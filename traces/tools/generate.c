@@ -261,7 +261,7 @@ static enum hr_status add_job(struct hr_trace_builder *builder, const struct gen
   record.work_us = job->run_ms * MS_US;
   record.gpus = job->gpus;
   if (job->limit_ms >= 0) record.limit_us = job->limit_ms * MS_US;
-  /* the line after the header and the previous jobs */
+  /* the line that the job would have in a CSV file with a header */
   return hr_trace_builder_add(builder, &record, (uint64_t)job->number + 1, error);
 }
 

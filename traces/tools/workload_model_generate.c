@@ -42,7 +42,7 @@ enum { WEEK_HOURS = 168, SCORE_CELLS = 512 };
 struct model_draw {
   const struct hr_workload_model *model; /* borrowed */
   uint64_t seed;
-  double tempo; /* factor by which the rates of the model are multiplied */
+  double tempo; /* factor by which the arrival rates of the model are multiplied */
   double mass;  /* time of the last drawn job as an expected number of jobs, at a tempo of 1 */
   /* submitters are users if the model has users, otherwise tenants; a model without both has one submitter */
   uint32_t n_drawn, n_submitters;
@@ -215,7 +215,7 @@ static uint16_t draw_request(struct model_draw *draw, uint32_t submitter, const 
   return draw->last[submitter] = (uint16_t)(1 + size * MAX_REQUESTS + request);
 }
 
-/* Draws the probability that belongs to the run time of a job within its size. */
+/* Draws the probability from which run_s_at() computes the run time of a job. */
 static double draw_p(const struct model_draw *draw, uint32_t size, uint32_t submitter, double uniform) {
   double share = draw->model->sizes[size].user_share;
   double z = sqrt(share) * draw->score[submitter] + sqrt(1 - share) * gsl_cdf_ugaussian_Pinv(uniform);
@@ -318,7 +318,7 @@ static enum hr_status add_job(struct hr_trace_builder *builder, uint32_t number,
   if (request->gpu_type) record.gpu_types = (struct hr_text){request->gpu_type, strlen(request->gpu_type)};
   record.class_ = request->class_;
   record.outcome = (uint8_t)job->outcome;
-  /* the line after the header and the previous jobs */
+  /* the line that the job would have in a CSV file with a header */
   return hr_trace_builder_add(builder, &record, number + 2ULL, error);
 }
 
