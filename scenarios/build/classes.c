@@ -108,7 +108,8 @@ static enum hr_status build_topology(struct hr__builder *builder, const cJSON *c
   return HR_OK;
 }
 
-/* Adds a note that the key has a new name. The note has the place of the old key. */
+/* Adds a note that the key `within` has been renamed. The note begins with the place of `within` in the file. `waits`
+   is true if the class also has the old key `within_wait_s`. */
 static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *class_, bool waits) {
   struct hr_placed_text old = {0};
   const cJSON *within = hr__build_enter(builder, class_, "within");

@@ -383,7 +383,8 @@ static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   return HR_OK;
 }
 
-/* Returns the dense FP16 TFLOPS of a GPU type. Errors have the place of the key `name`. */
+/* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If it is unknown, the error has the place of the key `name`,
+   and names `whose` GPU type it is. */
 static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *whose,
                               double *tflops) {
   const struct hr_gpu_type *type;

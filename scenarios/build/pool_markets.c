@@ -307,8 +307,9 @@ static void build_bathtub(const cJSON *spot, struct hr_spot_spec *spec) {
                                       .last_h = hr__number_of(bathtub, "last_h", 1)};
 }
 
-/* Spot capacity alternates between available (`up`) and not available (`down`). Checks that the mean of both
-   durations together is at least a second; otherwise a simulation would practically not end. */
+/* With the model HR_SPOT_ON_OFF, spot capacity alternates between available and not available. `up` and `down` are
+   the durations of these two states. Checks that their means add up to at least a second; otherwise a simulation
+   would practically not end. */
 static enum hr_status check_cycle(struct hr__builder *builder, const struct hr_spot_spec *spec) {
   if (spec->model != HR_SPOT_ON_OFF) return HR_OK;
   double cycle_s = hr__duration_mean_s(&spec->up) + hr__duration_mean_s(&spec->down);

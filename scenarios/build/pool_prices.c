@@ -148,8 +148,9 @@ static enum hr_status check_names(struct hr__builder *builder, const struct hr__
   return wrap_at(builder, entry, "gpu", status, &inner);
 }
 
-/* Uses a price of the catalogue. If no row of the catalogue is for exactly this instance type and region, the price
-   is derived from other rows; notes on the assumptions are then added. */
+/* Uses a price of the catalogue. Adds a note if the instance type or the region was assumed, because the scenario
+   does not name it. Adds a note if the price was not quoted by the provider but, for example, derived from other
+   prices. */
 static enum hr_status use_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
                                 const struct hr_price_quote *quote) {
   char offer[200], origin[700];

@@ -130,7 +130,8 @@ static enum hr_status read_parents(struct quotas *quotas, const cJSON *list) {
   return HR_OK;
 }
 
-/* Appends a cohort to the spec if it has no parent or if its parent is already in the spec. */
+/* Appends a cohort to the spec if it has no parent or if its parent is already in the spec. Otherwise does nothing; a
+   later pass over the list appends it. */
 static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, uint32_t index) {
   uint32_t parent = quotas->parents[index];
   if (quotas->places[index] != HR_NONE || (parent != HR_NONE && quotas->places[parent] == HR_NONE)) return HR_OK;

@@ -74,7 +74,8 @@ struct hr__key {
   const char *path; /* path from the outermost object, with dots; "*" stands for any name or any index of a list */
   enum hr__key_type type;
   bool required;
-  double min, max;            /* bounds of a number, of the bytes of a text, or of the entries of a list */
+  /* bounds of a number, of the length of a text in bytes, or of the number of entries of a list */
+  double min, max;
   const char *const *choices; /* NULL-terminated */
 };
 

@@ -92,7 +92,8 @@ static enum hr_status append_char(struct stream *stream, char c) {
   return HR_OK;
 }
 
-/* State of searching the end of a value: number of open brackets, and position in a string. */
+/* State of the search for the end of a value: the number of open brackets, whether the position is in a string, and
+   whether the previous character of the string was an escaping backslash. */
 struct cut {
   size_t depth;
   bool in_text, escaped;

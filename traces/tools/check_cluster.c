@@ -178,8 +178,9 @@ static void report_idle(struct hr__check_state *checker, const struct hr_offered
                 100 * load->load, hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
 }
 
-/* Reports overload. The finding is an error only if the GPU hours until the last submit also exceed the capacity.
-   Otherwise the excess is after the last submit, and may be due to a few long jobs. */
+/* Reports overload. The finding is an error only if the GPU hours until the last submit also exceed the capacity. If
+   only the total of all GPU hours exceeds it, the excess is after the last submit and may be due to a few long
+   jobs. */
 static void report_load(struct hr__check_state *checker, const struct hr_offered_load *load) {
   bool overloaded = load->load > 1 && load->within > 1, is_short = checker->span_us < HR__DAY_US;
   char gpus[HR__NUMBER_BYTES], days[160] = "", backlog[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES];

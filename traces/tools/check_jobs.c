@@ -53,8 +53,8 @@ static double mean_count_below(const struct hr__job_value *values, uint32_t begi
 }
 
 /* Reports a bound: a run time at which many jobs were cut. A run time is a bound under four conditions. It is among
-   the longest 2 % of run times. Some jobs have run times just below it. Its number of jobs is at least ten times the
-   mean number of jobs of those run times. Almost no job runs longer. */
+   the longest 2 % of run times. Almost no job runs longer. Some jobs have run times just below it. It has at least
+   ten times as many jobs as the mean of the run times just below it. */
 static void check_clamp(struct hr__check_state *checker) {
   enum { MIN = 10, TIMES = 10, MIN_NEIGHBOURS = 3 };
   const struct hr__job_value *work = checker->work;
@@ -190,7 +190,7 @@ static bool gather(const struct hr__check_state *checker, struct limits *limits)
 
 /* ---- Limits ------------------------------------------------------------------------------------------ */
 
-/* Reports that limit / run time is the same number, within 0.1 %, for nine of ten jobs. */
+/* Reports that limit / run time is the same number, within 0.1 %, for nine of ten jobs with a limit. */
 static void check_ratio(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t n = limits->n_ratios;
   if (n < MIN_JOBS) return;

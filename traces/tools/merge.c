@@ -96,7 +96,8 @@ static enum hr_status count_jobs(struct merge *merge, struct hr_error *error) {
 
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
-/* Returns the difference between the clock of a trace and the clock of the result, in microseconds. */
+/* Returns the number of microseconds that is added to the times of a trace to convert them to the clock of the
+   result. */
 static int64_t later_us(const struct merge *merge, size_t number) {
   const struct hr_trace *first = merge->traces[0], *trace = merge->traces[number];
   if (merge->spec->align == HR_ALIGN_CLOCK) return 0;

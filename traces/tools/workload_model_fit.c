@@ -29,8 +29,8 @@ enum {
      job */
   MIN_JOBS_OF_SIZE = 20,
   MIN_JOBS_OF_REQUEST = 3,
-  /* A pair is two consecutive jobs of one submitter. If there are fewer pairs, the probability of a repeated request
-     is not estimated. */
+  /* minimum number of pairs, each of two consecutive jobs of one submitter; with fewer pairs, the probability of a
+     repeated request is not estimated but 0 */
   MIN_REPEATS = 50
 };
 enum { WEEK_HOURS = 168 };

@@ -43,7 +43,7 @@ struct model_draw {
   const struct hr_workload_model *model; /* borrowed */
   uint64_t seed;
   double tempo; /* factor by which the arrival rates of the model are multiplied */
-  double mass;  /* time of the last drawn job as an expected number of jobs, at a tempo of 1 */
+  double mass;  /* time of the last drawn job in the Poisson process of rate 1, which is an expected number of jobs */
   /* submitters are users if the model has users, otherwise tenants; a model without both has one submitter */
   uint32_t n_drawn, n_submitters;
   /* [168 * n_weeks + 1] expected number of jobs from time 0 to the beginning of each hour, at a tempo of 1 */
