@@ -132,7 +132,8 @@ static enum hr_status query_price(const struct hr__builder *builder, const struc
   return hr_catalog_price(builder->catalog, &query, quote, error);
 }
 
-/* Checks the names on which a price depends. Each error has the place of its name. */
+/* Checks that the catalogue has the provider, the region, and the instance type or GPU type of the entry. An error
+   has the place of the name that is unknown. */
 static enum hr_status check_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const char *provider = hr__text_of(entry, "provider", ""), *region = hr__text_of(entry, "region", NULL);

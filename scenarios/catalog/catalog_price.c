@@ -33,7 +33,7 @@ static int64_t scale(int64_t price, int64_t numerator, int64_t denominator) {
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-/* A market with its conditions. */
+/* A market, with the term and the upfront payment of a commitment. */
 struct offer {
   enum hr_market market;
   const char *term, *upfront; /* upfront: NULL for any upfront payment */

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the name number of a text; HR_NONE if the text is empty. If out of memory, returns HR_NONE and sets
-   `no_memory`. */
+/* Returns the name number of a text (its index in the name table); HR_NONE if the text is empty. If out of memory,
+   returns HR_NONE and sets `no_memory`. */
 static uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text) {
   if (!text.length) return HR_NONE;
   uint32_t number = hr__names_intern(&kube->names, text.at, text.length);

@@ -6,8 +6,8 @@
  * Virtual clusters become tenants. The column `gpu_time` equals duration x GPUs and is ignored.
  *
  * "philly-log" is `cluster_job_log`, a JSON list of jobs with their attempts. A job is replayed once. Its run time is
- * the total run time of its attempts, without the gaps between them. If a job failed, the replay lets it fail when it
- * has run for as long as its first attempt.
+ * the total run time of its attempts, without the gaps between them. In a replay, a failed job fails when it has run
+ * for as long as its first attempt.
  */
 
 #include "traces/csv/csv_rows.h"

@@ -35,7 +35,7 @@ struct sacct_row {
   uint32_t alloc_nodes, nodes, alloc_cpu_milli, cpu_milli, req_cpu_milli;
 };
 
-/* The stored properties of a job. Texts are name numbers in `texts`. */
+/* The stored properties of a job. Texts are indices in the name table `texts`. */
 struct sacct_job {
   const char *left_out; /* reason why the job is not replayed; NULL: it is replayed */
   uint64_t line, mem_mib;
@@ -49,7 +49,7 @@ struct sacct_job {
 struct sacct_state {
   struct hr__reader *reader;
   struct hr__name_table ids, texts;
-  struct sacct_job *jobs; /* indexed by the name number of the job id in `ids` */
+  struct sacct_job *jobs; /* in the order of the job ids in the name table `ids` */
   uint32_t n_jobs, capacity;
   bool has_request_columns; /* the file has a column with the requested resources */
   /* Counters of rows. note_all() prints each of them in a note, which describes what is counted. */

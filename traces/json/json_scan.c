@@ -150,8 +150,8 @@ static bool scan_key(struct scan *scan) {
   return true;
 }
 
-/* Called after a child of a list or object. Reads a comma, which sets `*more`, or the closing bracket. Returns false
-   for any other character. */
+/* Called after a child of a list or object. Reads a comma or the closing bracket, and sets `*more` to true if it was
+   a comma. Returns false for any other character. */
 static bool scan_comma(struct scan *scan, char closing, bool *more) {
   skip_space(scan);
   *more = *scan->at == ',';

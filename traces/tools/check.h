@@ -31,7 +31,8 @@ struct hr__check_state {
   bool out_of_memory;                    /* memory ran out in some part; reported after the last part */
   uint32_t n;                            /* number of jobs */
   int64_t span_us;                       /* time from the first submit to the last */
-  struct hr__job_value *work;            /* jobs other than services with a run time above 0, sorted by run time */
+  /* all jobs with a run time above 0 that are not services, sorted by run time */
+  struct hr__job_value *work;
   uint32_t n_work;
   int64_t work_grain_us; /* the largest step of which nearly all run times in `work` are multiples */
   int64_t clamp_us;      /* run time at which many jobs were cut; 0: no such run time */

@@ -44,7 +44,7 @@ static int64_t *in_file_order(const struct hr_trace *trace, uint32_t *job_of_row
   return submit_us;
 }
 
-/* Reports rows that were submitted before the previous row. */
+/* Reports rows whose job was submitted before the job of the previous row. */
 static void check_order(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   if (!trace->row) return;

@@ -55,7 +55,7 @@ static double mean_run_s(const struct hr_generator *g) {
   return below + above;
 }
 
-/* Selects the table of GPU counts. Counts of the default table that exceed the cluster are removed. */
+/* Selects the table of GPU counts. GPU counts of the default table that are larger than the cluster are removed. */
 static void choose_gpu_counts(struct generation *work) {
   const struct hr_generator *g = work->g;
   work->gpu_counts = g->gpu_counts ? g->gpu_counts : default_gpu_counts;

@@ -222,7 +222,8 @@ static bool add_arrivals(struct hr_trace_stats *stats) {
   return fill_gaps(stats) && count_by_hour(stats);
 }
 
-/* The distribution of jobs and GPU time over users and tenants, and the correlation of run time with size and user. */
+/* The next three sections compute the distribution of jobs and GPU time over users and tenants, and the correlation
+   of run time with size and user. */
 
 #define SHARES_UNKNOWN ((double)NAN)
 
@@ -500,7 +501,7 @@ static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping,
   return hr__fit_all(run_s, tally->jobs, row->fits);
 }
 
-/* Order of groups: by GPU hours, then by jobs, then by name. */
+/* Order of groups: most GPU hours first; of equal GPU hours, most jobs first; then by name. */
 static int compare_rows(const void *a, const void *b) {
   const struct hr__stats_row *first = a, *other = b;
   if (first->gpu_hours > other->gpu_hours) return -1;
