@@ -131,7 +131,8 @@ static enum hr_status drop_duplicates(struct hr_trace_builder *builder, const ui
 }
 
 static enum hr_status settle_duplicates(struct hr_trace_builder *builder, bool lenient, struct hr_error *error) {
-  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK; /* streamed traces do not store ids */
+  /* duplicates are impossible, or cannot be found because a streamed trace does not store ids */
+  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK;
   uint32_t *first = malloc(builder->n * sizeof *first), n_duplicates = 0;
   enum hr_status status = HR_OK;
   if (!first || !find_duplicates(builder, first, &n_duplicates))

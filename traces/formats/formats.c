@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of trace formats, the detection of a format by the beginning of a file, and hr_trace_read(). JSON
-   formats are detected by their keys. Text formats are detected by the first line that is neither blank nor a `#`
+/* The table of trace formats, the detection of a format by the beginning of a file, and hr_trace_read(). JSON formats
+   are detected by their keys. All other text formats are detected by the first line that is neither blank nor a `#`
    comment. */
 
 #include "traces/formats/formats.h"

@@ -3,7 +3,7 @@
    no header. A line has 6, 7, 9 or 10 fields, depending on the version of Gavel that wrote it. A job has a number of
    steps. Its run time is steps / throughput. The throughput is the number of steps per second that this type of job
    reaches on as many GPUs of the reference type as the job requests. Throughputs are in a table that was published
-   with Gavel. Parameters of the format name the table and the reference type. */
+   with Gavel. Parameters of the format specify the file of the table and the reference type. */
 
 #include "headroom/trace_files.h"
 #include "traces/csv/csv_rows.h"
