@@ -165,13 +165,13 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]);
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-/* Returns the path of a file that the source file names. Relative paths are relative to the folder of the source
-   file. "a/../b" is shortened to "b" unless "a" is a symbolic link. If the builder builds a scenario, the path is
-   added to the list of files of this scenario. Returns NULL if out of memory. The caller frees the path. */
+/* Returns the path of a file that is named in the source file. Relative paths are relative to the folder of the
+   source file. "a/../b" is shortened to "b" unless "a" is a symbolic link. If the builder builds a scenario, the path
+   is added to the list of files of this scenario. Returns NULL if out of memory. The caller frees the path. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
 
-/* Loads the catalogue and the files that the section `catalog` of the scenario names. Does nothing if the catalogue
-   is already loaded. */
+/* Loads the catalogue, and the files whose paths are in the section `catalog` of the scenario. Does nothing if the
+   catalogue is already loaded. */
 enum hr_status hr__open_catalog(struct hr__builder *builder);
 
 #endif

@@ -132,8 +132,8 @@ static enum hr_status build_budgets(struct hr__builder *builder, const cJSON *co
 
 /* ---- Savings plans ---------------------------------------------------------------------------------- */
 
-/* A function that returns the name, or a function that returns the GPU type of a pool. Savings plans select pools by
-   either of them. */
+/* A function that returns the text by which a savings plan selects pools. There are two such functions: one returns
+   the name of a pool, the other returns its GPU type. */
 typedef const char *pool_text(const struct hr_pool_spec *pool);
 
 static const char *name_of(const struct hr_pool_spec *pool) {

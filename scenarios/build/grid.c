@@ -5,7 +5,7 @@
  *
  * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text,
  * a number (NaN unless its value is a number) and a list of overrides. The numbers of a range are rounded to twelve
- * digits. For example, 0.1 + 2 x 0.1 becomes exactly 0.3.
+ * digits. For example, 0.1 + 2 x 0.1 becomes 0.3 and not 0.30000000000000004.
  */
 
 #include "headroom/unstable/experiments.h"
