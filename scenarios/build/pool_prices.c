@@ -3,8 +3,9 @@
  * The price of a GPU-hour of a pool, in micro-dollars, and its source.
  *
  * The first of these sources that exists determines the price: recorded prices, the cost of ownership, a discount off
- * the on-demand price, a price in the scenario, the on-demand price, the catalogue, the discount of the spot preset. A
- * random spot price ('spot.price' with model 'ou') varies around this price.
+ * the on-demand price, the price in the scenario, the on-demand price in the scenario (if the market is on-demand),
+ * the catalogue, the discount of the spot preset. A random spot price ('spot.price' with model 'ou') varies around
+ * this price.
  *
  * Cost of ownership of a GPU-hour, averaged over all hours, used or not:
  *

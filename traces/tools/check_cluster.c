@@ -368,8 +368,8 @@ static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_
 
 /* ---- Recorded starts on the cluster ------------------------------------------------------------------ */
 
-/* Reports that more GPUs are busy than the cluster has. A total of up to 1 % of the time from the first start to the
-   last end is tolerated. */
+/* Reports that more GPUs are busy than the cluster has. This is tolerated for a total of up to 1 % of the time from
+   the first start to the last end. */
 static void check_excess(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
   int64_t excess_us = 0, max = 0, all_us = busy->n ? busy->mark[busy->n - 1].key - busy->mark[0].key : 0;
   for (uint32_t i = 0; i + 1 < busy->n; i++) {

@@ -52,9 +52,9 @@ static double mean_count_below(const struct hr__job_value *values, uint32_t begi
   return distinct ? (double)*neighbours / distinct : 0;
 }
 
-/* Reports a bound: a run time at which many jobs were cut. A run time is a bound under four conditions. It is among
-   the longest 2 % of run times. Almost no job runs longer. Some jobs have run times just below it. It has at least
-   ten times as many jobs as the mean of the run times just below it. */
+/* Reports a bound: a run time at which many jobs were cut. A run time is a bound if all of these conditions are met:
+   it is among the longest 2 % of run times; almost no job runs longer; some jobs have run times just below it; and it
+   has at least ten times as many jobs as those run times have on average. */
 static void check_clamp(struct hr__check_state *checker) {
   enum { MIN = 10, TIMES = 10, MIN_NEIGHBOURS = 3 };
   const struct hr__job_value *work = checker->work;

@@ -5,8 +5,9 @@
  *
  * Two kinds of copies are found. Two rows with different ids and otherwise equal fields are reported directly. Two
  * jobs of one user with equal run times may be a coincidence if times are whole seconds. The number of such jobs is
- * therefore compared with a second number: of jobs for which another job has a run time that is longer by exactly one
- * step, such as a second. Without copies, both numbers are about equal; copies increase only the first one.
+ * therefore compared with the number of jobs for which another job has a run time that is longer by exactly one step,
+ * such as a second. Without copies, both numbers are about equal. Copies increase only the number of jobs with equal
+ * run times.
  */
 
 #include "base/hash.h"

@@ -5,8 +5,8 @@
  * Cutting selects the jobs of a time window. It can also select the jobs of given tenants, users or GPU types.
  *
  * Thinning and duplication use the same draw. Layer 0 consists of the jobs of the trace, and each further layer of
- * copies of them. `load` is the number of layers. If it is not whole, each job of the last layer is kept with a
- * probability equal to its fractional part, independently of other jobs (Lewis and Shedler 1979).
+ * copies of them. `load` is the number of layers. If `load` is not whole, each job of the last layer is kept with a
+ * probability equal to the fractional part of `load`, independently of other jobs (Lewis and Shedler 1979).
  *
  * Shuffling permutes all jobs, or the jobs of each instant.
  */
