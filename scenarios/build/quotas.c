@@ -90,8 +90,8 @@ static enum hr_status add_node(const struct quotas *quotas, struct hr_quota_node
 
 /* ---- Cohorts ---------------------------------------------------------------------------------------- */
 
-/* Sets `*found` to the index of the cohort that member `key` of `object` names; HR_NONE if the member does not
-   exist. The error for an unknown name lists similar names. */
+/* The member `key` of `object` is the name of a cohort. Sets `*found` to the index of this cohort, or to HR_NONE if
+   the member does not exist. The error for an unknown name lists similar names. */
 static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *object, const char *key, uint32_t *found) {
   const char *name = hr__text_of(object, key, NULL);
   *found = HR_NONE;

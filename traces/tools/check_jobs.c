@@ -164,8 +164,8 @@ struct limits {
   uint32_t n_ratios;
 };
 
-/* Returns true if the run time exceeds the limit by more than 1 % and a minute. A scheduler may need that time to
-   stop a job. */
+/* Returns true if the run time exceeds the limit by more than 1 % of the limit plus GRACE_S. A scheduler may need
+   that time to stop a job. */
 static bool is_beyond(int64_t work_us, int64_t limit_us) {
   return work_us > limit_us + limit_us / 100 + GRACE_S * HR_SECOND_US;
 }

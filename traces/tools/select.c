@@ -40,7 +40,7 @@ static bool is_listed(const struct hr_name_list *list, const char *text, size_t 
   return false;
 }
 
-/* Returns true if one of the items, which are separated by `|`, is in the list. */
+/* Returns true if at least one of the items is in the list. Items are separated by `|`. */
 static bool has_listed(const struct hr_name_list *list, const char *items) {
   for (;;) {
     size_t length = strcspn(items, "|");

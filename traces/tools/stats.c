@@ -344,8 +344,8 @@ struct user_run_times {
   double sum;
 };
 
-/* Returns 1 - mean square within users / total mean square (Kelley's epsilon squared). The result is about 0 if run
-   times do not depend on users, for any number of users. */
+/* Returns 1 - mean square within users / total mean square (Kelley's epsilon squared). If run times do not depend on
+   users, the result is about 0, no matter how many users there are. */
 static double explained(const struct hr_trace *trace, const struct user_run_times *users, uint64_t jobs, double mean) {
   double all = 0, within = 0;
   uint64_t parties = 0;

@@ -10,7 +10,7 @@
  * standard normal distribution at p.
  *
  * Invariant: after fit_sizes(), size[job] is an index in model->sizes, and every size has a job. After fit_runs(),
- * p[job] is the probability that belongs to the run time of the job within its size.
+ * p[job] is the probability p that belongs to the run time of the job.
  */
 
 #include "base/text.h"
@@ -24,7 +24,7 @@
 #include <string.h>
 
 enum {
-  MIN_JOBS_OF_COUNT = 500, /* minimum number of jobs with a GPU count that becomes a size of its own */
+  MIN_JOBS_OF_COUNT = 500, /* a GPU count with at least this number of jobs is a size of its own */
   /* minimum number of jobs in a size; smaller sizes are merged, so that a quantile is not the run time of a single
      job */
   MIN_JOBS_OF_SIZE = 20,
