@@ -489,7 +489,7 @@ static enum hr_status note_ends(const struct collector *collector) {
 }
 
 static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uusd_h) {
-  if (at_us <= 0) { /* of the prices up to the start of the run, the last one applies at the start */
+  if (at_us <= 0) { /* a change at or before the start of the run; the last such change sets the price at the start */
     prices->steps[0] = (struct hr_price_step){0, uusd_h};
     prices->n_steps = 1;
     return;

@@ -91,8 +91,8 @@ static void scale_interruptions(struct hr_spot_spec *spot, double factor) {
   }
 }
 
-/* Checks the scaled interruptions against the limits of scenarios. Beyond these limits, a simulation would
-   practically not end. */
+/* Checks the scaled interruptions against the limits that scenario files have, too. Beyond these limits, a simulation
+   would practically not end. */
 static enum hr_status check_interruptions(const struct hr_scenario *scenario, const struct hr_pool_spec *pool,
                                           double factor, struct hr_error *error) {
   const struct hr_spot_spec *spot = &pool->market.spot;

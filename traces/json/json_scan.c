@@ -201,8 +201,8 @@ bool hr__json_check(const char *text, struct hr__json_flaw *flaw) {
 
 /* ---- Positions --------------------------------------------------------------------------------------- */
 
-/* Moves to child number `ordinal` of a list or an object. Sets `*key` to the beginning of the child of a list, or to
-   the beginning of the key of the child of an object. Returns false if there are fewer children. */
+/* Moves to the child with index `ordinal` of a list or an object. Sets `*key` to the beginning of the child of a
+   list, or to the beginning of the key of the child of an object. Returns false if there are fewer children. */
 static bool enter(struct scan *scan, uint32_t ordinal, const char **key) {
   if (*scan->at != '{' && *scan->at != '[') return false;
   char closing = *scan->at++ == '{' ? '}' : ']';

@@ -7,10 +7,11 @@
  * number (time rescaling; Cinlar 1975). Each job has a random stream of its own, so its draws do not depend on those
  * of other jobs.
  *
- * The normal score of a run time is sqrt(s) * user part + sqrt(1 - s) * own part, where s is the share of users in the
- * variance. The user part takes a limited number of values, so the distribution of scores is a mixture of normal
- * distributions. The distribution function of this mixture is tabulated for each size. It converts scores to
- * probabilities, so run times have exactly the fitted quantiles, even if few users submit most of the jobs.
+ * The normal score of a run time is sqrt(s) * user part + sqrt(1 - s) * own part, where s is the share of the
+ * variance of scores that is due to users. The user part takes a limited number of values, so the distribution of
+ * scores is a mixture of normal distributions. The distribution function of this mixture is tabulated for each size.
+ * It converts scores to probabilities, so run times have exactly the fitted quantiles, even if few users submit most
+ * of the jobs.
  *
  * A requested load is met exactly. Run times and requests do not depend on the rate of arrivals, so the jobs are drawn
  * twice. The first pass computes their GPU time. The rate of arrivals is then chosen so that this GPU time gives the
@@ -35,7 +36,7 @@ struct drawn_job {
 };
 
 /* WEEK_HOURS: hours of a week; time 0 is midnight of a Monday if the trace of the model has dates. SCORE_CELLS:
-   cells of the tables of distributions of scores. */
+   number of cells of each table of a distribution function of scores. */
 enum { WEEK_HOURS = 168, SCORE_CELLS = 512 };
 
 /* State of a draw. The struct is large, so it must be allocated with malloc(). */
