@@ -86,7 +86,8 @@ static bool build_figures(const cJSON *json, struct hr_baseline_run *run) {
   return whole;
 }
 
-/* Returns the samples of a figure; NULL if there are none. The key is, for example, "wait_s.p95 of class training". */
+/* Returns the samples of a figure; NULL if there are none. `all` contains a list of samples for each key, such as
+   "wait_s.p95" (of the run) or "wait_s.p95 of class training". */
 static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_figure *figure) {
   static const char *const kinds[HR_N_FIGURE_OF] = {
       [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};

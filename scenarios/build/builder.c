@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Functions that all sections of a scenario use: errors with their place in the file, the path through the tree,
+ * Functions that all sections of a scenario use: errors with their place in the file, the path to the current value,
  * numbers, files, the catalogue, and notes on pools.
  *
  * Notes on pools are a list of distinct texts. A cluster of fifty pools with one price therefore prints one note. The
@@ -79,15 +79,16 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
   return buffer;
 }
 
-/* A number with at most 15 digits in the file is converted exactly, because the shortest decimal of its double is
-   the number in the file. */
+/* The double is formatted as the shortest decimal that reads back as the same double, and this text is parsed. If the
+   number in the file has at most 15 digits, that text is the number in the file, so the result is exact. */
 int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
   static const struct hr__number_rule micros = {.factor = 1000000, .max = INT64_MAX};
   const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
   if (!member) return fallback;
   char buffer[32];
   const char *text = hr__scalar_text(member, buffer);
-  uint64_t value = 0; /* the key table has checked the bounds of the number, so parsing cannot fail */
+  /* stays 0 if parsing fails, which is impossible because the key table has checked the bounds of the number */
+  uint64_t value = 0;
   (void)hr__number_parse((struct hr_text){text, strlen(text)}, &micros, &value);
   return (int64_t)value;
 }

@@ -7,7 +7,7 @@
  * checks what a key table cannot express: known names, sums, keys that exclude each other. The builder stores the path
  * to the current value, so that every error can name its line and column.
  *
- * Ownership: all that a section stores in the scenario is freed with the scenario, also if a later step fails.
+ * Ownership: everything that a section stores in the scenario is freed with the scenario, also if a later step fails.
  *
  * Errors: HR_BAD_INPUT with the place of the value, HR_NO_MEMORY, or the status of a file that could not be read.
  */
@@ -32,9 +32,10 @@ struct hr__builder {
   struct hr__source source;
   struct hr_scenario *scenario; /* NULL for suites, grids and baselines */
   struct hr_error *error;
-  struct hr__source_place place;     /* path to the current value */
-  struct hr_catalog *catalog;        /* the catalogue with the rows of the scenario; NULL before hr__open_catalog() */
-  struct hr__pool_notes *pool_notes; /* NULL unless pools are being built */
+  struct hr__source_place place; /* path to the current value */
+  /* the catalogue, including the rows that files of the scenario add; NULL before hr__open_catalog() */
+  struct hr_catalog *catalog;
+  struct hr__pool_notes *pool_notes; /* NULL, except while pools are built */
 };
 
 /* ---- Sections, in the order in which they are built ------------------------------------------------- */
@@ -54,9 +55,10 @@ void hr__pool_source_finish(struct hr_pool_source *source);
 
 /* ---- Classes ---------------------------------------------------------------------------------------- */
 
-/* The key "default", which applies to all classes that are not listed. */
+/* The text "default". As a key, it applies to all classes that are not listed. */
 extern const char hr__default_key[];
-/* Returns the number of a class; HR_N_CLASSES for hr__default_key; HR_CLASS_UNKNOWN for any other word. */
+/* Returns the enum hr_job_class with this name; HR_N_CLASSES for hr__default_key; HR_CLASS_UNKNOWN for any other
+   word. */
 unsigned hr__class_of(const char *name);
 /* Reports that the key of the current value is not a class. The error lists the known names. Returns HR_BAD_INPUT. */
 enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name);
@@ -91,8 +93,8 @@ enum hr_status hr__build_fail(const struct hr__builder *builder, bool at_key, co
    Returns HR_BAD_INPUT. */
 enum hr_status hr__build_fail_at(struct hr__builder *builder, const cJSON *object, const char *name, const char *format,
                                  ...) HR_PRINTF(4, 5);
-/* Converts an error of a lower layer, `inner`. HR_BAD_INPUT gets the place of the current value, or of its key if
-   `at_key` is set. Returns `status`. */
+/* Reports the error `inner` of a lower layer, which returned `status`. If `status` is HR_BAD_INPUT, the message
+   begins with the place of the current value, or of its key if `at_key` is set. Returns `status`. */
 enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, enum hr_status status,
                               const struct hr_error *inner);
 /* Copies `text` and the place of the current value ("FILE:LINE:COLUMN: "). The caller frees both members of
@@ -140,8 +142,9 @@ static inline int64_t hr__span_of(const cJSON *object, const char *name, int64_t
   return member ? (int64_t)llround(member->valuedouble * (double)HR_SECOND_US) : fallback;
 }
 
-/* Returns dollars as micro-dollars, or a share as millionths; `fallback` if the member does not exist. The number is
-   the shortest decimal that reads back as the same number, rounded half up at its sixth digit. */
+/* Returns a member multiplied by one million: dollars become micro-dollars, and a share becomes millionths. The
+   double is first converted to the shortest decimal that reads back as the same double. The product is rounded half
+   up to a whole number. Returns `fallback` if the member does not exist. */
 int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback);
 /* Returns the index of a member in `words`, or `fallback` if the member does not exist. */
 static inline size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback) {
@@ -156,19 +159,19 @@ static inline int64_t hr__money_scale(int64_t a, int64_t b, int64_t c) {
   return (int64_t)(((hr_amount)a * b * 2 + c) / ((hr_amount)c * 2));
 }
 
-/* Returns a scalar as text. A number is the shortest decimal that reads back as the same number. The text is in
-   `buffer` or belongs to the tree. */
+/* Returns a scalar as text. A number is formatted as the shortest decimal that reads back as the same double. The
+   text is in `buffer` or belongs to the tree. */
 const char *hr__scalar_text(const cJSON *value, char buffer[32]);
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-/* Returns the path of a file that the source file names. Relative paths are relative to the folder of the source
-   file. "a/../b" is shortened to "b" unless "a" is a symbolic link. If a scenario is built, the path is added to the
-   list of its files. Returns NULL if out of memory. The caller frees the path. */
+/* Returns the path of a file that is named in the source file. Relative paths are relative to the folder of the
+   source file. "a/../b" is shortened to "b" unless "a" is a symbolic link. If the builder builds a scenario, the path
+   is added to the list of files of this scenario. Returns NULL if out of memory. The caller frees the path. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
 
-/* Loads the catalogue and the files that the section `catalog` of the scenario names. Does nothing if the catalogue
-   is already loaded. */
+/* Loads the catalogue, and the files whose paths are in the section `catalog` of the scenario. Does nothing if the
+   catalogue is already loaded. */
 enum hr_status hr__open_catalog(struct hr__builder *builder);
 
 #endif

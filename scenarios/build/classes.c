@@ -33,7 +33,8 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
   return hr__build_fail(builder, true, "%s", text);
 }
 
-/* Checks the keys of a checkpoint policy. Only the policy 'interval' has an interval in the scenario. */
+/* Checks that the key `interval_s` exists if the checkpoint policy is 'interval', and that it does not exist for
+   other policies. */
 static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON *checkpoint,
                                        const struct hr_class_spec *spec) {
   bool has_interval = hr__has(checkpoint, "interval_s"), wants_interval = spec->checkpoint == HR_CHECKPOINT_INTERVAL;
@@ -107,7 +108,8 @@ static enum hr_status build_topology(struct hr__builder *builder, const cJSON *c
   return HR_OK;
 }
 
-/* Adds a note that the key has a new name. The note has the place of the old key. */
+/* Adds a note that the key `within` has been renamed. The note begins with the place of `within` in the file. `waits`
+   is true if the class also has the old key `within_wait_s`. */
 static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *class_, bool waits) {
   struct hr_placed_text old = {0};
   const cJSON *within = hr__build_enter(builder, class_, "within");

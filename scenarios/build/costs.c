@@ -15,7 +15,7 @@
 
 enum { MB_PER_GB = 1000 };
 
-/* Returns a member in decimal gigabytes as megabytes, rounded to a whole number. */
+/* Converts a member from decimal gigabytes to megabytes. The result is rounded to a whole number. */
 static uint64_t megabytes_of(const cJSON *object, const char *name) {
   return (uint64_t)hr__money_scale(hr__micros_of(object, name, 0), MB_PER_GB, 1000000);
 }
@@ -31,7 +31,8 @@ static size_t length_of(const cJSON *list) {
   return (size_t)cJSON_GetArraySize(list);
 }
 
-/* Enters entry `index` of a list. If `index` is above 0, the previous entry must be the current value. */
+/* Enters entry `index` of a list. If `index` is 0, the list must be the current value. Otherwise the previous entry
+   must be the current value; it is left first. */
 static void enter_entry(struct hr__builder *builder, uint32_t index) {
   if (index) hr__build_leave(builder);
   hr__place_enter(&builder->place, index, NULL);
@@ -59,7 +60,7 @@ static enum hr_status build_storage(struct hr__builder *builder, const cJSON *co
   return build_datasets(builder, storage, cost);
 }
 
-/* Reads numbers of gigabytes by class and stores them as megabytes. "default" applies to classes that are not
+/* Reads a number of gigabytes for each class and stores it as megabytes. "default" applies to classes that are not
    listed. */
 static enum hr_status build_by_class(struct hr__builder *builder, const cJSON *egress, const char *name,
                                      uint64_t mb[HR_N_CLASSES]) {
@@ -131,7 +132,8 @@ static enum hr_status build_budgets(struct hr__builder *builder, const cJSON *co
 
 /* ---- Savings plans ---------------------------------------------------------------------------------- */
 
-/* Returns the text by which a savings plan selects pools: the name or the GPU type of the pool. */
+/* A function that returns the text by which a savings plan selects pools. There are two such functions: one returns
+   the name of a pool, the other returns its GPU type. */
 typedef const char *pool_text(const struct hr_pool_spec *pool);
 
 static const char *name_of(const struct hr_pool_spec *pool) {

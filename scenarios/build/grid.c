@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the grid of a sweep (scenario, axes, design). Variables of plans use the same axes.
+ * Reads the grid of a sweep (scenario, axes, design). An axis is a setting that varies. The variables of a plan have
+ * the same syntax as axes, so hr__grid_axis_build() reads them, too.
  *
  * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text,
- * a number (NaN unless its value is a number) and a list of overrides. Numbers of a range are rounded to twelve
- * digits, so that 0.1 + 2 x 0.1 is 0.3.
+ * a number (NaN unless its value is a number) and a list of overrides. The numbers of a range are rounded to twelve
+ * digits. For example, 0.1 + 2 x 0.1 becomes 0.3 and not 0.30000000000000004.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -115,7 +116,7 @@ static enum hr_status build_range(struct hr__builder *builder, const cJSON *json
   axis->logarithmic = strcmp(hr__text_of(json, "scale", ""), "log") == 0;
   enum hr_status status = check_range(builder, json, axis);
   if (status != HR_OK) return status;
-  /* 1e-9 is added because a rounding error could exclude the last level. */
+  /* 1e-9 is added so that a rounding error does not exclude the last level. */
   double count = step > 0 ? floor((axis->to - axis->from) / step + 1e-9) + 1 : hr__number_of(json, "points", 0);
   if (count > HR__MAX_LEVELS)
     return hr__build_fail_at(builder, json, "step", "'step' makes %.0f levels; an axis has at most %d", count,
@@ -205,8 +206,9 @@ enum { DEFAULT_MAX_RUNS = 100000 };
 #define WORD(name, text) text,
 static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
 
-/* Replaces "design": "full" by {"kind": "full"}. An unknown word is reported here, because the new object has no
-   place in the file. */
+/* The design may be a word, such as "full". This function replaces the word by the equivalent object, {"kind":
+   "full"}. It also reports unknown words: later functions cannot name the line of an error in the new object, because
+   this object is not in the file. */
 static enum hr_status expand_design(struct hr__builder *builder) {
   cJSON *tree = builder->source.file.tree, *design = cJSON_GetObjectItemCaseSensitive(tree, "design");
   if (!cJSON_IsString(design)) return HR_OK;
@@ -317,7 +319,7 @@ static enum hr_status build(struct hr__builder *builder, struct hr_grid *grid) {
                    "%s: is a scenario, not a grid; a grid names its scenario and has axes: {\"scenario\": \"FILE\", "
                    "\"axes\": [...]}",
                    builder->source.path);
-  /* if the tree is no object, the validation below reports that */
+  /* if the tree is not an object, the validation below reports the error */
   enum hr_status status = cJSON_IsObject(tree) ? expand_design(builder) : HR_OK;
   if (status == HR_OK) status = hr__source_validate(&builder->source, hr__grid_keys, "the grid", builder->error);
   if (status == HR_OK) status = build_head(builder, grid);

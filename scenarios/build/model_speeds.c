@@ -2,19 +2,22 @@
 /*
  * `models`: the speed of models on the GPU types of the pools, relative to the reference type.
  *
- * Figures are in the scenario and in a file. All figures of one model on the same number of GPUs are divided by the
- * figure for the reference type, so their unit does not matter. A figure of the scenario may be for a pool; it has
- * precedence over the figure for the GPU type of the pool. If there is no figure, the speed is the ratio of the dense
- * FP16 TFLOPS (tensor cores included) in the catalogue, or 1 with "default": "same".
+ * The input is a list of figures: the speed or the throughput of a model on a GPU type. The scenario contains
+ * figures, and may name a file with more figures. All figures of one model on the same number of GPUs are divided by
+ * the figure for the reference type, so their unit does not matter. A figure of the scenario may be for a pool; it
+ * has precedence over the figure for the GPU type of the pool. If there is no figure, the speed is the dense FP16
+ * TFLOPS (tensor cores included) of the GPU type, divided by that of the reference type, both from the catalogue.
+ * With "default": "same", it is 1.
  *
  * A CSV file has the columns model, gpu, speed or throughput, and optionally gpus, the number of GPUs of the
- * measurement. A JSON file has the form that was published with Gavel (Narayanan et al., OSDI'20): by GPU type, then
- * by "('MODEL', GPUS)", then by co-located job. "null" means that the job runs alone; the other entries are for two
- * jobs on one GPU and are ignored. GPU types that end in "_unconsolidated" are ignored too: they are measurements of
- * jobs that are spread over nodes.
+ * measurement. A JSON file has the form that was published with Gavel (Narayanan et al., OSDI'20): nested objects
+ * with three levels of keys. The first key is a GPU type, the second is "('MODEL', GPUS)", the third is the
+ * co-located job. The third key "null" means that the job runs alone; entries with other third keys are for two jobs
+ * on one GPU and are ignored. GPU types that end in "_unconsolidated" are ignored too: they are measurements of jobs
+ * that are spread over nodes.
  *
- * The result is a table in parts per million, with a row for each pair (model, GPUs) and a column for each pool. The
- * last row is the default.
+ * The result is a table of speeds in parts per million, with a row for each pair (model, GPUs) and a column for each
+ * pool. An additional last row has the default speed on each pool.
  */
 
 #include "base/array.h"
@@ -36,10 +39,10 @@
 #include <strings.h>
 
 struct speed_figure {
-  const char *model, *gpu; /* texts of the name table; `gpu` may be the name of a pool */
+  const char *model, *gpu; /* interned texts; `gpu` may be the name of a pool */
   uint32_t gpus;           /* number of GPUs of the measured job */
   double figure;           /* 0: the model does not run on this type */
-  bool is_throughput;      /* the figure has a meaning only in comparison with a throughput on the reference type */
+  bool is_throughput;      /* true: the figure is a throughput, so there must be a figure for the reference type */
   size_t line, column;     /* place in the file; line 0: the figure is in the scenario; column 0: the file is CSV */
 };
 
@@ -87,7 +90,7 @@ static bool parse_gpus(const char *text, uint32_t *gpus) {
 
 struct table_row {
   const char *model, *gpu, *gpus;
-  double speed, throughput; /* HR_UNKNOWN_NUMBER: empty */
+  double speed, throughput; /* HR_UNKNOWN_NUMBER: the cell is empty */
 };
 
 #define UNKNOWN (-1.0)
@@ -143,7 +146,8 @@ static enum hr_status read_csv(struct speed_figures *figures, const char *path, 
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* The path to the current value of the file. The levels of the file are the GPU type, the model, and "null". */
+/* State of reading the JSON file. `ordinal` is the path to the current value: the index of the GPU type, of the key
+   "('MODEL', GPUS)" below it, and of the key "null" below that. */
 struct json_walk {
   struct speed_figures *figures;
   const struct hr__json_file *file;
@@ -314,7 +318,8 @@ static enum hr_status fail_at_figure(const struct speed_builder *self, const str
 
 /* ---- Types ------------------------------------------------------------------------------------------ */
 
-/* Returns true if a figure of the scenario is for the pool. Names of pools are case-sensitive; GPU types are not. */
+/* Returns true if the figure is in the scenario and is for this pool, not for a GPU type. Names of pools are
+   case-sensitive; GPU types are not. */
 static bool names_pool(const struct speed_figure *figure, const struct hr_pool_spec *pool) {
   return figure->line == 0 && strcmp(figure->gpu, pool->name) == 0;
 }
@@ -378,7 +383,8 @@ static enum hr_status warn_misspelt_types(struct speed_builder *self) {
   return HR_OK;
 }
 
-/* Returns the dense FP16 TFLOPS of a GPU type. Errors have the place of the key `name`. */
+/* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If it is unknown, the error has the place of the key `name`,
+   and names `whose` GPU type it is. */
 static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *whose,
                               double *tflops) {
   const struct hr_gpu_type *type;
@@ -420,7 +426,7 @@ static uint32_t to_ppm(double speed) {
   return ppm > 0 && ppm < 1 ? 1 : (uint32_t)llround(ppm);
 }
 
-/* Computes the default speeds, in the row after the last row. */
+/* Computes the default speed on each pool, and stores these speeds in the row after the last row. */
 static enum hr_status make_default(struct speed_builder *self) {
   const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
   uint32_t *ppm = row_at(self->speeds, self->speeds->n_rows);
@@ -481,7 +487,8 @@ static enum hr_status base_of(const struct speed_builder *self, const struct spe
                         "'%.60s' does not run on the reference type, so no speed relative to it exists", first->model);
 }
 
-/* Returns true if both figures are for pools. Two pools may have names that differ only in case. */
+/* Returns true if two consecutive figures are both for pools. Their names may then differ only in case, because names
+   of pools are case-sensitive. */
 static bool are_two_pools(const struct hr_cluster_spec *cluster, const struct speed_figure *two) {
   return names_any_pool(&two[0], cluster) && names_any_pool(&two[1], cluster);
 }
@@ -519,7 +526,7 @@ static enum hr_status make_rows(struct speed_builder *self) {
   return HR_OK;
 }
 
-/* Replaces the missing speeds of all rows by those of the default row. */
+/* Replaces each missing speed by the default speed on the same pool. */
 static void fill_rows(const struct hr_speeds *speeds) {
   const uint32_t *fallback = row_at(speeds, speeds->n_rows);
   for (uint32_t row = 0; row < speeds->n_rows; row++)

@@ -2,9 +2,10 @@
 /*
  * `plan`: variables, constraints, objective, and today's capacity.
  *
- * A variable is an axis as in a grid (grid.c). The levels of a variable of pools are numbers of GPUs, in ascending
- * order; their overrides set the number of nodes. Only report/ knows the metrics, so the texts of constraints and
- * objective are stored with their places and checked later.
+ * A variable is an axis as in a grid (grid.c). A variable may set the size of one or more pools. The levels of such a
+ * variable are total numbers of GPUs in ascending order, and the overrides of a level set the number of nodes of each
+ * pool. Only report/ knows the metrics, so the texts of constraints and objective are stored with their places and
+ * checked later.
  */
 
 #include "headroom/unstable/experiments.h"
@@ -63,7 +64,7 @@ static enum hr_status find_pool(struct hr__builder *builder, const char *name, u
                         nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Reads `pool`, a name, or `pools`, a list of names. */
+/* Reads the key `pool` (a name) or `pools` (a list of names). */
 static enum hr_status build_pools(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
   const char *key = hr__has(json, "pool") ? "pool" : "pools";
   const cJSON *named = hr__build_enter(builder, json, key);
@@ -138,8 +139,9 @@ static enum hr_status count_gpus(struct hr__builder *builder, struct hr_plan_var
 
 /* ---- Variables -------------------------------------------------------------------------------------- */
 
-/* Reads the axis of a variable. A variable of pools is an axis without a path. Its default name is that of its pool.
-   hr__grid_axis_build() requires a path, so a path is added to a copy of the object. */
+/* Reads the axis of a variable. A variable that sets the size of pools is an axis without a path. If it has no name,
+   it gets the name of its pool, or "pools" if it has several pools. hr__grid_axis_build() requires a path, so a path
+   is added to a copy of the object. */
 static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
   if (!hr__has(json, "pool") && !hr__has(json, "pools")) return hr__grid_axis_build(builder, json, &variable->axis);
   if (hr__has(json, "path") || hr__has(json, "settings"))
@@ -230,7 +232,7 @@ static enum hr_status add_term(struct hr__builder *builder, const char *figure, 
   return hr__build_placed(builder, figure, &term->figure);
 }
 
-/* Reads `objective`, a metric, or `weights`, a weighted sum of metrics. */
+/* Reads the key `objective` (a metric) or `weights` (a weighted sum of metrics). */
 static enum hr_status build_objective(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {
   const cJSON *weights = cJSON_GetObjectItemCaseSensitive(plan, "weights");
   if (weights && hr__has(plan, "objective"))

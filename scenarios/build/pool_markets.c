@@ -4,7 +4,8 @@
  * interruption model of spot capacity. The interruption model is a preset of the catalogue, or a model with
  * parameters. Keys of the scenario have precedence over the preset.
  *
- * Tables contain the keys of each market and model. In their masks, bit 1 << M stands for market or model M.
+ * Tables list the keys, each with a mask of the markets or of the interruption models that allow it. Bit 1 << M of a
+ * mask stands for market or model M.
  */
 
 #include "scenarios/build/pools.h"
@@ -85,7 +86,8 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry
 
 /* ---- Random durations ------------------------------------------------------------------------------- */
 
-/* Parameters of each distribution. All of them are required, and other parameters are errors. */
+/* The parameters of each distribution. All parameters of a distribution are required, and any other parameter is an
+   error. */
 
 enum { MAX_PARAMETERS = 2 };
 
@@ -208,13 +210,13 @@ static const struct spot_parameter {
                   {"batch_mean", EXPONENTIAL | ADVISOR, false},
                   {"bathtub", BATHTUB, true}};
 
-/* Returns true if the provider or region of a preset differs from that of the pool. Returns false if the pool has no
-   provider or region. */
+/* Compares the provider of a preset with that of a pool, or the region of a preset with that of a pool. Returns true
+   if they differ. Returns false if that of the preset is "*" or that of the pool is unknown (NULL). */
 static bool is_elsewhere(const char *presets, const char *pools) {
   return pools && strcmp(presets, "*") != 0 && strcasecmp(presets, pools) != 0;
 }
 
-/* Adds a note if a preset was measured for another GPU type, provider or region, or is an assumption. */
+/* Adds a note if the preset is for another GPU type, provider or region, or if it is an assumption. */
 static enum hr_status note_preset(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_spot_preset *preset = draft->preset;
   if (strcmp(preset->gpu, "*") != 0 && strcasecmp(preset->gpu, draft->pool.gpu) != 0)
@@ -305,7 +307,9 @@ static void build_bathtub(const cJSON *spot, struct hr_spot_spec *spec) {
                                       .last_h = hr__number_of(bathtub, "last_h", 1)};
 }
 
-/* Checks that a cycle of up and down takes at least a second. Otherwise, a simulation would practically not end. */
+/* With the model HR_SPOT_ON_OFF, spot capacity alternates between available and not available. `up` and `down` are
+   the durations of these two states. Checks that their means add up to at least a second; otherwise a simulation
+   would practically not end. */
 static enum hr_status check_cycle(struct hr__builder *builder, const struct hr_spot_spec *spec) {
   if (spec->model != HR_SPOT_ON_OFF) return HR_OK;
   double cycle_s = hr__duration_mean_s(&spec->up) + hr__duration_mean_s(&spec->down);

@@ -3,8 +3,9 @@
  * The price of a GPU-hour of a pool, in micro-dollars, and its source.
  *
  * The first of these sources that exists determines the price: recorded prices, the cost of ownership, a discount off
- * the on-demand price, a price in the scenario, the on-demand price, the catalogue, the discount of the spot preset. A
- * random spot price ('spot.price' with model 'ou') varies around this price.
+ * the on-demand price, the price in the scenario, the on-demand price in the scenario (if the market is on-demand),
+ * the catalogue, the discount of the spot preset. A random spot price ('spot.price' with model 'ou') varies around
+ * this price.
  *
  * Cost of ownership of a GPU-hour, averaged over all hours, used or not:
  *
@@ -106,7 +107,8 @@ enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draf
   if (!pool->gpus_per_node && (instance->gpus < 1 || instance->gpus != floor(instance->gpus)))
     return hr__build_fail_at(builder, entry, "instance", "'%s' has %.10g GPUs; a whole number is expected",
                              instance->name, instance->gpus);
-  /* never written through this pointer; copied when the pool is added */
+  /* the text is not written through this pointer, although the cast removes `const`; it is copied when the pool is
+     added */
   if (!pool->gpu) pool->gpu = (char *)instance->gpu;
   if (!pool->gpus_per_node) pool->gpus_per_node = (uint32_t)instance->gpus;
   if (!hr__has(entry, "cpu_per_node") && instance->vcpus > 0)
@@ -131,7 +133,8 @@ static enum hr_status query_price(const struct hr__builder *builder, const struc
   return hr_catalog_price(builder->catalog, &query, quote, error);
 }
 
-/* Checks the names on which a price depends. Each error has the place of its name. */
+/* Checks that the catalogue has the provider, the region, and the instance type or GPU type of the entry. An error
+   has the place of the name that is unknown. */
 static enum hr_status check_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const char *provider = hr__text_of(entry, "provider", ""), *region = hr__text_of(entry, "region", NULL);
@@ -147,8 +150,9 @@ static enum hr_status check_names(struct hr__builder *builder, const struct hr__
   return wrap_at(builder, entry, "gpu", status, &inner);
 }
 
-/* Uses a price of the catalogue. Adds notes on its assumptions unless it is the price of a row for exactly this
-   instance type and region. */
+/* Uses a price of the catalogue. Adds a note if the instance type or the region was assumed, because the scenario
+   does not name it. Adds a note if the price was not quoted by the provider but, for example, derived from other
+   prices. */
 static enum hr_status use_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
                                 const struct hr_price_quote *quote) {
   char offer[200], origin[700];
@@ -277,7 +281,7 @@ enum { TRACE = 1 << SPOT_PRICE_TRACE, OU = 1 << SPOT_PRICE_OU };
 
 static const struct price_parameter {
   const char *key;
-  int model; /* mask of the price model to which the key belongs */
+  int model; /* TRACE or OU: the price model to which the key belongs */
   bool required;
 } parameters[] = {{"file", TRACE, true},         {"zones", TRACE, false},
                   {"accelerator", TRACE, false}, {"from", TRACE, false},
@@ -384,7 +388,8 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
 
 /* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
-/* Computes the number of steps of a random price: for the horizon, or for a year if there is no horizon. */
+/* Sets `*n_steps` to the number of steps of a random price until the horizon. If there is no horizon, the steps cover
+   a year. */
 static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
                                   uint32_t *n_steps) {
   int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;

@@ -3,7 +3,8 @@
  * `cluster`: pools that the scenario describes, or nodes that are listed in a file.
  *
  * A pool is built as a draft (pools.h) in steps: shape, market and price, GPU memory, sharing, CPUs, topology. Nodes
- * are numbered pool by pool. `node_order` defines a second order: it is stored as the position of each node.
+ * are numbered pool by pool. `node_order` may define another order of the nodes; the position of each node in that
+ * order is stored.
  */
 
 #include "scenarios/build/pools.h"
@@ -52,12 +53,13 @@ static enum hr_status check_cpus(struct hr__builder *builder) {
 
 /* ---- Node order ------------------------------------------------------------------------------------- */
 
-/* `node_order` is a list of runs, "POOL" or "POOL*COUNT". If a run has more nodes than its pool has left, only these
-   nodes are placed. An order therefore stays valid if the size of a pool is overridden. */
+/* `node_order` is a list of runs. The run "POOL*COUNT" stands for the next COUNT nodes of the pool, and "POOL" for
+   the next one. If the pool has fewer nodes left, the run stands for these nodes only. An order therefore stays valid
+   if the size of a pool is overridden. */
 
 struct order {
   const struct hr_cluster_spec *cluster;
-  uint32_t *next, *end; /* [n_pools] range of the nodes that have no position yet */
+  uint32_t *next, *end; /* [n_pools] nodes next[i] .. end[i] - 1 of pool i have no position yet */
   uint32_t *place_of;   /* [nodes] position of each node */
   uint32_t n_placed;    /* number of nodes that have a position */
 };
@@ -99,7 +101,8 @@ static uint32_t count_of(const char *digits) {
   return count;
 }
 
-/* Places a run. The name of a pool may contain a star, so the whole text is first looked up as a name. */
+/* Assigns positions to the nodes of a run. The name of a pool may contain a star, so the whole text is first looked
+   up as a name. */
 static enum hr_status place_run(struct hr__builder *builder, struct order *order, const char *run) {
   const char *star = strrchr(run, '*');
   uint32_t pool = pool_of(order->cluster, run, strlen(run)), count = 1;

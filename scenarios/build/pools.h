@@ -11,7 +11,7 @@
 struct hr__pool_draft {
   const cJSON *entry;                  /* entry of the pool in the scenario */
   struct hr_pool_spec pool;            /* its strings belong to the tree or to the catalogue */
-  struct hr_pool_source *source;       /* entry in the scenario, which frees the data that is stored here */
+  struct hr_pool_source *source;       /* entry in the scenario; data that is stored here is freed with the scenario */
   uint32_t zone;                       /* zone number of a spot pool, see hr_spot_spec */
   const struct hr_spot_preset *preset; /* row of the catalogue; NULL: no preset */
 };

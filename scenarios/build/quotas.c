@@ -90,8 +90,8 @@ static enum hr_status add_node(const struct quotas *quotas, struct hr_quota_node
 
 /* ---- Cohorts ---------------------------------------------------------------------------------------- */
 
-/* Sets `*found` to the index of the cohort that member `key` of `object` names; HR_NONE if the member does not
-   exist. The error for an unknown name lists similar names. */
+/* The member `key` of `object` is the name of a cohort. Sets `*found` to the index of this cohort, or to HR_NONE if
+   the member does not exist. The error for an unknown name lists similar names. */
 static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *object, const char *key, uint32_t *found) {
   const char *name = hr__text_of(object, key, NULL);
   *found = HR_NONE;
@@ -130,7 +130,8 @@ static enum hr_status read_parents(struct quotas *quotas, const cJSON *list) {
   return HR_OK;
 }
 
-/* Appends a cohort to the spec if it has no parent or if its parent is already in the spec. */
+/* Appends a cohort to the spec if it has no parent or if its parent is already in the spec. Otherwise does nothing; a
+   later pass over the list appends it. */
 static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, uint32_t index) {
   uint32_t parent = quotas->parents[index];
   if (quotas->places[index] != HR_NONE || (parent != HR_NONE && quotas->places[parent] == HR_NONE)) return HR_OK;
@@ -144,8 +145,8 @@ static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, ui
   return add_node(quotas, node, quotas->names[index]);
 }
 
-/* Reports a cycle of parents. The cohorts that are not in the spec are in a cycle or descend from one. Following
-   n_cohorts parents from any of them leads into the cycle. */
+/* Reports a cycle of parents. The cohorts that are not in the spec are in a cycle or descend from one. From any of
+   them, n_cohorts steps from child to parent lead to a cohort that is in the cycle. */
 static enum hr_status fail_at_cycle(const struct quotas *quotas, const cJSON *list) {
   uint32_t index = 0;
   while (quotas->places[index] != HR_NONE) index++;
@@ -243,8 +244,8 @@ static enum hr_status note_sum(const struct quotas *quotas, uint64_t guaranteed_
   return status == HR_OK ? HR_OK : hr__build_no_memory(quotas->builder);
 }
 
-/* Checks the guarantees in each cohort against the limits of the cohort, and the sum of all guarantees against the
-   cluster. */
+/* Checks that the guarantees in each cohort do not add up to more than the limits of the cohort allow. Adds a note if
+   all guarantees together exceed the cluster. */
 static enum hr_status check_sums(const struct quotas *quotas) {
   const struct hr_quota_spec *spec = quotas->spec;
   uint64_t *sums = calloc((size_t)spec->n_nodes + 1, sizeof *sums), all = 0;

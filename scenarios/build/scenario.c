@@ -123,7 +123,7 @@ enum hr_status hr_scenario_catalog(const char *path, const char *const *override
 
 /* Only report/ knows the metrics. The name of the metric is therefore stored with its place and checked later. */
 
-/* Sets the defaults: confidence 0.95, and the trace as recorded. */
+/* Sets the defaults: confidence 0.95, and each replication runs the trace as it was recorded. */
 static void init_replications(struct hr_replication_spec *spec) {
   *spec = (struct hr_replication_spec){.confidence = 0.95};
   hr_workload_spec_init(&spec->workload);
@@ -175,8 +175,8 @@ static const char *const alert_keys[HR_N_ALERTS] = {
 #undef ALERT_KEY
 };
 
-/* Reads the limits of waiting. `above_s` applies to all classes. In `classes`, a listed class has its own limit, and
-   "default" applies to classes that are not listed. */
+/* Reads the wait times above which an alert is reported. `above_s` applies to all classes. In `classes`, a listed
+   class has its own limit, and "default" applies to classes that are not listed. */
 static enum hr_status build_waits(struct hr__builder *builder, const cJSON *rule, struct hr_alert_rules *rules) {
   const cJSON *classes = hr__build_enter(builder, rule, "classes");
   bool named[HR_N_CLASSES] = {false};
@@ -528,7 +528,7 @@ static bool is_set(const struct override_list *list, const char *key) {
   return false;
 }
 
-/* Adds one "key=value" after checking it against the parameters of the policy. */
+/* Checks "key=value" against the parameters of the policy and adds it to the list of overrides. */
 static enum hr_status add_param(struct override_list *list, struct hr_policy_choice *choice, char *pair,
                                 struct hr_error *error) {
   char *value = strchr(pair, '=');

@@ -184,8 +184,8 @@ static enum hr_status add_initial(struct hr__builder *builder, const cJSON *mig,
   return HR_OK;
 }
 
-/* Checks that the compute slices of each profile are adjacent. Shares of instances are intervals of slices, which
-   requires this. */
+/* Checks that an instance of each profile has all its compute slices after each of its possible starts. This is
+   required because the share of an instance is an interval of adjacent slices. */
 static enum hr_status check_type(struct hr__builder *builder, const struct hr_mig_type *type) {
   for (uint32_t i = 0; i < type->n_profiles; i++) {
     const struct hr_mig_profile *profile = &type->profiles[i];

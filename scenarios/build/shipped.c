@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Lists the scenarios that ship with Headroom. They are in the folder `scenarios` of $HEADROOM_DATA. If this variable
- * is not set, two folders relative to the running program are tried: ../share/headroom/scenarios, where they are
- * installed, and then the folder in the source tree.
+ * is not set, two folders relative to the running program are tried. The first is ../share/headroom/scenarios, where
+ * the scenarios are installed. The second is the folder in the source tree.
  */
 
 #include "headroom/scenario.h"
@@ -30,8 +30,8 @@ static bool cut_to_folder(char *path) {
   return slash != NULL;
 }
 
-/* Sets `found` to the folder `tail` in the folder that is `levels` above the folder of the running program. Returns
-   false if it does not exist. */
+/* Starts at the folder of the running program, goes up by `levels` folders, and sets `found` to the folder `tail`
+   there. Returns false if this folder does not exist. */
 static bool find_beside_program(unsigned levels, const char *tail, char *found, size_t size) {
   char program[MAX_FOLDER];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads recorded spot capacity (three formats, one list of steps) and recorded spot prices.
+ * Reads recorded spot capacity in three formats, and recorded spot prices in one format. Both become a list of steps.
  *
  * Steps of capacity are in order of time, and the level changes at each step. Price changes of the selected zones are
  * collected, sorted by time and reduced to the lowest price at each time. Names are interned: a file with a million
@@ -467,7 +467,7 @@ static enum hr_status note_bare(const struct collector *collector) {
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
-/* Adds a note on the part of the run for which prices are recorded. */
+/* Adds a note that says for which part of the run there are recorded prices. */
 static enum hr_status note_ends(const struct collector *collector) {
   int64_t first_us = collector->changes[0].at_us, last_us = collector->changes[collector->count - 1].at_us;
   int64_t from_us = collector->query->from_s == HR_UNKNOWN_US ? first_us : collector->query->from_s * HR_SECOND_US;
@@ -489,7 +489,7 @@ static enum hr_status note_ends(const struct collector *collector) {
 }
 
 static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uusd_h) {
-  if (at_us <= 0) { /* this is the price at the start of the run */
+  if (at_us <= 0) { /* a change at or before the start of the run; the last such change sets the price at the start */
     prices->steps[0] = (struct hr_price_step){0, uusd_h};
     prices->n_steps = 1;
     return;
@@ -502,7 +502,8 @@ static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uus
 
 /* The current price of each zone, and the time at which it was last recorded. */
 struct board {
-  int64_t *price, *seen_us; /* [zones.count] HR_NEVER_US and HR_UNKNOWN_US before the first price of the zone */
+  /* [zones.count] before the first price of a zone, `price` is HR_NEVER_US and `seen_us` is HR_UNKNOWN_US */
+  int64_t *price, *seen_us;
 };
 
 static enum hr_status fold_changes(const struct collector *collector, struct board board,

@@ -19,8 +19,8 @@
 #define MILLION INT64_C(1000000)
 #define MIN_RECLAIMS 1e-3
 #define MAX_FACTOR 1e3
-#define MAX_RATE_PER_H 3600.0 /* limit of scenarios: one interruption per second */
-#define MIN_CYCLE_S 1.0       /* limit of scenarios: mean of `up` plus mean of `down` */
+#define MAX_RATE_PER_H 3600.0 /* maximum that scenario files may have, too: one interruption per second */
+#define MIN_CYCLE_S 1.0       /* minimum that scenario files may have, too: mean of `up` plus mean of `down` */
 #define MIN_LIFE_H 1e-6
 
 void hr_stress_init(struct hr_stress *stress) {
@@ -91,8 +91,8 @@ static void scale_interruptions(struct hr_spot_spec *spot, double factor) {
   }
 }
 
-/* Checks the scaled interruptions against the limits of scenarios. Beyond these limits, a simulation would
-   practically not end. */
+/* Checks the scaled interruptions against the limits that scenario files have, too. Beyond these limits, a simulation
+   would practically not end. */
 static enum hr_status check_interruptions(const struct hr_scenario *scenario, const struct hr_pool_spec *pool,
                                           double factor, struct hr_error *error) {
   const struct hr_spot_spec *spot = &pool->market.spot;
@@ -181,8 +181,8 @@ static enum hr_status check_gpu(const struct hr_scenario *scenario, const struct
   return hr_fail(error, status, "%s: %s", scenario->path, inner.text);
 }
 
-/* Computes the node order without the removed nodes, by new node number. `*order` is NULL if the cluster has no node
-   order. */
+/* Computes the node order of the nodes that remain. They are renumbered from 0; `(*place_of)[i]` is the position of
+   the node with the new number i. `*place_of` is NULL if the cluster has no node order. */
 static enum hr_status order_remaining(const struct hr_cluster_spec *cluster, const struct hr_stress *stress,
                                       uint32_t **place_of, struct hr_error *error) {
   size_t n_nodes = 0, n_left = 0, node = 0;

@@ -39,7 +39,7 @@ static enum hr_status check_nodes(struct hr__builder *builder, const cJSON *entr
                            "'racks_per_zone' has no effect without 'nodes_per_rack', the nodes of a rack");
 }
 
-/* The key that defines the size of each tier. */
+/* For each tier, the key that defines its size. */
 static const char *const sizes[HR_N_TIERS] = {[HR_TIER_ISLAND] = "island_gpus",
                                               [HR_TIER_NUMA] = "numa_gpus",
                                               [HR_TIER_RACK] = "nodes_per_rack",

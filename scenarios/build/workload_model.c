@@ -79,7 +79,7 @@ const struct hr__key hr__workload_model_keys[] = {
     CHOICE(REQUEST ".class", classes),
     {NULL, HR__KEY_OBJECT, false, 0, 0, NULL}};
 
-/* The place of the numbers of a key in their struct. */
+/* Where the numbers of a key are stored: `count` values of type double at `offset` in the struct. */
 struct numbers {
   const char *key;
   size_t offset;
@@ -258,8 +258,8 @@ enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_mo
   return status == HR_OK ? build_model(&builder, model) : status;
 }
 
-/* Returns true if the file is a workload model. A file that is not valid JSON but contains the key of a model is a
-   model too, so that reading it reports the error. */
+/* Returns true if the file is a workload model. Also returns true if the file is not valid JSON but contains the key
+   of a model. The caller then reads it as a model, which reports the error in the JSON text. */
 bool hr_workload_model_is_file(const char *path) {
   char start[4096];
   struct stat info;
@@ -310,8 +310,8 @@ static void put_request(bool *failed, cJSON *to, const struct hr_workload_model_
   if (request->class_) put(failed, to, "class", cJSON_CreateString(classes[request->class_]));
 }
 
-/* Returns the model as JSON text, which the caller frees with cJSON_free(). cJSON writes numbers so that reading
-   gives the same numbers. Returns NULL if out of memory. */
+/* Returns the model as JSON text, which the caller frees with cJSON_free(). cJSON writes each number with enough
+   digits to read back the same double. Returns NULL if out of memory. */
 static char *model_text(const struct hr_workload_model *model) {
   bool failed = false;
   cJSON *root = cJSON_CreateObject();

@@ -181,8 +181,8 @@ enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char 
 
 /* ---- Regions ---------------------------------------------------------------------------------------- */
 
-/* Returns the regions of a provider in the tables of regions and prices, NULL-terminated; NULL if out of memory. The
-   caller frees the list. */
+/* Returns the names of all regions that the tables of regions and prices have for a provider. The list is
+   NULL-terminated. Returns NULL if out of memory. The caller frees the list. */
 static const char **region_names(const struct hr_catalog *catalog, const char *provider) {
   const char **known = calloc(catalog->n_regions + catalog->n_prices + 1, sizeof *known);
   size_t count = 0;
@@ -226,8 +226,9 @@ enum hr_status hr__catalog_check_spelling_region(const struct hr_catalog *catalo
 
 /* ---- Discounts -------------------------------------------------------------------------------------- */
 
-/* Returns how specifically the family of a discount matches an instance type: 2 + the length of the family if it is
-   a prefix of the name; 2 if it is the GPU type; 1 if it is "*"; 0 if it does not match. */
+/* Returns how specifically the family of a discount matches an instance type. The result is 2 + the length of the
+   family if the family is a prefix of the name of the instance type, 2 if it is its GPU type, 1 if it is "*", and 0
+   if it does not match. */
 static size_t fit_of(const struct hr_discount *discount, const struct hr_instance_type *type) {
   size_t length = strlen(discount->family);
   bool begins = strncasecmp(discount->family, type->name, length) == 0;
@@ -236,7 +237,7 @@ static size_t fit_of(const struct hr_discount *discount, const struct hr_instanc
   return strcmp(discount->family, "*") == 0;
 }
 
-/* Checks that the family of a discount is a prefix of an instance type, a GPU type, or "*". */
+/* Checks that the family of a discount is "*", a GPU type, or a prefix of the name of an instance type. */
 static enum hr_status check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
                                    struct hr_error *error) {
   for (size_t i = 0; i < catalog->n_instances; i++) {
@@ -248,9 +249,9 @@ static enum hr_status check_family(const struct hr_catalog *catalog, const struc
                  discount->family, discount->provider);
 }
 
-/* Returns the discount that matches the instance type most specifically, and of several such discounts the newest;
-   NULL if none matches. If `upfront` is NULL, any upfront payment matches. Sets `*best_fit` to the result of
-   fit_of() for the discount, or to 0. */
+/* Returns the discount that matches the instance type most specifically; of equally specific discounts, the newest
+   one. Returns NULL if none matches. If `upfront` is NULL, any upfront payment matches. Sets `*best_fit` to the
+   result of fit_of() for the discount, or to 0. */
 static const struct hr_discount *best_discount(const struct hr_catalog *catalog, const struct hr_instance_type *type,
                                                const struct hr_discount_query *query, const char *upfront,
                                                size_t *best_fit) {
@@ -269,8 +270,9 @@ static const struct hr_discount *best_discount(const struct hr_catalog *catalog,
   return best;
 }
 
-/* If another upfront payment has a more specific row with a smaller discount, that discount is used, because the
-   requested payment should not give a larger one. */
+/* A row for another upfront payment may match the instance type more specifically than the row for the requested
+   payment. If the discount of that row is smaller, it is used: the discount of the less specific row is assumed to be
+   too large for this instance type. */
 enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                    const struct hr_discount **discount, struct hr_error *error) {
   const struct hr_instance_type *type;
@@ -289,7 +291,8 @@ enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struc
 /* ---- Loading ---------------------------------------------------------------------------------------- */
 
 struct catalog {
-  struct hr_catalog shown; /* first member, because hr_catalog_destroy() casts the pointer to it back */
+  /* first member, because hr_catalog_destroy() casts a pointer to it to a pointer to the whole struct */
+  struct hr_catalog shown;
   struct hr__name_table texts;
   struct hr__table table[HR__N_CATALOG_TABLES];
   struct hr_mig_type *mig_types;
@@ -332,7 +335,7 @@ static const char *place_of(const struct hr__table *table, size_t row, const cha
   return text;
 }
 
-/* Checks that the names to which a row refers exist in other tables. */
+/* A function that checks that the names to which a row refers exist in other tables. */
 typedef enum hr_status check_row(const struct hr_catalog *shown, size_t row, struct hr_error *error);
 
 static enum hr_status check_instance(const struct hr_catalog *shown, size_t row, struct hr_error *error) {

@@ -4,8 +4,9 @@
  *
  * The rows of the catalogue have different dates, and some regions have no rows. Two rules fill the gaps. First, the
  * list price in the base region may have changed since the date of a row. (In June 2025 AWS reduced the prices of its
- * larger instances by a third to nearly half.) The row is then multiplied by new list price / old list price. Second,
- * a region without a row has the price of the base region, multiplied by the multiplier of the region.
+ * larger instances by a third to nearly half.) The price of the row is then multiplied by (new list price) / (old
+ * list price). Second, a region without a row has the price of the base region, multiplied by the multiplier of the
+ * region.
  */
 
 #include "scenarios/catalog/catalog_tables.h"
@@ -17,7 +18,7 @@
 
 #define MILLION INT64_C(1000000)
 
-/* The query of a price. */
+/* The instance type, region and date for which a price is searched. */
 struct price_search {
   const struct hr_catalog *catalog;
   const struct hr_instance_type *type;
@@ -32,7 +33,7 @@ static int64_t scale(int64_t price, int64_t numerator, int64_t denominator) {
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-/* A market with its conditions. */
+/* A market, with the term and the upfront payment of a commitment. */
 struct offer {
   enum hr_market market;
   const char *term, *upfront; /* upfront: NULL for any upfront payment */
@@ -102,8 +103,9 @@ static void quote_derived(struct hr_price_quote *quote, int64_t uusd_h, const ch
   va_end(args);
 }
 
-/* Quotes the row `own` of a region, multiplied by the change of the list price in the base region since the date of
-   the row. Returns false if that price has not changed. */
+/* Quotes the price of the row `own`, multiplied by (new list price) / (old list price) of the base region. The old
+   list price is that at the date of `own`; `now` is the row of the new list price. Returns false if the list price
+   has not changed, or if the old one is unknown. */
 static bool quote_scaled(const struct price_search *base, const struct hr_price *own, const struct hr_price *now,
                          struct hr_price_quote *quote) {
   if (strcmp(now->as_of, own->as_of) <= 0) return false;
@@ -155,7 +157,7 @@ static bool quote_discounted(const struct price_search *search, const struct off
 }
 
 /* Quotes a reserved price. Prices of commitments (1y, 3y) follow changes of the list price. Prices of capacity
-   blocks and of unknown terms do not. */
+   blocks, and prices with unknown terms, do not follow such changes. */
 static bool quote_reserved(const struct price_search *search, const struct offer *offer, struct hr_price_quote *quote) {
   const struct hr_price *own = newest(search, offer);
   bool follows = strcmp(offer->term, "1y") == 0 || strcmp(offer->term, "3y") == 0;

@@ -45,8 +45,9 @@ static inline bool hr__catalog_is_any(const char *name) {
   return strcmp(name, "*") == 0;
 }
 
-/* Returns true if a row is valid at a date, that is, not later than the date. The dates are compared at the
-   precision of `as_of`: a year covers all its months. If `as_of` is NULL or "", all rows are valid. */
+/* Returns true if the date of a row is not later than the date `as_of`. The dates are compared at the precision of
+   `as_of`: if `as_of` is a year, rows of all months of this year are valid. If `as_of` is NULL or "", all rows are
+   valid. */
 static inline bool hr__catalog_is_valid_at(const char *row_as_of, const char *as_of) {
   return !as_of || strncmp(row_as_of, as_of, strlen(as_of)) <= 0;
 }

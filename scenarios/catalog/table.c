@@ -104,7 +104,8 @@ static void read_micros(struct table_reader *reader, const struct hr__table_colu
   memcpy(to, &value, sizeof value);
 }
 
-/* Returns the index of the cell in the words of the column. An unknown word is an error that lists the words. */
+/* Returns the index of the text of the cell in `words` of the column. An unknown text is an error, which lists the
+   words. */
 static unsigned word_index(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   char known[300] = "is none of";
   for (unsigned i = 0; column->words[i]; i++) {

@@ -3,8 +3,8 @@
 #define HR_SCENARIOS_CATALOG_TABLE_H
 
 /*
- * Reads CSV tables with a header into arrays of structs. Columns are found by name and may be in any order. A row
- * replaces the row with the same key of an earlier file. In one file, a key may occur only once.
+ * Reads CSV tables with a header into arrays of structs. Columns are found by name and may be in any order. If an
+ * earlier file has a row with the same key, the new row replaces it. In one file, a key may occur only once.
  */
 
 #include "base/hash.h"
@@ -29,7 +29,8 @@ struct hr__table_column {
   enum hr__table_cell cell;
   size_t offset; /* offset of the member in the draft */
   bool key;      /* the column is part of the key of a row */
-  /* the column or its cells may be missing; the value is then "", HR_UNKNOWN_NUMBER, 0 or the first word */
+  /* the column or its cells may be missing; depending on the kind of cell, the value is then "", HR_UNKNOWN_NUMBER, 0
+     or the first word */
   bool optional;
   double min, max;          /* bounds of numbers and millionths */
   const char *const *words; /* allowed texts, NULL-terminated; NULL: any text */
@@ -42,7 +43,8 @@ struct hr__table_format {
   size_t n_columns;
   size_t row_bytes;   /* size of a row */
   size_t draft_bytes; /* size of a draft: a row, then further fields that `finish` uses; at most HR__MAX_DRAFT */
-  /* computes the row of a draft and returns NULL, or the text of an error; NULL: nothing to do */
+  /* computes the row from the further fields of the draft; returns NULL, or the text of an error. The pointer is NULL
+     if there is nothing to compute. */
   const char *(*finish)(void *row);
 };
 
@@ -68,8 +70,8 @@ struct hr__table_text {
    HR_NO_MEMORY. */
 enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__name_table *names,
                              struct hr_error *error);
-/* Adds the rows of a file (plain, gzip or zstd) of at most 64 MiB. The strings of rows are stored in `names`.
-   Errors: HR_BAD_INPUT with line and column, HR_NO_MEMORY, or the status of opening the file. */
+/* Adds the rows of a file (plain, gzip or zstd). The decoded file may have at most 64 MiB. The strings of rows are
+   stored in `names`. Errors: HR_BAD_INPUT with line and column, HR_NO_MEMORY, or the status of opening the file. */
 enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,
                                   struct hr_error *error);
 /* Frees all memory of the table except its format. */

@@ -25,7 +25,7 @@
 #define MAX_SECONDS ((double)(HR_MAX_INPUT_US / HR_SECOND_US))
 #define MAX_CPUS 4294967.0 /* maximum that fits in 32 bits as milli-CPUs */
 #define MAX_RUNS 100000.0  /* maximum number of entries of cluster.node_order */
-#define MAX_USD 1e9        /* maximum that is exact in a double as micro-dollars */
+#define MAX_USD 1e9        /* up to this amount, a double represents each micro-dollar exactly */
 #define MAX_SPEED 1e9      /* maximum speed, in any unit */
 #define MAX_LOG_S 25.0     /* maximum logarithm of seconds: e^25 s are 2,283 years */
 #define MIN_SCALE 1e-6     /* minimum of numbers that must be above 0 */

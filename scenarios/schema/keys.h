@@ -4,7 +4,8 @@
 
 /*
  * Key tables: the keys that a JSON document of Headroom may have, with types and bounds. Files and overrides are
- * checked against them, and error messages use their words. Each row is one key. The children of a key follow it.
+ * checked against them, and error messages list the known keys and words from them. Each row is one key. The children
+ * of a key follow it.
  */
 
 #include "headroom/base.h"
@@ -73,7 +74,8 @@ struct hr__key {
   const char *path; /* path from the outermost object, with dots; "*" stands for any name or any index of a list */
   enum hr__key_type type;
   bool required;
-  double min, max;            /* bounds of a number, of the bytes of a text, or of the entries of a list */
+  /* bounds of a number, of the length of a text in bytes, or of the number of entries of a list */
+  double min, max;
   const char *const *choices; /* NULL-terminated */
 };
 

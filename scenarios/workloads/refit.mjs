@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Fits the models that ship to the public traces again: node scenarios/workloads/refit.mjs HEADROOM TRACES [NAME ...]
-// What is assumed or quoted stays as the file has it: name, source, users, outcomes, and PAI's shares of a GPU.
+// Fits shipped workload models to the public traces again:
+//   node scenarios/workloads/refit.mjs HEADROOM TRACES [NAME ...]
+// Values that are assumed or quoted are copied from the previous model: its name and source, the outcomes of jobs, the
+// users (helios and pai), and the requests for shares of a GPU (pai).
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +18,7 @@ const models = {
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-// Four digits, of numbers from a thousand on the whole ones.
+// Rounds a number to four significant digits; a number of 1000 or more is rounded to a whole number.
 const rounded = (number) => (Math.abs(number) >= 1000 ? Math.round(number) : Number(number.toPrecision(4)));
 
 const isPlain = (value) => Object.values(value).every((item) => typeof item !== "object");
@@ -42,7 +44,8 @@ function fitted(headroom, traces, { file, options }) {
   return model;
 }
 
-// The old size that most of a new one's jobs were in: the one that has its first number of GPUs.
+// Returns the size of the previous model that corresponds to a size of the new model: the one with a request for
+// as many GPUs as the most frequent request of the new size. If there is none, returns the last size.
 const oldOf = (size, before) =>
   before.sizes.find((old) => old.requests.some((request) => request.gpus === size.requests[0].gpus)) ??
   before.sizes.at(-1);

@@ -2,12 +2,12 @@
 /*
  * Builds a trace row by row.
  *
- * Data layout: each column is an array. If an array is full, its capacity is doubled. A column is created when the
- * first row has a value other than "unknown", so a trace with four known fields has four columns. The columns of
- * streamed traces are mapped temporary files, which grow by a few blocks.
+ * Data layout: each column is an array. If an array is full, its capacity is doubled. A column is created as soon as
+ * some row has a value other than "unknown", so a trace with four known fields has four columns. The columns of
+ * streamed traces are temporary files that are mapped into memory. They grow by a few blocks of rows at a time.
  *
- * Job ids have three forms. While each id equals its row number, ids need no memory. While all ids are integers in
- * canonical form, an id needs 8 bytes. After the first id of any other form, all ids are texts.
+ * Job ids have three forms. As long as each id equals its row number, ids need no memory. As long as all ids are
+ * integers in canonical form, an id needs 8 bytes. After the first id of any other form, all ids are texts.
  *
  * Invariant: every existing column has room for `capacity` rows, and rows [0, n) are set in each column.
  */
@@ -259,7 +259,7 @@ static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
 
 uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) {
   size_t low = 0, high = builder->n_jumps - 1;
-  if (builder->jumps[high].row <= row) low = high; /* fast path: usually the row is after the last jump */
+  if (builder->jumps[high].row <= row) low = high; /* fast path: the row is usually at or after the last jump */
   while (low < high) {
     size_t middle = (low + high + 1) / 2;
     if (builder->jumps[middle].row <= row)
@@ -337,7 +337,8 @@ static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
 void hr_job_record_init(struct hr_job_record *record) {
-  memset(record, 0, sizeof *record); /* sets the padding too, because records are compared with memcmp() */
+  /* clears the padding of the struct, too, because records are compared with memcmp() */
+  memset(record, 0, sizeof *record);
   *record = (struct hr_job_record){.limit_us = HR_UNKNOWN_US,
                                    .estimate_us = HR_UNKNOWN_US,
                                    .deadline_us = INT64_MIN,

@@ -25,17 +25,17 @@ struct hr__column {
   int file;
 };
 
-/* Rows per block. Spooled columns grow by a multiple of a block and are released block by block, so the operations
-   always apply to whole pages. */
+/* Rows per block. A spooled column is a column in a temporary file. It grows by whole blocks, and its memory is
+   released block by block, so both operations apply to whole pages. */
 enum { HR__SPOOL_BLOCK = 1 << 16 };
 
 /* Releases the memory of rows [from, to) of a spooled column. `from` must be the first row of a block. The next
    access to these rows reads them again from the file. */
 void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to);
 
-/* Columns: id, member of struct hr_trace, bytes per entry, value that means "unknown", value in a record. A column
-   is created when the first row has a known value. The first three columns always exist. Common columns are written
-   for each row. The other columns are written only if some row has a field that is not common. */
+/* Columns: id, member of struct hr_trace, bytes per entry, value that means "unknown", expression for the value in a
+   record. A column is created as soon as some row has a known value. The first three columns always exist. Common
+   columns are written for each row. The other columns are written only if some row has a field that is not common. */
 #define HR__COMMON_COLUMN_TABLE(X)                                                                                     \
   X(SUBMIT, submit_us, 8, 0, record->submit_us)                                                                        \
   X(WORK, work_us, 8, 0, record->work_us)                                                                              \
@@ -104,7 +104,8 @@ enum hr__ids { HR__IDS_NONE, HR__IDS_COUNTED, HR__IDS_NUMBER, HR__IDS_TEXT };
 
 struct hr__id_block; /* memory for id texts */
 
-/* Rows from `row` to the row of the next jump are on consecutive lines of the input. Row `row` is on line `line`. */
+/* Row `row` is on line `line` of the input. The rows after it, up to the row before the next jump, are on the lines
+   that follow. */
 struct hr__line_jump {
   uint32_t row;
   uint64_t line;
@@ -148,7 +149,8 @@ uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row);
    empty. */
 
 struct hr__owned_trace {
-  struct hr_trace trace; /* first member, because hr_trace_destroy() casts the pointer to it back */
+  /* first member, because hr_trace_destroy() casts a pointer to it to a pointer to the whole struct */
+  struct hr_trace trace;
   struct hr__column column[HR__N_COLUMNS];
   struct hr__name_table names[HR__N_NAMES];
   struct hr__id_block *id_blocks;

@@ -57,13 +57,13 @@ static struct hr__keyed_row *rows_by_id(const struct hr_trace_builder *builder) 
 }
 
 static bool same_id(const struct hr_trace_builder *builder, uint32_t a, uint32_t b) {
-  if (builder->ids == HR__IDS_NUMBER) return true; /* the key is the id itself */
+  if (builder->ids == HR__IDS_NUMBER) return true; /* the rows have equal keys, and the key of a row is its id */
   char *const *text = builder->column[HR__COLUMN_ID].at;
   return strcmp(text[a], text[b]) == 0;
 }
 
-/* Finds duplicate ids among rows with equal keys, which are in file order. Sets `first[row]` of each duplicate to
-   the first row with the same id. Returns the number of duplicates. */
+/* Finds duplicate ids among the rows of `run`, which have equal keys and are in file order. Sets `first[row]` of each
+   duplicate to the first row with the same id. Returns the number of duplicates. */
 static uint32_t mark_run(const struct hr_trace_builder *builder, struct hr__keyed_row *run, size_t count,
                          uint32_t *first) {
   uint32_t n_duplicates = 0;
@@ -131,7 +131,8 @@ static enum hr_status drop_duplicates(struct hr_trace_builder *builder, const ui
 }
 
 static enum hr_status settle_duplicates(struct hr_trace_builder *builder, bool lenient, struct hr_error *error) {
-  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK; /* streamed traces do not store ids */
+  /* duplicates are impossible, or cannot be found because a streamed trace does not store ids */
+  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK;
   uint32_t *first = malloc(builder->n * sizeof *first), n_duplicates = 0;
   enum hr_status status = HR_OK;
   if (!first || !find_duplicates(builder, first, &n_duplicates))
@@ -204,7 +205,8 @@ static void rebase_instants(int64_t *us, uint32_t from, uint32_t to, int64_t ori
   for (uint32_t row = from; us && row < to; row++) us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
 }
 
-/* Sets the unknown bounds of rows to the requested number of GPUs. `bound` may be NULL, if no job is elastic. */
+/* Sets the minimum or the maximum number of GPUs of each job to the requested number, if it is unknown. `bound` is
+   the column of minima or of maxima; it is NULL if no job is elastic. */
 static void fill_bounds(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
   for (uint32_t row = from; bound && row < to; row++)
     if (bound[row] == HR_NONE) bound[row] = gpus[row];

@@ -126,7 +126,8 @@ static char *put_digits(char *at, int64_t value, int n_digits) {
   return at + n_digits;
 }
 
-/* Returns the year of day `days` since 1970-01-01. The search starts from an estimate that is never too late. */
+/* Returns the year of the day that is `days` days after 1970-01-01. The search goes through consecutive years and
+   starts at a year that is never too late. */
 static int64_t year_of(int64_t days) {
   struct moment moment = {.year = (int)(days / 366) + 1970 - 6, .month = 1, .day = 1};
   for (;; moment.year++) {
@@ -173,7 +174,7 @@ char *hr__date_put(char *at, int64_t us, bool zoned) {
 }
 
 /* Returns the length of the unit at `*at` in microseconds and moves `*at` past the unit. Returns 0 if there is no
-   unit at `*at`. If `alone` is set, a number without a unit is in seconds. */
+   unit at `*at`. If `alone` is set, the end of the text also counts as a unit, and it means seconds. */
 static int64_t parse_unit(const char **at, bool alone) {
   static const struct {
     char letter;

@@ -400,7 +400,8 @@ enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, s
   return status;
 }
 
-/* Has no branches in the loop, so that the compiler vectorizes it. */
+/* Returns true if a line begins with white space or is empty. The loop has no branches, so that the compiler
+   vectorizes it. */
 static bool has_blank_beginnings(const char *at, size_t length) {
   unsigned found = 0;
   for (size_t i = 0; i + 1 < length; i++)

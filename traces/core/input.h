@@ -52,9 +52,9 @@ uint64_t hr__input_line_number(const struct hr__input *input);
 /* The path that stands for standard input, and the name of standard input in messages. */
 extern const char hr__standard_input[];
 
-/* Reads a complete table from a plain, gzip or zstd file, which is detected by its first bytes. The decoded file may
-   have at most `max_bytes`. For other known formats (zip, bzip2, xz, Parquet, UTF-16) the error message says how to
-   convert the file. The caller frees `*bytes`, also after an error. */
+/* Reads a complete file. Its first bytes determine whether it is plain, gzip or zstd. The decoded file may have at
+   most `max_bytes`. For other known formats (zip, bzip2, xz, Parquet, UTF-16) the error message says how to convert
+   the file. The caller frees `*bytes`, also after an error. */
 enum hr_status hr__decoded_file(const char *path, size_t max_bytes, char **bytes, size_t *size, struct hr_error *error);
 
 #endif

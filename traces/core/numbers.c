@@ -70,7 +70,7 @@ static enum hr__number_fault scale_down(const struct decimal *number, wide produ
                                         const struct hr__number_rule *rule, uint64_t *value) {
   wide divisor = 1;
   for (int i = 0; i < -exponent && i < DIGITS_OF_WIDE; i++) divisor *= 10;
-  /* The product has at most 39 digits, so dividing it by 10^39 or more gives less than 0.5. */
+  /* A product below 2^128 is below 3.5 x 10^38. Divided by 10^39 or more, it is below 0.5 and is rounded to 0. */
   wide quotient = exponent < -DIGITS_OF_WIDE ? 0 : product / divisor;
   wide rest = exponent < -DIGITS_OF_WIDE ? 1 : product % divisor;
   if (rule->whole && (rest || number->dropped)) return HR__NUMBER_NOT_WHOLE;

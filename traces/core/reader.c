@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Error handling of all readers. Every bad row passes hr__reader_bad_row(), which ends the reading or counts the
-   row. */
+/* Error handling of all readers. All readers report bad rows with hr__reader_bad_row(). If the reader is lenient,
+   this function counts the row; otherwise it returns an error, and reading ends. */
 
 #include "traces/core/reader.h"
 

@@ -17,7 +17,7 @@ struct hr__reader {
   const struct hr_column_map *map; /* may be NULL */
   const char *params;              /* parameters after the name of the format; NULL: none */
   bool lenient;                    /* true: bad rows are counted; false: a bad row is an error */
-  bool dated;                      /* set by a reader if the times of the file are dates */
+  bool dated;                      /* set by the reader of the format if the times of the file are dates */
   uint64_t n_fractions;            /* jobs that request a fraction of a GPU */
   struct hr_error *error;
   bool without_times; /* true: rows may lack times */

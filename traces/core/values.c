@@ -161,7 +161,8 @@ static bool is_no_instant(struct hr_text text) {
   return find_word(words, text) != NULL;
 }
 
-/* Parses a boolean and sets `flag` if the boolean equals `when`. Returns NULL, or the fault. */
+/* Parses a boolean. Sets the bit `flag` of the member if the boolean equals `when`; otherwise clears the bit. Returns
+   NULL, or the fault. */
 static const char *read_flag(struct hr_text text, bool when, uint8_t flag, void *member) {
   const struct word *word = find_word(boolean_words, text);
   if (!word) return "not one of true, false, yes, no, 1, 0";

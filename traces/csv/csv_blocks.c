@@ -2,8 +2,9 @@
 /*
  * Splits a CSV file into rows and fields with libcsv, block by block.
  *
- * libcsv gets the text line by line, because each row must know its first line: a quoted field may contain line ends,
- * and blank lines are not rows. If all lines in memory are plain rows, libcsv gets all of them in one call.
+ * Error messages name the first line of a row. A quoted field may contain line ends, and blank lines are not rows, so
+ * libcsv gets the text line by line. If all lines in memory are plain rows (hr__input_plain_lines()), each line is a
+ * row, and libcsv gets all of them in one call.
  *
  * Blocks form a ring. The caller fills the first block. If the file is longer, a second thread fills the other blocks,
  * because splitting a large file takes as long as parsing its fields. If the thread cannot be created, the caller
@@ -31,7 +32,7 @@ struct hr__csv_blocks {
   uint64_t row_line;    /* first line of the current row */
   size_t row_bytes;     /* bytes of the row so far; 0 between rows */
   uint32_t first_field; /* index of the first field of the row in its block */
-  bool row_ended;       /* the row ended with the current line */
+  bool row_ended;       /* the row ended at the end of the current line */
   bool any_row;
 
   /* Shared state. A lock protects it while the thread runs. */
@@ -102,7 +103,8 @@ static void on_row_end(int terminator, void *data) {
   blocks->first_field = (uint32_t)block->n_fields;
   blocks->row_ended = true;
   blocks->any_row = true;
-  /* If lines end with a single CR, several rows are in one line of the input; this is the line of the next row. */
+  /* The line of the next row, if libcsv gets this row in the same call. That is the case for plain rows, and for rows
+     that end with a single CR. Otherwise feed_line() sets the line. */
   blocks->row_line++;
 }
 

@@ -2,11 +2,11 @@
 /*
  * Matches the header of a file with the columns of a schema, and stores field values in a row struct.
  *
- * The header is a table of column names. Each column of the file has a list of the schema columns that use it, because
- * several schema columns may use one column. Values are parsed directly from the block into members of the row. Only
- * texts are copied. The text store has room for the longest possible row, multiplied by the maximum number of uses of
- * a column. If a row has a wrong number of fields, only that is reported, because it is the likely cause of invalid
- * values.
+ * The header is a table of column names. Each column of the file has a list of the schema columns that use it,
+ * because several schema columns may use one column. Values are parsed directly from the block into members of the
+ * row. Only texts are copied. The size of the text store is the length of the longest possible row, multiplied by the
+ * maximum number of schema columns that use one column of the file. If a row has a wrong number of fields, only that
+ * is reported, because it is the likely cause of invalid values.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -26,7 +26,7 @@ enum { MAX_CSV_COLUMNS = 4096, MAX_SCHEMA_COLUMNS = 64 };
 struct csv_header {
   uint32_t n; /* number of columns in the file */
   struct hr__name_table names;
-  uint32_t column_of[MAX_CSV_COLUMNS]; /* by name number */
+  uint32_t column_of[MAX_CSV_COLUMNS]; /* by index of a column name in `names`: the index of that column in the file */
   uint8_t first_use[MAX_CSV_COLUMNS];  /* by column of the file: 1 + the first schema column that uses it; 0: none */
   /* by schema column: 1 + the next schema column that uses the same column of the file; 0: none */
   uint8_t next_use[MAX_SCHEMA_COLUMNS];
@@ -73,8 +73,8 @@ static enum hr_status header_add(struct csv_header *header, struct hr__reader *r
   return HR_OK;
 }
 
-/* Returns the length of a mapped column name without its unit. In a column map, "submit_time(us)" also matches the
-   column "submit_time": the unit is then given by the map only. */
+/* Returns the length of a column name in a column map without its unit. "submit_time(us)" in a column map also
+   matches a column "submit_time" of the file, whose name has no unit. */
 static size_t length_without_unit(const char *name) {
   size_t length = strlen(name);
   const char *open = strrchr(name, '(');
@@ -87,8 +87,8 @@ static bool equals_ignoring_case(const char *name, const char *target, size_t le
   return strlen(name) == length && strncasecmp(name, target, length) == 0;
 }
 
-/* Returns the first name at or after index `from` that equals the name of the target, ignoring case; HR_NONE if none
-   does. */
+/* Returns the index of the first column name of the file, from index `from` on, that equals the name of the schema
+   column `target`, ignoring case. Returns HR_NONE if there is none. */
 static uint32_t find_ignoring_case(const struct csv_header *header, const struct hr__csv_column *target,
                                    uint32_t from) {
   size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;
@@ -112,7 +112,8 @@ static uint32_t find_column(const struct csv_header *header, const struct hr__cs
   return number == HR_NONE ? HR_NONE : header->column_of[number];
 }
 
-/* Reports an ambiguous header: two names equal the name of the target, but only if case is ignored. */
+/* Reports an ambiguous header: no column name of the file is exactly that of the schema column `target`, but two are
+   equal to it if case is ignored. */
 static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
                                    const struct hr__csv_column *target, uint64_t line) {
   uint32_t first = find_exactly(header, target) == HR_NONE ? find_ignoring_case(header, target, 0) : HR_NONE;

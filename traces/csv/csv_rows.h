@@ -28,7 +28,7 @@ struct hr__csv_schema {
   const char *const *header;
   char separator;           /* field separator; 0: comma */
   bool unquoted;            /* quotes are ordinary characters */
-  const char *missing_hint; /* hint in the error on missing columns; NULL: explain --map */
+  const char *missing_hint; /* hint in the error on missing columns; NULL: the error explains --map */
   void *row;                /* destination of each row; row_bytes long */
   const void *blank_row;    /* a row with all fields unknown */
   size_t row_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads Headroom's own CSV format, and any other CSV file with a column map, which says which column contains which
-   field. This file also parses column maps and sets of fields, because both use the table of fields. */
+/* Reads Headroom's own CSV format. With a column map, which assigns columns of the file to fields of a job, it reads
+   any other CSV file. This file also parses column maps and sets of fields, because both use the table of fields. */
 
 #include "traces/csv/headroom_csv.h"
 

@@ -22,7 +22,7 @@ struct profile {
   enum profile_kind kind;
   int64_t delay_us;
   double operations; /* operations of each resource; KIND_TOTAL: of all resources together */
-  uint32_t type;     /* KIND_OTHER: name number of the type of the profile */
+  uint32_t type;     /* KIND_OTHER: index of the type of the profile in the name table `names` */
   bool fails;        /* a job with this profile fails */
 };
 
@@ -39,7 +39,8 @@ struct batsim {
   uint64_t mflops, n_tasks, n_stopped;
   struct hr__name_table ids, names; /* ids: ids of jobs; names: names and types of profiles */
   struct batsim_job *jobs;
-  struct profile *profiles; /* by name number, [0, n_profiles); profiles with other name numbers were not read */
+  /* by index of the profile in `names`; profiles with an index from n_profiles on were not read */
+  struct profile *profiles;
   uint32_t n_jobs, jobs_capacity, n_profiles, profiles_capacity;
 };
 
@@ -70,7 +71,7 @@ static bool read_operations(struct hr__json_get *get, const cJSON *value, struct
   return true;
 }
 
-/* Stores the name of a type that is not supported. It is an error only if a job uses the profile. */
+/* Stores the name of a profile type that is not supported. Such a type is an error only if a job uses the profile. */
 static bool store_type(struct batsim *batsim, struct hr_text type, struct profile *profile) {
   profile->type = hr__names_intern(&batsim->names, type.at, type.length);
   return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of trace formats, the detection of a format by the beginning of a file, and hr_trace_read(). JSON
-   formats are detected by their keys. Text formats are detected by the first line that is neither blank nor a `#`
+/* The table of trace formats, the detection of a format by the beginning of a file, and hr_trace_read(). JSON formats
+   are detected by their keys. All other text formats are detected by the first line that is neither blank nor a `#`
    comment. */
 
 #include "traces/formats/formats.h"
@@ -87,8 +87,8 @@ static bool is_sacct(struct hr_text line) {
 }
 
 /* Returns true if the line is from a table of PAI. These tables have no header; they are detected by their number of
-   fields and by the word for the status. The job and instance tables are detected too, so that the error can name
-   them. */
+   fields and by the word in the status field. Only the task table can be read. The job and instance tables are
+   detected, too, so that the error can name them. */
 static bool is_pai(struct hr_text line) {
   static const char *const words[] = {"Terminated", "Failed", "Running", "Waiting"};
   static const struct { size_t n_fields, status; } tables[] = {{10, 3}, {6, 3}, {9, 5}};
@@ -137,7 +137,7 @@ static bool matches(struct hr_text text, const char *required) {
   return false;
 }
 
-/* Returns the first format of the table that has a key in the text; NULL if the format is unknown. */
+/* Returns the first JSON format of the table with a key that occurs in the text; NULL if there is none. */
 static const char *json_format(struct hr_text beginning) {
   static const struct {
     const char *key, *format;
@@ -161,7 +161,7 @@ static const char *detect_format(struct hr_text beginning) {
 
 /* ---- Formats ----------------------------------------------------------------------------------------- */
 
-/* Name of the format, reader, summary. */
+/* The text formats: name, reader, summary. */
 #define FORMAT_TABLE(X)                                                                                                \
   X("csv", hr__csv_reader, "Headroom's own CSV, or any other CSV with a column map")                                   \
   X("swf", hr__swf_reader, "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")       \

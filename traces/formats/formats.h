@@ -19,8 +19,9 @@ extern const struct hr__format_reader hr__swf_reader, hr__philly_reader, hr__phi
    request. Returns false if there are no tasks, or more than HR_MAX_GPUS GPUs. */
 bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
 
-/* Divides the GPUs of a job, and its totals in `cpu_milli` and `mem_mib`, among nodes. If the GPUs divide evenly,
-   the job gets one task per node. Otherwise the job is not changed, and false is returned. */
+/* Divides a job into one task for each of `nodes` nodes: its GPUs, and its totals in `cpu_milli` and `mem_mib`. If
+   the number of GPUs is not a multiple of `nodes`, or if `nodes` is 0 or above HR_MAX_GPUS, the job is not changed,
+   and false is returned. */
 bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes);
 
 /* States of Slurm jobs, as sacct prints them and as published logs of Slurm clusters contain them. */

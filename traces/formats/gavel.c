@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): one job per line, fields separated by
-   tabs, no header. Versions of the simulator wrote 6, 7, 9 or 10 fields. A job has a number of steps. Its run time
-   is steps / throughput, where the throughput is that of the job on its number of GPUs of a reference type.
-   Throughputs are in a table that was published with Gavel. Parameters of the format name the table and the
-   reference type. */
+/* Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): one job per line, fields separated by tabs,
+   no header. A line has 6, 7, 9 or 10 fields, depending on the version of Gavel that wrote it. A job has a number of
+   steps. Its run time is steps / throughput. The throughput is the number of steps per second that this type of job
+   reaches on as many GPUs of the reference type as the job requests. Throughputs are in a table that was published
+   with Gavel. Parameters of the format specify the file of the table and the reference type. */
 
 #include "headroom/trace_files.h"
 #include "traces/csv/csv_rows.h"
@@ -36,8 +36,8 @@ static void finish_throughputs(struct throughputs *throughputs) {
   throughputs->gpu = NULL;
 }
 
-/* Reads `simulation_throughputs.json`. Its keys are the GPU type, then "('JOB TYPE', GPUS)", then the co-located
-   job; "null" means that the job runs alone. */
+/* Reads `simulation_throughputs.json`. The file has nested objects with three levels of keys: a GPU type, then "('JOB
+   TYPE', GPUS)", then the co-located job. The third key "null" means that the job runs alone. */
 static enum hr_status read_throughputs(const char *path, const char *gpu, struct throughputs *throughputs,
                                        struct hr_error *error) {
   enum hr_status status = hr__json_file_read(path, &throughputs->file, error);

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the name number of a text; HR_NONE if the text is empty. If out of memory, returns HR_NONE and sets
-   `no_memory`. */
+/* Returns the name number of a text (its index in the name table); HR_NONE if the text is empty. If out of memory,
+   returns HR_NONE and sets `no_memory`. */
 static uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text) {
   if (!text.length) return HR_NONE;
   uint32_t number = hr__names_intern(&kube->names, text.at, text.length);
@@ -104,7 +104,7 @@ static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result)
 
 /* ---- Containers ------------------------------------------------------------------------------------- */
 
-/* Bits of hr__kube_pod.kinds for shared GPUs and MIG instances. Lower bits are the makers of whole GPUs. */
+/* Bits of hr__kube_pod.kinds for shared GPUs and MIG instances. Each lower bit stands for whole GPUs of one maker. */
 enum { SHARED_KIND = 1 << 8, MIG_KIND = 1 << 9, OTHER_MIG_KIND = 1 << 10 };
 
 /* Returns the bit in hr__kube_pod.kinds for the maker of a whole GPU; 0 if the resource is not a GPU. */
@@ -391,8 +391,8 @@ static bool same_pod(const struct hr__kube_pod *a, const struct hr__kube_pod *b)
 }
 
 /* Adds a pod set to the pod sets that were read before. If only some sets request GPUs, the other sets are ignored.
-   Sets with equal requests add up their pods. Sets with different requests become one pod with the sum of all
-   requests. */
+   If all sets have equal requests, their numbers of pods are added up. If requests differ, all sets together become
+   one pod that requests the sum. */
 static void add_set(struct hr__kube_object *read, const struct hr__kube_pod *pod, uint64_t count) {
   if (!read->pods || (requests_gpus(pod) && !requests_gpus(&read->pod))) {
     read->mixed = read->mixed || read->pods;

@@ -18,10 +18,10 @@
 
 struct joined {
   struct hr__kube *kube;
-  uint32_t *of_uid;   /* by name number: the object with this uid; HR_NONE: no such object */
-  uint32_t *of_owner; /* by name number: the Workload that belongs to the object with this uid */
-  uint32_t *of_class; /* by name number: the priority class with this name, as an index in `words` */
-  /* Numbers of jobs for notes. note_all() has the meaning of each. */
+  uint32_t *of_uid;   /* [names.count] for a uid: the object with this uid; HR_NONE: no such object */
+  uint32_t *of_owner; /* [names.count] for a uid: the Workload that belongs to the object with this uid */
+  uint32_t *of_class; /* [names.count] for a name: the priority class with this name, as an index in `words` */
+  /* Counters of jobs. note_all() prints each of them in a note, which describes what is counted. */
   uint64_t n_evicted, n_past, n_mixed, n_kinds, n_shared, n_early;
 };
 
@@ -81,8 +81,9 @@ static void add_part(struct hr__kube_object *root, const struct hr__kube_object 
   root->evictions += part->evictions;
 }
 
-/* Merges the times of a part into its root. The finish time comes only from the root or from its Workload, because a
-   Pod that has ended may be retried. */
+/* Merges the times of a part into its root. The finish time is taken only from the root or from its Workload, because
+   a Pod that has ended may be retried. `own_start` is true if the root had a start time before any merge; this start
+   time is then kept. */
 static void add_times(struct hr__kube_object *root, const struct hr__kube_object *part, bool own_start) {
   if (!own_start && part->kind != HR__KUBE_WORKLOAD) root->start_us = earlier(root->start_us, part->start_us);
   if (root->finished || part->kind != HR__KUBE_WORKLOAD || !part->finished) return;

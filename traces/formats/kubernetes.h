@@ -3,7 +3,8 @@
 #define HR_TRACES_FORMATS_KUBERNETES_H
 
 /* Reads Kubernetes objects. kube_objects.c reads the objects and the requests of pods. kubernetes.c combines objects
-   that belong to one job. Texts are stored as name numbers in the name table of struct hr__kube. */
+   that belong to one job. Texts are stored as name numbers, which are indices in the name table of struct
+   hr__kube. */
 
 #include "base/names.h"
 #include "traces/json/json_stream.h"

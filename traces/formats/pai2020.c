@@ -3,10 +3,11 @@
  * Alibaba PAI, cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in the Wild", NSDI'22).
  *
  * A row of `pai_task_table.csv` is a job: `inst_num` instances that each request `plan_gpu` hundredths of a GPU.
- * Parameters of the format may name two further tables. `pai_job_table` has the submit time and the user of each job.
- * `pai_group_tag_table` has the requested GPU type and the workload, by the `inst_id` of the job. Without the job
- * table, the submit time of a task is its start time. The tables have no header row, but a header row is accepted. If
- * several rows have the same information, the first row is used.
+ * Parameters of the format may specify two further tables. `pai_job_table` has the submit time and the user of each
+ * job. `pai_group_tag_table` has the requested GPU type and the workload, by the `inst_id` of the job. Without the
+ * job table, the submit time of a task is its start time. The tables have no header row, but a header row is
+ * accepted. If several rows of the tag table have a GPU type, or a workload, for one `inst_id`, the first of them is
+ * used.
  */
 
 #include "base/array.h"
@@ -19,12 +20,13 @@
 #include <string.h>
 
 struct pai_job {
-  int64_t submit_us;       /* INT64_MIN: unknown */
-  uint32_t user, instance; /* name numbers of the user and the instance; HR_NONE: unknown */
+  int64_t submit_us; /* INT64_MIN: unknown */
+  /* name numbers (indices in a name table) of the user and of the instance; HR_NONE: unknown */
+  uint32_t user, instance;
 };
 
 struct pai_jobs {
-  struct hr__name_table names; /* names of jobs, in the order of `at` */
+  struct hr__name_table names; /* names of jobs; `at` has the same order */
   struct hr__name_table users, instances;
   struct hr__name_table words; /* names of GPU types and workloads */
   struct pai_job *at;          /* [names.count] */
@@ -247,7 +249,7 @@ struct pai {
   struct hr__reader *reader;
   struct pai_jobs jobs; /* empty unless have_jobs is set */
   bool have_jobs;
-  /* Numbers of tasks for notes. note_what_is_assumed() has the meaning of each. */
+  /* Counters of tasks. note_what_is_assumed() prints each of them in a note, which describes what is counted. */
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 
@@ -268,7 +270,7 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
-/* Adds the submit time and the properties that the job table has for a task. */
+/* Sets the submit time of a task, and those of its properties that are in the job table. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
   const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
   bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;
@@ -384,7 +386,7 @@ static enum hr_status note_what_is_assumed(const struct pai *pai) {
                                                         " a fraction above one GPU: the fraction is rounded up"});
 }
 
-/* Reads the tables that parameters of the format name. */
+/* Reads the tables that the parameters of the format specify. */
 static enum hr_status read_job_tables(struct pai *pai) {
   struct hr_text jobs = {NULL, 0}, tags = {NULL, 0};
   const struct hr__reader_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};

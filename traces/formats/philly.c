@@ -6,8 +6,8 @@
  * Virtual clusters become tenants. The column `gpu_time` equals duration x GPUs and is ignored.
  *
  * "philly-log" is `cluster_job_log`, a JSON list of jobs with their attempts. A job is replayed once. Its run time is
- * the total run time of its attempts, without the gaps between them. If a job failed, its first failure is at the end
- * of its first attempt.
+ * the total run time of its attempts, without the gaps between them. In a replay, a failed job fails when it has run
+ * for as long as its first attempt.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -48,7 +48,7 @@ const struct hr__format_reader hr__philly_reader = {.read = read_philly};
 
 struct philly_log {
   struct hr__json_get get;
-  /* Numbers of jobs and attempts for notes. note_all() has the meaning of each. */
+  /* Counters of jobs and attempts. note_all() prints each of them in a note, which describes what is counted. */
   uint64_t n_retried, n_failed_attempts, n_attempts_without_times, n_early;
 };
 

@@ -3,16 +3,16 @@
  * Slurm accounting as printed by `sacct --parsable2` (sacct(1)): fields separated by `|`, named by a header.
  *
  * A row is one of four things: a job; a component of a job (123_4, 123+1); a step of a job (123.batch), which is
- * skipped; or, with --duplicates, an earlier attempt of a job that was requeued. All attempts with one id are replayed
- * as one job. Its submit time is that of the first attempt, its run time that of the last attempt. Evictions are not
- * replayed, because they are results of a simulation. Attempts of a job may be anywhere in the file, so jobs are
- * stored until the end of the file, with shared texts.
+ * skipped; or, with --duplicates, an earlier attempt of a job that was requeued. All attempts with one id are
+ * replayed as one job. Its submit time is that of the first attempt, its run time that of the last attempt. Evictions
+ * are not replayed, because they are results of a simulation. Attempts of a job may be anywhere in the file, so all
+ * jobs are stored until the end of the file. Equal texts are stored once.
  *
- * GPUs come from AllocTRES if possible, otherwise from the request. GPU types come from the request. If the file has
- * no request column, they come from the allocation. CPUs and memory are totals of the job, which are divided among its
- * nodes. A TRES list has the total number of GPUs and the number of each type (`gres/gpu=4,gres/gpu:a100=4`). If the
- * total is missing, it is the sum of the types. The formats of "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit" are
- * those of sacct(1).
+ * The number of GPUs is taken from AllocTRES if possible, otherwise from the request. The GPU types are those of the
+ * request or, if the file has no column with the request, those of the allocation. CPUs and memory are totals of the
+ * job, which are divided among its nodes. A TRES list has the total number of GPUs and the number of each type
+ * (`gres/gpu=4,gres/gpu:a100=4`). If the total is missing, it is the sum of the types. The formats of "AllocTRES",
+ * "ReqGRES", "ReqMem" and "Timelimit" are those of sacct(1).
  */
 
 #include "base/array.h"
@@ -35,7 +35,7 @@ struct sacct_row {
   uint32_t alloc_nodes, nodes, alloc_cpu_milli, cpu_milli, req_cpu_milli;
 };
 
-/* The stored properties of a job. Texts are name numbers in `texts`. */
+/* The stored properties of a job. Texts are indices in the name table `texts`. */
 struct sacct_job {
   const char *left_out; /* reason why the job is not replayed; NULL: it is replayed */
   uint64_t line, mem_mib;
@@ -49,10 +49,10 @@ struct sacct_job {
 struct sacct_state {
   struct hr__reader *reader;
   struct hr__name_table ids, texts;
-  struct sacct_job *jobs; /* by id number */
+  struct sacct_job *jobs; /* in the order of the job ids in the name table `ids` */
   uint32_t n_jobs, capacity;
   bool has_request_columns; /* the file has a column with the requested resources */
-  /* Numbers of rows for notes. note_all() has the meaning of each. */
+  /* Counters of rows. note_all() prints each of them in a note, which describes what is counted. */
   uint64_t n_steps, n_attempts, n_restarts, n_components, n_eligible_later, n_partition_limits, n_uneven, n_mixed,
       n_per_node, n_priorities, n_early, n_shares;
 };

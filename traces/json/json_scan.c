@@ -150,8 +150,8 @@ static bool scan_key(struct scan *scan) {
   return true;
 }
 
-/* Called after a child of a list or object. Reads a comma, which sets `*more`, or the closing bracket. Returns false
-   for any other character. */
+/* Called after a child of a list or object. Reads a comma or the closing bracket, and sets `*more` to true if it was
+   a comma. Returns false for any other character. */
 static bool scan_comma(struct scan *scan, char closing, bool *more) {
   skip_space(scan);
   *more = *scan->at == ',';
@@ -201,8 +201,8 @@ bool hr__json_check(const char *text, struct hr__json_flaw *flaw) {
 
 /* ---- Positions --------------------------------------------------------------------------------------- */
 
-/* Moves to child number `ordinal` of a list or an object. `*key` becomes the beginning of the child, or of its key
-   in an object. Returns false if there are fewer children. */
+/* Moves to the child with index `ordinal` of a list or an object. Sets `*key` to the beginning of the child of a
+   list, or to the beginning of the key of the child of an object. Returns false if there are fewer children. */
 static bool enter(struct scan *scan, uint32_t ordinal, const char **key) {
   if (*scan->at != '{' && *scan->at != '[') return false;
   char closing = *scan->at++ == '{' ? '}' : ']';

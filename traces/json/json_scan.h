@@ -23,9 +23,9 @@ struct hr__json_flaw {
 /* Returns true if `text` is exactly one JSON value. Otherwise `flaw` describes the first error. */
 bool hr__json_check(const char *text, struct hr__json_flaw *flaw);
 
-/* Returns the offset of a value in valid JSON text. `ordinals` is the path to the value: child number ordinals[0] of
-   the outermost value, child number ordinals[1] of that child, and so on. If `at_key` is set, returns the offset of
-   the key of the value. Returns SIZE_MAX if the value does not exist. */
+/* Returns the offset of a value in valid JSON text. `ordinals` is the path to the value: the child with index
+   ordinals[0] of the outermost value, then the child with index ordinals[1] of that child, and so on. If `at_key` is
+   set, returns the offset of the key of the value. Returns SIZE_MAX if the value does not exist. */
 size_t hr__json_find(const char *text, const uint32_t *ordinals, size_t depth, bool at_key);
 
 /* Line and column of an offset, both from 1. Columns count characters. */

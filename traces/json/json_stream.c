@@ -92,7 +92,8 @@ static enum hr_status append_char(struct stream *stream, char c) {
   return HR_OK;
 }
 
-/* State of searching the end of a value: number of open brackets, and position in a string. */
+/* State of the search for the end of a value: the number of open brackets, whether the position is in a string, and
+   whether the previous character of the string was an escaping backslash. */
 struct cut {
   size_t depth;
   bool in_text, escaped;
@@ -184,7 +185,8 @@ static enum hr_status read_key(struct stream *stream, char key[MAX_KEY + 1]) {
   return skip_space(stream, &c);
 }
 
-/* Called after a child of a list or object. Reads a comma, which sets `*more`, or the closing bracket. */
+/* Called after a child of a list or object. Reads a comma or the closing bracket, and sets `*more` to true if it was
+   a comma. Any other character is an error. */
 static enum hr_status read_comma(struct stream *stream, char closing, bool *more) {
   char c;
   enum hr_status status = skip_space(stream, &c);

@@ -13,7 +13,8 @@
 struct hr__json_item {
   const char *member; /* member of the outermost object that contains the item; NULL: the outermost value is a list */
   uint32_t index;     /* index of the item in its list or object, from 0 */
-  const char *key;    /* key of the item in its object; NULL: the item is an entry of a list, or a whole member */
+  /* key of the item in its object; NULL: the item is an entry of a list, or a member that is read as a whole */
+  const char *key;
   const cJSON *value; /* valid until the callback returns */
   uint64_t line;      /* line on which the item begins */
 };
@@ -23,7 +24,8 @@ struct hr__json_schema {
   /* Members of the outermost object whose items are read one by one, NULL-terminated. Other members are read as a
      whole. If the outermost value is a list, its items are read one by one. */
   const char *const *streamed;
-  bool (*is_used)(const char *member); /* returns true if another member is needed; NULL: no other member is needed */
+  /* returns true if a member that is not in `streamed` is needed; NULL: no such member is needed */
+  bool (*is_used)(const char *member);
   enum hr_status (*on_item)(void *self, const struct hr__json_item *item);
   void *self;
 };
@@ -40,7 +42,7 @@ struct hr__json_get {
   struct hr__value_reader values; /* parser of values; it remembers how the file writes times */
   struct hr__row_fault fault;     /* fault of the item; `line` and `item` are always set */
   char item[40];
-  char value[64]; /* text of the value in the fault, unless the text is in the file */
+  char value[64]; /* memory for the faulty value as text; not used if the value is a JSON string */
 };
 
 /* Begins an item. `list` is the name of the list that contains the item, for messages ("items"). */

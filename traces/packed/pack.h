@@ -32,7 +32,7 @@ struct hr__packed_header {
   int64_t origin_us;
   uint64_t flags;    /* bits HR__PACKED_DATED and HR__PACKED_IDS_TOLD */
   uint64_t unused;   /* must be 0 */
-  uint64_t checksum; /* checksum of the header before this member and of the section table */
+  uint64_t checksum; /* checksum of the section table and of the members of the header before this one */
 };
 
 /* An entry of the section table. `offset` counts bytes from the beginning of the file. */

@@ -3,9 +3,9 @@
  * Maps a packed trace into memory and checks all of it once.
  *
  * Three checks are made. The section table must cover the file without gaps. Each section must match its checksum,
- * which detects accidental damage. Each column must contain valid values, which also rejects malicious files. A column
- * is checked block by block: the values of a block are checked immediately after its checksum, while the block is in
- * the cache.
+ * which detects accidental damage. Each column must contain valid values, which also rejects malicious files. A
+ * column is checked block by block. The values of a block are checked immediately after the block was added to the
+ * checksum, while it is still in the cache.
  *
  * Each column has one range of valid values, in modular arithmetic. For example, "HR_NONE or below 7" is the range of
  * eight values that begins at HR_NONE and wraps around to 0. A value therefore needs one subtraction and one
@@ -91,8 +91,8 @@ static enum hr_status check_sum(const struct unpacking *unpacking, const struct 
 
 enum { TEXTS_BLOCK_BYTES = 1 << 18, MAX_NOTES = 4096 };
 
-/* Checks that the section has the stated number of texts, none of them empty, and that the last text ends at the end
-   of the section. */
+/* Checks that the section has as many texts as the section table says, that no text is empty, and that the last text
+   ends at the end of the section. */
 static enum hr_status check_texts(const struct unpacking *unpacking, const struct hr__packed_section *section) {
   enum hr_status status = check_sum(unpacking, section);
   if (status != HR_OK) return status;

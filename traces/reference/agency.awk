@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A month, 730 hours from a Monday's midnight, of an agency's work for three clients.
+# 31 days of the jobs of an agency that works for three clients. Time 0 is midnight of a Monday.
 #
-#   awk -v moved=0 -f traces/reference/agency.awk    everything on A100s, each client at a provider of its own
-#   awk -v moved=1 -f traces/reference/agency.awk    the same work, each kind on the GPU that suits it
+#   awk -v moved=0 -f traces/reference/agency.awk    all jobs on A100s, each client at its own provider
+#   awk -v moved=1 -f traces/reference/agency.awk    the same work, each kind of job on the GPU type that suits it
 #
-# An L4 does 0.42 of what an A100 does in inference: three L4 stand for one A100, and a batch takes 1 / 0.42 as long.
+# In inference, an L4 has 0.42 times the speed of an A100. Three L4 replace one A100, and a batch job takes 1 / 0.42
+# times as long.
 function job(client, kind, day, hour, hours, gpus, class, gpu, region) {
   printf "%s-%s-%d,%d,%d,%d,%s,%s,%d,%s,%s\n", client, kind, ++count[client, kind], (day * 24 + hour) * 3600, \
     hours * 3600, gpus, client, class, class == "inference", moved ? gpu : "A100-40", region

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A day of inference: batches for BERT-large, 12 s apart on average at noon and 36 s at midnight (Poisson, thinned). Recorded
-# run time on a T4: about log-normal, median 180 s, sigma 0.5.
+# A day of inference jobs for BERT-large. Arrivals are a Poisson process (by thinning); the mean time between jobs is
+# 12 s at noon and 36 s at midnight. Run times are for a T4: about log-normal, median 180 s, sigma 0.5.
 #
 #   awk -f traces/reference/plan-l4-or-t4.awk
 #
-# Numbers are drawn by Park and Miller's generator (CACM 31:10, 1988), as rand() differs between awks.
+# Random numbers are from Park and Miller's generator (CACM 31:10, 1988), because rand() differs between
+# implementations of awk.
 function uniform() { # in (0, 1)
   state = state * 16807 % 2147483647
   return state / 2147483647
 }
-function normal(   sum, i) { # the sum of twelve, less its mean
+function normal(   sum, i) { # about normal: the sum of twelve uniform numbers minus its mean
   for (i = 0; i < 12; i++) sum += uniform()
   return sum - 6
 }

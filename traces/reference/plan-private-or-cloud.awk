@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Four weeks from a Monday's midnight of training on whole nodes of 8 GPUs, most of it begun on weekdays between 8:00 and
-# 20:00: some 6 nodes at a time on average.
+# Four weeks of training jobs on whole nodes of 8 GPUs. Time 0 is midnight of a Monday. Jobs arrive from 8:00 to 20:00,
+# most of them on weekdays. The jobs need about 6 nodes on average.
 #
 #   awk -f traces/reference/plan-private-or-cloud.awk
 #
-# Numbers are drawn by Park and Miller's generator (CACM 31:10, 1988), as rand() differs between awks.
+# Random numbers are from Park and Miller's generator (CACM 31:10, 1988), because rand() differs between
+# implementations of awk.
 function uniform() { # in (0, 1)
   state = state * 16807 % 2147483647
   return state / 2147483647
 }
-function normal(   sum, i) { # the sum of twelve, less its mean
+function normal(   sum, i) { # about normal: the sum of twelve uniform numbers minus its mean
   for (i = 0; i < 12; i++) sum += uniform()
   return sum - 6
 }

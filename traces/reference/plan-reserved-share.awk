@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Four weeks from a Monday's midnight, in nodes of 8 GPUs: four of inference that never rest, and training that comes as it
-# comes, most of it on weekdays from 8:00 to 20:00.
+# Four weeks for nodes of 8 GPUs. Time 0 is midnight of a Monday. Inference always uses four nodes. Training jobs arrive
+# at random from 8:00 to 20:00, most of them on weekdays.
 #
 #   awk -f traces/reference/plan-reserved-share.awk
 #
-# Numbers are drawn by Park and Miller's generator (CACM 31:10, 1988), as rand() differs between awks.
+# Random numbers are from Park and Miller's generator (CACM 31:10, 1988), because rand() differs between
+# implementations of awk.
 function uniform() { # in (0, 1)
   state = state * 16807 % 2147483647
   return state / 2147483647
 }
-function normal(   sum, i) { # the sum of twelve, less its mean
+function normal(   sum, i) { # about normal: the sum of twelve uniform numbers minus its mean
   for (i = 0; i < 12; i++) sum += uniform()
   return sum - 6
 }

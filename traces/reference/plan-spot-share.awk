@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Two weeks of training on single V100s, 16 jobs a day on average (Poisson) of about 8 hours, each to be done within a time
-# that is 1.2 to 3 times its own, and never less than an hour beyond it.
+# Two weeks of training jobs with one GPU each. Arrivals are a Poisson process with 16 jobs a day on average. The mean
+# run time is about 8 hours. The time from the submit to the deadline is 1.2 to 3 times the run time, and at least the
+# run time plus one hour.
 #
 #   awk -f traces/reference/plan-spot-share.awk
 #
-# Numbers are drawn by Park and Miller's generator (CACM 31:10, 1988), as rand() differs between awks.
+# Random numbers are from Park and Miller's generator (CACM 31:10, 1988), because rand() differs between
+# implementations of awk.
 function uniform() { # in (0, 1)
   state = state * 16807 % 2147483647
   return state / 2147483647
 }
-function normal(   sum, i) { # the sum of twelve, less its mean
+function normal(   sum, i) { # about normal: the sum of twelve uniform numbers minus its mean
   for (i = 0; i < 12; i++) sum += uniform()
   return sum - 6
 }

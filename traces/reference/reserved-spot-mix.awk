@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# 30 days of 20 GPUs of inference, and of 30 GPUs of training from 8:00 for 9.6 hours, which is 40 % of a day.
+# 30 days of inference and training. Inference always uses 20 GPUs. Training uses 30 GPUs from 8:00 for 9.6 hours, which
+# is 40 % of a day.
 #
 #   awk -f traces/reference/reserved-spot-mix.awk
 #

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Four hours of small inference jobs, each standing four times: once for each way of sharing GPUs, as a tenant of its own.
+# Four hours of small inference jobs. Each job occurs four times, once for each way of sharing GPUs; each way has its
+# own tenant.
 #
 #   awk -f traces/reference/shared-inference.awk
 #
-# 1,200 jobs, 12 s apart on average (Poisson). Recorded run time on a T4: about log-normal, median 281 s, sigma 0.5, so
-# 319 s on average: 70 % of 38 T4s for as long as jobs come. Each asks for 1/7 of a GPU, 142 thousandths, and 5 GB of its
-# memory. Numbers are drawn by Park and Miller's generator (CACM 31:10, 1988), as rand() differs between awks.
+# For each way there are 1,200 jobs. Arrivals are a Poisson process; the mean time between jobs is 12 s. Run times are
+# for a T4: about log-normal, median 281 s, sigma 0.5, so the mean is 319 s. If each job had a T4 of its own, this would
+# be 70 % of 38 T4s until the last submit. Each job requests 1/7 of a GPU (142 thousandths) and 5 GB of GPU memory.
+#
+# Random numbers are from Park and Miller's generator (CACM 31:10, 1988), because rand() differs between
+# implementations of awk.
 function uniform() { # in (0, 1)
   state = state * 16807 % 2147483647
   return state / 2147483647
 }
-function normal(   sum, i) { # the sum of twelve, less its mean
+function normal(   sum, i) { # about normal: the sum of twelve uniform numbers minus its mean
   for (i = 0; i < 12; i++) sum += uniform()
   return sum - 6
 }

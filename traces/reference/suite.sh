@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Makes the traces of the suite, each from a seed, in a folder: this one unless another is named.
+# Generates the traces of the suite, each from a fixed seed. They are written to FOLDER; the default is the folder of
+# this script.
 #
 #   traces/reference/suite.sh HEADROOM [FOLDER]
 #
-# The generator knows no classes, priorities, deadlines or bursts. What a trace has of them is made of the job's number
-# and its times, in whole numbers, so that every awk writes the same.
+# `headroom trace generate` has no classes, priorities, deadlines or bursts. This script computes them from the number
+# and the times of each job. It uses whole numbers, so that all implementations of awk write the same text.
 # shellcheck disable=SC2016 # expressions of awk
 set -eu
 
@@ -16,25 +17,26 @@ generate() {
   "$headroom" trace generate --max-s 172800 --users 40 --limit-min 1 --limit-max 3 "$@"
 }
 
-# with COLUMN EXPRESSION: one more column; `n` is the job's number, `hash` one of 0 to 99 that looks random.
+# with COLUMN EXPRESSION: adds a column. In the expression, `n` is the number of the job, and `hash` is a number from 0
+# to 99 that looks random and depends on `n` only.
 with() {
   awk -F, -v OFS=, -v name="$1" "NR == 1 { print \$0, name; next }
     { n = \$1; hash = int((n * 7919 + int(n / 7) * 104729) % 1009 * 100 / 1009); print \$0, ($2) }"
 }
 
-# Jobs come together, every two hours.
+# Rounds submit times down to multiples of two hours, so that jobs arrive in bursts.
 in_bursts() {
   awk -F, -v OFS=, 'NR > 1 { $2 = int($2 / 7200) * 7200 } { print }'
 }
 
-# An arrival after another, whatever the hour; run times close to each other.
+# The arrival rate does not depend on the hour, and run times vary little.
 generate --seed 101 --count 3000 --load 0.9 --nodes 16 --median-s 3600 --sigma 0.7 --diurnal 0 --tenants 3 \
   >"$folder/steady.csv"
 
 generate --seed 102 --count 3000 --load 0.75 --nodes 16 --median-s 2400 --sigma 1.2 --tenants 3 |
   in_bursts >"$folder/bursty.csv"
 
-# Half of the jobs are done in ten minutes, one in a hundred runs for most of a week.
+# Half of the jobs run for less than ten minutes; one in a hundred runs for more than two days.
 generate --seed 103 --count 3000 --load 1.3 --nodes 16 --median-s 600 --sigma 2.6 --max-s 604800 --tenants 3 \
   >"$folder/heavy-tailed.csv"
 
@@ -45,7 +47,7 @@ generate --seed 105 --count 3000 --load 0.95 --nodes 16 --median-s 1800 --sigma 
   with class 'hash < 60 ? "training" : hash < 80 ? "fine-tune" : "interactive"' |
   with priority 'hash < 80 ? 0 : 5' >"$folder/multi-tenant.csv"
 
-# Inference that must not be interrupted beside training with deadlines.
+# Training jobs with deadlines, and inference jobs without.
 generate --seed 106 --count 3000 --load 0.8 --nodes 16 --median-s 3600 --sigma 1.2 --tenants 4 |
   with class 'hash < 75 ? "training" : "inference"' |
   with deadline_s 'hash < 75 ? int($2) + 4 * int($3) + 3600 : ""' >"$folder/spot-heavy.csv"

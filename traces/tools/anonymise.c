@@ -59,7 +59,8 @@ struct anonymise {
   const struct hr_trace *trace;
   const struct hr_anonymise_spec *spec;
   struct pseudonyms pseudonyms;
-  struct hr__name_table users, tenants, models; /* pseudonyms, by name number of the original name */
+  /* pseudonyms, in the order of the original names in the name tables of the trace */
+  struct hr__name_table users, tenants, models;
 };
 
 /* ---- Validation -------------------------------------------------------------------------------------- */

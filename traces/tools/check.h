@@ -31,14 +31,15 @@ struct hr__check_state {
   bool out_of_memory;                    /* memory ran out in some part; reported after the last part */
   uint32_t n;                            /* number of jobs */
   int64_t span_us;                       /* time from the first submit to the last */
-  struct hr__job_value *work;            /* jobs other than services with a run time above 0, sorted by run time */
+  /* all jobs with a run time above 0 that are not services, sorted by run time */
+  struct hr__job_value *work;
   uint32_t n_work;
-  int64_t work_grain_us; /* nearly all run times in `work` are multiples of this step */
+  int64_t work_grain_us; /* the largest step of which nearly all run times in `work` are multiples */
   int64_t clamp_us;      /* run time at which many jobs were cut; 0: no such run time */
   bool constant;         /* nearly all run times in `work` are equal */
 };
 
-/* The subject of a finding: `count` of `of` jobs or rows, and the first of them. */
+/* The subject of a finding: `count` jobs or rows out of `of`, and the first of these jobs. */
 struct hr__check_subject {
   uint64_t count, of, line;
   uint32_t job; /* the first job; HR_NONE: the finding is not about single jobs */
@@ -61,15 +62,16 @@ static inline bool hr__check_is_service(const struct hr_trace *trace, uint32_t j
 /* Searches ascending values, from index `from` on, for the most frequent value. Returns its number of occurrences
    and sets `*begin` to the index of the first one. */
 uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
-/* Returns the first job of some pairs: the minimum of their values, which are job numbers. */
+/* Returns the first of the jobs in `pairs`. The value of each pair is the index of a job, so the result is the
+   minimum of the values. */
 static inline uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count) {
   int64_t first = count ? pairs[0].value : HR_NONE;
   for (uint32_t i = 1; i < count; i++)
     if (pairs[i].value < first) first = pairs[i].value;
   return (uint32_t)first;
 }
-/* Returns the largest step, of several steps between 1 us and a day, of which at least 99 % of the values are
-   multiples. `origin_us` is added to each value first. */
+/* Tries several steps between 1 us and a day. Returns the largest step for which at least 99 % of the values are
+   multiples of the step. `origin_us` is added to each value before this test. */
 int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin_us);
 
 /* The parts of the check, in the order in which they run. Each adds its findings. */

@@ -2,18 +2,20 @@
 /*
  * Checks of submit times: bursts, rounded times, short traces, changes of the clock, gaps, and the end of the trace.
  *
- * Clock changes: if a trace has dates without a zone, its local clock may change in spring and autumn. In spring, an
- * hour of the night without jobs is reported if the mean number of jobs in that hour on the days around it is at least
- * 12. In autumn, an hour is reported if its number of jobs is at least 1.7 times that mean and more than 1.2 times the
- * maximum. Only the nights are examined in which the European Union (last Sundays of March and October) or the United
- * States (second Sunday of March, first Sunday of November) change clocks, from 1:00 to 3:00.
+ * Clock changes: if a trace has dates without a zone, its local clock may change in spring and autumn. An hour of the
+ * night of the change is compared with the same hour on the days before and after it. The mean number of jobs on
+ * these days must be at least 12. In spring, the hour is reported if it has no jobs. In autumn, it is reported if its
+ * number of jobs is at least 1.7 times that mean and more than 1.2 times the maximum of these days. The hours from
+ * 1:00 to 3:00 are examined, and only in nights in which the European Union (last Sundays of March and October) or
+ * the United States (second Sunday of March, first Sunday of November) change clocks.
  *
  * Gaps: a gap is a long time without a job in which many jobs were expected. If the trace has at least three weeks,
  * the expected number of jobs depends on the hour of the week. Otherwise it depends on the hour of the day, and a gap
- * must be longer than a weekend. Because load changes over months, the expected number is scaled to the number of jobs
- * in the weeks before and after the gap.
+ * must be longer than a weekend. Because load changes over months, the expected number is reduced if the week before
+ * the gap and the week after it have fewer jobs than expected.
  *
- * End: jobs that were cut at the last instant of the trace, and jobs that are missing because they had not ended.
+ * End: jobs that were cut at the last instant of the trace, and jobs that are missing because they had not ended when
+ * the recording ended.
  */
 
 #include "base/text.h"
@@ -27,8 +29,8 @@
 
 /* ---- Bursts: one instant ----------------------------------------------------------------------------- */
 
-/* Reports a burst: at least 5 % of the jobs have the same submit time. The first submit time is ignored, because a
-   trace may begin with the jobs that were already waiting. */
+/* Reports a burst: at least 5 % of the jobs have the same submit time. The first submit time is ignored, because at
+   that time the trace may have all jobs that were already waiting. */
 static void check_instant(struct hr__check_state *checker) {
   enum { MIN = 20, SHARE = 20 };
   const struct hr_trace *trace = checker->trace;
@@ -54,7 +56,8 @@ static void check_instant(struct hr__check_state *checker) {
 
 /* ---- Bursts: one hour -------------------------------------------------------------------------------- */
 
-/* Returns the maximum number of jobs in any hour, without services. `*first` is set to the first job of that hour. */
+/* Returns the number of jobs in the busiest hour, which may begin at any submit. Services are not counted. `*first`
+   is set to the first job of that hour. */
 static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *first) {
   const struct hr_trace *trace = checker->trace;
   uint32_t from = 0, inside = 0, max = 0;
@@ -69,8 +72,8 @@ static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *fi
   return max;
 }
 
-/* Reports a burst: an hour has at least a tenth of all jobs and at least 20 times the mean. The busiest hour of a
-   daily pattern is far below that. */
+/* Reports a burst: an hour has at least a tenth of all jobs and at least 20 times the mean number of jobs per hour.
+   The busiest hour of an ordinary day is far below that. */
 static void check_hour(struct hr__check_state *checker) {
   enum { MIN_DAYS = 3, MIN = 50, SHARE = 10, TIMES = 20 };
   uint32_t first = 0, max = checker->span_us < MIN_DAYS * HR__DAY_US ? 0 : busiest_hour(checker, &first);
@@ -87,8 +90,8 @@ static void check_hour(struct hr__check_state *checker) {
 
 /* ---- Rounding and length ----------------------------------------------------------------------------- */
 
-/* Reports submit times that are multiples of a minute or more. There must be enough distinct submit times, because a
-   few multiples could be chance. */
+/* Reports that submit times are multiples of a minute or of a larger step. There must be enough distinct submit
+   times, because a few multiples could be chance. */
 static void check_rounded(struct hr__check_state *checker) {
   enum { MIN = 50, MIN_INSTANTS = 10 };
   const struct hr_trace *trace = checker->trace;
@@ -258,7 +261,8 @@ static double expect(const struct hourly *hours, double begin, double end) {
   return sum;
 }
 
-/* Returns actual / predicted number of jobs in the weeks before and after [begin, end); at most 1. */
+/* Returns the number of jobs in the week before `begin` and the week after `end`, divided by the number that the
+   cycle predicts for both weeks; at most 1. */
 static double level_around(const struct hourly *hours, double begin, double end) {
   uint32_t before = (uint32_t)begin, after = (uint32_t)end + 1, count = 0;
   uint32_t from = before > WEEK_HOURS ? before - WEEK_HOURS : 0;
@@ -277,7 +281,8 @@ struct gap {
   double expected; /* number of jobs that were expected in the gap */
 };
 
-/* Returns the gap in which the most jobs were expected. `*count` is set to the number of gaps to report. */
+/* Returns the gap in which the most jobs were expected. `*count`, which must be 0, is set to the number of gaps to
+   report. */
 static struct gap worst_gap(const struct hr__check_state *checker, const struct hourly *hours, uint32_t *count) {
   const int64_t *submit_us = checker->trace->submit_us;
   int64_t min_us = (hours->period == WEEK_HOURS ? MIN_GAP_H : MIN_GAP_ANY_DAY_H) * HR__HOUR_US;
@@ -324,8 +329,8 @@ static int64_t begin_us(const struct hr_trace *trace, uint32_t job) {
   return start_us >= 0 ? start_us : trace->submit_us[job];
 }
 
-/* Reports jobs that were cut at the end of the trace: so many jobs end within its last second that chance is
-   unlikely. */
+/* Reports jobs that were cut at the end of the trace. They are detected because more jobs end in its last second than
+   is likely by chance. */
 static void check_cut(struct hr__check_state *checker) {
   enum { END_MIN = 10, END_SHARE = 500 };
   const struct hr_trace *trace = checker->trace;
@@ -389,8 +394,9 @@ static uint32_t active_at(const struct marks *marks, int64_t time_us) {
   return count_until(marks->begin, marks->n, time_us) - count_until(marks->end, marks->n, time_us);
 }
 
-/* Reports that running jobs are missing from the trace: at the last submit far fewer jobs run than at any time
-   before. The number of running jobs before is taken at 500 times from 50 % to 90 % of the trace. */
+/* Reports that jobs which were still running at the end are missing from the trace. First, the minimum number of
+   running jobs is computed over 500 times, evenly spaced from 50 % to 90 % of the trace. Jobs are assumed to be
+   missing if fewer than a quarter of this minimum run at the last submit. */
 static void check_missing(struct hr__check_state *checker, const struct marks *marks) {
   enum { SAMPLES = 500, END_MIN = 20, END_TIMES = 4 };
   int64_t last_us = checker->trace->submit_us[checker->n - 1], half_us = checker->span_us / 2;

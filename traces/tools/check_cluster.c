@@ -2,10 +2,10 @@
 /*
  * Checks of a trace against a cluster: jobs that can never run, offered load, recorded starts.
  *
- * Offered load is the requested GPU time compared with the capacity of pools. GPU types and other constraints restrict
- * each job to a set of pools. A set of pools is overloaded if the jobs that are restricted to this set, or to a subset
- * of it, request more than its capacity. Load is computed in steps of time while jobs arrive. Each job is assumed to
- * start at its submit time. Demand above the capacity of a step becomes backlog of the next step.
+ * Offered load is the requested GPU time compared with the capacity of pools. GPU types and other constraints
+ * restrict each job to a set of pools. A set of pools is overloaded if the jobs that are restricted to this set, or
+ * to a subset of it, request more than its capacity. Load is computed in steps of time, up to the last submit. Each
+ * job is assumed to start at its submit time. Demand above the capacity of a step becomes backlog of the next step.
  *
  * Two findings about recorded starts need no cluster: many jobs started at one instant, and almost no job waited. Two
  * findings need a cluster: more GPUs were busy than exist, and jobs waited while at least half of the GPUs were idle.
@@ -33,7 +33,7 @@ struct cluster_comparison {
 enum { MAX_SETS = 64, MAX_STEPS = 100000, LONG_BACKLOG_H = 24 };
 #define LITTLE 0.05
 
-/* Sets of pools, and the load of one set over time in steps. */
+/* Sets of pools, and the load of one of these sets in each step of time. */
 struct sets {
   const struct hr__check_state *checker;
   const struct cluster_comparison *against;
@@ -45,7 +45,7 @@ struct sets {
   int64_t step_us; /* length of a step */
   uint32_t n_steps;
   double *level; /* [n_steps + 1] change of the number of busy GPUs at the beginning of each step */
-  double *part;  /* [n_steps + 1] GPUs of intervals that cover a part of the step, averaged over the step */
+  double *part;  /* [n_steps + 1] GPUs of jobs that use only a part of the step, averaged over the whole step */
 };
 
 static bool has_nodes(const struct sets *sets, uint32_t pool) {
@@ -125,7 +125,7 @@ static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double g
 }
 
 /* Computes the steps of a set from the jobs that are restricted to it or to a subset. Adds the GPU hours of these
-   jobs to `*gpu_hours`, and the part until the last submit to `*within`. */
+   jobs to `*gpu_hours`, and those GPU hours that are before the last submit to `*within`. */
 static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double *within) {
   const struct hr_trace *trace = sets->checker->trace;
   const struct hr_cluster *cluster = &sets->against->cluster;
@@ -178,8 +178,9 @@ static void report_idle(struct hr__check_state *checker, const struct hr_offered
                 100 * load->load, hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
 }
 
-/* Reports overload. It is an error only if the GPU hours until the last submit also exceed the capacity, because GPU
-   hours after the last submit may belong to a few long jobs. */
+/* Reports overload. The finding is an error only if the GPU hours until the last submit also exceed the capacity. If
+   only the total of all GPU hours exceeds it, the excess is after the last submit and may be due to a few long
+   jobs. */
 static void report_load(struct hr__check_state *checker, const struct hr_offered_load *load) {
   bool overloaded = load->load > 1 && load->within > 1, is_short = checker->span_us < HR__DAY_US;
   char gpus[HR__NUMBER_BYTES], days[160] = "", backlog[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES];
@@ -367,8 +368,8 @@ static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_
 
 /* ---- Recorded starts on the cluster ------------------------------------------------------------------ */
 
-/* Reports that more GPUs are busy than the cluster has. A total of up to 1 % of the time from the first start to the
-   last end is tolerated. */
+/* Reports that more GPUs are busy than the cluster has. This is tolerated for a total of up to 1 % of the time from
+   the first start to the last end. */
 static void check_excess(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
   int64_t excess_us = 0, max = 0, all_us = busy->n ? busy->mark[busy->n - 1].key - busy->mark[0].key : 0;
   for (uint32_t i = 0; i + 1 < busy->n; i++) {
@@ -477,8 +478,8 @@ static void report_type(struct hr__check_state *checker, const char *types, cons
       group->count == 1 ? "requests" : "request", types);
 }
 
-/* Adds one finding for each list of GPU types that the cluster does not have, up to MAX_TYPES lists. Further lists
-   are in one more finding. */
+/* Adds one finding for each list of GPU types that the cluster does not have, up to MAX_TYPES lists. One additional
+   finding covers all further lists. */
 static void report_types(struct hr__check_state *checker, const struct never_group *lists) {
   const struct hr_names *names = &checker->trace->gpu_type_lists;
   struct never_group rest = {0, HR_NONE};

@@ -43,8 +43,8 @@ static uint32_t count_below(const struct hr__job_value *values, uint32_t count, 
   return low;
 }
 
-/* Counts the jobs with run times from 4/5 of the bound, which begins at index `begin`, up to the bound. Sets
-   `*neighbours` to their number, and returns their number per distinct run time. */
+/* `begin` is the index of the first run time that equals the bound. Sets `*neighbours` to the number of jobs whose
+   run time is below the bound and at least 4/5 of it. Returns the mean number of these jobs per distinct run time. */
 static double mean_count_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
   uint32_t from = count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
   *neighbours = begin - from;
@@ -52,9 +52,9 @@ static double mean_count_below(const struct hr__job_value *values, uint32_t begi
   return distinct ? (double)*neighbours / distinct : 0;
 }
 
-/* Reports a bound on run times. A run time is a bound if it is among the longest 2 % of run times, has at least ten
-   times as many jobs as a run time just below it, and almost no job runs longer. There must be run times just below
-   the bound. */
+/* Reports a bound: a run time at which many jobs were cut. A run time is a bound if all of these conditions are met:
+   it is among the longest 2 % of run times; almost no job runs longer; some jobs have run times just below it; and it
+   has at least ten times as many jobs as those run times have on average. */
 static void check_clamp(struct hr__check_state *checker) {
   enum { MIN = 10, TIMES = 10, MIN_NEIGHBOURS = 3 };
   const struct hr__job_value *work = checker->work;
@@ -77,8 +77,8 @@ static void check_clamp(struct hr__check_state *checker) {
 
 /* ---- Run times: constant, rounded -------------------------------------------------------------------- */
 
-/* Reports that nearly all run times are equal. It is only a note for a trace of a few hundred jobs, which a user may
-   have written. */
+/* Reports that nearly all run times are equal. The finding is only a note if the trace has fewer than MANY jobs,
+   because a user may have written such a trace by hand. */
 static void check_constant(struct hr__check_state *checker) {
   enum { MIN = 20, MANY = 500 };
   uint32_t n = checker->n_work, begin, count = n >= MIN ? hr__check_most_frequent(checker->work, n, 0, &begin) : 0;
@@ -98,7 +98,8 @@ static uint32_t count_distinct(const struct hr__job_value *values, uint32_t coun
   return distinct;
 }
 
-/* Reports that run times are multiples of a step. It is only a note if the step is small compared with the median. */
+/* Reports that run times are multiples of a step. The finding is only a note if the step is small compared with the
+   median run time. */
 static void check_rounded(struct hr__check_state *checker) {
   enum { MIN = 50, MIN_DISTINCT = 5, SMALL = 20 };
   uint32_t n = checker->n_work;
@@ -163,8 +164,8 @@ struct limits {
   uint32_t n_ratios;
 };
 
-/* Returns true if the run time exceeds the limit by more than 1 % and a minute. A scheduler may need that time to
-   stop a job. */
+/* Returns true if the run time exceeds the limit by more than 1 % of the limit plus GRACE_S. A scheduler may need
+   that time to stop a job. */
 static bool is_beyond(int64_t work_us, int64_t limit_us) {
   return work_us > limit_us + limit_us / 100 + GRACE_S * HR_SECOND_US;
 }
@@ -189,7 +190,7 @@ static bool gather(const struct hr__check_state *checker, struct limits *limits)
 
 /* ---- Limits ------------------------------------------------------------------------------------------ */
 
-/* Reports that nine of ten limits are the same multiple of the run time, within 0.1 %. */
+/* Reports that limit / run time is the same number, within 0.1 %, for nine of ten jobs with a limit. */
 static void check_ratio(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t n = limits->n_ratios;
   if (n < MIN_JOBS) return;

@@ -5,8 +5,9 @@
  *
  * Two kinds of copies are found. Two rows with different ids and otherwise equal fields are reported directly. Two
  * jobs of one user with equal run times may be a coincidence if times are whole seconds. The number of such jobs is
- * therefore compared with the number of jobs for which another job has a run time that is one step longer. Coincidence
- * makes both numbers equal, and copying increases only the first one.
+ * therefore compared with the number of jobs for which another job has a run time that is longer by exactly one step,
+ * such as a second. Without copies, both numbers are about equal. Copies increase only the number of jobs with equal
+ * run times.
  */
 
 #include "base/hash.h"
@@ -44,7 +45,7 @@ static int64_t *in_file_order(const struct hr_trace *trace, uint32_t *job_of_row
   return submit_us;
 }
 
-/* Reports rows that were submitted before the previous row. */
+/* Reports rows whose job was submitted before the job of the previous row. */
 static void check_order(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   if (!trace->row) return;
@@ -175,7 +176,7 @@ static bool is_copy(const struct hr_trace *trace, uint32_t a, uint32_t b, int64_
 struct copies {
   /* of: examined jobs; rows: copies with the same submit time; jobs: copies with other submit times */
   uint32_t of, rows, first_row, jobs, first_job;
-  struct hr__hash table; /* the last job of each set of copies */
+  struct hr__hash table; /* of each set of jobs that are copies of each other, the last one */
 };
 
 /* Returns the last job in the table that is a copy of `job`, with `work_us` used as the run time of `job`; HR_NONE
@@ -209,8 +210,8 @@ static bool count_copies(const struct hr__check_state *checker, struct copies *c
   return true;
 }
 
-/* Returns the share of jobs for which another job has a run time that is one step longer and is otherwise equal. It
-   is estimated from a sample of jobs of the whole trace. */
+/* Returns the share of jobs for which there is another job that differs only in its run time, which is one step
+   longer. The share is estimated from a sample of jobs from the whole trace. */
 static double share_by_chance(const struct hr__check_state *checker, const struct copies *copies) {
   const struct hr_trace *trace = checker->trace;
   uint32_t sampled = 0, twins = 0;
@@ -223,7 +224,7 @@ static double share_by_chance(const struct hr__check_state *checker, const struc
   return sampled ? (double)twins / sampled : 0;
 }
 
-/* Returns the names of the other fields that are equal in copies, for messages. */
+/* Returns the names of the fields besides the run time that are equal in copies, for messages. */
 static const char *equal_fields(const struct hr_trace *trace) {
   return trace->user ? ", GPUs and user" : " and GPUs";
 }

@@ -108,7 +108,8 @@ int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin
     uint32_t others = 0;
     for (uint32_t i = 0; i < count && others <= count / 100; i++)
       others += (values[i] + origin_us) % steps_us[step] != 0;
-    if (others > count / 100) break; /* each step divides all larger steps, so larger steps fail too */
+    /* every larger step is a multiple of this step, so it has at least as many exceptions */
+    if (others > count / 100) break;
     grain_us = steps_us[step];
   }
   return grain_us;

@@ -3,10 +3,11 @@
  * Fits distributions to a sample by maximum likelihood.
  *
  * The exponential and the log-normal distribution have closed forms. The shape k of a Weibull distribution solves
- * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x), whose left side increases with k. The Pareto tail is Hill's estimator.
- * The tail begins at the value for which its distribution has the smallest distance to the sample (Clauset, Shalizi
- * and Newman, SIAM Review 51, 2009). At most MAX_STARTS values are tried as the beginning, evenly spaced over the
- * upper half of the sample. For this comparison, the distance is computed at MAX_POINTS points.
+ * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x), whose left side increases with k. The exponent of the Pareto tail is
+ * Hill's estimator. Several values are tried as the beginning of the tail; the beginning with the smallest distance
+ * between the fitted tail and the sample is chosen (Clauset, Shalizi and Newman, SIAM Review 51, 2009). At most
+ * MAX_STARTS values are tried, evenly spaced over the upper half of the sample. For this choice, the distance is
+ * computed at MAX_POINTS points only.
  */
 
 #include "traces/tools/stats.h"

@@ -55,7 +55,7 @@ static double mean_run_s(const struct hr_generator *g) {
   return below + above;
 }
 
-/* Selects the table of GPU counts. Counts of the default table that exceed the cluster are removed. */
+/* Selects the table of GPU counts. GPU counts of the default table that are larger than the cluster are removed. */
 static void choose_gpu_counts(struct generation *work) {
   const struct hr_generator *g = work->g;
   work->gpu_counts = g->gpu_counts ? g->gpu_counts : default_gpu_counts;
@@ -261,7 +261,7 @@ static enum hr_status add_job(struct hr_trace_builder *builder, const struct gen
   record.work_us = job->run_ms * MS_US;
   record.gpus = job->gpus;
   if (job->limit_ms >= 0) record.limit_us = job->limit_ms * MS_US;
-  /* the line after the header and the previous jobs */
+  /* the line that the job would have in a CSV file with a header */
   return hr_trace_builder_add(builder, &record, (uint64_t)job->number + 1, error);
 }
 

@@ -96,7 +96,8 @@ static enum hr_status count_jobs(struct merge *merge, struct hr_error *error) {
 
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
-/* Returns the difference between the clock of a trace and the clock of the result, in microseconds. */
+/* Returns the number of microseconds that is added to the times of a trace to convert them to the clock of the
+   result. */
 static int64_t later_us(const struct merge *merge, size_t number) {
   const struct hr_trace *first = merge->traces[0], *trace = merge->traces[number];
   if (merge->spec->align == HR_ALIGN_CLOCK) return 0;
@@ -143,7 +144,8 @@ static bool set_before(struct text_buffer *buffer, const char *label, struct hr_
   return true;
 }
 
-/* Replaces the name of a tenant as the spec says. The new name belongs to the spec, which outlives the record. */
+/* Renames the tenant if the spec has a new name for it. The new name belongs to the spec, which outlives the
+   record. */
 static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenant) {
   for (size_t i = 0; i < spec->n_tenants; i++)
     for (size_t j = 0; j < spec->tenants[i].from.count; j++) {
@@ -216,7 +218,8 @@ static enum hr_status id_twice(const struct merge *merge, struct hr_error *error
 static enum hr_status put_together(struct merge *merge, struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
-  /* The note on local dates must not be added to a trace with another clock. */
+  /* The notes of a trace may contain the note on local dates, which would be wrong if the new trace has another
+     clock. */
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
     if (strcmp(clock_of(merge->traces[0]), clock_of(merge->traces[i])) == 0)
       status = hr__rebuild_add_notes(&rebuild, merge->traces[i], error);

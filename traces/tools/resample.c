@@ -64,8 +64,9 @@ static struct hr_workload_cut cut_by(const struct hr_trace *trace, int64_t block
   return cut;
 }
 
-/* Returns the cut for a spec without blocks. Layers above the first one are drawn from weeks if the trace has two
-   whole weeks, otherwise from days if it has two whole days. A shorter trace is one block. */
+/* Returns the cut for a spec without blocks. The first layer is then the trace as recorded. Further layers are drawn
+   from weeks if the trace has two whole weeks, otherwise from days if it has two whole days. A shorter trace is one
+   block. */
 static struct hr_workload_cut cut_for_layers(const struct hr_trace *trace, int64_t length_us) {
   struct hr_workload_cut cut = cut_by(trace, WEEK_US, length_us);
   if (cut.n_whole < 2) cut = cut_by(trace, DAY_US, length_us);
@@ -296,8 +297,8 @@ static void move_instants(const struct draw *draw, int64_t *us) {
     if (us[i] != HR_UNKNOWN_US) us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
 }
 
-/* Sets the submit times to those of the list. Before, they are copies of those of the trace, and the other instants
-   are shifted. */
+/* Sets the submit times of the workload to those of the list. Shifts the deadlines and recorded starts accordingly.
+   Before the call, all of these columns contain the times of the trace. */
 static void move_times(const struct draw *draw, struct hr__owned_trace *owned) {
   int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at;
   move_instants(draw, owned->column[HR__COLUMN_DEADLINE].at);

@@ -2,11 +2,11 @@
 /*
  * Selects, scales and shuffles the jobs of a trace.
  *
- * Cutting keeps a window of time, and jobs of some tenants, users or GPU types.
+ * Cutting selects the jobs of a time window. It can also select the jobs of given tenants, users or GPU types.
  *
  * Thinning and duplication use the same draw. Layer 0 consists of the jobs of the trace, and each further layer of
- * copies of them. `load` is the number of layers. If it is not whole, each job of the last layer is kept with the
- * probability of the fraction, independently of other jobs (Lewis and Shedler 1979).
+ * copies of them. `load` is the number of layers. If `load` is not whole, each job of the last layer is kept with a
+ * probability equal to the fractional part of `load`, independently of other jobs (Lewis and Shedler 1979).
  *
  * Shuffling permutes all jobs, or the jobs of each instant.
  */
@@ -28,7 +28,8 @@ void hr_cut_spec_init(struct hr_cut_spec *spec) {
 struct window_cut {
   const struct hr_trace *trace;
   const struct hr_cut_spec *spec;
-  bool *tenants, *users, *gpu_types; /* by name number: true if the name is selected; NULL: all names are selected */
+  /* [names.count] true if the name with this index is selected; NULL: all names are selected */
+  bool *tenants, *users, *gpu_types;
 };
 
 /* ---- Cutting: names ---------------------------------------------------------------------------------- */
@@ -39,7 +40,7 @@ static bool is_listed(const struct hr_name_list *list, const char *text, size_t 
   return false;
 }
 
-/* Returns true if one of the items, which are separated by `|`, is in the list. */
+/* Returns true if at least one of the items is in the list. Items are separated by `|`. */
 static bool has_listed(const struct hr_name_list *list, const char *items) {
   for (;;) {
     size_t length = strcspn(items, "|");
@@ -174,8 +175,8 @@ enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cu
   return status;
 }
 
-/* Builds a trace from `count` jobs. `key` of an entry of the list is the submit time in microseconds from the first
-   submit, `row` is the job. */
+/* Builds a trace from the `count` jobs of `list`. In each entry, `row` is the job, and `key` is its new submit time
+   in microseconds from the first submit. */
 static enum hr_status build_moved(const struct hr_trace *trace, const struct hr__keyed_row *list, size_t count,
                                   struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
@@ -254,8 +255,8 @@ static bool draw(struct scale *scale) {
   return n_layers == 1 || hr__sort_keyed_rows(scale->list, scale->count);
 }
 
-/* Returns the length of the longest run of `+` in any id, plus one. With that number of `+`, the id of a copy is
-   unique. */
+/* Returns one more than the length of the longest sequence of `+` in any id. The id of a copy contains as many `+`,
+   which makes it unique. */
 static size_t count_marks(const struct hr_trace *trace) {
   size_t max = 0;
   for (uint32_t job = 0; trace->id_text && job < trace->n_jobs; job++)

@@ -222,7 +222,8 @@ static bool add_arrivals(struct hr_trace_stats *stats) {
   return fill_gaps(stats) && count_by_hour(stats);
 }
 
-/* The distribution of jobs and GPU time over users and tenants, and the correlation of run time with size and user. */
+/* The next three sections compute the distribution of jobs and GPU time over users and tenants, and the correlation
+   of run time with size and user. */
 
 #define SHARES_UNKNOWN ((double)NAN)
 
@@ -343,8 +344,8 @@ struct user_run_times {
   double sum;
 };
 
-/* Returns 1 - mean square within users / total mean square (Kelley's epsilon squared). The result is about 0 if run
-   times do not depend on users, for any number of users. */
+/* Returns 1 - mean square within users / total mean square (Kelley's epsilon squared). If run times do not depend on
+   users, the result is about 0, no matter how many users there are. */
 static double explained(const struct hr_trace *trace, const struct user_run_times *users, uint64_t jobs, double mean) {
   double all = 0, within = 0;
   uint64_t parties = 0;
@@ -500,7 +501,7 @@ static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping,
   return hr__fit_all(run_s, tally->jobs, row->fits);
 }
 
-/* Order of groups: by GPU hours, then by jobs, then by name. */
+/* Order of groups: most GPU hours first; of equal GPU hours, most jobs first; then by name. */
 static int compare_rows(const void *a, const void *b) {
   const struct hr__stats_row *first = a, *other = b;
   if (first->gpu_hours > other->gpu_hours) return -1;

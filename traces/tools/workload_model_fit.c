@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Fits a workload model to a trace. Jobs are assigned to sizes, which are ranges of GPU counts. Each size gets the
- * quantiles of its run times, the share of users in their variance, and frequencies of outcomes and requests. A week
- * begins on Monday at midnight if the trace has dates; otherwise it begins at a multiple of 168 hours on the clock of
- * the trace.
+ * Fits a workload model to a trace. Jobs are assigned to sizes, which are ranges of GPU counts. For each size, the
+ * model contains the quantiles of run times, the share of their variance that is due to users, and the frequencies of
+ * outcomes and requests. A week begins on Monday at midnight if the trace has dates; otherwise it begins at a
+ * multiple of 168 hours on the clock of the trace.
  *
- * Run times are compared by normal scores: the normal quantile of the probability that a job of the same size has a
- * shorter run time.
+ * Run times are compared by normal scores. A probability p belongs to each run time: the share of jobs of the same
+ * size that have a shorter run time, counting equal run times as half. The normal score is the quantile of the
+ * standard normal distribution at p.
  *
  * Invariant: after fit_sizes(), size[job] is an index in model->sizes, and every size has a job. After fit_runs(),
- * p[job] is the probability that belongs to the run time of the job within its size.
+ * p[job] is the probability p that belongs to the run time of the job.
  */
 
 #include "base/text.h"
@@ -23,12 +24,13 @@
 #include <string.h>
 
 enum {
-  MIN_JOBS_OF_COUNT = 500, /* minimum number of jobs with a GPU count that becomes a size of its own */
+  MIN_JOBS_OF_COUNT = 500, /* a GPU count with at least this number of jobs is a size of its own */
   /* minimum number of jobs in a size; smaller sizes are merged, so that a quantile is not the run time of a single
      job */
   MIN_JOBS_OF_SIZE = 20,
   MIN_JOBS_OF_REQUEST = 3,
-  /* minimum number of pairs of consecutive jobs of a submitter, to estimate the probability of a repeated request */
+  /* minimum number of pairs, each of two consecutive jobs of one submitter; with fewer pairs, the probability of a
+     repeated request is not estimated but 0 */
   MIN_REPEATS = 50
 };
 enum { WEEK_HOURS = 168 };
@@ -236,8 +238,9 @@ static enum hr_status add_request(const struct fit *fit, const struct request_ta
   return type && !request->gpu_type ? HR_NO_MEMORY : HR_OK;
 }
 
-/* Returns the probability that a submitter repeats the previous request on purpose. `chance` is the probability that
-   two independent requests are equal. Together, both probabilities give the share of repeated requests in the trace. */
+/* Returns the probability that a submitter repeats the previous request on purpose. Requests are also repeated by
+   chance: `chance` is the probability that two independent requests are equal. The result is chosen so that repeats
+   on purpose and by chance together are as frequent as in the trace. */
 static double repeat_probability(const struct fit *fit, double chance) {
   double pairs = 0, same = 0;
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++) {
@@ -277,7 +280,7 @@ static enum hr_status fit_requests(struct fit *fit) {
   return status;
 }
 
-/* Computes the shares of users or tenants in the jobs, the largest first. */
+/* Computes the share of all jobs that each user or tenant has. The largest share is first. */
 static enum hr_status fit_shares(const struct fit *fit, const uint32_t *column, uint32_t n_names, double **shares,
                                  uint32_t *n_shares) {
   double *jobs = column ? calloc(n_names + (size_t)1, sizeof *jobs) : NULL, sum = 0;
@@ -303,8 +306,9 @@ static double covered(const struct fit *fit, int64_t from_us, int64_t length_us)
   return end_us > from_us ? (double)(end_us - from_us) / (double)length_us : 0;
 }
 
-/* Divides counts by the number of times that each hour or weekday occurred, and scales the results to a mean of 1.
-   If some hour or weekday occurred less than half a time, all results are 1. */
+/* `factors` are counts of jobs by hour or weekday. Divides each by `times`, the number of times that the hour or
+   weekday occurred in the trace, and scales the results to a mean of 1. If any of these numbers is below 0.5, all
+   results are 1. */
 static void normalize(double *factors, const double *times, uint32_t n) {
   double sum = 0;
   bool all = true;
@@ -316,8 +320,8 @@ static void normalize(double *factors, const double *times, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) factors[i] = all && sum > 0 ? factors[i] * n / sum : 1;
 }
 
-/* Fits the rates of arrival by hour, weekday and week, from week number `first` on, which begins at `start_us`. If
-   the trace is shorter than two weeks, all weeks have the same rate. */
+/* Fits the arrival rates by hour, weekday and week. The first week that is used has the index `first` and begins at
+   `start_us`. If the trace is shorter than two weeks, all weeks have the same rate. */
 static void fit_rates(const struct fit *fit, int64_t start_us, uint32_t first, uint32_t n_weeks) {
   struct hr_workload_model *model = fit->model;
   double hours[24] = {0}, days[7] = {0}, n_days = 0, n_jobs = 0, sum = 0;

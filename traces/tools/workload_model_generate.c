@@ -7,10 +7,11 @@
  * number (time rescaling; Cinlar 1975). Each job has a random stream of its own, so its draws do not depend on those
  * of other jobs.
  *
- * The normal score of a run time is sqrt(s) * user part + sqrt(1 - s) * own part, where s is the share of users in the
- * variance. The user part takes a limited number of values, so the distribution of scores is a mixture of normal
- * distributions. The distribution function of this mixture is tabulated for each size. It converts scores to
- * probabilities, so run times have exactly the fitted quantiles, even if few users submit most of the jobs.
+ * The normal score of a run time is sqrt(s) * user part + sqrt(1 - s) * own part, where s is the share of the
+ * variance of scores that is due to users. The user part takes a limited number of values, so the distribution of
+ * scores is a mixture of normal distributions. The distribution function of this mixture is tabulated for each size.
+ * It converts scores to probabilities, so run times have exactly the fitted quantiles, even if few users submit most
+ * of the jobs.
  *
  * A requested load is met exactly. Run times and requests do not depend on the rate of arrivals, so the jobs are drawn
  * twice. The first pass computes their GPU time. The rate of arrivals is then chosen so that this GPU time gives the
@@ -35,15 +36,15 @@ struct drawn_job {
 };
 
 /* WEEK_HOURS: hours of a week; time 0 is midnight of a Monday if the trace of the model has dates. SCORE_CELLS:
-   cells of the tables of distributions of scores. */
+   number of cells of each table of a distribution function of scores. */
 enum { WEEK_HOURS = 168, SCORE_CELLS = 512 };
 
 /* State of a draw. The struct is large, so it must be allocated with malloc(). */
 struct model_draw {
   const struct hr_workload_model *model; /* borrowed */
   uint64_t seed;
-  double tempo; /* factor by which the rates of the model are multiplied */
-  double mass;  /* time of the last drawn job as an expected number of jobs, at a tempo of 1 */
+  double tempo; /* factor by which the arrival rates of the model are multiplied */
+  double mass;  /* time of the last drawn job in the Poisson process of rate 1, which is an expected number of jobs */
   /* submitters are users if the model has users, otherwise tenants; a model without both has one submitter */
   uint32_t n_drawn, n_submitters;
   /* [168 * n_weeks + 1] expected number of jobs from time 0 to the beginning of each hour, at a tempo of 1 */
@@ -215,7 +216,7 @@ static uint16_t draw_request(struct model_draw *draw, uint32_t submitter, const 
   return draw->last[submitter] = (uint16_t)(1 + size * MAX_REQUESTS + request);
 }
 
-/* Draws the probability that belongs to the run time of a job within its size. */
+/* Draws the probability from which run_s_at() computes the run time of a job. */
 static double draw_p(const struct model_draw *draw, uint32_t size, uint32_t submitter, double uniform) {
   double share = draw->model->sizes[size].user_share;
   double z = sqrt(share) * draw->score[submitter] + sqrt(1 - share) * gsl_cdf_ugaussian_Pinv(uniform);
@@ -318,7 +319,7 @@ static enum hr_status add_job(struct hr_trace_builder *builder, uint32_t number,
   if (request->gpu_type) record.gpu_types = (struct hr_text){request->gpu_type, strlen(request->gpu_type)};
   record.class_ = request->class_;
   record.outcome = (uint8_t)job->outcome;
-  /* the line after the header and the previous jobs */
+  /* the line that the job would have in a CSV file with a header */
   return hr_trace_builder_add(builder, &record, number + 2ULL, error);
 }
 

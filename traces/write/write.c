@@ -8,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Name of the format, suffix of file names (without the suffix of a compression), writer, summary. */
+/* The formats that can be written: name, suffix of file names (without the suffix of a compression), writer,
+   summary. */
 #define WRITER_TABLE(X)                                                                                                \
   X("csv", ".csv", hr__csv_writer, "Headroom's own CSV, with all fields")                                              \
   X("swf", ".swf", hr__swf_writer, "Standard Workload Format: GPUs as processors, whole seconds, numbered names")      \

@@ -11,7 +11,8 @@
 
 /* The writer of a format. */
 struct hr__trace_writer {
-  bool compresses; /* the file is compressed if its name says so */
+  /* the format supports compression; a file is then compressed if its name ends with `.gz` or `.zst` */
+  bool compresses;
   /* Writes the trace to `path`. `written` must not be NULL; only its format is set before the call. */
   enum hr_status (*write)(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                           struct hr_error *error);
@@ -22,7 +23,7 @@ extern const struct hr__trace_writer hr__csv_writer, hr__swf_writer, hr__packed_
 /* ---- Text files (encoder.c) --------------------------------------------------------------------------- */
 
 /* A text file that either appears completely or not at all. It is compressed if its name ends with `.gz` or `.zst`.
-   Functions that append text return no error; hr__encoder_commit() returns the first one. */
+   Functions that append text do not return errors; hr__encoder_commit() returns the first error that occurred. */
 
 enum { HR__ENCODER_BYTES = 1 << 17, HR__ENCODER_NUMBER_BYTES = 32 };
 

@@ -2,7 +2,8 @@
 /*
  * Writes Headroom's CSV format. The columns are the fields that are known for some job, in the order of the field
  * table. Unknown values are empty, and all values are exact. Rows are in the order of the input. Reading the file
- * again therefore gives an equal trace, with the same name numbers, and the same ids for rows without ids.
+ * again therefore gives an equal trace. Names have the same indices in their name tables, and rows without ids get
+ * the same ids.
  */
 
 #include "traces/core/dates.h"

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers that are written in place of names. If all names are numbers, they are written unchanged. Otherwise, names
-   are numbered from 1. */
+/* The numbers that are written in place of names, such as users. If all names are numbers, these numbers are written.
+   Otherwise, the names are numbered from 1. */
 struct numbering {
   const struct hr_names *names;
   bool are_numbers;
@@ -109,8 +109,8 @@ static void put_name(struct swf_file *swf, const struct numbering *numbering, co
   }
 }
 
-/* Writes the id of a job. If ids are not numbers, the id is the number of the line, so skipped jobs do not use up an
-   id. */
+/* Writes the id of a job. If some ids are not numbers, the jobs that are written are numbered from 1; skipped jobs
+   are not counted. */
 static void put_id(struct swf_file *swf, struct hr_text id) {
   if (swf->ids_are_numbers) {
     hr__encode_bytes(swf->out, id.at, id.length);
