@@ -12,8 +12,9 @@
  * that the ledger does not record, cost_items.c lists the cost items, and costs.c sums the items into the tables of the
  * summary. Every dollar is in exactly one item, so every table sums to the total.
  *
- * Amounts of type hr_amount are in units of the ledger, HR_LEDGER_UNITS_PER_UUSD to a micro-dollar, unless stated
- * otherwise. Months have the constant length HR_MONTH_US and are counted from 0 at the begin of the run.
+ * Unless stated otherwise, amounts of type hr_amount are in units of the ledger; a micro-dollar has
+ * HR_LEDGER_UNITS_PER_UUSD of them. Months have the constant length HR_MONTH_US and are counted from 0 at the begin of
+ * the run.
  */
 
 /* ---- Meter --------------------------------------------------------------------------------------- */
@@ -33,7 +34,7 @@ struct hr__meter_sums {
 };
 
 /* Advances the integrals to the end of the run and returns them in *sums. Returns HR_NO_MEMORY if memory ran out during
-   the run, so that integrals are incomplete. */
+   the run; then the integrals are incomplete. */
 enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us, struct hr__meter_sums *sums);
 
 /* ---- Cost items ---------------------------------------------------------------------------------- */
@@ -56,7 +57,7 @@ struct hr__cost_item {
   uint32_t pool; /* HR__COST_USE and HR__COST_IDLE; otherwise HR_NONE */
   uint8_t class_;
   int64_t uusd;
-  hr_amount amount;   /* HR__COST_USE and HR__COST_IDLE: before rounding, in units of the ledger */
+  hr_amount amount;   /* HR__COST_USE and HR__COST_IDLE: the cost before rounding, in units of the ledger */
   hr_amount gpu_time; /* HR__COST_USE and HR__COST_IDLE: milli-GPUs x microseconds */
 };
 
@@ -69,7 +70,7 @@ struct hr__costing {
      occur only in the scenario. */
   const char **tenants;
   uint32_t n_tenants, no_tenant;
-  uint32_t n_months;      /* months with charges, counted from 0 */
+  uint32_t n_months;      /* number of months with charges */
   uint32_t *first_of_gpu; /* by pool: the first pool with the same GPU type */
   struct hr__meter_sums meter;
   struct hr__cost_item *items;

@@ -3,15 +3,15 @@
  * Metrics of GPUs under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h; etc/default-counters.csv of dcgm-exporter).
  *
  * Each sample is the mean over the step that ends at the sample, restricted to the time in which the GPUs were up.
- * Weights are millionths of a GPU. A GPU is busy while a job on it neither loads nor saves a checkpoint. An attempt
- * loads its checkpoint at its begin. The times of saves within an attempt are not recorded, so they are assumed to be
- * spread evenly over the rest of the attempt.
+ * Amounts of GPUs (weights) are in millionths of a GPU. A GPU is busy while a job on it neither loads nor saves a
+ * checkpoint. An attempt loads its checkpoint at its begin. The times of saves within an attempt are not recorded, so
+ * they are assumed to be spread evenly over the rest of the attempt.
  *
  * Allocations are recorded by unit. A unit is a GPU if the cluster has per-GPU allocation or series by GPU are
- * requested, otherwise a node. The units of all nodes are followed by one unit per pool, for jobs that were allocated
- * in a pool without nodes. The units of a node and the nodes of a pool are contiguous. A hold is the part of a unit
- * that one attempt holds. If series by GPU are requested in a cluster with counted allocation, jobs are assumed to use
- * the first free GPUs of their node.
+ * requested, otherwise a node. The units of all nodes are followed by one unit per pool, for jobs to which the policy
+ * assigned a pool but no particular nodes. The units of a node and the nodes of a pool are contiguous. A hold is the
+ * part of a unit that one attempt holds. If series by GPU are requested in a cluster with counted allocation, jobs are
+ * assumed to use the first free GPUs of their node.
  */
 
 #include "report/exports/openmetrics.h"
@@ -47,7 +47,7 @@ struct steps {
   int64_t step_us, end_us;
   uint32_t n;      /* number of steps; the last one may be shorter */
   hr_amount *part; /* [n + 1]: sums of the intervals that cover a step partially; after steps_close(), the integrals */
-  hr_amount *change; /* [n + 1]: weight that covers the whole step, as the difference from the previous step */
+  hr_amount *change; /* [n + 1]: sum of the weights that cover the whole step, minus that of the previous step */
 };
 
 /* Returns HR_NO_MEMORY if out of memory; call steps_finish() even on failure. */
@@ -268,8 +268,9 @@ static enum hr_status list_holds(const struct gpu_units *units, struct openmetri
   return status;
 }
 
-/* Sorts the holds by unit with a counting sort, which keeps the order by begin. During the sort the write position of
-   unit i is stored in first_hold[i + 1]; afterwards this is the first hold of unit i + 1. */
+/* Sorts the holds by unit. The counting sort is stable, so the holds of a unit remain sorted by begin. During the sort,
+   first_hold[i + 1] is the write position of unit i; after it, first_hold[i + 1] is the index of the first hold of unit
+   i + 1. */
 static enum hr_status deal(struct gpu_units *units, const struct openmetrics_gpus_list *list) {
   uint32_t n_units = count_units(units);
   units->first_hold = calloc((size_t)n_units + 2, sizeof *units->first_hold);
@@ -306,7 +307,7 @@ enum { WHOLE = 1000000 };
 /* The GPUs of one series: a contiguous range of units, the nodes that contain them, and for series of a pool also the
    unit of the pool (otherwise HR_NONE). */
 struct openmetrics_gpus_group {
-  uint32_t pool, node, gpu; /* node, gpu: HR_NONE if the series is of several */
+  uint32_t pool, node, gpu; /* HR_NONE if the series covers several nodes or GPUs */
   uint32_t first_unit, end_unit, pool_unit;
   uint32_t first_node, end_node;
   uint32_t gpus_per_node; /* GPUs of the series on each node */
@@ -344,7 +345,8 @@ static void add_held(struct gpus *gpus, uint32_t unit) {
   }
 }
 
-/* Returns the interval of a hold after loading the checkpoint, with `weight` reduced by the share of time for saves. */
+/* Returns the interval of a hold from the time at which its attempt has loaded the checkpoint. `weight` is multiplied
+   by the share of this interval in which the attempt does not save checkpoints. */
 static struct busy_interval busy_part(const struct gpus *gpus, const struct gpu_hold *hold, int64_t weight) {
   const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
   int64_t work_us = attempt->kept_us + attempt->lost_us, rest_us = work_us + attempt->saving_us;
@@ -352,7 +354,7 @@ static struct busy_interval busy_part(const struct gpus *gpus, const struct gpu_
   return (struct busy_interval){attempt->begin_us + attempt->restarting_us, attempt->end_us, weight};
 }
 
-/* Adds each hold of a unit with its milli-GPUs as weight, while its job is busy. */
+/* For each hold of a unit, adds its part of the unit as weight, during the time in which its job is busy. */
 static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
     const struct gpu_hold *hold = &gpus->units.holds[i];
@@ -368,7 +370,8 @@ static int by_begin(const void *left, const void *right) {
   return (a->weight > b->weight) - (a->weight < b->weight);
 }
 
-/* Adds a GPU with weight 1 while at least one job on it is busy. Where jobs overlap, only the first one counts. */
+/* Adds one whole GPU during the time in which at least one job on it is busy. While several jobs are busy, only the one
+   that began first counts. */
 static void add_busy_gpu(struct gpus *gpus, uint32_t unit) {
   uint32_t first = gpus->units.first_hold[unit], count = gpus->units.first_hold[unit + 1] - first;
   int64_t until_us = 0;
