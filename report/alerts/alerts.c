@@ -233,9 +233,8 @@ struct departure {
 struct alerts_pool {
   const struct hr_pool_spec *spec;
   bool is_dirty;
-  int64_t until_us; /* the next three members are constant since this time */
-  uint64_t allocated_milli, total_milli,
-      max_milli; /* max_milli: total_milli plus the GPUs of all nodes that could be acquired */
+  int64_t until_us;                                 /* the next three members are constant since this time */
+  uint64_t allocated_milli, total_milli, max_milli; /* max_milli: total plus GPUs of nodes that could be acquired */
   struct watch underused, saturated;
   /* Spot pools only. */
   struct hr__fifo departures; /* nodes that left the pool within the window, in time order */

@@ -4,11 +4,12 @@
  * GPU time; waits over time; a heat map of the occupancy of nodes; histograms of waits.
  *
  * Busy and useful time. The history contains the total durations of an attempt for restarting, saving checkpoints,
- * useful work and lost work, but not the times at which they occurred. This file assumes the order restart, useful
- * work, lost work, and that saving is spread evenly over the work. Lost work is shown at the time of the interruption.
+ * useful work and lost work, but not the times at which they occurred. This file assumes that an attempt begins with
+ * the restart, continues with useful work and ends with lost work, and that the time for saving is spread evenly over
+ * the work. Lost work is shown at the time of the interruption.
  *
  * Occupancy. A heat map with one row per node, or per group of consecutive nodes of a pool if there are many nodes.
- * Jobs that were allocated in a pool without nodes are spread evenly over the nodes of the pool.
+ * Jobs to which the policy assigned a pool but no particular nodes are spread evenly over the nodes of the pool.
  *
  * Histograms. Bins have four bounds per factor of ten. Bin 0 contains jobs that did not wait. Bin k > 0 contains waits
  * that are longer than edge_us[k] and at most edge_us[k + 1].

@@ -29,8 +29,8 @@ struct random_run {
   int64_t horizon_us;
 };
 
-/* Returns a random number below `below`. The constants of the 64-bit linear congruential generator are Knuth's. Only
-   the high bits are used, because the low bits have short periods. */
+/* Returns a random number below `below`. The generator is a 64-bit linear congruential generator with the constants of
+   Knuth. Only the high bits are used, because the low bits have short periods. */
 static uint64_t draw(struct random_run *run, uint64_t below) {
   run->state = run->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (run->state >> 33) % below;

@@ -14,11 +14,11 @@ struct page_instant {
   int64_t at_us;
   uint64_t waiting, running, allocated_milli, total_milli, waiting_milli;
   uint32_t up[SCENARIO_POOLS],
-      offered[SCENARIO_POOLS]; /* acquired nodes, and these plus available nodes; elastic pools only */
+      offered[SCENARIO_POOLS]; /* by elastic pool; up: acquired nodes; offered: acquired plus available nodes */
 };
 
 struct page_scenario {
-  uint64_t state; /* of the random number generator */
+  uint64_t state; /* state of the random number generator */
   int64_t submit_us[SCENARIO_JOBS], work_us[SCENARIO_JOBS];
   uint32_t gpus[SCENARIO_JOBS], tenant[SCENARIO_JOBS], user[SCENARIO_JOBS];
   int64_t id[SCENARIO_JOBS];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A streamed run releases the memory of a block of 4,096 jobs when all its jobs have ended. Policies may have queue
- * entries and timers that refer to such jobs and are removed later. These tests check that the result is the same as in
- * memory. Each test has a trace and a policy with entries that exist longer than a block. Jobs arrive at a constant
- * rate, so the time at which all jobs of a block have ended is known.
+ * A streamed run releases the memory of a block of 4,096 jobs when all its jobs have ended. Policies may still have
+ * queue entries and timers that refer to such jobs; they remove them later. These tests check that the result is the
+ * same as in memory. Each test has a trace and a policy for which such entries exist longer than the block of their
+ * job. Jobs arrive at a constant rate, so the time at which all jobs of a block have ended is known.
  */
 
 #include "base/random.h"
@@ -110,8 +110,8 @@ static void jobs_that_wait_for_spot(void) {
       "queue:backfill=skip,market=spot-first,spot_wait_s=30000");
 }
 
-/* The eleventh job needs a whole free node. For a long time no node is free, so it is the first job in the queue for
-   45,000 s. Jobs of the second block, which have all ended at 41,100 s, are queued behind it. */
+/* The eleventh job needs a whole free node. For a long time no node is free, so this job is the first in the queue for
+   45,000 s. Jobs of the second block are queued behind it; all of them have ended by 41,100 s. */
 static void no_free_node(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job < 4 ? 3 : job == 10 ? 5 : 2;

@@ -13,7 +13,7 @@ static void expect(double got, double wanted) {
 }
 
 /* The cluster has 8 GPUs. Allocated GPUs: 4 in [0, 10), 8 in [10, 20), 6 in [20, 70), 4 in [70, 100). Waiting jobs: 2
-   in [5, 10), 1 in [10, 20). Job 1 waits from 5 to 10, job 2 from 5 to 20. */
+   in [5, 10), 1 in [10, 20). All times are in seconds. Job 1 waits from 5 to 10, job 2 from 5 to 20. */
 static const struct replayed_job three_jobs[] = {
     {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
     {.submit_s = 5, .work_s = 90, .start_s = 10, .gpus = 4},
