@@ -3,10 +3,11 @@
  * The budget rule (`over-budget`) of the alerts.
  *
  * The monthly statements (report/costs/costs.c) decide in which months a tenant exceeded its budget, because they
- * contain all costs of the tenant. This file computes when in the month it did so. It accumulates the cost of the GPUs
- * that jobs of the tenant use, and finds by bisection the first microsecond in which this cost exceeds the limit. The
- * tenant also pays for parts of the services and of the idle capacity, but these parts are known only at the end of the
- * month. If the cost of the jobs alone does not exceed the limit, the alert therefore begins at the end of the month.
+ * contain all costs of the tenant. This file computes the time at which the budget was exceeded. It accumulates the
+ * cost of the GPUs that jobs of the tenant use, and finds by bisection the first microsecond in which this cost exceeds
+ * the limit. The tenant also pays for parts of the services and of the idle capacity, but these parts are known only at
+ * the end of the month. If the limit is exceeded only because of these parts, the alert therefore begins at the end of
+ * the month.
  *
  * The limit is the monthly budget times the threshold of the rule.
  */

@@ -39,7 +39,7 @@ struct timer_entry {
 struct timers {
   int64_t after_us;
   struct hr__fifo queue;
-  uint32_t n_late, max_late; /* number of jobs whose timer has expired: now; maximum since the alert began */
+  uint32_t n_late, max_late; /* n_late: jobs with expired timers; max_late: its maximum in this alert */
   uint64_t n_expired;        /* number of timers that expired since the alert began */
   int64_t begin_us;
 };
@@ -238,7 +238,7 @@ struct alerts_pool {
   struct watch underused, saturated;
   /* Spot pools only. */
   struct hr__fifo departures; /* nodes that left the pool within the window, in time order */
-  uint32_t n_up, n_reclaimed; /* number of nodes: acquired at present; reclaimed within the window */
+  uint32_t n_up, n_reclaimed; /* n_up: nodes acquired at present; n_reclaimed: nodes reclaimed within the window */
   bool losing;                /* an alert is active: the share of reclaimed nodes exceeds the limit */
   int64_t losing_since_us;
   double worst;

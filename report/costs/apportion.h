@@ -13,9 +13,9 @@ static inline hr_amount hr__divided(hr_amount part, hr_amount whole) {
 }
 
 /* Converts each of `amounts` (>= 0) to a whole number of `unit`s. Amounts are rounded down or up so that the parts sum
-   to the rounded sum of the amounts. The amounts that are rounded up are those with the largest remainders; of equal
-   remainders, the one with the smaller index. Returns HR_BAD_INPUT if the sum is HR__MAX_UUSD units or more,
-   HR_NO_MEMORY if out of memory. */
+   to the rounded sum of the amounts. The amounts that are rounded up are those with the largest remainders; if
+   remainders are equal, the amount with the smaller index is rounded up first. Returns HR_BAD_INPUT if the sum is
+   HR__MAX_UUSD units or more, HR_NO_MEMORY if out of memory. */
 enum hr_status hr__apportion(const hr_amount *amounts, size_t count, hr_amount unit, int64_t *parts);
 
 /* Splits an amount (>= 0) in proportion to weights (>= 0). The parts sum to the amount. If all weights are 0, the first

@@ -185,7 +185,7 @@ static void put_families(struct jobs *jobs) {
 
 /* ---- Waiting times ------------------------------------------------------------------------------- */
 
-/* The histogram bounds of Kueue in seconds: 1, 2.5, and then the double of the previous bound. */
+/* The histogram bounds of Kueue in seconds: 1 and 2.5; each further bound is twice the previous one. */
 static const char *const bounds[] = {"1.0",   "2.5",   "5.0",   "10.0",   "20.0",   "40.0",   "80.0",
                                      "160.0", "320.0", "640.0", "1280.0", "2560.0", "5120.0", "10240.0"};
 enum { N_BOUNDS = sizeof bounds / sizeof *bounds };

@@ -41,12 +41,13 @@ struct gpu_units {
 /* ---- Steps --------------------------------------------------------------------------------------- */
 
 /* Integral of a weight over each step: weight x microseconds, exact. Intervals may be added in any order. An interval
-   changes at most four values: the sums of the steps at its two ends, and the weight at the first and after the last
-   step that it covers completely. */
+   changes at most four values: the sums of the two steps that contain its ends, the weight at the first step that it
+   covers completely, and the weight after the last such step. */
 struct steps {
   int64_t step_us, end_us;
-  uint32_t n;      /* number of steps; the last one may be shorter */
-  hr_amount *part; /* [n + 1]: sums of the intervals that cover a step partially; after steps_close(), the integrals */
+  uint32_t n; /* number of steps; the last one may be shorter */
+  hr_amount
+      *part; /* [n + 1]: sum over the intervals that cover the step partially; after steps_close(), the integrals */
   hr_amount *change; /* [n + 1]: sum of the weights that cover the whole step, minus that of the previous step */
 };
 
@@ -137,7 +138,8 @@ static void follow(struct node_times *times, const struct hr_export *run, uint32
   for (uint32_t i = 0; i < n_nodes; i++) end_time(times, i, up_since_us, hr_history_end_us(run->history));
 }
 
-/* Converts the counts in `first` to first indices; returns the total. */
+/* Before the call, first[i + 1] is the number of intervals of node i. Replaces it by the index of the first interval of
+   node i, at which the second pass begins to write. Returns the total number of intervals. */
 static uint32_t place_times(struct node_times *times, uint32_t n_nodes) {
   for (uint32_t i = 0; i < n_nodes; i++) times->first[i + 1] += times->first[i];
   uint32_t count = times->first[n_nodes];

@@ -194,7 +194,7 @@ static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *a
 static int by_begin(const void *left, const void *right) {
   const struct hr_alert *a = *(const struct hr_alert *const *)left, *b = *(const struct hr_alert *const *)right;
   if (a->begin_us != b->begin_us) return a->begin_us < b->begin_us ? -1 : 1;
-  return (a > b) - (a < b); /* of alerts with equal begins, the one that is first in the list */
+  return (a > b) - (a < b); /* alerts with equal begins remain in the order of the list */
 }
 
 /* Writes alerts as slices of the process "cluster". Overlapping alerts are drawn in different lanes; the thread ids of

@@ -4,9 +4,9 @@
  * run.
  *
  * Summary. Jobs are grouped by size, and by class and tenant if the trace has them. The distributions of all jobs are
- * computed from the samples of the grouping by size. Metrics over time are computed from the usage observer. The
- * latency factor of a job is the time for which it held GPUs divided by its run time. Latency factors are sorted by
- * pool with a counting sort, as in groups.c, so that quantiles are selected in place.
+ * computed from the samples of the grouping by size. Metrics over time are computed from the integrals of the usage
+ * observer. The latency factor of a job is the time for which it held GPUs divided by its run time. Latency factors are
+ * sorted by pool with a counting sort, as in groups.c, so that quantiles are selected in place.
  *
  * Streamed run. A streamed run stores no results per job, so its observer needs memory that is independent of the
  * number of jobs. Waits, completion times and slowdowns are added to sketches. The numbers of waiting jobs and GPUs are

@@ -15,7 +15,7 @@
  * fragmentation", USENIX ATC 2023 (headroom/placement.h). It is an average over typical pods, which are the most
  * frequent requests of tasks in the trace (headroom/unstable/fragmentation.h). Stranded GPUs and the largest gang are
  * measured with typical tasks. A typical task is a request of the trace that agrees with a typical pod in GPUs, CPUs
- * and acceptable pools. In addition it has a request for the memory of the node, which a typical pod has not. GPU
+ * and acceptable pools. In addition it has a request for memory of the node, which a typical pod does not have. GPU
  * memory is ignored in both.
  *
  * F and stranded GPUs are sums over nodes. The largest gang is the maximum over pools of a sum over the nodes of the
@@ -40,8 +40,8 @@ struct hr__needs {
 
 struct typical_tasks {
   struct hr__needs *needs; /* [n_pools] */
-  struct hr_request gang; /* the most frequent typical task that requests one whole GPU. If there is none: a request for
-                             one GPU only */
+  struct hr_request
+      gang; /* the most frequent typical task with one whole GPU; if there is none, a request for one GPU only */
 };
 
 /* ---- Typical tasks ------------------------------------------------------------------------------- */

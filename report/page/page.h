@@ -11,8 +11,8 @@
 /* ---- Sums over time ------------------------------------------------------------------------------ */
 
 /* The HTML report: a JSON document and binary blocks that are embedded into an HTML template. page.c writes the
-   document. Each of the other files writes some of its sections; these functions return HR_NO_MEMORY if out of
-   memory. */
+   document. The other files page_*.c write some sections of it; the functions that write sections return HR_NO_MEMORY
+   if out of memory. */
 
 /* A division of the run into `n` buckets of equal width. The last bucket may be shorter. */
 struct hr__page_grid {

@@ -167,7 +167,7 @@ static void put_waits(const struct hr__page_grid *grid, const struct waits *wait
   hr__page_close(json, '}');
 }
 
-/* Writes the mean and maximum wait of the jobs whose first start is in each bucket. */
+/* For each bucket, writes the mean and the maximum wait of the jobs whose first start is in the bucket. */
 static enum hr_status put_wait_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr__page_grid *grid = &view->grid;
   const struct hr_result *result = view->run->result;

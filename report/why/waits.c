@@ -65,15 +65,15 @@ static inline int64_t wait_group_part_us(const struct wait_group *group, uint32_
   return group->clocks[clock].us - group->noted[(size_t)member * group->clocks_capacity + clock];
 }
 
-/* Special values of `group_of`: the job does not wait; the job began to wait at the current instant and has no group
-   yet. */
+/* Special values of `group_of`. NOT_WAITING: the job does not wait. JUST_WAITING: it began to wait at the current
+   instant and has no group yet. */
 #define NOT_WAITING HR_NONE
 #define JUST_WAITING (HR_NONE - 1)
 
 struct hr_waits {
   const struct hr_trace *trace;
   bool each, failed, begun, by_tenant;
-  /* [n_jobs]: group of each job, and the index of the job among its members */
+  /* [n_jobs]: group_of: group of each job; member_of: index of the job among the members of its group */
   uint32_t *group_of, *member_of;
   uint8_t *has_started;
   hr_job *watched;      /* [n_watched]: the watched jobs, in ascending order */

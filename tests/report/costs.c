@@ -195,7 +195,7 @@ static void cost_of_storage(void) {
   spec.storage.checkpoint_retention_us = PRICED_HOUR_US / 2;
   summary = summary_under(run, &spec, classes);
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 3145728);
-  spec.storage.checkpoint_retention_us = HR_MONTH_US; /* costs are counted only until the end of the run */
+  spec.storage.checkpoint_retention_us = HR_MONTH_US; /* longer than the run; costs end with the run */
   hr_summary_destroy(summary);
   summary = summary_under(run, &spec, classes);
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 2 * 2097152);

@@ -229,8 +229,8 @@ static struct {
   struct naive naive;
   uint8_t row[MAX_CLASSES * POOLS];
   int64_t until_us;
-  double fragment, stranded, gang, total;             /* values since `until_us`: milli-GPUs; gang: tasks */
-  double fragment_us, stranded_us, gang_us, total_us; /* integrals of the values */
+  double fragment, stranded, gang, total; /* values since `until_us`: gang in tasks, the others in milli-GPUs */
+  double fragment_us, stranded_us, gang_us, total_us; /* integrals of these values */
   double max_fragment, min_gang;
   uint64_t n_passes, n_fragments, n_stranded, n_closed;
 } recount;

@@ -18,8 +18,7 @@ static struct hr__buckets made(uint32_t room, uint32_t n_values, const uint64_t 
 
 static void heights_of_cells(void) {
   static const uint64_t values[] = {0, 1, 70, 71, 500, 928, 929, 1000};
-  static const uint8_t wanted[] = {0, 1, 1, 1, 4,
-                                   6, 7, 7}; /* values in sevenths of 1000, rounded; at least 1 unless the value is 0 */
+  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* 7 x value / 1000, rounded; only 0 has height 0 */
   struct hr__buckets buckets = made(16, 8, values, 1);
   struct hr__sparkline means, peaks;
   hr__sparkline_of_buckets(&means, HR__SPARK_MEANS, &buckets, 1000);
