@@ -24,14 +24,14 @@ struct meter_pool {
 struct meter_plan {
   const struct hr_savings_plan *spec;
   hr_amount covers; /* list price of the usage that the fee covers: micro-dollars per GPU-hour x milli-GPUs */
-  bool *eligible;   /* by pool */
+  bool *eligible;   /* by pool: the plan covers usage of the pool */
 };
 
 struct hr_meter {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
   struct meter_pool *pools;
-  struct meter_plan *plans; /* largest discount first */
+  struct meter_plan *plans; /* sorted by descending discount */
   uint32_t n_plans;
   bool prices_downtime, failed;
 

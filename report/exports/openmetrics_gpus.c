@@ -45,9 +45,8 @@ struct gpu_units {
    covers completely, and the weight after the last such step. */
 struct steps {
   int64_t step_us, end_us;
-  uint32_t n; /* number of steps; the last one may be shorter */
-  hr_amount
-      *part; /* [n + 1]: sum over the intervals that cover the step partially; after steps_close(), the integrals */
+  uint32_t n;        /* number of steps; the last one may be shorter */
+  hr_amount *part;   /* [n + 1]: sum over intervals that cover a part of the step; after steps_close(): the integrals */
   hr_amount *change; /* [n + 1]: sum of the weights that cover the whole step, minus that of the previous step */
 };
 
@@ -552,8 +551,8 @@ static void put_node(struct gpus *gpus, const struct openmetrics_gpus_family *fa
   }
 }
 
-/* Writes the series of a pool. If some jobs of the pool were allocated without nodes, series by node are unknown, and
-   the series of the whole pool is written instead. */
+/* Writes the series of a pool. If some jobs of the pool were assigned no particular nodes, series by node are unknown,
+   and the series of the whole pool is written instead. */
 static void put_pool(struct gpus *gpus, const struct openmetrics_gpus_family *family, uint32_t number) {
   struct openmetrics_gpus_group pool = whole_pool(gpus, number);
   if (!is_known(gpus->metrics->run, gpus->metrics->config, family, number)) return;

@@ -139,7 +139,7 @@ static bool presence_make(const struct hr_result *result, const struct parties *
   return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
 }
 
-/* Returns the sum of (at_us - x) over all `count` times x < at_us. */
+/* Returns the sum of (at_us - x) over those of the `count` times x that are before `at_us`. */
 static hr__wide time_since(const struct instants *instants, size_t count, int64_t at_us) {
   size_t low = 0, high = count;
   while (low < high) {

@@ -67,8 +67,8 @@ static inline int64_t hr__ran_us(const struct hr_result *result, uint32_t job) {
   return result->end_us - result->start_us[job];
 }
 
-/* Returns the GPU time of all attempts of a job by use, in milli-GPUs x microseconds. If the result has no accounting,
-   jobs could not be interrupted and all GPU time was useful. */
+/* Returns the GPU time of all attempts of a job, split by use (such as useful or lost), in milli-GPUs x microseconds.
+   If the result has no accounting, jobs could not be interrupted and all GPU time was useful. */
 static inline struct hr_gpu_times hr__gpu_times_of(const struct hr_result *result, uint32_t job) {
   if (result->accounting) return result->accounting[job].milli_us;
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;

@@ -40,8 +40,7 @@ struct hr__needs {
 
 struct typical_tasks {
   struct hr__needs *needs; /* [n_pools] */
-  struct hr_request
-      gang; /* the most frequent typical task with one whole GPU; if there is none, a request for one GPU only */
+  struct hr_request gang;  /* most frequent typical task with one whole GPU; if none: a request for one GPU only */
 };
 
 /* ---- Typical tasks ------------------------------------------------------------------------------- */

@@ -8,9 +8,6 @@
  * price of its nodes while they are paid for. The cost of a job is the price of its GPUs while it runs. Idle cost is
  * the difference. Billing rules (minimum times, rounding) may bill a session for more than its duration; the difference
  * is added at the end of the session. Amounts are in units of the ledger.
- *
- * A session is the interval from the acquisition of a node of an elastic pool until the node is
- * released or lost.
  */
 
 #include "report/costs/costs.h"

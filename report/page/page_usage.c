@@ -202,9 +202,9 @@ enum { MAX_ROWS = 256, MAX_COLUMNS = 480, FULL = 255 };
 
 struct map {
   const struct hr__page_view *view;
-  struct hr__page_grid grid; /* columns: each is a group of consecutive buckets of the series */
+  struct hr__page_grid grid; /* columns of the heat map: each is a group of consecutive buckets of the series */
   uint32_t nodes_per_row;
-  uint32_t *first_row; /* [n_pools + 1]; the last entry is the number of rows */
+  uint32_t *first_row; /* [n_pools + 1]: first row of each pool; the last entry is the number of rows */
   struct hr__page_sums *rows;
 };
 

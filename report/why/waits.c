@@ -18,8 +18,8 @@
  * of their submit and never join. When a job leaves, the running clock of its group is advanced first, so that the time
  * since the previous instant is included.
  *
- * The clocks of a group are searched linearly, because their number is small: one per reason, and one per quota between
- * a tenant and the root.
+ * The clocks of a group are searched linearly, because their number is small: one per reason, and one per quota from
+ * that of the tenant to the root of the hierarchy of quotas.
  */
 
 #include "base/array.h"
