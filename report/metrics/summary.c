@@ -373,7 +373,7 @@ struct hr_streamed {
   uint64_t waiting, allocated_milli, total_milli, queue_max;
   uint64_t ended_with[HR_N_OUTCOMES], deadlines, missed_deadlines, oom_kills, oom_jobs;
   bool stoppable;
-  struct hr_gpu_times milli_us; /* GPU time of ended and rejected jobs; only if jobs can be interrupted */
+  struct hr_gpu_times milli_us; /* GPU time of jobs that ended or were rejected; 0 if jobs cannot be interrupted */
   struct hr__rejections rejections;
   struct integrals now, at_last_end, at_last_submit;
 };

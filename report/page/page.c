@@ -37,7 +37,7 @@ enum watched_count {
   N_COUNTS
 };
 
-/* Series are recorded for the first spot pools only. */
+/* Series are recorded for the first MAX_SPOT_POOLS spot pools only. */
 enum { MAX_SPOT_POOLS = 12 };
 
 /* Numbers of nodes of a spot pool over time. up: acquired nodes, which are paid for; nodes: the sum of `up` and the

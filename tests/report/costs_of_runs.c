@@ -216,7 +216,7 @@ static void expect_goodput(const struct outcome *outcome) {
   CU_ASSERT_TRUE(outcome->summary->spot.availability <= 1);
 }
 
-/* Checks the metrics by pool of any run. */
+/* Asserts properties that the metrics by pool have in every run. */
 static void expect_pools(const struct hr_summary *summary) {
   double hours = 0;
   uint64_t completed = 0;

@@ -333,7 +333,7 @@ static double held_milli_us(uint32_t pool, uint32_t node, int64_t from_us, int64
   return sum;
 }
 
-/* Checks the share of a pool, or of one of its nodes, in the step that ends at the sample. */
+/* Checks a sample: the share of a pool, or of one of its nodes, in the step that ends at the time of the sample. */
 static void check_share(const struct sample *sample, uint32_t pool, uint32_t first, uint32_t node, int64_t step_us) {
   const struct hr_pool_spec *spec = &exported.run.cluster->pools[pool];
   int64_t to_us = llround(sample->at_s * 1e6) - exported.trace->origin_us;

@@ -117,7 +117,7 @@ static void job_table_matches_result(void) {
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-/* The table contains all attempts of jobs with more than one attempt, grouped by job. */
+/* Checks that the table contains all attempts of those jobs that have more than one attempt, grouped by job. */
 static void expect_attempts(const struct page_scenario *scenario, const struct read_page *page, size_t n) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(scenario->history, &attempts), at = 0;

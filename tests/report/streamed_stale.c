@@ -17,7 +17,7 @@
 
 enum { JOBS = 9500, BLOCK = 4096 };
 
-/* Changes a job; `draw` is a random number for the job. */
+/* Changes the record of a job. `draw` is a random number that belongs to the job. */
 typedef void job_editor(struct hr_job_record *record, uint32_t job, uint64_t draw);
 
 static struct hr_text text_of(const char *text) {
@@ -74,7 +74,7 @@ static void long_jobs_in_second_block(struct hr_job_record *record, uint32_t job
   record->priority = 0;
 }
 
-/* All jobs of the first block have ended at 32,800 s. A job may be preempted 30,000 s after its start, so the policy
+/* All jobs of the first block have ended by 32,800 s. A job may be preempted 30,000 s after its start, so the policy
    still has entries for ended jobs. */
 static void minimum_run_time_before_preemption(void) {
   uint32_t n_starts = assert_same(even_trace(8, 110, long_jobs_in_second_block), SCENARIO(WHOLE, ""),
@@ -128,7 +128,7 @@ static void jobs_with_locality(void) {
 /* ---- Jobs in a reservation plan or in a release calendar -------------------------------------------- */
 
 /* First all jobs fit. Later the queue grows slowly, because jobs that request two GPUs leave single GPUs idle. All jobs
-   end at their limits, so the reservation plan remains valid and contains ended jobs of the first block. */
+   end at their limits, so the reservation plan remains valid, and it still contains ended jobs of the first block. */
 static void ends_at_limits(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job % 2 ? 1 : 2;
@@ -141,7 +141,7 @@ static void reservation_plan(void) {
                     "queue:backfill=conservative,placement=first-fit");
 }
 
-/* All jobs end long before their limits, so the release calendar contains entries of ended jobs. */
+/* All jobs end long before their limits, so the release calendar still contains entries of ended jobs. */
 static void ends_before_limits(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   static const uint32_t milli[] = {250, 500, HR_WHOLE_GPU_MILLI};
   (void)job;
