@@ -2,11 +2,12 @@
 /*
  * The budget rule (`over-budget`) of the alerts.
  *
- * The monthly statements (report/costs/costs.c) decide whether a tenant exceeded its budget, because they contain all
- * costs of the tenant. This file computes the time: it accumulates the cost of the tenant's jobs at the prices of the
- * pools, and bisection finds the microsecond in which the sum exceeds the limit. Services and idle capacity are split
- * among the tenants at the end of the month. If the jobs alone do not exceed the limit, the alert therefore begins at
- * the end of the month.
+ * The monthly statements (report/costs/costs.c) decide in which months a tenant exceeded its budget, because they
+ * contain all costs of the tenant. This file computes the time at which the budget was exceeded. It accumulates the
+ * cost of the GPUs that jobs of the tenant use, and finds by bisection the first microsecond in which this cost exceeds
+ * the limit. The tenant also pays for parts of the services and of the idle capacity, but these parts are known only at
+ * the end of the month. If the limit is exceeded only because of these parts, the alert therefore begins at the end of
+ * the month.
  *
  * The limit is the monthly budget times the threshold of the rule.
  */
@@ -25,9 +26,9 @@ struct budget_account {
   hr_amount limit;
   uint64_t *gpu_milli; /* by pool: GPUs that jobs of the tenant hold now */
   int64_t until_us;
-  hr_amount spent;      /* cost from the begin of the month to `until_us`, in units of the ledger */
+  hr_amount spent;      /* cost of jobs from the begin of the month to `until_us`, in units of the ledger */
   bool is_exceeded;     /* the limit was exceeded in the month of `until_us` */
-  int64_t *exceeded_us; /* by month: when the limit was exceeded; HR_NEVER_US: never */
+  int64_t *exceeded_us; /* by month: when the cost of jobs exceeded the limit; HR_NEVER_US: it did not */
   uint32_t n_months, capacity;
 };
 
@@ -103,8 +104,8 @@ static hr_amount cost_of(const struct alert_budgets *self, const struct budget_a
   return cost;
 }
 
-/* Returns the first microsecond at which spending exceeds the limit. The caller has checked that spending exceeds the
-   limit at `to_us`. */
+/* Returns the first microsecond in which the cost of the tenant's jobs exceeds the limit. The caller has checked that
+   it does so at `to_us`. */
 static int64_t exceeded_at_us(const struct alert_budgets *self, const struct budget_account *budget_account,
                               int64_t to_us) {
   int64_t below_us = budget_account->until_us;

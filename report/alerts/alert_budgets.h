@@ -5,13 +5,13 @@
 #include "base/array.h"
 #include "headroom/report.h"
 
-/* The interface of a group of alert rules, the list to which alert rules append, and the budget rule. The budget rule
-   reports tenants that spend more than their monthly budget. */
+/* Declares the interface of a group of alert rules, the list of alerts to which the rules append, and the budget rule.
+   The budget rule reports tenants that spend more than their monthly budget. */
 
 struct hr__alert_log {
   struct hr_alert *list;
   uint32_t count, capacity;
-  bool failed; /* memory ran out, and an alert or state of a rule was lost */
+  bool failed; /* memory ran out, so the list of alerts is incomplete */
 };
 
 /* Appends an alert; sets log->failed if out of memory. */

@@ -3,20 +3,21 @@
  * Alerts: conditions of a run that last longer than a limit. Three groups of rules append to one list of alerts. The
  * list is sorted at the end of the run.
  *
- * Job rules. They are evaluated for each class of jobs. Rule `queue-time`: a job waits too long. Rule `no-checkpoint`:
- * a job runs too long on spot capacity without a checkpoint. Each job to which a rule applies has a timer. All timers
- * of one rule and class have the same duration, so they expire in the order in which they were set. A FIFO queue is
- * therefore sufficient. If a timer is stopped or set again, its old entry remains in the queue and is skipped when it
- * reaches the front. An alert of a class begins when the first timer expires, and ends when no job of the class has an
- * expired timer.
+ * Job rules. Each rule is evaluated separately for each class of jobs. Rule `queue-time`: a job waits too long. Rule
+ * `no-checkpoint`: a job runs too long on spot capacity without a checkpoint. Each job to which a rule applies has a
+ * timer. All timers of one rule and class have the same duration, so they expire in the order in which they were set. A
+ * FIFO queue is therefore sufficient. If a timer is stopped or set again, its old entry remains in the queue and is
+ * skipped when it reaches the front. An alert of a class begins when the first timer expires, and ends when no job of
+ * the class has an expired timer.
  *
  * Pool rules. Rule `gpus-underused`: the utilization of a pool is too low. Rule `gpus-saturated`: the utilization is
- * too high. Rule `spot-reclaims`: too many spot nodes of the pool are reclaimed. A pool is evaluated after each pass
- * that changed it, because its state is constant in between. Utilization is evaluated up to the last submit only:
- * afterwards the cluster empties because the trace is over. The reclaim rule counts reclaimed nodes in a sliding
- * window. A queue contains the departures of spot nodes within the window. Departures that have left the window are
- * removed at the next evaluation of the pool. Each removal is evaluated at the time at which the departure left the
- * window, so alerts end at exact times.
+ * too high. Rule `spot-reclaims`: too many spot nodes of the pool are reclaimed. The state of a pool is constant
+ * between two passes, so the rules are evaluated only after passes in which the pool changed. Utilization is evaluated
+ * only until the last submit: after it, no jobs arrive and the cluster empties. The reclaim rule counts reclaimed nodes
+ * in a sliding window. For this purpose, a queue contains an entry for each spot node that left the pool within the
+ * window, whether it was reclaimed or released. Entries older than the window are removed at the next evaluation of the
+ * pool. For each removed entry, the rule is evaluated for the time at which the entry became too old, so alerts end at
+ * exact times.
  *
  * The budget rule is in alert_budgets.c.
  */
@@ -38,8 +39,8 @@ struct timer_entry {
 struct timers {
   int64_t after_us;
   struct hr__fifo queue;
-  uint32_t n_late, max_late; /* number of jobs with an expired timer: now, and maximum since the alert began */
-  uint64_t n_expired;        /* timers that expired since the alert began */
+  uint32_t n_late, max_late; /* n_late: jobs with expired timers; max_late: its maximum in this alert */
+  uint64_t n_expired;        /* number of timers that expired since the alert began */
   int64_t begin_us;
 };
 
@@ -106,7 +107,7 @@ static unsigned class_of(const struct alert_jobs *self, hr_job job) {
   return self->trace->class_ ? self->trace->class_[job.id] : HR_CLASS_UNKNOWN;
 }
 
-/* Marks the jobs whose timers expire before `now_us` as late. Begins an alert if no job of the class was late
+/* Marks each job whose timer expires before `now_us` as late. Begins an alert if no job of the class was late
    before. */
 static void expire_until(struct rule *rule, struct timers *timers, int64_t now_us) {
   while (hr__fifo_count(&timers->queue)) {
@@ -160,7 +161,7 @@ static void stop_timer(struct alert_jobs *self, struct rule *rule, hr_job job, i
 
 /* ---- Events of jobs ------------------------------------------------------------------------------ */
 
-/* Work is at risk only on spot nodes, and not for jobs that checkpoint continuously. */
+/* Whether the job of the event can lose work: it runs on spot nodes and does not checkpoint continuously. */
 static bool may_lose(const struct alert_jobs *self, const struct hr_event *event) {
   if (self->cluster->pools[event->placement->pool.id].market.market != HR_MARKET_SPOT) return false;
   return !self->classes || self->classes[class_of(self, event->job)].checkpoint != HR_CHECKPOINT_CONTINUOUS;
@@ -216,7 +217,8 @@ static const struct hr__alert_watcher alert_jobs_watcher = {
 
 /* ---- Pools --------------------------------------------------------------------------------------- */
 
-/* A condition on the utilization of a pool. While the condition is true, the usage is integrated since `begin_us`. */
+/* A condition on the utilization of a pool. `holds` is true while the condition is true; it has been true since
+   `begin_us`. */
 struct watch {
   bool holds;
   int64_t begin_us;
@@ -231,12 +233,12 @@ struct departure {
 struct alerts_pool {
   const struct hr_pool_spec *spec;
   bool is_dirty;
-  int64_t until_us;                                 /* time since which the next three members are constant */
-  uint64_t allocated_milli, total_milli, max_milli; /* max_milli: total plus all nodes that could be acquired */
+  int64_t until_us;                                 /* the next three members are constant since this time */
+  uint64_t allocated_milli, total_milli, max_milli; /* max_milli: total plus GPUs of nodes that could be acquired */
   struct watch underused, saturated;
   /* Spot pools only. */
-  struct hr__fifo departures; /* nodes that left the pool within the window */
-  uint32_t n_up, n_reclaimed; /* nodes acquired now; nodes reclaimed within the window */
+  struct hr__fifo departures; /* nodes that left the pool within the window, in time order */
+  uint32_t n_up, n_reclaimed; /* n_up: nodes acquired at present; n_reclaimed: nodes reclaimed within the window */
   bool losing;                /* an alert is active: the share of reclaimed nodes exceeds the limit */
   int64_t losing_since_us;
   double worst;
@@ -316,8 +318,8 @@ static void advance(struct alerts_pool *pool, int64_t now_us) {
   pool->until_us = now_us;
 }
 
-/* A pool without nodes has no utilization, so both conditions are false. Saturation of an elastic pool is relative to
-   all nodes that it could acquire: a small pool that can still grow is not saturated. */
+/* A pool without nodes has no utilization, so both conditions are false. The saturation of an elastic pool is computed
+   with `max_milli`: a pool whose present nodes are full, but that can still acquire nodes, is not saturated. */
 static void evaluate_utilization(struct alert_pools *self, struct alerts_pool *pool) {
   const struct hr_alert_rules *rules = self->rules;
   double share = pool->total_milli ? (double)pool->allocated_milli / (double)pool->total_milli : -1;
@@ -368,8 +370,8 @@ static void evaluate_reclaims(struct alert_pools *self, struct alerts_pool *pool
   if (!losing && pool->losing) end_reclaim_alert(self, pool, now_us);
 }
 
-/* Removes the departures that left the window until `now_us`. Evaluates the rule at each time at which a departure
-   left. */
+/* Removes the entries of `departures` that are older than the window at `now_us`. For each of them, evaluates the rule
+   for the time at which it became too old. */
 static void drop_departures(struct alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
   int64_t within_us = self->rules->reclaims_within_us;
   while (hr__fifo_count(&pool->departures)) {

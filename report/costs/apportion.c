@@ -34,8 +34,8 @@ enum hr_status hr__apportion(const hr_amount *amounts, size_t count, hr_amount u
   return HR_OK;
 }
 
-/* Drops low bits of the weights until their sum is below 2^60. Then the products fit into 128 bits, since a remainder
-   modulo the sum is below 2^60 and amounts are below 2^126. */
+/* Shifts all weights right until their sum is below 2^60. Then `amount % sum` and each weight are below 2^60, so their
+   product fits into 128 bits. */
 void hr__spread(hr_amount amount, const hr_amount *weights, size_t count, hr_amount *parts) {
   hr_amount sum = 0, left = amount;
   size_t last = 0;

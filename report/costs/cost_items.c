@@ -2,13 +2,13 @@
 /*
  * Lists the cost items of a run: used capacity, idle capacity, and services.
  *
- * Capacity items are taken from the ledger. The ledger records the charges for used capacity by month, but the idle
- * amount of a pool only for the whole run. Idle amounts are therefore distributed over the months in proportion to the
- * GPU time that was paid for and not used in each month. All capacity items are rounded to micro-dollars in one
+ * Capacity items are taken from the ledger. The ledger records the charges for used capacity by month, but it records
+ * the idle cost of a pool only for the whole run. Idle costs are therefore distributed over the months in proportion to
+ * the GPU time that was paid for and not used in each month. All capacity items are rounded to micro-dollars in one
  * apportionment, so the rounded items sum to the rounded total.
  *
- * Each service item (storage, egress, operations, downtime, savings plans) is rounded on its own. Costs that jobs cause
- * are first summed exactly in a table of tenants by months, and each cell of the table becomes one item.
+ * Each service item (storage, egress, operations, downtime, savings plans) is rounded on its own. Service costs that
+ * depend on jobs are first summed exactly by tenant and month. Each of these sums becomes one item.
  */
 
 #include "report/costs/costs.h"
@@ -60,8 +60,8 @@ static bool has_gpu(const struct hr_pool_spec *pool, const char *gpu) {
   return strcmp(hr__name_or_empty(pool->gpu), gpu) == 0;
 }
 
-/* Returns the first pool of a GPU type. Prefers pools with nodes, so that empty pools do not change the order of GPU
-   types. */
+/* Returns the index of the first pool of a GPU type. GPU types are listed in the order of these indices. Pools without
+   nodes are returned only if there are no others, so that they do not change this order. */
 static uint32_t first_of(const struct hr_cluster_spec *cluster, const char *gpu) {
   uint32_t first = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -117,13 +117,13 @@ static int64_t month_part_us(uint32_t month, int64_t from_us, int64_t to_us) {
   return end_us > begin_us ? end_us - begin_us : 0;
 }
 
-/* Returns the integrals of a month; all are 0 if the run ended before the month. */
+/* Returns the integrals of the meter over a month; all are 0 if the run ended before the month. */
 static struct hr__meter_month metered(const struct hr__costing *costing, uint32_t month) {
   return month < costing->meter.n_months ? costing->meter.months[month] : (struct hr__meter_month){0};
 }
 
-/* Returns nodes x microseconds of a pool within a month. Nodes of elastic pools count while they are paid for, other
-   nodes while they are present, up to `end_us`. */
+/* Returns nodes x microseconds of a pool within a month. Nodes of elastic pools count while they are paid for. Nodes of
+   other pools count while they are present, but not after `end_us`. */
 static hr_amount node_us_of(const struct hr__costing *costing, uint32_t pool, uint32_t month, int64_t end_us) {
   const struct hr__meter_sums *meter = &costing->meter;
   const struct hr_pool_spec *spec = &costing->cluster->pools[pool];
@@ -160,9 +160,9 @@ static enum hr_status add_charges(struct hr__costing *costing) {
   return status;
 }
 
-/* Computes weights[month], the GPU time of a pool that was paid for and not used in each month. Items of used capacity
-   are sorted by pool: `*cursor` is the index of the first item of this pool, and the function advances it past the last
-   one. */
+/* Sets weights[month] to the GPU time of a pool that was paid for in the month but not used. Items of used capacity are
+   sorted by pool. `*cursor` is the index of the first item of this pool; the function advances it to the first item of
+   the next pool. */
 static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_t *cursor, hr_amount *weights) {
   const struct hr_pool_spec *spec = &costing->cluster->pools[pool];
   bool window = spec->market.market == HR_MARKET_RESERVED && spec->market.to_us != HR_NEVER_US;
@@ -178,7 +178,7 @@ static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_
     if (weights[month] < 0) weights[month] = 0;
 }
 
-/* Adds the idle items of a pool. `room` is scratch space for three amounts per month; `cursor` is that of
+/* Adds the idle items of a pool. `room` is scratch space for three amounts per month; `cursor` is passed to
    weigh_months(). */
 static enum hr_status add_idle(struct hr__costing *costing, uint32_t pool, size_t *cursor, hr_amount *room) {
   const struct hr_pool_account *account = hr_ledger_pool(costing->basis->ledger, (hr_pool){pool});
@@ -233,11 +233,11 @@ static enum hr_status add_capacity(struct hr__costing *costing) {
 struct services {
   struct hr__costing *costing;
   const struct hr_cost_spec *spec;
-  hr_amount *sums; /* [n_tenants][n_months]: scratch space of the table of tenants by months */
+  hr_amount *sums; /* [n_tenants][n_months]: scratch space for sums by tenant and month */
 };
 
-/* Adds an item of part / whole micro-dollars; omits it if it rounds to 0. Costs of jobs without a tenant become shared
-   costs. */
+/* Adds an item of part / whole micro-dollars; omits it if it rounds to 0. If `tenant` is the index for jobs without a
+   tenant, the item becomes a shared cost. */
 static enum hr_status add_line(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
                                hr_amount part, hr_amount whole) {
   hr_amount uusd = hr__divided(part, whole);
@@ -345,8 +345,8 @@ static enum hr_status add_storage(struct services *services) {
 
 /* ---- Egress -------------------------------------------------------------------------------------- */
 
-/* Sums egress by tenant and month in units of 1 MB / HR_LEDGER_UNITS_PER_UUSD. This constant is also the number of
-   milli-GPU-microseconds in a GPU-hour, so GPU time x MB per GPU-hour has the same unit. */
+/* Sums egress by tenant and month in units of 1 MB / HR_LEDGER_UNITS_PER_UUSD. A GPU-hour has HR_LEDGER_UNITS_PER_UUSD
+   milli-GPUs x microseconds, so GPU time x MB per GPU-hour has this unit, too. */
 static void sum_egress(struct services *services) {
   const struct hr__costing *costing = services->costing;
   const struct hr_egress_cost *egress = &services->spec->egress;

@@ -24,7 +24,7 @@
 
 const char hr__idle_name[] = "(idle)", hr__shared_name[] = "(shared)", hr__services_name[] = "(services)";
 
-/* Appends a line; the array has capacity for it. */
+/* Appends a line to the array, which must have space for it. */
 static enum hr_status cost_line_add(struct hr_cost_lines *lines, const char *name, int64_t uusd) {
   char *copy = strdup(name);
   if (!copy) return HR_NO_MEMORY;
@@ -138,8 +138,8 @@ static enum hr_status cost_breakdowns(const struct hr__costing *costing, struct 
 
 /* Sort key of a row. */
 struct costs_key {
-  uint32_t section; /* rank of the section; order: GPUs by tenant, services by tenant, idle capacity, shared services */
-  uint32_t tenant;  /* only in sections by tenant */
+  uint32_t section; /* 0: GPUs of tenants, 1: services of tenants, 2: idle capacity, 3: shared services */
+  uint32_t tenant;  /* HR_NONE in sections 2 and 3 */
   uint32_t market;  /* for services: enum hr__cost_kind */
   uint32_t gpu;     /* index of the first pool with the GPU type; HR_NONE: services */
 };
@@ -206,7 +206,7 @@ static enum hr_status cost_rows(const struct hr__costing *costing, struct hr_cos
 
 /* ---- Statements ---------------------------------------------------------------------------------- */
 
-/* A statement of one tenant and month; the tenant is an index, not yet a name. */
+/* The statement of one tenant for one month. The tenant is identified by its index instead of its name. */
 struct costs_draft {
   uint32_t tenant, month;
   bool used_gpus;
@@ -216,7 +216,7 @@ struct costs_draft {
 struct drafts {
   struct costs_draft *draft;
   size_t count;
-  int64_t *idle, *shared; /* by month: costs that are not split among the tenants */
+  int64_t *idle, *shared; /* by month: costs that are not (or not yet) split among the tenants */
 };
 
 static int by_tenant_and_month(const void *a, const void *b) {
@@ -292,8 +292,8 @@ static int64_t weight_of(const struct costs_draft *draft, enum hr_idle_split rul
   return rule == HR_IDLE_SPLIT_EVEN ? 1 : sums->training_uusd + sums->inference_uusd + sums->other_uusd;
 }
 
-/* Splits `*sum`, which may be negative, among the members into split->parts and sets `*sum` to 0. If all weights are 0,
-   all parts are 0 and `*sum` is unchanged. */
+/* Splits `*sum`, which may be negative, among the members of `split`, stores the parts in split->parts, and sets `*sum`
+   to 0. If all weights are 0, all parts are 0 and `*sum` is unchanged. */
 static enum hr_status split_sum(struct costs_split *split, enum hr_idle_split rule, int64_t *sum) {
   hr_amount all = 0, size = *sum < 0 ? -(hr_amount)*sum : *sum;
   for (size_t i = 0; i < split->count; i++) {
@@ -494,8 +494,8 @@ static int64_t per(int64_t uusd, hr_amount unit, hr_amount count) {
 }
 
 /* Returns the monthly cost in steady state; HR_UNKNOWN_UUSD if unknown. The cost of fixed capacity and services is
-   divided by the duration of the run. The cost of elastic capacity is divided by the time until the last submit: the
-   phase after it, in which the last jobs finish, would not exist in steady state. */
+   divided by the duration of the run. The cost of elastic capacity is divided by the time until the last submit,
+   because in steady state jobs never stop arriving. */
 static int64_t monthly_uusd(const struct hr__costing *costing) {
   const struct hr_result *result = costing->result;
   int64_t last_us = result->n_submitted ? costing->trace->submit_us[result->n_submitted - 1] : 0;

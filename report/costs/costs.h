@@ -12,8 +12,9 @@
  * that the ledger does not record, cost_items.c lists the cost items, and costs.c sums the items into the tables of the
  * summary. Every dollar is in exactly one item, so every table sums to the total.
  *
- * Amounts of type hr_amount are in units of the ledger, HR_LEDGER_UNITS_PER_UUSD to a micro-dollar, unless stated
- * otherwise. Months have the constant length HR_MONTH_US and are counted from 0 at the begin of the run.
+ * Unless stated otherwise, amounts of type hr_amount are in units of the ledger; a micro-dollar has
+ * HR_LEDGER_UNITS_PER_UUSD of them. Months have the constant length HR_MONTH_US and are counted from 0 at the begin of
+ * the run.
  */
 
 /* ---- Meter --------------------------------------------------------------------------------------- */
@@ -29,11 +30,11 @@ struct hr__meter_month {
 struct hr__meter_sums {
   const struct hr__meter_month *months; /* [n_months] */
   const hr_amount *node_us;             /* [n_months][n_pools]: paid node time of elastic pools; 0 for other pools */
-  uint32_t n_months;                    /* months that the run reached */
+  uint32_t n_months;                    /* number of months for which there are integrals */
 };
 
 /* Advances the integrals to the end of the run and returns them in *sums. Returns HR_NO_MEMORY if memory ran out during
-   the run, so that integrals are incomplete. */
+   the run; then the integrals are incomplete. */
 enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us, struct hr__meter_sums *sums);
 
 /* ---- Cost items ---------------------------------------------------------------------------------- */
@@ -51,13 +52,13 @@ enum hr__cost_kind {
 
 struct hr__cost_item {
   enum hr__cost_kind kind;
-  uint32_t tenant; /* HR_NONE: idle or shared */
+  uint32_t tenant; /* HR_NONE: idle capacity or a shared cost */
   uint32_t month;
-  uint32_t pool; /* HR__COST_USE and HR__COST_IDLE; otherwise HR_NONE */
+  uint32_t pool; /* HR_NONE unless the kind is HR__COST_USE or HR__COST_IDLE */
   uint8_t class_;
   int64_t uusd;
-  hr_amount amount;   /* HR__COST_USE and HR__COST_IDLE: before rounding, in units of the ledger */
-  hr_amount gpu_time; /* HR__COST_USE and HR__COST_IDLE: milli-GPUs x microseconds */
+  hr_amount amount;   /* only HR__COST_USE and HR__COST_IDLE: the cost before rounding, in units of the ledger */
+  hr_amount gpu_time; /* only HR__COST_USE and HR__COST_IDLE: milli-GPUs x microseconds */
 };
 
 struct hr__costing {
@@ -65,12 +66,12 @@ struct hr__costing {
   const struct hr_cluster_spec *cluster;
   const struct hr_result *result;
   const struct hr_cost_basis *basis;
-  /* Names: first the tenants of the trace, then "" at index `no_tenant` for jobs without a tenant, then tenants that
-     occur only in the scenario. */
+  /* Names of tenants. First the tenants of the trace; then, at index `no_tenant`, the name "" for jobs without a
+     tenant; then tenants that occur only in the scenario. */
   const char **tenants;
   uint32_t n_tenants, no_tenant;
-  uint32_t n_months;      /* months with charges, counted from 0 */
-  uint32_t *first_of_gpu; /* by pool: the first pool with the same GPU type */
+  uint32_t n_months;      /* number of months with charges */
+  uint32_t *first_of_gpu; /* by pool: index of the first pool with the same GPU type */
   struct hr__meter_sums meter;
   struct hr__cost_item *items;
   uint32_t n_items, capacity;

@@ -17,27 +17,27 @@
 
 struct meter_pool {
   const struct hr_pool_spec *spec;
-  uint32_t nodes;      /* number of nodes that are paid for now; elastic pools only */
+  uint32_t nodes;      /* number of nodes that are paid for at present; elastic pools only */
   uint32_t next_price; /* index of the next price change; on-demand pools only, and only if there are savings plans */
 };
 
 struct meter_plan {
   const struct hr_savings_plan *spec;
   hr_amount covers; /* list price of the usage that the fee covers: micro-dollars per GPU-hour x milli-GPUs */
-  bool *eligible;   /* by pool */
+  bool *eligible;   /* by pool: the plan covers usage of the pool */
 };
 
 struct hr_meter {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
   struct meter_pool *pools;
-  struct meter_plan *plans; /* largest discount first */
+  struct meter_plan *plans; /* sorted by descending discount */
   uint32_t n_plans;
   bool prices_downtime, failed;
 
   int64_t until_us;
   uint64_t waiting_milli;   /* GPUs requested by waiting jobs that accept spot pools */
-  hr_amount withheld_milli; /* withheld GPUs since the last pass; at most `waiting_milli` */
+  hr_amount withheld_milli; /* number of withheld GPUs, computed after the last pass; at most `waiting_milli` */
   hr_amount covered; /* current list price of the usage that the plans cover: micro-dollars per GPU-hour x milli-GPUs */
   hr_amount *left;   /* [n_pools]: scratch space of update_coverage() */
 
@@ -116,7 +116,7 @@ void hr_meter_destroy(struct hr_meter *meter) {
 
 /* ---- Integration --------------------------------------------------------------------------------- */
 
-/* Returns the integrals of a month and adds months up to it if needed; NULL if out of memory. */
+/* Returns the integrals of a month. Extends the arrays up to this month if necessary. Returns NULL if out of memory. */
 static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) {
   size_t n_pools = meter->cluster->n_pools;
   if (month >= meter->capacity) {
@@ -148,8 +148,8 @@ static int64_t next_price_us(const struct hr_meter *meter) {
   return next_us;
 }
 
-/* Recomputes `covered`. Plans are applied in the order of descending discount, and each plan covers usage that previous
-   plans did not cover. */
+/* Recomputes `covered`. The plan with the largest discount is applied first. Each further plan covers only usage that
+   the previous plans did not cover. */
 static void update_coverage(struct hr_meter *meter) {
   meter->covered = 0;
   for (uint32_t i = 0; i < meter->cluster->n_pools; i++) {

@@ -5,8 +5,8 @@
  *
  * The history has three append-only arrays: attempts, the slices of all attempts, and node changes. `last` stores the
  * last attempt of each job, and each attempt stores the index of the previous attempt of its job. The accounting of a
- * job accumulates over all its attempts. The accounting of one attempt is the difference between the end and the start
- * of the attempt: the start subtracts the values of the job, and the end adds them.
+ * job accumulates over all its attempts. The accounting of one attempt is therefore the accounting of its job at the
+ * end of the attempt minus that at its start.
  */
 
 #include "base/array.h"
@@ -104,7 +104,7 @@ static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us,
 
 /* ---- Nodes --------------------------------------------------------------------------------------- */
 
-/* Returns the number of nodes that the market offers at most: acquired nodes and nodes that could be acquired. */
+/* Returns how many nodes of a pool the market offers in total: acquired nodes, and nodes that could be acquired. */
 static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
   return hr_cluster_offer(cluster, pool) + hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) +
          hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) + hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
@@ -215,8 +215,8 @@ static bool same(const struct hr_count_change *a, const struct hr_count_change *
          a->total_milli == b->total_milli;
 }
 
-/* Records the counts if they changed. An instant may have several passes: a later pass overwrites the record of an
-   earlier pass of the same instant. */
+/* Records the counts if they changed since the previous instant. An instant may have several passes; only the counts
+   after its last pass remain recorded. */
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_counts *counts = self;
   const struct hr_count_change change = {view->now_us, view->n_waiting, view->n_running, view->allocated_milli,

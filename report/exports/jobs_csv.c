@@ -8,7 +8,7 @@
  * and 24 bytes per slice.
  *
  * Jobs. The jobs of a trace in memory are sorted by submit time. Rows are written in the order of the input file, so
- * that both files can be compared line by line.
+ * that the CSV file and the input file can be compared line by line.
  *
  * Timeline. An instant may have several passes, for example because a job with a run time of 0 ends when it starts. The
  * counts of an instant are therefore kept in `pending` and written when time advances, so every time occurs in at most
@@ -29,12 +29,14 @@
 
 /* ---- Placements ---------------------------------------------------------------------------------- */
 
-/* Special values of `count`: the job never started; it has no slices, only a pool; it has whole GPUs on one node. */
+/* Special values of `count`. NEVER_PLACED: the job never started. POOL_ONLY: the placement has a pool but no slices.
+   WHOLE_ON_NODE: the placement has whole GPUs on one node. Other values, which are at most MAX_SLICES, are numbers of
+   slices. */
 enum { NEVER_PLACED = 0, MAX_SLICES = 1 << 30, POOL_ONLY, WHOLE_ON_NODE };
 
 struct entry {
   uint32_t place; /* WHOLE_ON_NODE: the node; otherwise the index of the first slice */
-  /* number of slices, or one of the special values */
+  /* number of slices, or one of the special values above */
   uint32_t count;
   uint32_t pool;
 };
@@ -79,8 +81,8 @@ static bool add_slices(struct hr_placements *placements, const struct hr_placeme
   return true;
 }
 
-/* Stores the slices of a placement, sorted by node. If the previous attempt of the job had the same number of slices,
-   its space is reused. */
+/* Stores the slices of a placement, sorted by node. If the previous placement of the job had the same number of slices,
+   it is overwritten. */
 static void store_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
   uint32_t count = placement->n_slices;
   if (entry->count == count) {
@@ -242,7 +244,7 @@ static void put_attempts(struct jobs_out *out, hr_job job) {
     hr__csv_empty(&out->csv);
 }
 
-/* Writes "NODE.GPU+GPU" for each task, separated by '|'. Tasks on MIG instances also have ":PROFILE@START". */
+/* Writes "NODE.GPU+GPU" for each task, separated by '|'. Tasks on MIG instances are followed by ":PROFILE@START". */
 static void put_slots(struct jobs_out *out, const struct hr_placement *placement) {
   const struct hr_mig_spec *mig = out->cluster->pools[placement->pool.id].mig;
   hr__csv_begin_field(&out->csv);
@@ -338,14 +340,14 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
 
 struct counts {
   uint64_t waiting, running, allocated_milli, total_milli;
-  bool has_fragments; /* the three members below are known */
+  bool has_fragments; /* the next three members are known */
   uint64_t fragmented_milli, stranded_milli, largest_gang;
 };
 
 struct hr_timeline {
   struct hr__csv_out csv;
   const struct hr_usage *usage; /* may be NULL */
-  int64_t clock_us, at_us;      /* added to every time; time of `pending` */
+  int64_t clock_us, at_us;      /* clock_us: added to every written time; at_us: time of `pending` */
   struct counts written, pending;
   bool any_written, any_pending;
 };

@@ -3,9 +3,9 @@
 #define HR_REPORT_EXPORTS_LANES_H
 
 /* Assigns intervals to lanes so that the intervals of one lane do not overlap. Each interval is assigned to the free
-   lane with the smallest number. A binary tree in an array stores for each lane (leaf) the end of its last interval,
-   and in each inner node the minimum of its two children. Assigning an interval therefore costs O(log n). INT64_MIN in
-   a leaf means that the lane was never used. */
+   lane with the smallest index. A binary tree in an array stores for each lane (leaf) the end of its last interval, and
+   in each inner node the minimum of its two children. Assigning an interval therefore costs O(log n). INT64_MIN in a
+   leaf means that the lane was never used. */
 
 #include "headroom/base.h"
 
@@ -13,7 +13,7 @@
 
 struct hr__lanes {
   int64_t *free_us; /* [2 x room]: the tree; the root is at 1, the leaf of lane i at room + i */
-  uint32_t n, room; /* lanes used; capacity, a power of 2 or 0 */
+  uint32_t n, room; /* n: number of lanes used; room: capacity, which is 0 or a power of 2 */
 };
 
 static inline bool hr__lanes_grow(struct hr__lanes *lanes) {

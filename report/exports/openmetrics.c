@@ -185,7 +185,7 @@ static void put_families(struct jobs *jobs) {
 
 /* ---- Waiting times ------------------------------------------------------------------------------- */
 
-/* The histogram bounds of Kueue in seconds: 1, and 2.5 doubled repeatedly. */
+/* The histogram bounds of Kueue in seconds: 1 and 2.5; each further bound is twice the previous one. */
 static const char *const bounds[] = {"1.0",   "2.5",   "5.0",   "10.0",   "20.0",   "40.0",   "80.0",
                                      "160.0", "320.0", "640.0", "1280.0", "2560.0", "5120.0", "10240.0"};
 enum { N_BOUNDS = sizeof bounds / sizeof *bounds };
@@ -436,8 +436,9 @@ static void metrics_finish(struct hr__metrics *metrics) {
 
 enum { MAX_SAMPLES = 500000 };
 
-/* Returns the shortest round step with which `n_series` series have about MAX_SAMPLES samples in total or fewer. A
-   round step is one of the listed numbers of minutes, or a multiple of a week. */
+/* Returns the step, which is the time between two samples. It is one of the listed numbers of minutes, or a multiple of
+   a week. Of these, it is the shortest one with which all `n_series` series together have at most about MAX_SAMPLES
+   samples. */
 static int64_t round_step_us(int64_t end_us, uint64_t n_series) {
   static const uint16_t minutes[] = {5, 10, 15, 30, 60, 120, 180, 240, 360, 480, 720, 1440, 2880, 4320, 10080};
   const int64_t minute_us = 60 * HR_SECOND_US;

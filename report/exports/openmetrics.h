@@ -7,8 +7,8 @@
 
 /*
  * Writer of OpenMetrics text. A file is a sequence of metric families. A family is a sequence of series with different
- * labels, and a series is a sequence of samples in time order. Sample k is at time k x step of the run. The last sample
- * is at the end of the run or less than one step later.
+ * labels, and a series is a sequence of samples in time order. Sample k is k steps after the begin of the run. The last
+ * sample is at the end of the run or less than one step later.
  */
 
 enum { HR__METRICS_LABEL_BYTES = 1 << 12 };

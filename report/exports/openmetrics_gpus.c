@@ -3,15 +3,15 @@
  * Metrics of GPUs under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h; etc/default-counters.csv of dcgm-exporter).
  *
  * Each sample is the mean over the step that ends at the sample, restricted to the time in which the GPUs were up.
- * Weights are millionths of a GPU. A GPU is busy while a job on it neither loads nor saves a checkpoint. An attempt
- * loads its checkpoint at its begin. The times of saves within an attempt are not recorded, so they are assumed to be
- * spread evenly over the rest of the attempt.
+ * Amounts of GPUs (weights) are in millionths of a GPU. A GPU is busy while a job on it neither loads nor saves a
+ * checkpoint. An attempt loads its checkpoint at its begin. The times of saves within an attempt are not recorded, so
+ * they are assumed to be spread evenly over the rest of the attempt.
  *
  * Allocations are recorded by unit. A unit is a GPU if the cluster has per-GPU allocation or series by GPU are
- * requested, otherwise a node. The units of all nodes are followed by one unit per pool, for jobs that were allocated
- * in a pool without nodes. The units of a node and the nodes of a pool are contiguous. A hold is the part of a unit
- * that one attempt holds. If series by GPU are requested in a cluster with counted allocation, jobs are assumed to use
- * the first free GPUs of their node.
+ * requested, otherwise a node. The units of all nodes are followed by one unit per pool, for jobs to which the policy
+ * assigned a pool but no particular nodes. The units of a node and the nodes of a pool are contiguous. A hold is the
+ * part of a unit that one attempt holds. If series by GPU are requested in a cluster with counted allocation, jobs are
+ * assumed to use the first free GPUs of their node.
  */
 
 #include "report/exports/openmetrics.h"
@@ -41,13 +41,13 @@ struct gpu_units {
 /* ---- Steps --------------------------------------------------------------------------------------- */
 
 /* Integral of a weight over each step: weight x microseconds, exact. Intervals may be added in any order. An interval
-   changes at most four values: the sums of the steps at its two ends, and the weight at the first and after the last
-   step that it covers completely. */
+   changes at most four values: the sums of the two steps that contain its ends, the weight at the first step that it
+   covers completely, and the weight after the last such step. */
 struct steps {
   int64_t step_us, end_us;
-  uint32_t n;      /* number of steps; the last one may be shorter */
-  hr_amount *part; /* [n + 1]: sums of the intervals that cover a step partially; after steps_close(), the integrals */
-  hr_amount *change; /* [n + 1]: weight that covers the whole step, as the difference from the previous step */
+  uint32_t n;        /* number of steps; the last one may be shorter */
+  hr_amount *part;   /* [n + 1]: sum over intervals that cover a part of the step; after steps_close(): the integrals */
+  hr_amount *change; /* [n + 1]: sum of the weights that cover the whole step, minus that of the previous step */
 };
 
 /* Returns HR_NO_MEMORY if out of memory; call steps_finish() even on failure. */
@@ -137,7 +137,8 @@ static void follow(struct node_times *times, const struct hr_export *run, uint32
   for (uint32_t i = 0; i < n_nodes; i++) end_time(times, i, up_since_us, hr_history_end_us(run->history));
 }
 
-/* Converts the counts in `first` to first indices; returns the total. */
+/* Before the call, first[i + 1] is the number of intervals of node i. Replaces it by the index of the first interval of
+   node i, at which the second pass begins to write. Returns the total number of intervals. */
 static uint32_t place_times(struct node_times *times, uint32_t n_nodes) {
   for (uint32_t i = 0; i < n_nodes; i++) times->first[i + 1] += times->first[i];
   uint32_t count = times->first[n_nodes];
@@ -268,8 +269,9 @@ static enum hr_status list_holds(const struct gpu_units *units, struct openmetri
   return status;
 }
 
-/* Sorts the holds by unit with a counting sort, which keeps the order by begin. During the sort the write position of
-   unit i is stored in first_hold[i + 1]; afterwards this is the first hold of unit i + 1. */
+/* Sorts the holds by unit. The counting sort is stable, so the holds of a unit remain sorted by begin. During the sort,
+   first_hold[i + 1] is the write position of unit i; after it, first_hold[i + 1] is the index of the first hold of unit
+   i + 1. */
 static enum hr_status deal(struct gpu_units *units, const struct openmetrics_gpus_list *list) {
   uint32_t n_units = count_units(units);
   units->first_hold = calloc((size_t)n_units + 2, sizeof *units->first_hold);
@@ -306,7 +308,7 @@ enum { WHOLE = 1000000 };
 /* The GPUs of one series: a contiguous range of units, the nodes that contain them, and for series of a pool also the
    unit of the pool (otherwise HR_NONE). */
 struct openmetrics_gpus_group {
-  uint32_t pool, node, gpu; /* node, gpu: HR_NONE if the series is of several */
+  uint32_t pool, node, gpu; /* HR_NONE if the series covers several nodes or GPUs */
   uint32_t first_unit, end_unit, pool_unit;
   uint32_t first_node, end_node;
   uint32_t gpus_per_node; /* GPUs of the series on each node */
@@ -344,7 +346,8 @@ static void add_held(struct gpus *gpus, uint32_t unit) {
   }
 }
 
-/* Returns the interval of a hold after loading the checkpoint, with `weight` reduced by the share of time for saves. */
+/* Returns the interval of a hold from the time at which its attempt has loaded the checkpoint. `weight` is multiplied
+   by the share of this interval in which the attempt does not save checkpoints. */
 static struct busy_interval busy_part(const struct gpus *gpus, const struct gpu_hold *hold, int64_t weight) {
   const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
   int64_t work_us = attempt->kept_us + attempt->lost_us, rest_us = work_us + attempt->saving_us;
@@ -352,7 +355,7 @@ static struct busy_interval busy_part(const struct gpus *gpus, const struct gpu_
   return (struct busy_interval){attempt->begin_us + attempt->restarting_us, attempt->end_us, weight};
 }
 
-/* Adds each hold of a unit with its milli-GPUs as weight, while its job is busy. */
+/* For each hold of a unit, adds its part of the unit as weight, during the time in which its job is busy. */
 static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
     const struct gpu_hold *hold = &gpus->units.holds[i];
@@ -368,7 +371,8 @@ static int by_begin(const void *left, const void *right) {
   return (a->weight > b->weight) - (a->weight < b->weight);
 }
 
-/* Adds a GPU with weight 1 while at least one job on it is busy. Where jobs overlap, only the first one counts. */
+/* Adds one whole GPU during the time in which at least one job on it is busy. While several jobs are busy, only the one
+   that began first counts. */
 static void add_busy_gpu(struct gpus *gpus, uint32_t unit) {
   uint32_t first = gpus->units.first_hold[unit], count = gpus->units.first_hold[unit + 1] - first;
   int64_t until_us = 0;
@@ -547,8 +551,8 @@ static void put_node(struct gpus *gpus, const struct openmetrics_gpus_family *fa
   }
 }
 
-/* Writes the series of a pool. If some jobs of the pool were allocated without nodes, series by node are unknown, and
-   the series of the whole pool is written instead. */
+/* Writes the series of a pool. If some jobs of the pool were assigned no particular nodes, series by node are unknown,
+   and the series of the whole pool is written instead. */
 static void put_pool(struct gpus *gpus, const struct openmetrics_gpus_family *family, uint32_t number) {
   struct openmetrics_gpus_group pool = whole_pool(gpus, number);
   if (!is_known(gpus->metrics->run, gpus->metrics->config, family, number)) return;

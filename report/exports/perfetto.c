@@ -6,9 +6,9 @@
  * A pool is shown as a process, and a node as one or more threads of the process. Viewers require that slices of one
  * thread do not overlap, so jobs that run on a node at the same time are drawn in different lanes of the node
  * (lanes.h). Each lane is one track, and each track is one thread. A stay is the part of an attempt on one node: it is
- * drawn as one slice, even if several tasks run on the node. Jobs that were allocated in a pool without nodes are drawn
- * on tracks of the pool. Thread ids must be unique, so tracks are numbered over all nodes and pools; the tracks of a
- * node are contiguous.
+ * drawn as one slice, even if several tasks run on the node. Jobs to which the policy assigned a pool but no particular
+ * nodes are drawn on tracks of the pool. Thread ids must be unique, so tracks are numbered consecutively across all
+ * nodes and pools; the tracks of a node are contiguous.
  */
 
 #include "base/writers.h"
@@ -43,7 +43,7 @@ struct perfetto_writer {
   struct perfetto_tracks tracks;
   int64_t clock_us;  /* added to every time */
   uint32_t first_id; /* first thread id */
-  bool any;          /* at least one event was written */
+  bool any;          /* at least one event has been written */
 };
 
 /* Writes a string literal. */
@@ -194,7 +194,7 @@ static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *a
 static int by_begin(const void *left, const void *right) {
   const struct hr_alert *a = *(const struct hr_alert *const *)left, *b = *(const struct hr_alert *const *)right;
   if (a->begin_us != b->begin_us) return a->begin_us < b->begin_us ? -1 : 1;
-  return (a > b) - (a < b); /* both point into the list of alerts, so the order is stable */
+  return (a > b) - (a < b); /* alerts with equal begins remain in the order of the list */
 }
 
 /* Writes alerts as slices of the process "cluster". Overlapping alerts are drawn in different lanes; the thread ids of
@@ -386,7 +386,7 @@ static void put_slices(struct perfetto_writer *perfetto) {
 
 /* ---- Instants ------------------------------------------------------------------------------------ */
 
-/* Writes an instant with scope "t" (thread) or "p" (process). */
+/* Writes an instant event with scope "t" (thread) or "p" (process). */
 static void put_instant(struct perfetto_writer *perfetto, const char *scope, uint32_t process, uint32_t thread,
                         int64_t at_us, const char *name) {
   perfetto_begin(perfetto, "i");

@@ -6,10 +6,10 @@
  * Time series of a run in bounded memory.
  *
  * A value that changes in steps is recorded in a bounded number of buckets of equal width. The integral over each
- * bucket is exact. The minimum and maximum of a bucket include values that lasted for no time, which were overwritten
- * at the same instant. The length of the run need not be known in advance: if time advances beyond the capacity,
- * buckets are merged in pairs and the width doubles. The width depends only on the last time and the capacity. Series
- * with equal capacity that are closed at the same time therefore have equal buckets.
+ * bucket is exact. The minimum and maximum of a bucket include values that lasted for no time because they were
+ * overwritten at the same instant. The length of the run need not be known in advance: if time advances beyond the
+ * capacity, buckets are merged in pairs and the width doubles. The width depends only on the last time and the
+ * capacity. Series with equal capacity that are closed at the same time therefore have equal buckets.
  */
 
 #include "base/text.h"
@@ -21,7 +21,7 @@
 
 struct hr__bucket {
   hr__wide sum;      /* value x microseconds */
-  uint64_t min, max; /* over all values, including values that lasted for no time */
+  uint64_t min, max; /* over all values, also those that lasted for no time */
 };
 
 struct hr__buckets {
@@ -40,7 +40,7 @@ static inline void hr__buckets_finish(struct hr__buckets *buckets) {
   free(buckets->bucket);
   *buckets = (struct hr__buckets){0};
 }
-/* Sets the value from `at_us` on. Times are >= 0 and must not decrease from call to call. */
+/* Sets the value that the series has from `at_us` on. Times are >= 0 and must not decrease from call to call. */
 void hr__buckets_set(struct hr__buckets *buckets, int64_t at_us, uint64_t value);
 /* Ends the series at `end_us`. Do not call hr__buckets_set() afterwards. */
 void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us);

@@ -9,8 +9,8 @@
  * Computing n. A party is present while at least one of its jobs is present. Jobs are sorted by submit, so one pass
  * over them finds the presence intervals of all parties, sorted by begin. Let P(t) be the integral of the number of
  * present parties from time zero to t. Then n = (P(end) - P(submit)) / (end - submit). P(t) is the sum of (t - begin)
- * over intervals that began before t, minus the sum of (t - end) over intervals that ended before t. Both sums need one
- * binary search in sorted times and one lookup of a prefix sum. Total cost for m jobs: O(m log m).
+ * over intervals that began before t, minus the sum of (t - end) over intervals that ended before t. Each of the two
+ * sums needs one binary search in sorted times and one lookup of a prefix sum. Total cost for m jobs: O(m log m).
  */
 
 #include "report/metrics/groups.h"
@@ -51,7 +51,8 @@ static inline int64_t left_us(const struct hr_result *result, uint32_t job) {
 
 /* ---- Presence intervals -------------------------------------------------------------------------- */
 
-/* Begins or ends of all presence intervals, in ascending order. before[i] is the sum of the first i times. */
+/* Either the begins or the ends of all presence intervals, in ascending order. before[i] is the sum of the first i
+   times. */
 struct instants {
   int64_t *at_us;
   hr__wide *before;
@@ -59,7 +60,7 @@ struct instants {
 
 struct presence {
   struct instants begins, ends;
-  size_t count, max_count; /* number of intervals; maximum number that overlap */
+  size_t count, max_count; /* max_count: maximum number of intervals that overlap */
 };
 
 static void presence_finish(struct presence *presence) {
@@ -90,8 +91,8 @@ static bool sort_times(int64_t *times, size_t count) {
   return true;
 }
 
-/* Finds the presence intervals. `last` is scratch space of zeros: last[party] becomes the index + 1 of the last
-   interval of the party. */
+/* Finds the presence intervals. `last` is scratch space, which the caller has set to zeros; last[party] is 1 + the
+   index of the last interval found for the party. */
 static void walk_jobs(const struct hr_result *result, const struct parties *parties, uint32_t *last,
                       struct presence *presence) {
   for (uint32_t job = 0; job < result->n_jobs; job++) {
@@ -138,7 +139,7 @@ static bool presence_make(const struct hr_result *result, const struct parties *
   return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
 }
 
-/* Returns the sum of (at_us - x) over all `count` times x < at_us. */
+/* Returns the sum of (at_us - x) over those of the `count` times x that are before `at_us`. */
 static hr__wide time_since(const struct instants *instants, size_t count, int64_t at_us) {
   size_t low = 0, high = count;
   while (low < high) {
@@ -158,8 +159,8 @@ static hr__wide integral(const struct presence *presence, int64_t at_us) {
 
 /* ---- Metrics ------------------------------------------------------------------------------------- */
 
-/* Completion time and run time of a completed job. If the run time is shorter than HR__SHORT_RUN_US, both times are
-   increased by the difference. */
+/* Completion time and run time of a completed job. If the run time is shorter than HR__SHORT_RUN_US, it is increased to
+   HR__SHORT_RUN_US, and the completion time is increased by the same amount. */
 struct completion {
   double jct_us, work_us;
 };
@@ -171,8 +172,9 @@ static struct completion completion_of(const struct hr_result *result, uint32_t 
   return (struct completion){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
 }
 
-/* Returns the factor by which 1/n of the cluster prolongs the job: GPUs of the job / GPUs of the share, at least 1. The
-   first test is a shortcut that avoids computing n: most jobs fit even into the smallest share of the run. */
+/* Returns by which factor the job would run longer on 1/n of the cluster: GPUs of the job / GPUs of the share, at least
+   1. The first test avoids computing n for most jobs: a job that fits into the smallest share that occurs in the run
+   has the factor 1. */
 static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job) {
   int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
@@ -199,7 +201,7 @@ static void fill_finish_times(const struct hr_result *result, const struct prese
   fairness->share_above_1 = count ? (double)late / (double)count : 0;
 }
 
-/* Accumulates the progress rate of a party, which is the mean of run time / completion time over its completed jobs. */
+/* Sums for the progress rate of a party, which is the mean of run time / completion time over its completed jobs. */
 struct progress {
   double sum;
   uint32_t jobs;

@@ -129,7 +129,8 @@ static size_t list_shown(const struct grouper *grouper, struct shown *shown) {
   return count;
 }
 
-/* Computes the metrics of a group. After place_samples(), the cursor of a group is the end of its range. */
+/* Computes the metrics of a group. Must be called after place_samples(), when the cursor of a group is at the end of
+   its range. */
 static enum hr_status make_group(const struct grouper *grouper, const struct hr__samples *samples, uint32_t group,
                                  struct hr_group *out) {
   const struct hr__totals *totals = &grouper->totals[group];
@@ -209,8 +210,9 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
 
 /* ---- Samples ------------------------------------------------------------------------------------- */
 
-/* Returns the number of jobs that started at least once. If jobs can be interrupted, a waiting job may have started
-   before, so start times are examined. */
+/* Returns the number of jobs that started at least once. The numbers of completed and running jobs are sufficient for
+   this only if jobs cannot be interrupted. Otherwise a waiting job may have started before, so the start times of all
+   jobs are examined. */
 static size_t count_started(const struct hr_result *result) {
   size_t count = (size_t)(result->n_completed + result->n_running);
   if (!result->accounting) return count;

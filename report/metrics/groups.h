@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_METRICS_GROUPS_H
 #define HR_REPORT_METRICS_GROUPS_H
 
-/* Metrics of jobs by tenant, by class or by size; functions that compute GPU time and fairness from the result of a
+/* Metrics of jobs by tenant, by class or by size, and functions that compute GPU time and fairness from the result of a
    run. */
 
 #include "base/text.h"
@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* Run times below this minimum are replaced by it in slowdowns and finish-time fairness, so that very short jobs do not
+/* In slowdowns and finish-time fairness, shorter run times count as this run time, so that very short jobs do not
    dominate these metrics. */
 #define HR__SHORT_RUN_US (10 * HR_SECOND_US)
 
@@ -26,8 +26,8 @@ struct hr__totals {
 
 enum hr__grouping { HR__BY_TENANT, HR__BY_CLASS, HR__BY_SIZE };
 
-/* Arrays for the wait of each started job, and the completion time and slowdown (as keys, see quantiles.h) of each
-   completed job. The arrays are reused by consecutive groupings. */
+/* Arrays with the wait of each started job, and with the completion time and the slowdown of each completed job.
+   Slowdowns are stored as keys (quantiles.h). The arrays are reused by consecutive groupings. */
 struct hr__samples {
   int64_t *wait_us, *jct_us, *slowdown_key;
 };
@@ -40,15 +40,16 @@ static inline void hr__samples_finish(struct hr__samples *samples) {
   *samples = (struct hr__samples){0};
 }
 
-/* The groups with at least one job. Tenants are sorted by descending GPU time, classes and sizes by their number. */
+/* The groups with at least one job. Groups by tenant are sorted by descending GPU time. Groups by class have the order
+   of the enumeration of classes, and groups by size begin with the smallest size. */
 struct hr__job_groups {
   struct hr_group *group;
   size_t count;
   struct hr__totals all; /* sums over all groups */
 };
 /* Groups the submitted jobs. Afterwards `samples` contains the values of all jobs, from which the caller can compute
-   distributions of all jobs. `groups` is empty if the trace has no tenants or classes. Returns HR_NO_MEMORY if out of
-   memory. The caller frees groups->group with hr__groups_free(). */
+   distributions of all jobs. `groups` is empty if the trace does not contain the tenants or classes by which jobs are
+   to be grouped. Returns HR_NO_MEMORY if out of memory. The caller frees groups->group with hr__groups_free(). */
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
                                struct hr__job_groups *groups);
 static inline void hr__groups_free(struct hr_group *group, size_t count) {
@@ -66,8 +67,8 @@ static inline int64_t hr__ran_us(const struct hr_result *result, uint32_t job) {
   return result->end_us - result->start_us[job];
 }
 
-/* Returns the GPU time of all attempts of a job by use, in milli-GPUs x microseconds. If the result has no accounting,
-   jobs could not be interrupted and all GPU time was useful. */
+/* Returns the GPU time of all attempts of a job, split by use (such as useful or lost), in milli-GPUs x microseconds.
+   If the result has no accounting, jobs could not be interrupted and all GPU time was useful. */
 static inline struct hr_gpu_times hr__gpu_times_of(const struct hr_result *result, uint32_t job) {
   if (result->accounting) return result->accounting[job].milli_us;
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
@@ -79,7 +80,7 @@ static inline double hr__gpu_hours(hr_amount milli_us) {
   return (double)milli_us / (3600.0 * 1000 * (double)HR_SECOND_US);
 }
 
-/* Whether the cluster has a pool with nodes that kills jobs which run out of GPU memory. */
+/* Whether at least one pool that has nodes kills jobs that run out of GPU memory. */
 static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].nodes > 0 && hr_pool_kills(&cluster->pools[i])) return true;
@@ -95,8 +96,8 @@ enum hr_status hr__fairness_make(const struct hr_cluster_spec *cluster, const st
 /* ---- Streamed runs ------------------------------------------------------------------------------- */
 
 struct hr_streamed_figures;
-/* Returns the metrics of a streamed run as a summary. Metrics that are unknown in streamed runs are 0. The summary
-   points to the costs of `figures` and must not be passed to hr_summary_destroy(). */
+/* Returns the metrics of a streamed run as a summary. The metrics that a streamed run does not compute are 0. The
+   summary points to the costs of `figures` and must not be passed to hr_summary_destroy(). */
 struct hr_summary hr__streamed_summary(const struct hr_streamed_figures *figures,
                                        const struct hr_cluster_spec *cluster);
 

@@ -135,7 +135,8 @@ static void select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_
 enum { N_QUANTILES = 4 };
 static const double quantile_fraction[N_QUANTILES] = {0.50, 0.90, 0.95, 0.99};
 
-/* For each quantile, the order statistics below and above it and the weight of the upper one. Also the maximum. */
+/* For each quantile: the two order statistics between which it lies, and the weight of the upper one in the
+   interpolation. `max` is the maximum of all keys. */
 struct brackets {
   int64_t low[N_QUANTILES], high[N_QUANTILES], max;
   double weight[N_QUANTILES];
@@ -154,7 +155,7 @@ static struct brackets find_brackets(int64_t *keys, size_t count) {
     rank[n_ranks++] = low + 1 < count ? low + 1 : low;
   }
   rank[n_ranks++] = count - 1;
-  for (size_t i = 0; i < n_ranks; i++) { /* with few keys the ranks are not ascending */
+  for (size_t i = 0; i < n_ranks; i++) { /* insertion sort, because with few keys the ranks are not ascending */
     size_t at = i;
     for (; at > 0 && sorted[at - 1] > rank[i]; at--) sorted[at] = sorted[at - 1];
     sorted[at] = rank[i];

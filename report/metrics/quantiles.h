@@ -27,8 +27,8 @@ struct hr_distribution hr__distribution_of_slowdowns(int64_t *keys, size_t count
 
 /*
  * A sketch summarizes any number of durations in fixed memory. It counts the durations in buckets: one bucket per
- * microsecond below 128 us, and 128 buckets per power of two above. The width of a bucket is therefore at most 1/128 of
- * its lower bound (above 128 us). A quantile is computed from the middles of buckets, so its relative error is at most
+ * microsecond below 128 us, and 128 buckets per power of two above. Above 128 us, the width of a bucket is therefore at
+ * most 1/128 of its lower bound. A quantile is computed from the middles of buckets, so its relative error is at most
  * 1/256. Count, mean, minimum and maximum are exact, and quantiles are limited to the range from minimum to maximum.
  * The buckets are those of HdrHistogram (Tene). The guarantee of the relative error is as in Masson, Rim and Lee,
  * "DDSketch", VLDB 2019.

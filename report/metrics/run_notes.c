@@ -138,8 +138,8 @@ static bool has_model(const struct hr_trace *trace, const char *name) {
   return false;
 }
 
-/* Returns the name of the first model in the interference pairs of a pool that no job has; NULL if jobs have all of
-   them. */
+/* The interference pairs of a pool contain names of models. Returns the first of these names that is the model of no
+   job; NULL if there is none. */
 static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
   for (uint32_t i = 0; i < pool->n_pairs; i++) {
     if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;
@@ -187,8 +187,8 @@ enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_spee
 struct hr_links {
   const struct hr_trace *trace;
   const struct hr_network_speeds *speeds;
-  uint8_t *known;    /* [n_models + 1][HR_N_NETWORKS]: 0 not looked up yet, 1 no speed, 2 has a speed */
-  bool *is_missing;  /* [n_models + 1]: a job of the model had no speed. The last entry is for jobs without a model */
+  uint8_t *known;    /* [n_models + 1][HR_N_NETWORKS]: 0: not looked up, 1: unknown speed, 2: known speed */
+  bool *is_missing;  /* [n_models + 1]: a job had an unknown speed; last entry: jobs without a model */
   hr_amount time_us; /* GPU time of jobs that communicate over a network: milli-GPUs x microseconds */
   /* the part of `time_us` for which the network speed is unknown */
   hr_amount missing_us;

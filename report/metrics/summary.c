@@ -4,8 +4,9 @@
  * run.
  *
  * Summary. Jobs are grouped by size, and by class and tenant if the trace has them. The distributions of all jobs are
- * computed from the samples of the grouping by size. Metrics over time are computed from the usage observer. Latency
- * factors are sorted by pool with a counting sort, as in groups.c, so that quantiles are selected in place.
+ * computed from the samples of the grouping by size. Metrics over time are computed from the integrals of the usage
+ * observer. The latency factor of a job is the time for which it held GPUs divided by its run time. Latency factors are
+ * sorted by pool with a counting sort, as in groups.c, so that quantiles are selected in place.
  *
  * Streamed run. A streamed run stores no results per job, so its observer needs memory that is independent of the
  * number of jobs. Waits, completion times and slowdowns are added to sketches. The numbers of waiting jobs and GPUs are
@@ -182,8 +183,8 @@ static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr
   return copy_name(&figures->name, spec->name) && copy_name(&figures->gpu, spec->gpu) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Computes the metrics by pool, if the cluster has several pools. `makespan_us` is the end of the makespan. Uses
-   `samples` as scratch space. Sets n_pools and by_pool of the summary; pool_figures_free() frees them. Returns
+/* Computes the metrics by pool, if the cluster has several pools. `makespan_us` is the time at which the makespan ends.
+   Uses `samples` as scratch space. Sets n_pools and by_pool of the summary; pool_figures_free() frees them. Returns
    HR_NO_MEMORY if out of memory. */
 static enum hr_status pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                         const struct hr_usage *usage, int64_t makespan_us, struct hr__samples *samples,
@@ -241,7 +242,8 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
   summary->queue_max = usage->max_waiting;
 }
 
-/* Returns F as a share of the GPUs. `fragment` is a sum over the typical pods, so it is divided by their number. */
+/* Returns the fragmentation F (usage.c) as a share of the GPUs. `fragment` is the sum of F over the typical pods, so it
+   is divided by their number. */
 static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide total_milli) {
   return ratio(fragment, total_milli) / (double)usage->fragment_pods;
 }
@@ -371,7 +373,7 @@ struct hr_streamed {
   uint64_t waiting, allocated_milli, total_milli, queue_max;
   uint64_t ended_with[HR_N_OUTCOMES], deadlines, missed_deadlines, oom_kills, oom_jobs;
   bool stoppable;
-  struct hr_gpu_times milli_us; /* GPU time of ended and rejected jobs; only if jobs can be interrupted */
+  struct hr_gpu_times milli_us; /* GPU time of jobs that ended or were rejected; 0 if jobs cannot be interrupted */
   struct hr__rejections rejections;
   struct integrals now, at_last_end, at_last_submit;
 };

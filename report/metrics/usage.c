@@ -14,12 +14,13 @@
  * Fragmentation, in clusters with per-GPU allocation. F is the fragmentation measure of Weng et al., "Beware of
  * fragmentation", USENIX ATC 2023 (headroom/placement.h). It is an average over typical pods, which are the most
  * frequent requests of tasks in the trace (headroom/unstable/fragmentation.h). Stranded GPUs and the largest gang are
- * measured with typical tasks. The typical tasks are the requests for GPUs that belong to a typical pod; unlike typical
- * pods, they include a request for memory. GPU memory is ignored, as in F.
+ * measured with typical tasks. A typical task is a request of the trace that agrees with a typical pod in GPUs, CPUs
+ * and acceptable pools. In addition it has a request for memory of the node, which a typical pod does not have. GPU
+ * memory is ignored in both.
  *
  * F and stranded GPUs are sums over nodes. The largest gang is the maximum over pools of a sum over the nodes of the
- * pool. The contribution of each node is stored, so that only nodes with changes are recomputed. A tournament tree over
- * the sums of the pools stores the maximum.
+ * pool. The contribution of each node is stored, so that only the contributions of changed nodes are recomputed. A
+ * tournament tree over the sums of the pools stores the maximum.
  */
 
 #include "report/metrics/usage.h"
@@ -30,8 +31,8 @@
 
 #include <stdlib.h>
 
-/* The typical tasks that accept a pool, without dominated tasks. A task is dominated if it requests at least as much of
-   every resource as another task: if the dominated task fits on a node, the other one fits, too. */
+/* The typical tasks that may run in a pool, except dominated tasks. A task is dominated if there is another task that
+   requests at most as much of every resource. Wherever the dominated task fits, the other task fits, too. */
 struct hr__needs {
   struct hr_request *task; /* sorted by `gpu_milli` */
   uint32_t count;
@@ -39,7 +40,7 @@ struct hr__needs {
 
 struct typical_tasks {
   struct hr__needs *needs; /* [n_pools] */
-  struct hr_request gang;  /* the most frequent typical task with one GPU; if none: 1 GPU, no CPU and memory */
+  struct hr_request gang;  /* most frequent typical task with one whole GPU; if none: a request for one GPU only */
 };
 
 /* ---- Typical tasks ------------------------------------------------------------------------------- */
@@ -105,7 +106,8 @@ static bool requests_no_less(const struct hr_request *task, const struct hr_requ
          task->mem_mib >= than->mem_mib;
 }
 
-/* Removes dominated tasks. Tasks are sorted by demand, so a task can only be dominated because of an earlier one. */
+/* Removes dominated tasks. Tasks are first sorted by ascending demand, so it is sufficient to compare each task with
+   the tasks before it. */
 static void drop_dominated(struct hr__needs *needs, hr_pool pool, bool is_split) {
   uint32_t kept = 0;
   if (needs->count) qsort(needs->task, needs->count, sizeof *needs->task, by_demand);
@@ -117,7 +119,7 @@ static void drop_dominated(struct hr__needs *needs, hr_pool pool, bool is_split)
   needs->count = kept;
 }
 
-/* Computes the tasks of a pool. `scratch` has space for all typical tasks. Returns false if out of memory. */
+/* Finds the typical tasks of a pool. `scratch` has space for all typical tasks. Returns false if out of memory. */
 static bool make_needs(struct hr__needs *needs, struct hr_arena *arena, const struct hr_cluster *cluster, hr_pool pool,
                        const struct tasks *tasks, struct hr_request *scratch) {
   *needs = (struct hr__needs){scratch, 0};
@@ -376,7 +378,8 @@ static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, con
   if (event->kind == HR_EVENT_END) self->last_end_us = event->at_us;
 }
 
-/* Updates the total of a pool after a node event. The cluster has its new state before observers are notified. */
+/* Updates the total of a pool after a node event. Observers are notified after the cluster has changed, so the total is
+   read from the cluster. */
 static void note_node(struct hr__by_pool *self, const struct hr_event *event) {
   struct hr__usage_pool *pool = &self->pools[event->pool.id];
   advance(pool, event->at_us, self->last_end_us);
@@ -439,8 +442,8 @@ static void usage_advance(struct hr_usage *usage, int64_t now_us) {
   usage->now.until_us = now_us;
 }
 
-/* Updates the fragmentation counts, their maximum and their minimum. Shares are compared by cross multiplication of
-   integers, which is exact. */
+/* Updates the fragmentation counts, the maximum of the fragmented share, and the minimum of the largest gang. Shares
+   are compared by cross multiplication of integers, which is exact. */
 static void count_fragments(struct hr_usage *usage) {
   usage->counts = fragments_count(usage->fragments);
   struct hr__fragment_share *max = &usage->max_share, now = {usage->counts.fragment, usage->total_milli};

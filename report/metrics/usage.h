@@ -8,9 +8,9 @@
 
 /* ---- Fragmentation ------------------------------------------------------------------------------- */
 
-/* Usage of the cluster over time: integrals of waiting jobs, allocated GPUs and present GPUs, for the cluster and by
-   pool, and fragmentation in clusters with per-GPU allocation. docs/reference/metrics.md defines the fragmentation
-   counts. */
+/* This header declares the usage of the cluster over time: integrals of waiting jobs, allocated GPUs and present GPUs,
+   for the whole cluster and by pool; and fragmentation, in clusters with per-GPU allocation. docs/reference/metrics.md
+   defines the fragmentation counts. */
 
 struct hr__fragment_counts {
   hr__wide fragment;       /* F of all nodes, summed over the typical pods: milli-GPUs x fragment_pods */
@@ -77,11 +77,12 @@ struct hr_usage {
   uint64_t max_waiting;
   struct hr__integrals now; /* up to the last instant */
   struct hr__integrals at_last_submit, at_last_end;
-  bool submits_over, ended; /* submits_over: at_last_submit is final; ended: a job ended at the current instant */
+  bool submits_over, ended; /* submits_over: the last job was submitted, so at_last_submit does not change any more;
+                               ended: a job ended at the current instant */
   /* The members below are created at the first event, because the cluster of the run is unknown before. */
   bool begun, out_of_memory;
   struct hr__by_pool *by_pool;         /* NULL if the cluster has one pool */
-  uint64_t fragment_pods;              /* number of typical pods over which F is averaged; 0 without `fragments` */
+  uint64_t fragment_pods;              /* number of typical pods over which F is averaged; 0 if `fragments` is NULL */
   struct hr__fragments *fragments;     /* NULL in clusters with counted allocation */
   struct hr__fragment_counts counts;   /* values since now.until_us */
   struct hr__fragment_share max_share; /* maximum over all passes of fragment / total_milli */

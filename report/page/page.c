@@ -3,11 +3,11 @@
  * The HTML report: an observer that records time series, and the writer of the report.
  *
  * The observer records the counts after every pass. An instant may have several passes, so a maximum includes values
- * that lasted for no time; the summary counts them, too.
+ * that lasted for no time, as in the summary.
  *
  * The report is a copy of the template in which two placeholders are replaced: the title, and a line that is replaced
- * by the JSON document and the binary blocks. Both are searched before the file is opened, so an unsuitable template
- * leaves no incomplete file.
+ * by the JSON document and the binary blocks. Both placeholders are located before the file is opened. If one is
+ * missing, no incomplete file remains.
  */
 
 #include "report/page/page.h"
@@ -37,11 +37,11 @@ enum watched_count {
   N_COUNTS
 };
 
-/* Series are recorded for the first spot pools only. */
+/* Series are recorded for the first MAX_SPOT_POOLS spot pools only. */
 enum { MAX_SPOT_POOLS = 12 };
 
-/* Node counts of a spot pool over time. up: acquired nodes, which are paid for; nodes: up, and nodes that could be
-   acquired. */
+/* Numbers of nodes of a spot pool over time. up: acquired nodes, which are paid for; nodes: the sum of `up` and the
+   nodes that could be acquired. */
 struct page_offer {
   hr_pool pool;
   struct hr__buckets nodes, up;
@@ -185,7 +185,8 @@ static enum hr_status put_alert(struct hr__page_json *json, const struct hr_aler
   return status;
 }
 
-/* Writes a group of alerts with the same rule and subject. "value" and "words" describe the longest alert. */
+/* Writes a group, which consists of all alerts with the same rule and subject. "value" and "words" describe its longest
+   alert. */
 static enum hr_status put_group(struct hr__page_json *json, const struct hr__alert_group *group) {
   const struct hr_alert *longest = group->longest;
   hr__page_open(json, NULL, '{');
@@ -339,8 +340,8 @@ static void number_pools(struct hr__page_view *view) {
   }
 }
 
-/* Initializes the view and closes the watch of the run. Returns HR_NO_MEMORY if out of memory; call view_finish() even
-   on failure. */
+/* Initializes the view and ends the time series of the observer. Returns HR_NO_MEMORY if out of memory; call
+   view_finish() even on failure. */
 static enum hr_status view_init(struct hr__page_view *view, const struct hr_page_run *run) {
   size_t n_pools = run->cluster->n_pools;
   *view = (struct hr__page_view){.run = run,

@@ -11,8 +11,8 @@
 /* ---- Sums over time ------------------------------------------------------------------------------ */
 
 /* The HTML report: a JSON document and binary blocks that are embedded into an HTML template. page.c writes the
-   document. Each of the other files writes some of its sections; these functions return HR_NO_MEMORY if out of
-   memory. */
+   document. The other files page_*.c write some sections of it; the functions that write sections return HR_NO_MEMORY
+   if out of memory. */
 
 /* A division of the run into `n` buckets of equal width. The last bucket may be shorter. */
 struct hr__page_grid {
@@ -32,7 +32,7 @@ static inline int64_t hr__page_span_us(const struct hr__page_grid *grid, uint32_
   return left_us < grid->width_us ? left_us : grid->width_us;
 }
 
-/* Returns the end of bucket `i` or `to_us`, whichever is earlier. The last bucket has no end. */
+/* Returns the end of bucket `i` or `to_us`, whichever is earlier. For the last bucket, returns `to_us`. */
 static inline int64_t hr__page_part_end_us(const struct hr__page_grid *grid, uint32_t i, int64_t to_us) {
   int64_t end_us = (i + INT64_C(1)) * grid->width_us;
   return i + 1 == grid->n || to_us < end_us ? to_us : end_us;
@@ -42,7 +42,7 @@ static inline int64_t hr__page_part_end_us(const struct hr__page_grid *grid, uin
    buckets in the interval (page_series.c). */
 struct hr__page_sums {
   hr_amount *sum;  /* [n] */
-  hr_amount *rate; /* [n + 1]: rate over the whole bucket, as the difference from the previous bucket; NULL after
+  hr_amount *rate; /* [n + 1]: sum of the rates during the whole bucket, minus that of the previous bucket; NULL after
                       hr__page_sums_close() */
 };
 
@@ -57,7 +57,8 @@ static inline void hr__page_sums_finish(struct hr__page_sums *sums) {
   free(sums->rate);
   *sums = (struct hr__page_sums){0};
 }
-/* Adds a constant rate during an interval. The sum of a bucket increases by rate x microseconds. */
+/* Adds a constant rate during an interval. The sum of each bucket increases by rate x the microseconds of the interval
+   that are in the bucket. */
 void hr__page_hold(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                    hr_amount rate);
 /* Spreads an amount evenly over an interval. The parts sum to the amount. If the interval is empty, the whole amount is
@@ -69,7 +70,7 @@ static inline void hr__page_put(struct hr__page_sums *sums, const struct hr__pag
                                 hr_amount amount) {
   if (grid->n) sums->sum[hr__page_bucket(grid, at_us)] += amount;
 }
-/* Completes `sum`, which the caller may read afterwards. No more values may be added. */
+/* Computes the final sums. The caller may read `sum` only after this call, and may not add further values. */
 void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid *grid);
 
 /* ---- Sections ------------------------------------------------------------------------------------ */
@@ -82,7 +83,7 @@ struct hr__page_view {
   size_t n_attempts;
   const struct hr_node_change *changes;
   size_t n_changes;
-  uint32_t *first_node;   /* [n_pools + 1]; the last entry is the number of nodes */
+  uint32_t *first_node; /* [n_pools + 1]: index of the first node of each pool; the last entry is the number of nodes */
   uint32_t *first_of_gpu; /* [n_pools]: index of the first pool with the same GPU type */
 };
 
@@ -129,7 +130,7 @@ static inline uint32_t hr__page_keys(const struct hr__page_view *view, enum hr__
   if (dimension == HR__PAGE_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
   return dimension == HR__PAGE_MARKET ? (uint32_t)HR_N_MARKETS : view->run->cluster->n_pools;
 }
-/* Returns the key of an attempt. Jobs without a tenant have an additional key after those of the tenants. */
+/* Returns the key of an attempt. All jobs without a tenant have the same key, which follows the keys of the tenants. */
 static inline uint32_t hr__page_key(const struct hr__page_view *view, enum hr__page_dimension dimension,
                                     const struct hr_attempt *attempt) {
   const struct hr_trace *trace = view->run->trace;
@@ -164,9 +165,9 @@ const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_di
 enum { HR__PAGE_MAX_JOBS = 200000 };
 
 /* Selects the jobs of the job table. If the run has at most `max` jobs (`max` >= 3), all are selected. Otherwise, `max`
-   jobs are selected: one third are the jobs with the longest waits, one third are the largest other jobs by GPU time,
-   and the rest is a sample of the remaining jobs. Returns the indices in ascending order; the caller frees them.
-   Returns NULL if out of memory. */
+   jobs are selected: one third are the jobs with the longest waits, one third are those of the other jobs that request
+   the most GPU time, and the rest is a sample of the remaining jobs. Returns the indices in ascending order; the caller
+   frees them. Returns NULL if out of memory. */
 uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t *n_shown);
 
 #endif

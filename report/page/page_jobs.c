@@ -11,13 +11,13 @@
 
 struct page_table {
   const struct hr__page_view *view;
-  struct hr__page_json *json; /* the writer, positioned in the array of columns */
+  struct hr__page_json *json; /* the writer; its current array is the list of columns */
   struct hr__page_block *block;
   int64_t *values; /* [n]: values of the current column; -1: unknown */
   uint32_t n;
 };
 
-/* Assigns consecutive numbers to keys in the order of their first use, so that only the texts of used keys are
+/* Assigns the numbers 0, 1, 2, ... to keys in the order of their first use, so that only the texts of used keys are
    written. */
 struct page_numbering {
   uint32_t *number; /* [n_keys]: number + 1; 0: not used yet */
@@ -87,7 +87,7 @@ static void page_numbering_finish(struct page_numbering *numbering) {
   free(numbering->keys);
 }
 
-/* Returns the number of a key; assigns the next number if the key is new. */
+/* Returns the number that is assigned to a key. If the key is new, assigns the next number. */
 static uint32_t page_number_of(struct page_numbering *numbering, uint32_t key) {
   if (!numbering->number[key]) {
     numbering->keys[numbering->count++] = key;
@@ -98,7 +98,7 @@ static uint32_t page_number_of(struct page_numbering *numbering, uint32_t key) {
 
 /* ---- Attempts ------------------------------------------------------------------------------------ */
 
-/* Returns the number of nodes of an attempt; 0 if it was allocated in a pool without nodes. */
+/* Returns how many nodes an attempt used; 0 if it was assigned a pool but no particular nodes. */
 static uint32_t page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   const struct hr_slice *slices = hr_history_slices(view->run->history, attempt);
   uint32_t count = 0;
@@ -106,7 +106,7 @@ static uint32_t page_nodes_of(const struct hr__page_view *view, const struct hr_
   return count;
 }
 
-/* Returns the first node of an attempt; -1 if it was allocated in a pool without nodes. */
+/* Returns the index of the first node of an attempt; -1 if it was assigned no particular nodes. */
 static int64_t page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   return attempt->n_slices ? (int64_t)hr_history_slices(view->run->history, attempt)->node.id : -1;
 }
@@ -161,8 +161,8 @@ static void show_largest(struct page_jobs_choice *choice, job_key *key, uint32_t
   }
 }
 
-/* Selects `count` of the `of` jobs that are not selected yet, at regular distances. The fractional distance is rounded
-   as in Bresenham's algorithm. */
+/* Selects `count` of the jobs that are not selected yet, at regular distances. `of` is the number of these jobs. The
+   distance may be a fraction; it is rounded as in Bresenham's algorithm. */
 static void show_sample(struct page_jobs_choice *choice, uint32_t count, uint32_t of) {
   uint64_t error = 0;
   for (uint32_t job = 0; job < choice->result->n_jobs; job++) {
@@ -205,7 +205,7 @@ uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t 
 
 enum { MAX_ATTEMPTS = 300000 };
 
-/* Returns one key for how an attempt ended and for the reason. */
+/* Returns a key that combines how an attempt ended and the reason for it. */
 static uint32_t end_key(const struct hr_attempt *attempt) {
   return (uint32_t)attempt->end << 8 | attempt->end_reason;
 }
@@ -286,7 +286,7 @@ struct page_jobs_list {
   uint32_t *places; /* [count]: indices in the history */
   uint32_t *rows;   /* [count]: rows of the job table */
   uint32_t count;   /* number of listed attempts */
-  uint64_t all;     /* number of attempts, including those of omitted jobs */
+  uint64_t all;     /* number of attempts, also those of omitted jobs */
 };
 
 static void list_job(struct page_jobs_list *list, const struct hr__page_view *view, const struct hr_attempt *last,
@@ -338,8 +338,8 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
   return status;
 }
 
-/* Writes "attempts", which contains the attempts of all `jobs` with more than one attempt. Writes nothing if no job has
-   more than one. */
+/* Writes "attempts": the attempts of those of `jobs` that have more than one attempt. Writes nothing if there are no
+   such jobs. */
 static enum hr_status page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
                                     struct hr__page_json *json, struct hr__page_block *block) {
   struct page_jobs_list list = {malloc(MAX_ATTEMPTS * sizeof *list.places), malloc(MAX_ATTEMPTS * sizeof *list.rows), 0,

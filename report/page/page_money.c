@@ -2,13 +2,12 @@
 /*
  * Costs in the HTML report: over time, and by tenant and market.
  *
+ * A session is the interval from the acquisition of a node of an elastic pool until the node is released or lost.
+ *
  * The ledger contains sums by month only, so sums by bucket are computed from the history. The cost of a pool is the
  * price of its nodes while they are paid for. The cost of a job is the price of its GPUs while it runs. Idle cost is
  * the difference. Billing rules (minimum times, rounding) may bill a session for more than its duration; the difference
  * is added at the end of the session. Amounts are in units of the ledger.
- *
- * A session is the interval from the acquisition of a node of an elastic pool until the node is
- * released or lost.
  */
 
 #include "report/costs/costs.h"
@@ -40,7 +39,7 @@ struct page_spending {
   struct hr__page_sums used;                  /* cost of the GPUs that jobs used */
   struct hr__page_sums market[HR_N_MARKETS];  /* cost of the pools of each market, used or idle */
   struct hr__page_sums other;                 /* services, spread evenly over the run: micro-dollars x OTHER_PARTS */
-  struct hr__page_sums tenant[HR__PAGE_ROWS]; /* as `used`, for each row of `tenants` */
+  struct hr__page_sums tenant[HR__PAGE_ROWS]; /* `used` by tenant, for each row of `tenants` */
   struct hr__page_split tenants;
   bool in_use[HR_N_MARKETS];
   hr_amount after; /* cost of reservations after the end of the run */
@@ -94,8 +93,8 @@ static void page_sessions_finish(struct page_sessions *sessions) {
   *sessions = (struct page_sessions){0};
 }
 
-/* Whether the session of a node that contains `begin_us` is not billed. It is the last session that began at or before
-   `begin_us`. */
+/* Whether a node is free of charge at `begin_us`. This is the case if the last session of the node that began at or
+   before `begin_us` is not billed. */
 static bool page_is_free(const struct page_sessions *sessions, uint32_t node, int64_t begin_us) {
   size_t low = 0, high = sessions->count;
   while (low < high) {
@@ -127,8 +126,8 @@ static hr_amount node_milli(const struct hr_pool_spec *pool) {
   return (hr_amount)pool->gpus_per_node * 1000;
 }
 
-/* Adds milli-GPUs x price during an interval. If the price is constant, the time complexity is constant; otherwise it
-   is linear in the number of buckets of the interval. */
+/* Adds milli-GPUs x price during an interval. This takes constant time if the price is constant; otherwise the time is
+   linear in the number of buckets of the interval. */
 static void hold_priced(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                         hr_amount milli, const struct hr__price_sums *prices) {
   if (!prices->market) return;
@@ -173,7 +172,7 @@ static void add_session(struct spender *spender, const struct page_session *sess
 
 /* ---- Use by jobs --------------------------------------------------------------------------------- */
 
-/* Returns the milli-GPUs of an attempt that are billed. Nodes of sessions that are not billed do not count. */
+/* Returns how many milli-GPUs of an attempt are billed. GPUs on nodes that are free of charge do not count. */
 static hr_amount paid_milli(const struct spender *spender, const struct hr_attempt *attempt) {
   const struct hr_market_spec *market = &pool_of(spender, attempt->pool.id)->market;
   hr_amount milli = attempt->gpu_milli;
@@ -353,10 +352,11 @@ enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_
 
 /* ---- By tenant and market ------------------------------------------------------------------------ */
 
-/* The most expensive cells are written. All other cells are summed by market. */
+/* A cell is the cost of one tenant in one market. The MAX_CELLS most expensive cells are written individually. All
+   other cells are summed by market. */
 enum { MAX_CELLS = 600 };
 
-/* Whether two rows belong to the same cell: a cell has one tenant and market, and any GPU type. */
+/* Whether two rows belong to the same cell. Their GPU types may differ. */
 static bool same_cell(const struct hr_cost_row *a, const struct hr_cost_row *b) {
   return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->market, b->market) == 0;
 }
@@ -388,7 +388,7 @@ static int compare_cells(const void *a, const void *b) {
   return order ? order : strcmp(x->market, y->market);
 }
 
-/* Writes the cells that are not written individually, summed by market. Changes `cells`. */
+/* Writes the sums by market of `cells`, which are not written individually. Changes `cells`. */
 static void put_rest(struct hr__page_json *json, struct hr_cost_row *cells, size_t count) {
   for (size_t i = 0; i < count; i++) {
     struct hr_cost_row sum = cells[i];
@@ -413,7 +413,7 @@ static void put_cells(struct hr__page_json *json, struct hr_cost_row *cells, siz
 }
 
 /* The rows are sorted: first the tenants, then idle capacity, then shared costs. The function searches from the end, so
-   that a tenant that is named like one of the last two sections is not confused with it. */
+   that a tenant with the same name as one of the last two sections is not mistaken for it. */
 enum hr_status hr__page_cells(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_cost_summary *costs = view->run->summary->costs;
   int64_t shared_uusd = 0;

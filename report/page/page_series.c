@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sums by bucket of time, and the assignment of keys to rows. A rate during an interval is added to the partial
-   buckets at both ends directly. For the complete buckets in between, two changes of the rate are stored: at the first
-   complete bucket and after the last one. hr__page_sums_close() computes the rate of each bucket as a prefix sum of
-   the changes. */
+/* Sums by bucket of time, and the assignment of keys to rows. To add a rate during an interval, the sums of the two
+   buckets that contain its ends are increased directly. For all buckets between them, only two changes of the rate are
+   stored: at the first of these buckets and after the last one. hr__page_sums_close() computes the rate in each bucket
+   as a prefix sum of the changes. */
 
 #include "report/page/page.h"
 

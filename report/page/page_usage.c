@@ -4,11 +4,12 @@
  * GPU time; waits over time; a heat map of the occupancy of nodes; histograms of waits.
  *
  * Busy and useful time. The history contains the total durations of an attempt for restarting, saving checkpoints,
- * useful work and lost work, but not the times at which they occurred. This file assumes the order restart, useful
- * work, lost work, and that saving is spread evenly over the work. Lost work is shown at the time of the interruption.
+ * useful work and lost work, but not the times at which they occurred. This file assumes that an attempt begins with
+ * the restart, continues with useful work and ends with lost work, and that the time for saving is spread evenly over
+ * the work. Lost work is shown at the time of the interruption.
  *
  * Occupancy. A heat map with one row per node, or per group of consecutive nodes of a pool if there are many nodes.
- * Jobs that were allocated in a pool without nodes are spread evenly over the nodes of the pool.
+ * Jobs to which the policy assigned a pool but no particular nodes are spread evenly over the nodes of the pool.
  *
  * Histograms. Bins have four bounds per factor of ten. Bin 0 contains jobs that did not wait. Bin k > 0 contains waits
  * that are longer than edge_us[k] and at most edge_us[k + 1].
@@ -166,7 +167,7 @@ static void put_waits(const struct hr__page_grid *grid, const struct waits *wait
   hr__page_close(json, '}');
 }
 
-/* Writes the mean and maximum wait of the jobs whose first start is in each bucket. */
+/* For each bucket, writes the mean and the maximum wait of the jobs whose first start is in the bucket. */
 static enum hr_status put_wait_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr__page_grid *grid = &view->grid;
   const struct hr_result *result = view->run->result;
@@ -201,9 +202,9 @@ enum { MAX_ROWS = 256, MAX_COLUMNS = 480, FULL = 255 };
 
 struct map {
   const struct hr__page_view *view;
-  struct hr__page_grid grid; /* columns: each is a group of consecutive buckets of the series */
+  struct hr__page_grid grid; /* columns of the heat map: each is a group of consecutive buckets of the series */
   uint32_t nodes_per_row;
-  uint32_t *first_row; /* [n_pools + 1]; the last entry is the number of rows */
+  uint32_t *first_row; /* [n_pools + 1]: first row of each pool; the last entry is the number of rows */
   struct hr__page_sums *rows;
 };
 

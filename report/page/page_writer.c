@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes the JSON document and the binary blocks of the HTML report. A column of a block begins at a multiple of 8
-   bytes. Its type is the smallest type that can represent its values (or differences): unsigned integers of 8 or 16
-   bits, signed integers of 32 bits, or doubles, which are exact for all values of the report. */
+   bytes. Its values (or differences) are stored in the smallest type that can represent all of them: unsigned integers
+   of 8 or 16 bits, signed integers of 32 bits, or doubles. Doubles represent all values of the report exactly. */
 
 #include "report/page/page_writer.h"
 

@@ -82,7 +82,7 @@ struct hr__page_column {
   const char *name;
   const int64_t *values; /* [n] */
   double scale;          /* factor by which the reader multiplies the values; 1: none */
-  bool delta; /* differences between consecutive values are stored, which are smaller if values are mostly ascending */
+  bool delta;            /* store differences between consecutive values, which are small if these values are similar */
 };
 /* Appends a column to a block and its description to the current array of the document. */
 void hr__page_column_put(struct hr__page_block *block, struct hr__page_json *json, const struct hr__page_column *column,

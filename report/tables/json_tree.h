@@ -92,10 +92,10 @@ static inline void hr__json_append_seed(struct hr__json *json, cJSON *array, uin
 void hr__json_params(struct hr__json *json, cJSON *object, const struct hr_policy_choice *choice);
 /* Appends notes. */
 void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *notes);
-/* Adds all keys of the summary of a run except "perf", which contains times of the simulator itself. */
+/* Adds all keys of the summary of a run except "perf", which describes the simulator itself: its time and memory. */
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label);
-/* Adds "perf". */
+/* Adds "perf", the time and memory of the simulator. */
 void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf);
 
 /* ---- Output -------------------------------------------------------------------------------------- */

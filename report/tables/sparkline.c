@@ -11,7 +11,8 @@
 
 enum { STEPS = HR__SPARK_HEIGHTS - 1 };
 
-/* Returns the height of sum / max in `steps` steps, rounded. The height is 0 only if the sum or `max` is 0. */
+/* Returns sum / max as a height from 0 to `steps`, rounded to an integer. The height is 0 only if the sum or `max` is
+   0. */
 static uint8_t height_of(hr__wide sum, hr__wide max, uint8_t steps) {
   if (sum == 0 || max == 0) return 0;
   if (sum >= max) return steps;

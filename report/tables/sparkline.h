@@ -11,8 +11,8 @@
 enum { HR__SPARK_CELLS = 60, HR__SPARK_HEIGHTS = 8 };
 
 struct hr__sparkline {
-  uint32_t n;       /* number of cells: the number of values, at most HR__SPARK_CELLS */
-  bool blank_zeros; /* height 0 is a space, and the maximum is HR__SPARK_HEIGHTS */
+  uint32_t n;       /* number of cells; at most HR__SPARK_CELLS */
+  bool blank_zeros; /* height 0 is a space, 1 is the lowest bar; otherwise height 0 is the lowest bar */
   uint8_t height[HR__SPARK_CELLS];
 };
 

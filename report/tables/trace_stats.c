@@ -294,7 +294,7 @@ static void json_put_spread(struct hr__json *json, cJSON *parent, const char *ke
 
 /* ---- Fits ---------------------------------------------------------------------------------------- */
 
-/* Names of the at most two parameters of each distribution family; NULL: the family has fewer. */
+/* Names of the parameters of each distribution family. A family has at most two parameters; unused names are NULL. */
 static const char *const parameters[HR__N_FAMILIES][2] = {[HR__EXPONENTIAL] = {NULL, "mean"},
                                                           [HR__LOG_NORMAL] = {"mu", "sigma"},
                                                           [HR__WEIBULL] = {"shape", "scale"},

@@ -18,8 +18,8 @@
  * of their submit and never join. When a job leaves, the running clock of its group is advanced first, so that the time
  * since the previous instant is included.
  *
- * The clocks of a group are searched linearly, because their number is small: one per reason, and one per quota between
- * a tenant and the root.
+ * The clocks of a group are searched linearly, because their number is small: one per reason, and one per quota from
+ * that of the tenant to the root of the hierarchy of quotas.
  */
 
 #include "base/array.h"
@@ -40,8 +40,8 @@ struct wait_member {
   int64_t begin_us;
 };
 
-/* Attributes that all jobs of a shared group have in common. `asks`: GPUs and request; `of`: tenant and locality
-   tier. */
+/* Attributes that all jobs of a shared group have in common. `asks`: number of GPUs, and index of the request. `of`:
+   tenant, and tier within which the job must run. */
 struct wait_key {
   uint64_t asks, of;
 };
@@ -60,20 +60,20 @@ struct wait_group {
   int64_t since_us;
 };
 
-/* Returns the microseconds by which a clock advanced since a member joined. */
+/* Returns how many microseconds a clock has advanced since a member joined. */
 static inline int64_t wait_group_part_us(const struct wait_group *group, uint32_t member, uint32_t clock) {
   return group->clocks[clock].us - group->noted[(size_t)member * group->clocks_capacity + clock];
 }
 
-/* Special values of `group_of`: the job does not wait; the job began to wait at the current instant and has no group
-   yet. */
+/* Special values of `group_of`. NOT_WAITING: the job does not wait. JUST_WAITING: it began to wait at the current
+   instant and has no group yet. */
 #define NOT_WAITING HR_NONE
 #define JUST_WAITING (HR_NONE - 1)
 
 struct hr_waits {
   const struct hr_trace *trace;
   bool each, failed, begun, by_tenant;
-  /* [n_jobs]: group of each job, and the index of the job among its members */
+  /* [n_jobs]: group_of: group of each job; member_of: index of the job among the members of its group */
   uint32_t *group_of, *member_of;
   uint8_t *has_started;
   hr_job *watched;      /* [n_watched]: the watched jobs, in ascending order */
@@ -244,8 +244,8 @@ static uint32_t waits_group_for(struct hr_waits *waits, const struct hr_view *vi
   return waits->each || watched != HR_NONE ? single_group(waits, watched) : shared_group(waits, view, job);
 }
 
-/* Removes a group that has no more members from `active`. If it is the group of one job, adds it to the list of unused
-   groups. */
+/* Removes a group from `active` when its last member has left. If it is reserved for a single job, adds it to the list
+   of unused groups. */
 static void waits_group_empty(struct hr_waits *waits, uint32_t number) {
   struct wait_group *group = &waits->groups[number];
   uint32_t last = waits->active[--waits->n_active];

@@ -38,7 +38,7 @@ struct why_sums {
   struct why_row all;
   uint64_t jobs_of[HR_N_WAIT_REASONS]; /* number of jobs that waited for each reason */
   hr_amount later_us;                  /* sum of the waits after the first start */
-  uint64_t open;                       /* number of jobs that were waiting when the run ended */
+  uint64_t open;                       /* number of jobs that were still waiting when the run ended */
   uint64_t rejected;                   /* number of rejected jobs, which did not wait */
   struct why_row *tenants, *sizes;     /* rows with waits; tenants are sorted by descending time */
   size_t n_tenants, n_sizes;
@@ -319,7 +319,7 @@ static void print_slowest(struct hr__console *console, const struct hr_why *why,
   for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) put_slow_job(console, why, &sums->jobs[i]);
 }
 
-/* Prints the subject: "where the waiting time of all jobs went". */
+/* Prints the subject of the output, such as "where the waiting time of all jobs went". */
 static void put_subject(struct hr__console *console, const struct hr_why *why, const struct hr_why_question *question,
                         const struct why_sums *sums) {
   char number[HR__NUMBER_BYTES];

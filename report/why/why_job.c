@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Describes the waits and attempts of a job as sentences in time order. The segments of a wait are grouped by reason
- * and quota. Within a group, the time is summed by the other job that was ahead in the queue.
+ * and quota. During a segment, another job may be ahead in the queue. Within a group, the time is summed separately for
+ * each of these other jobs.
  */
 #include "report/why/why.h"
 
@@ -30,7 +31,7 @@ struct wait_part {
   int64_t us;
   uint64_t asked_milli, min_free_milli, max_free_milli;
   struct wait_behind behind[MAX_BEHIND]; /* longest first */
-  uint32_t n_behind; /* number of jobs ahead, also those not in `behind`; an unknown job counts as one */
+  uint32_t n_behind; /* number of jobs that were ahead, also those not in `behind`; all unknown jobs count as one */
   int64_t others_us; /* sum of the times of jobs that are not in `behind` */
 };
 
@@ -47,7 +48,7 @@ static const char *duration_text(int64_t us, char *buffer) {
 
 /* ---- Reasons ------------------------------------------------------------------------------------- */
 
-/* Writes the number of free GPUs during a wait, such as " while 31 were free", followed by `how`. */
+/* Writes how many GPUs were free during a wait, such as " while 31 were free", followed by the text `how`. */
 static void put_free(FILE *out, const struct wait_part *part, const char *how) {
   char min_text[HR__NUMBER_BYTES], max_text[HR__NUMBER_BYTES];
   if (part->max_free_milli == 0)
@@ -340,8 +341,8 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
 
 /* ---- Attempts ------------------------------------------------------------------------------------ */
 
-/* Writes the nodes of an attempt, such as "on node 3 of pool a". `is_target` writes "to" instead of "on", for the
-   target of a migration. */
+/* Writes the nodes of an attempt, such as "on node 3 of pool a". If `is_target` is true, the nodes are the target of a
+   migration, and "to" is written instead of "on". */
 static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt, bool is_target) {
   enum { MAX_NODES = 4 };
   const struct hr_slice *slices = hr_history_slices(why->history, attempt);

@@ -95,8 +95,9 @@ static void draw_changes(struct changes *changes, uint64_t *state) {
   changes->at_us[changes->count] = at_us + draw(state, longest + 1);
 }
 
-/* Adds the part of a value's interval [begin_us, end_us) that is in the bucket [from_us, to_us). Minimum and maximum
-   also include an interval of duration 0 that begins in the bucket. The last bucket includes its end. */
+/* A series had a value during [begin_us, end_us). Adds the part of this interval that is in the bucket [from_us,
+   to_us). Minimum and maximum also include an interval of duration 0 that begins in the bucket. The last bucket
+   includes its end. */
 static void add_interval(struct hr__bucket *bucket, int64_t from_us, int64_t to_us, bool last, int64_t begin_us,
                          int64_t end_us, uint64_t value) {
   int64_t left = begin_us > from_us ? begin_us : from_us, right = end_us < to_us ? end_us : to_us;

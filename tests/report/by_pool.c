@@ -207,8 +207,9 @@ static void reservations_begin_and_end(void) {
   hr_summary_destroy(summary);
 }
 
-/* A job starts on a spot node, which is reclaimed, and restarts in another pool. The job and the latency factor of all
-   its attempts count in the pool of the last attempt. GPU hours count in the pool in which they were used. */
+/* A job starts on a spot node, which is reclaimed, and restarts in another pool. The job counts in the pool of its last
+   attempt, and so does its latency factor, which covers all attempts. GPU hours count in the pool in which they were
+   used. */
 static void gpu_hours_by_pool_of_attempt(void) {
   static struct hr_level_step levels[] = {{0, 1}, {30 * SECOND, 0}};
   make_scenario(1, 3);
@@ -232,8 +233,8 @@ static void gpu_hours_by_pool_of_attempt(void) {
 
 static uint64_t state;
 
-/* Returns a random number below `below`. The constants of the 64-bit linear congruential generator are Knuth's. Only
-   the high bits are used, because the low bits have short periods. */
+/* Returns a random number below `below`. The generator is a 64-bit linear congruential generator with the constants of
+   Knuth. Only the high bits are used, because the low bits have short periods. */
 static uint32_t draw(uint32_t below) {
   state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (uint32_t)((state >> 33) % below);
@@ -279,7 +280,7 @@ static void draw_scenario(uint64_t seed) {
   scenario.horizon_us = (draw(3) ? 36000 : draw(400)) * SECOND;
 }
 
-/* Metrics that are computed directly from the events and passes of the run. */
+/* Metrics that the test computes directly from the events and passes of the run. */
 static struct {
   int64_t until_us, begun_us[JOBS], held_us[JOBS];
   double allocated[POOLS], total[POOLS];                             /* values since `until_us`, in milli-GPUs */
@@ -373,7 +374,7 @@ static void expect_pool(const struct hr_summary *summary, uint32_t pool, bool fi
   expect_factors(&figures->latency_factor, direct.factor[pool], direct.n_factors[pool]);
 }
 
-/* GPU hours, jobs and costs of the pools sum to those of the run. */
+/* Asserts that the GPU hours, jobs and costs of the pools sum to those of the run. */
 static void expect_sums(const struct hr_summary *summary) {
   double hours = 0;
   uint64_t completed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Line breaks: no line ends between a number and its unit. */
+/* Line breaks of the console: there is none between a number and its unit. */
 
 #include "base/console.h"
 

@@ -21,7 +21,7 @@ static void expect(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-12);
 }
 
-/* Asserts that the lines and their order are those of `wanted`, which ends with a NULL name. */
+/* Asserts that the lines are those of `wanted`, in the same order. The last element of `wanted` has a NULL name. */
 static void expect_lines(const struct hr_cost_lines *lines, const struct hr_cost_line *wanted) {
   size_t count = 0;
   for (; wanted[count].name; count++) {
@@ -53,7 +53,7 @@ static void expect_sums(const struct hr_cost_summary *costs) {
   expect_uusd(rows, costs->total_uusd);
 }
 
-/* Returns the summary of the run; ends the test on failure. */
+/* Returns the summary of the run with the given costs and classes; ends the test on failure. */
 static struct hr_summary *summary_under(struct priced *run, const struct hr_cost_spec *spec,
                                         const struct hr_class_spec *classes) {
   struct hr_summary *summary = priced_summary(run, spec, classes);
@@ -115,7 +115,7 @@ static void goodput_and_spot_metrics(void) {
   expect(summary->spot.gpu_hours, 16);
   expect(summary->spot.reclaims_per_node_hour, 0.5);
   expect(summary->spot.availability, 1);
-  /* The interrupted job did not wait at first and ended two hours after its submit. */
+  /* The interrupted job started at its submit, so it had no wait. It ended two hours after its submit. */
   expect(summary->jct_s.max, 7200);
   expect(summary->wait_s.max, 1800);
   expect(summary->slowdown.max, 2);
@@ -143,7 +143,8 @@ static void months_are_separate_accounts(void) {
   run->result.end_us = HR_MONTH_US + HR_MONTH_US / 2;
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   const struct hr_cost_summary *costs = summary->costs;
-  /* Pool "base": 4 GPUs x 1,095 h at 1/8 dollar, used for one hour. The spot node runs until the end without a job. */
+  /* Pool "base": 4 GPUs x 1,095 h at 1/8 dollar per GPU-hour. Reserved nodes are paid for even if no job uses them. The
+     spot node is also paid for until the end of the run. */
   int64_t base = 4 * 1095 * USD / 8;
   expect_uusd(costs->by_pool.line[0].uusd, base);
   expect_uusd(costs->by_pool.line[2].uusd, 8 * 1095 * USD);
@@ -152,7 +153,8 @@ static void months_are_separate_accounts(void) {
   for (size_t i = 0; i < costs->by_tenant.count; i++)
     if (strcmp(costs->by_tenant.line[i].name, "(idle)") == 0) unsplit = costs->by_tenant.line[i].uusd;
   expect_uusd(idle + unsplit, costs->idle_uusd);
-  /* No tenant used GPUs in the second month, so the cost of 365 h of 4 + 8 GPUs is not split. */
+  /* No tenant used GPUs in the second month, so the cost of its 365 h, for 4 GPUs of "base" and 8 spot GPUs, is not
+     split. */
   expect_uusd(unsplit, 4 * 365 * USD / 8 + 8 * 365 * USD);
   hr_summary_destroy(summary);
   priced_destroy(run);
@@ -174,7 +176,7 @@ static void rounded_thirds_sum_to_total(void) {
   priced_destroy(run);
 }
 
-/* ---- Beside capacity -------------------------------------------------------------------------------- */
+/* ---- Services and savings plans -------------------------------------------------------------------------------- */
 
 static void cost_of_storage(void) {
   struct priced *run = priced_create();
@@ -193,7 +195,7 @@ static void cost_of_storage(void) {
   spec.storage.checkpoint_retention_us = PRICED_HOUR_US / 2;
   summary = summary_under(run, &spec, classes);
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 3145728);
-  spec.storage.checkpoint_retention_us = HR_MONTH_US; /* the retention ends after the run, but costs end with the run */
+  spec.storage.checkpoint_retention_us = HR_MONTH_US; /* longer than the run; costs end with the run */
   hr_summary_destroy(summary);
   summary = summary_under(run, &spec, classes);
   expect_uusd(statement_of(summary->costs, "a")->storage_uusd, 2000000 + 2 * 2097152);
@@ -209,7 +211,7 @@ static void cost_of_egress(void) {
   struct hr_summary *summary = summary_under(run, &spec, NULL);
   expect_uusd(statement_of(summary->costs, "a")->egress_uusd, 4 * USD);
   expect_uusd(statement_of(summary->costs, "b")->egress_uusd, USD / 2);
-  expect_uusd(summary->costs->shared_uusd, 1600); /* 16 MB of the job without a tenant */
+  expect_uusd(summary->costs->shared_uusd, 1600); /* egress of 16 MB of the job without a tenant */
   expect_uusd(summary->costs->all_on_demand_uusd, 80 * USD + 4 * USD + USD / 2 + 1600);
   hr_summary_destroy(summary);
   priced_destroy(run);
@@ -219,15 +221,15 @@ static void cost_of_operations_and_missed_deadlines(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.operations = {730 * USD, 73 * USD}, .downtime = {0, 7 * USD}};
   struct hr_summary *summary = summary_under(run, &spec, NULL);
-  expect_uusd(summary->costs->shared_uusd, 2 * USD + 550000); /* fixed cost of two hours; 2 + 1.5 + 2 node hours */
+  expect_uusd(summary->costs->shared_uusd, 2 * USD + 550000); /* fixed cost of 2 h; cost of 5.5 node hours */
   expect_uusd(statement_of(summary->costs, "b")->downtime_uusd, 7 * USD);
   expect_uusd(statement_of(summary->costs, "a")->downtime_uusd, 0);
   hr_summary_destroy(summary);
   priced_destroy(run);
 }
 
-/* On-demand usage costs $16 an hour for an hour and a half. The plan with the larger discount covers $6 an hour, the
-   other one covers the rest. */
+/* On-demand usage costs $16 an hour for an hour and a half. The plan with the larger discount covers $6 an hour of it,
+   the other plan covers the rest. */
 static void plans_cover_largest_discount_first(void) {
   struct priced *run = priced_create();
   char *pools[] = {(char *)"BURST"}, *gpus[] = {(char *)"A100-80"}, *others[] = {(char *)"H100"};
@@ -238,7 +240,7 @@ static void plans_cover_largest_discount_first(void) {
   expect_uusd(summary->costs->shared_uusd, 2 * 15 * USD - 24 * USD);
   expect_uusd(summary->costs->all_on_demand_uusd, 80 * USD);
   hr_summary_destroy(summary);
-  plans[0].uusd_per_h = 6 * USD; /* covers 8 of the remaining 10 dollars */
+  plans[0].uusd_per_h = 6 * USD; /* covers $8 an hour of the remaining $10 */
   summary = summary_under(run, &spec, NULL);
   expect_uusd(summary->costs->shared_uusd, 2 * 9 * USD - 21 * USD);
   expect_uusd(summary->costs->total_uusd, 53 * USD);
@@ -250,8 +252,8 @@ static void plans_cover_largest_discount_first(void) {
   priced_destroy(run);
 }
 
-/* The on-demand price falls from $4 to $2 per GPU-hour after an hour, and usage from $16 to $8 an hour. A plan that
-   covers up to $12 an hour covers 12, then 8. */
+/* After an hour, the on-demand price falls from $4 to $2 per GPU-hour, so the usage costs $8 instead of $16 an hour. A
+   plan that covers up to $12 an hour covers $12 in the first hour and $8 an hour afterwards. */
 static void plans_follow_prices(void) {
   struct priced *run = priced_create();
   struct hr_price_step steps[] = {{0, 4 * USD}, {PRICED_HOUR_US, 2 * USD}};

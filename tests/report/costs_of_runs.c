@@ -29,8 +29,8 @@ struct random_run {
   int64_t horizon_us;
 };
 
-/* Returns a random number below `below`. The constants of the 64-bit linear congruential generator are Knuth's. Only
-   the high bits are used, because the low bits have short periods. */
+/* Returns a random number below `below`. The generator is a 64-bit linear congruential generator with the constants of
+   Knuth. Only the high bits are used, because the low bits have short periods. */
 static uint64_t draw(struct random_run *run, uint64_t below) {
   run->state = run->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (run->state >> 33) % below;
@@ -216,7 +216,7 @@ static void expect_goodput(const struct outcome *outcome) {
   CU_ASSERT_TRUE(outcome->summary->spot.availability <= 1);
 }
 
-/* Checks the metrics by pool of any run. */
+/* Asserts properties that the metrics by pool have in every run. */
 static void expect_pools(const struct hr_summary *summary) {
   double hours = 0;
   uint64_t completed = 0;

@@ -38,7 +38,7 @@ static struct {
   struct hr_trace trace;
   struct hr_level_step levels[POOLS][LEVELS];
   struct hr_class_spec classes[HR_N_CLASSES];
-  struct arrangement plain, more; /* the pools without and with empty pools */
+  struct arrangement plain, more; /* plain: only pools with nodes; more: the same pools and empty pools */
   bool has_speeds, has_quotas, has_links, empty_last;
   int64_t horizon_us;
   uint64_t seed;
@@ -238,7 +238,7 @@ static struct hr_pool_spec draw_pool(uint32_t number, enum kind kind, uint32_t n
   return pool;
 }
 
-/* Draws `n_real` pools with nodes, and empty pools of any kind. */
+/* Draws `n_real` pools with nodes, and a random number of empty pools of any kind. */
 static void draw_pools(uint32_t n_real) {
   uint32_t n_empty = 1 + draw(EMPTY), numbers[POOLS], n_pools = n_real + n_empty, n_plain = 0;
   for (uint32_t i = 0; i < n_real; i++) numbers[i] = i;
@@ -247,8 +247,7 @@ static void draw_pools(uint32_t n_real) {
     for (uint32_t k = n_real + i; k > place; k--) numbers[k] = numbers[k - 1];
     numbers[place] = REAL + i;
   }
-  bool no_pool_is_shared =
-      scenario.kind == SHARED && draw(3) == 0; /* no pool is shared, but the cluster has per-GPU allocation */
+  bool no_pool_is_shared = scenario.kind == SHARED && draw(3) == 0; /* per-GPU allocation, although no pool is shared */
   scenario.empty_last = true;
   for (uint32_t i = 0; i < n_real; i++) scenario.empty_last = scenario.empty_last && numbers[i] < REAL;
   for (uint32_t i = 0; i < n_pools; i++) {
@@ -385,7 +384,7 @@ static void finish(struct outcome *outcome) {
   free(outcome->jobs);
 }
 
-/* Returns the number of values of a parameter that are valid in the scenario. The first values are the valid ones. */
+/* Returns how many values of a parameter are valid in the scenario. The valid values precede all others. */
 static uint32_t values_of(const struct hr_param *param) {
   enum { BY_NODE = 4, BUT_CONSERVATIVE = 3 };
   uint32_t count = 0;
@@ -394,7 +393,7 @@ static uint32_t values_of(const struct hr_param *param) {
   return strcmp(param->key, "backfill") == 0 && scenario.kind == SHARED ? BUT_CONSERVATIVE : count;
 }
 
-/* A policy with random parameters. */
+/* Returns a policy with random parameters. */
 static struct hr_policy_choice draw_choice(void) {
   struct hr_policy_choice choice;
   uint32_t count = 0;
@@ -404,8 +403,8 @@ static struct hr_policy_choice draw_choice(void) {
   for (size_t i = 0; i < choice.n_params; i++) {
     const struct hr_param *param = &choice.ops->params[i];
     if (param->type != HR_PARAM_CHOICE || (param->advanced && (scenario.kind == SHARED || draw(2)))) continue;
-    uint32_t first =
-        strcmp(param->key, "placement") == 0 && scenario.kind != FIXED; /* the first placement needs fixed nodes */
+    uint32_t first = strcmp(param->key, "placement") == 0 &&
+                     scenario.kind != FIXED; /* the first placement rule is valid only for fixed nodes */
     choice.params[i].integer = first + draw(values_of(param) - first);
   }
   return choice;
@@ -450,7 +449,7 @@ static void expect_groups(const struct hr_group *a, size_t n_a, const struct hr_
   }
 }
 
-/* Both have equal lines; lines that only `a` has are zero. */
+/* Asserts that `a` contains the lines of `b`, and that all other lines of `a` are zero. */
 static void expect_lines(const struct hr_cost_lines *a, const struct hr_cost_lines *b, const char *what) {
   size_t at = 0;
   for (size_t i = 0; i < a->count; i++) {
@@ -490,8 +489,8 @@ static void expect_pool(const struct hr_pool_figures *a, const struct hr_pool_fi
          "a pool's figures");
 }
 
-/* Pools with nodes have the same metrics in both runs, and the metrics of empty pools are zero. `plain` has no metrics
-   by pool if it has a single pool. */
+/* Asserts that pools with nodes have the same metrics in both runs, and that the metrics of empty pools are zero. If
+   the run `plain` has a single pool, it has no metrics by pool. */
 static void expect_pools(const struct hr_summary *more, const struct hr_summary *plain) {
   size_t at = 0;
   expect(more->n_pools == (scenario.more.cluster.n_pools > 1 ? scenario.more.cluster.n_pools : 0),
@@ -504,7 +503,8 @@ static void expect_pools(const struct hr_summary *more, const struct hr_summary 
     }
     int64_t cost_uusd = scenario.more.pools[i].market.market == HR_MARKET_NONE ? HR_UNKNOWN_UUSD : 0;
     expect(pool->gpu_hours == 0 && isnan(pool->utilization), "an empty pool");
-    expect(!plain || pool->completed == 0, "the jobs of an empty pool"); /* jobs without GPUs need a node, too */
+    expect(!plain || pool->completed == 0,
+           "the jobs of an empty pool"); /* no job runs there: jobs without GPUs need a node, too */
     expect(pool->cost_uusd == cost_uusd, "an empty pool's cost");
   }
 }
@@ -601,8 +601,9 @@ static void empty_pools_have_no_effect(void) {
   CU_ASSERT(coverage.stalled > 0);
 }
 
-/* Changes the scenario so that runs stall. A run is stopped after a time without progress: a year, or the run time of
-   the longest job in the slowest pool, whichever is longer. Slow pools without nodes must not prolong this time. */
+/* Changes the scenario so that runs stall. A run is stopped when no job has made progress for a limit of time. The
+   limit is a year, or the run time of the longest job in the slowest pool, whichever is longer. Slow pools without
+   nodes must not prolong it. */
 static void make_stall(void) {
   struct arrangement *const both[] = {&scenario.plain, &scenario.more};
   for (size_t k = 0; k < 2; k++)
@@ -629,7 +630,8 @@ static void stalled_runs_end_at_the_same_time(void) {
   CU_ASSERT(coverage.stalled > SCENARIOS / 16);
 }
 
-/* The cluster has no GPUs. Jobs that request GPUs are rejected, and jobs that request nothing start immediately. */
+/* Checks a run on a cluster without GPUs: jobs that request GPUs are rejected, and jobs that request nothing start
+   immediately. */
 static void expect_rejections(const struct outcome *outcome) {
   for (uint32_t i = 0; i < JOBS; i++) {
     enum hr_job_state state = (enum hr_job_state)outcome->result->state[i];
@@ -642,7 +644,7 @@ static void expect_rejections(const struct outcome *outcome) {
   }
 }
 
-/* Neither the table nor the JSON contains infinite or undefined numbers. */
+/* Asserts that neither the table nor the JSON contains infinite or undefined numbers. */
 static void expect_reports(const struct outcome *outcome) {
   const struct hr_run_label label = {.scenario = "s",
                                      .trace = "t",

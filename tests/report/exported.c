@@ -25,7 +25,7 @@ static void follow(struct exported *exported, struct hr_error *error) {
   CU_ASSERT_EQUAL_FATAL(hr_history_close(exported->history, exported->replay.result), HR_OK);
 }
 
-/* The tasks of the gangs may share nodes, and the cluster has per-GPU allocation. */
+/* Each gang has one to four tasks. Several tasks of a gang may run on the same node. */
 const char *exported_gangs(const char *path) {
   FILE *file = fopen(path, "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);

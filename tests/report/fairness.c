@@ -26,8 +26,8 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-12);
 }
 
-/* Each job requests all GPUs, so the job of b waits for the job of a. Two parties are present while the job of a runs,
-   and one afterwards. */
+/* Each job requests all GPUs, so the job of b waits for the job of a. Two parties are present while the job of a runs;
+   afterwards only b is present. */
 static void two_alternating_tenants(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 100, .start_s = 100, .gpus = 8}};
@@ -100,8 +100,8 @@ static void no_completed_job(void) {
   expect(fairness.jain, 0);
 }
 
-/* The average number of parties equals the mean of a count at every second, for many jobs that do not end in the order
-   of their submits. */
+/* Computes the average number of parties from a count at every second, and compares the results. The run has many jobs,
+   which do not end in the order of their submits. */
 static void average_parties_match_count_per_second(void) {
   struct replayed_job jobs[MAX_JOBS];
   uint32_t tenant[MAX_JOBS], state = 7;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fragmentation over time: a run computed by hand, and random runs compared with a count over all nodes after every
-   pass. */
+/* Fragmentation over time: a run whose metrics are computed by hand, and random runs in which the test recounts all
+   nodes after every pass. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -47,8 +47,8 @@ static void make_trace(uint32_t n_jobs) {
                                      .gpu_mem_mib = scenario.gpu_mem_mib};
 }
 
-/* Runs the scenario with the observers and returns the summary. The first observer is that of `usage`. A failure ends
-   the program. */
+/* Runs the scenario with the observers and returns the summary. The first of the observers must be that of `usage`. A
+   failure ends the program. */
 static struct hr_summary *run_scenario(const char *rule, int64_t horizon_us, const struct hr_observer *observers,
                                        uint32_t n_observers, const struct hr_usage *usage) {
   struct hr_policy_choice choice = queue_choice("skip", rule);
@@ -229,8 +229,8 @@ static struct {
   struct naive naive;
   uint8_t row[MAX_CLASSES * POOLS];
   int64_t until_us;
-  double fragment, stranded, gang, total;             /* values since `until_us`: milli-GPUs; gang: tasks */
-  double fragment_us, stranded_us, gang_us, total_us; /* integrals of the values */
+  double fragment, stranded, gang, total; /* values since `until_us`: gang in tasks, the others in milli-GPUs */
+  double fragment_us, stranded_us, gang_us, total_us; /* integrals of these values */
   double max_fragment, min_gang;
   uint64_t n_passes, n_fragments, n_stranded, n_closed;
 } recount;
@@ -305,7 +305,7 @@ static struct hr_request gang_task(const struct hr_requests *requests) {
   return task;
 }
 
-/* Returns how many tasks fit on a node, by placing one task after another. */
+/* Counts how many tasks fit on a node by placing one task after another. */
 static uint32_t gang_of(struct naive_node node, const struct hr_request *task) {
   for (uint32_t placed = 0;; placed++) {
     int gpu = 0;

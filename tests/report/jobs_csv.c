@@ -22,7 +22,8 @@ static const struct hr_slice on_node_1[] = {{{1}, 3000, 0}};
 static const struct hr_slice on_three_nodes[] = {{{3}, 4000, 0}, {{4}, 3500, 0}, {{12}, 500, 0}};
 static const struct hr_placement placements[] = {{{0}, 1, on_node_1}, {{1}, 3, on_three_nodes}, {{0}, 0, NULL}};
 
-/* Notifies the observer of the run and writes the file. Returns the text of the file, which the caller frees. */
+/* Notifies the observer of the events of the run and writes the file. Returns the text of the file, which the caller
+   frees. */
 static char *written(struct replayed *run, const struct hr_placement *placed) {
   struct hr_placements *kept = hr_placements_create(&run->trace);
   CU_ASSERT_PTR_NOT_NULL_FATAL(kept);

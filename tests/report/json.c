@@ -148,8 +148,8 @@ static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
   return false;
 }
 
-/* Whether all keys of a schema object are required. A summary always contains all keys. The exceptions are the sections
-   for markets, for out-of-memory kills and for replications. */
+/* Whether a schema object requires all its keys. This must be so, because a summary always contains all keys. The only
+   exceptions are the sections for markets, for out-of-memory kills and for replications. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {

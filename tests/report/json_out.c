@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Strings that are written as JSON and read again with cJSON. */
+/* Writes strings as JSON, reads them with cJSON, and compares them with the original strings. */
 
 #include "base/writers.h"
 

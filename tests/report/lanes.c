@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The first free lane, compared with a linear search over all lanes. */
+/* Compares the lanes that are assigned to intervals with those that a linear search over all lanes finds. */
 
 #include "report/exports/lanes.h"
 

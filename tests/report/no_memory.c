@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Each allocation of the observers, the summary and the writers fails once. In each case an error is returned, no
-   memory leaks, and no file remains. The allocations of cJSON are made to fail through its hooks. */
+   memory leaks, and no file remains. Allocations in cJSON fail, too: its hooks are set to the failing allocator of the
+   test. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -60,7 +61,8 @@ static void summary_without_memory(void) {
 
 static struct hr_policy_choice choice;
 
-/* A run with several pools and per-GPU allocation, in which the usage observer allocates memory during the run. */
+/* Notifies the usage observer of a run with several pools and per-GPU allocation. In such a run, the usage observer
+   allocates memory during the run. */
 static enum hr_status follow_fragments(void) {
   struct hr_pool_spec pools[] = {run.pool[0], run.pool[1]};
   pools[0].sharing = HR_SHARING_FRACTION;

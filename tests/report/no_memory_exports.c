@@ -49,7 +49,8 @@ static void export_files_without_memory(void) {
   exported_finish(&exported);
 }
 
-/* If an observer loses data during the run, the error is returned at the end of the run. */
+/* Notifies an observer of 200 instants. Returns HR_NO_MEMORY if an observer was not created, or if the observer lost
+   data because memory ran out. */
 static enum hr_status follow(void) {
   struct hr_counts *counts = hr_counts_create();
   struct hr_timeline_summary *timeline = hr_timeline_summary_create();

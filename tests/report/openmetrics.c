@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads the written metrics. The text must be valid OpenMetrics. Its values for jobs, GPUs and nodes are computed from
-   the history, and must agree with the counts and the summary of the run, which are computed by other observers. */
+/* Reads the written metrics and checks that the text is valid OpenMetrics. The written values for jobs, GPUs and nodes
+   are computed from the history. They must agree with the counts and the summary of the run, which other observers
+   compute. */
 
 #include "exported.h"
 #include "harness.h"
@@ -125,8 +126,8 @@ static void series_are_in_order(void) {
   }
 }
 
-/* Returns the sum over all series of a name at a time. If `part` is not NULL, only series whose labels contain `part`
-   are included. */
+/* Returns the sum of the samples that have the given name and time. If `part` is not NULL, only series whose labels
+   contain `part` are included. */
 static double sum_at(const char *name, const char *part, double at_s) {
   double sum = 0;
   for (size_t i = 0; i < n_samples; i++)
@@ -190,8 +191,8 @@ static void shares_are_at_most_1(void) {
   }
 }
 
-/* If all nodes are up for the whole run, the shares of all steps sum to the GPU time of the run. `gpus` is the number
-   of GPUs per series. */
+/* In a run in which all nodes are always up, the shares of all steps sum to the GPU time of the run. `name` is the
+   metric, `whole` its value at full use, and `gpus` the number of GPUs per series. */
 static void shares_sum_to_gpu_hours(const char *name, double whole, double gpus, double step_s, double wanted_hours) {
   double hours = 0, end_s = (double)(hr_history_end_us(exported.history) + exported.trace->origin_us) / 1e6;
   for (size_t i = 0; i < n_samples; i++) {
@@ -211,7 +212,7 @@ static void gpu_time_matches_summary(double step_s, double gpus_of_series) {
   shares_sum_to_gpu_hours("DCGM_FI_DEV_GPU_UTIL", 100, gpus_of_series, step_s, busy_hours);
 }
 
-/* The power draw is 50 W if idle and 400 W at the limit. */
+/* The power draw of a GPU is 50 W if it is idle and 400 W at full use. */
 static void power_follows_use(double gpus) {
   for (size_t i = 0, k = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "DCGM_FI_DEV_POWER_USAGE") != 0) continue;
@@ -332,7 +333,7 @@ static double held_milli_us(uint32_t pool, uint32_t node, int64_t from_us, int64
   return sum;
 }
 
-/* Checks the share of a pool, or of one of its nodes, in the step that ends at the sample. */
+/* Checks a sample: the share of a pool, or of one of its nodes, in the step that ends at the time of the sample. */
 static void check_share(const struct sample *sample, uint32_t pool, uint32_t first, uint32_t node, int64_t step_us) {
   const struct hr_pool_spec *spec = &exported.run.cluster->pools[pool];
   int64_t to_us = llround(sample->at_s * 1e6) - exported.trace->origin_us;
@@ -343,7 +344,8 @@ static void check_share(const struct sample *sample, uint32_t pool, uint32_t fir
   near(sample->value, held_milli_us(pool, node, to_us - step_us, to_us) / (up * 1000 * spec->gpus_per_node));
 }
 
-/* Every share equals the share that is computed from the history, and each step in which nodes were up has a sample. */
+/* Every written share equals the share that the test computes from the history. Each step in which nodes were up has a
+   sample. */
 static void shares_match_history(int64_t step_us, enum hr_metrics_place place) {
   const struct hr_cluster_spec *cluster = exported.run.cluster;
   int64_t end_us = hr_history_end_us(exported.history);
@@ -371,7 +373,7 @@ static void shares_match_history(int64_t step_us, enum hr_metrics_place place) {
   free_run();
 }
 
-/* The GPU time that is computed from the history agrees with the number of GPUs of the run. */
+/* The GPU time that the test computes from the history agrees with the number of GPUs of the run. */
 static void history_matches_gpu_count(void) {
   const struct hr_cluster_spec *cluster = exported.run.cluster;
   const struct hr_count_change *changes;
@@ -418,7 +420,7 @@ static void default_step(void) {
   exported_finish(&exported);
 }
 
-/* Per-GPU allocation and slices of several GPUs; each GPU has its own series. */
+/* A cluster with per-GPU allocation, in which slices have several GPUs. Each GPU has its own series. */
 static void gangs_with_per_gpu_allocation(void) {
   char trace[600];
   snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));

@@ -11,8 +11,8 @@
 
 #define HOUR_US (INT64_C(3600) * HR_SECOND_US)
 
-/* The constants of the 64-bit linear congruential generator are Knuth's. Only the high bits are used, because the low
-   bits have short periods. */
+/* A 64-bit linear congruential generator with the constants of Knuth. Only the high bits are used, because the low bits
+   have short periods. */
 uint64_t page_scenario_random(struct page_scenario *scenario, uint64_t below) {
   scenario->state = scenario->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (scenario->state >> 33) % below;
@@ -139,7 +139,7 @@ static uint64_t waiting_milli(const struct hr_view *view) {
   return milli;
 }
 
-/* Records the numbers of acquired and offered nodes, counted over all nodes. */
+/* Records the numbers of acquired and offered nodes by counting nodes one by one. */
 static void record_nodes(const struct page_scenario *scenario, const struct hr_view *view,
                          struct page_instant *instant) {
   uint32_t node = 0;
@@ -198,7 +198,7 @@ static bool has_prices(const struct page_scenario *scenario) {
   return false;
 }
 
-/* Returns alerts with a limit of 0 for waits, so that every wait causes an alert. */
+/* Returns an observer of alerts. Its limit for waits is one microsecond, so that every longer wait causes an alert. */
 static struct hr_alerts *alerts_of(const struct page_scenario *scenario) {
   static struct hr_alert_rules rules;
   hr_alert_rules_init(&rules);

@@ -14,11 +14,11 @@ struct page_instant {
   int64_t at_us;
   uint64_t waiting, running, allocated_milli, total_milli, waiting_milli;
   uint32_t up[SCENARIO_POOLS],
-      offered[SCENARIO_POOLS]; /* acquired nodes, and these plus available nodes; elastic pools only */
+      offered[SCENARIO_POOLS]; /* by elastic pool; up: acquired nodes; offered: acquired plus available nodes */
 };
 
 struct page_scenario {
-  uint64_t state; /* of the random number generator */
+  uint64_t state; /* state of the random number generator */
   int64_t submit_us[SCENARIO_JOBS], work_us[SCENARIO_JOBS];
   uint32_t gpus[SCENARIO_JOBS], tenant[SCENARIO_JOBS], user[SCENARIO_JOBS];
   int64_t id[SCENARIO_JOBS];
@@ -46,11 +46,11 @@ struct page_scenario {
   size_t n_instants, capacity;
 };
 
-/* Returns a random scenario with markets, tenants and classes, some of which are omitted at random. Free it with
-   page_scenario_destroy(). */
+/* Returns a random scenario. It has markets, tenants and classes, each of which is omitted in some scenarios. Free it
+   with page_scenario_destroy(). */
 struct page_scenario *page_scenario_draw(uint64_t seed);
-/* Returns a scenario with one pool without a price and `n_jobs` jobs that are submitted at time 0. The caller may
-   change it before the run. Free it with page_scenario_destroy(). */
+/* Returns a scenario with one pool, which has no price, and with `n_jobs` jobs, which are submitted at time 0. The
+   caller may change it before the run. Free it with page_scenario_destroy(). */
 struct page_scenario *page_scenario_plain(uint32_t n_jobs);
 /* Returns a random number below `below`. */
 uint64_t page_scenario_random(struct page_scenario *scenario, uint64_t below);

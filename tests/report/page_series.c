@@ -38,7 +38,7 @@ static double *list_at(const struct read_page *page, const char *path) {
   return values;
 }
 
-/* Returns the integral over the run of a series of means. */
+/* Returns the integral of a series over the run. `means` contains the mean of each bucket. */
 static double integral(const double *means) {
   double sum = 0;
   for (size_t i = 0; i < n_buckets; i++) sum += means[i] * span_of(i);
@@ -75,7 +75,7 @@ struct bucket {
   double sum, min, max;
 };
 
-/* Adds a value that was constant between two passes to the buckets in this interval. */
+/* Adds a value to the buckets between the times of two passes. The value was constant between these passes. */
 static void fill(struct bucket *buckets, double value, double from, double to) {
   for (size_t i = 0; i < n_buckets; i++) {
     double begin = (double)i * step_s, end = i + 1 == n_buckets ? end_s : begin + step_s;
@@ -182,7 +182,7 @@ static void expect_parts(const struct page_scenario *scenario, const struct read
   free(allocated);
 }
 
-/* Returns the GPU hours of a tenant from the summary. */
+/* Asserts that the series of allocated GPUs of each tenant sums to its GPU hours in the summary. */
 static void expect_tenants(const struct page_scenario *scenario, const struct read_page *page) {
   const cJSON *row;
   cJSON_ArrayForEach(row, page_at(page, "series.by.tenant")) {
@@ -210,7 +210,7 @@ static void gpu_time_matches_summary(void) {
     page_free(&page);
     page_scenario_destroy(scenario);
   }
-  CU_ASSERT_TRUE(lost > RUNS); /* the runs contained lost work */
+  CU_ASSERT_TRUE(lost > RUNS); /* at least some of the runs contained lost work */
 }
 
 /* ---- Waits ------------------------------------------------------------------------------------------ */
@@ -328,7 +328,7 @@ static double *list_of(const cJSON *object, const char *key) {
   return values;
 }
 
-/* Checks the maximum of the number of offered or acquired nodes in each bucket. */
+/* Checks for each bucket the maximum number of acquired nodes if `is_up` is true, otherwise of offered nodes. */
 static void expect_peaks(const struct page_scenario *scenario, const cJSON *row, uint32_t pool, bool is_up) {
   double *peaks = list_of(row, is_up ? "up_max" : "offered_max");
   struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
@@ -387,8 +387,8 @@ static void spot_series_match_accounting(void) {
 
 /* ---- Fragments -------------------------------------------------------------------------------------- */
 
-/* The series of fragmentation sum to the shares of the summary. The summary covers the time up to the last end of a
-   job, which is the end of these runs. */
+/* The integrals of the series of fragmentation agree with the shares in the summary. The summary covers the time up to
+   the last end of a job, which is the end of these runs. */
 static void fragments_match_summary(void) {
   uint32_t known = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {

@@ -54,7 +54,8 @@ static void all_jobs_are_selected_up_to_maximum(void) {
   free(shown);
 }
 
-/* A third of the selected jobs are those with the longest waits, and a third are the largest of the others. */
+/* A third of the selected jobs are the jobs with the longest waits. Another third are the largest of the remaining
+   jobs. */
 static void longest_waits_and_largest_jobs_are_selected(void) {
   uint32_t n;
   make_run(JOBS);

@@ -27,7 +27,7 @@ static bool at_time(double seconds, int64_t us) {
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Checks a column of times. `us` has the time of each job; HR_NEVER_US: none. */
+/* Checks a column of times. us[job] is the time of a job, or HR_NEVER_US if the job has none. */
 static void expect_times(const struct read_page *page, const char *name, const int64_t *us) {
   double *values = column(page, "jobs", name, SCENARIO_JOBS);
   for (uint32_t i = 0; i < SCENARIO_JOBS; i++)
@@ -117,7 +117,7 @@ static void job_table_matches_result(void) {
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-/* The table contains all attempts of jobs with more than one attempt, grouped by job. */
+/* Checks that the table contains all attempts of those jobs that have more than one attempt, grouped by job. */
 static void expect_attempts(const struct page_scenario *scenario, const struct read_page *page, size_t n) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(scenario->history, &attempts), at = 0;
@@ -170,7 +170,7 @@ static void table_of_attempts(void) {
 
 /* ---- Heat map --------------------------------------------------------------------------------------- */
 
-/* Returns the GPU time allocated on a node during an interval. */
+/* Returns how much GPU time was allocated on a node during an interval. */
 static double held_on(const struct page_scenario *scenario, uint32_t pool, uint32_t node, double from, double to) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(scenario->history, &attempts);
@@ -308,7 +308,7 @@ static void bins_count_all_waits(void) {
   }
 }
 
-/* Waits below the lowest bound, and a run with a single wait. */
+/* A run with a single wait, which is shorter than the lowest bound that a histogram can have. */
 static void bins_of_short_waits(void) {
   struct page_scenario *scenario = page_scenario_plain(2);
   scenario->work_us[0] = 3;

@@ -107,7 +107,7 @@ static const struct script_event {
   enum hr_event_kind kind;
   enum hr_reason reason;
   uint32_t job, pool;
-  uint32_t total_gpus, allocated_gpus; /* totals after the event */
+  uint32_t total_gpus, allocated_gpus; /* numbers of GPUs of the cluster after the event */
 } script[] = {
     {0, HR_EVENT_ACQUIRE, HR_REASON_NONE, HR_NONE, 1, 8, 0},
     {0, HR_EVENT_ACQUIRE, HR_REASON_NONE, HR_NONE, 2, 16, 0},

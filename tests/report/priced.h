@@ -37,7 +37,7 @@ struct priced {
   struct hr_ledger *ledger; /* of the latest call of priced_summary() */
 };
 
-/* Returns the run. Members point to each other, so it must not be copied. Free it with priced_destroy(). */
+/* Creates the run. Members point to each other, so it must not be copied. Free it with priced_destroy(). */
 struct priced *priced_create(void);
 void priced_destroy(struct priced *run);
 

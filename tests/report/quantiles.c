@@ -59,7 +59,7 @@ static int64_t *sorted_copy(const int64_t *keys, size_t count) {
   return copy;
 }
 
-/* Each quantile is exactly the value that is interpolated between keys of the sorted array. */
+/* Asserts that each quantile equals the value that is interpolated between keys of the sorted array. */
 static void expect_quantiles(const struct hr_distribution *got, const int64_t *sorted, size_t count) {
   const double fractions[] = {0.50, 0.90, 0.95, 0.99}, values[] = {got->p50, got->p90, got->p95, got->p99};
   for (size_t i = 0; i < 4; i++) {
@@ -109,7 +109,7 @@ static int64_t spoil_pivot(int64_t *keys, const size_t *place, size_t count, int
    1999). */
 static void make_worst_keys(int64_t *keys, size_t count) {
   size_t *place = malloc(count * sizeof *place),
-         first = 0; /* place[i]: original index of the key that is at position i */
+         first = 0; /* place[i]: index in the input of the key that is now at position i */
   if (!place) abort();
   int64_t next = 0;
   for (size_t i = 0; i < count; i++) {

@@ -128,8 +128,8 @@ static void notify_pass(struct notifier *notifier) {
       notifier->observers[i].on_instant(notifier->observers[i].self, &notifier->view);
 }
 
-/* Jobs with a run time of 0 end at the instant at which they start, after its first pass. Their ends cause a second
-   pass. */
+/* Jobs with a run time of 0 end at the instant at which they start, after the first pass of this instant. Their ends
+   cause a second pass. */
 static void end_jobs_of_duration_zero(struct notifier *notifier) {
   bool any = false;
   for (uint32_t i = 0; i < notifier->run->trace.n_jobs; i++) {

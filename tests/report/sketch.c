@@ -72,7 +72,8 @@ static void few_durations(void) {
   CU_ASSERT_EQUAL(hr__sketch_distribution(&sketches[0]).count, 0);
 }
 
-/* Each duration is counted in a bucket whose middle is near, in particular powers of two and their neighbours. */
+/* Each duration is counted in a bucket whose middle is near the duration. Powers of two and their neighbours are tested
+   in particular. */
 static void relative_width_of_buckets(void) {
   for (int bit = 0; bit < 62; bit++)
     for (int64_t off = -2; off <= 2; off++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sparklines: heights_of_cells computed by hand, peaks that last for no time, and lines_of_the_table of the table. */
+/* Sparklines: heights of cells computed by hand, peaks that last for no time, and lines of the table. */
 
 #include "report/tables/sparkline.h"
 
@@ -18,7 +18,7 @@ static struct hr__buckets made(uint32_t room, uint32_t n_values, const uint64_t 
 
 static void heights_of_cells(void) {
   static const uint64_t values[] = {0, 1, 70, 71, 500, 928, 929, 1000};
-  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* rounded to sevenths; at least 1 unless the value is 0 */
+  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* 7 x value / 1000, rounded; only 0 has height 0 */
   struct hr__buckets buckets = made(16, 8, values, 1);
   struct hr__sparkline means, peaks;
   hr__sparkline_of_buckets(&means, HR__SPARK_MEANS, &buckets, 1000);
@@ -31,7 +31,7 @@ static void heights_of_cells(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* In two years, one job waits for a microsecond. */
+/* In a run of two years, one job waits for one microsecond. */
 static void short_peak_is_visible(void) {
   struct hr__buckets buckets;
   const int64_t year_us = INT64_C(365) * 86400 * HR_SECOND_US;
@@ -54,7 +54,7 @@ static void short_peak_is_visible(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* If a value rises linearly, the heights_of_cells of the cells rise linearly. */
+/* If a value rises linearly, the heights of the cells rise linearly. */
 static void linear_value_has_linear_heights(void) {
   uint64_t values[600];
   for (uint64_t i = 0; i < 600; i++) values[i] = i;

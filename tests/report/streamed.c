@@ -45,7 +45,7 @@ static struct hr_job_record random_job(struct hr__stream *draws, uint32_t job, i
   return record;
 }
 
-/* With `slowness` 1, the load is about the capacity of the cluster; with 2, it is half of that. */
+/* If `slowness` is 1, the load is about the capacity of the cluster. If it is 2, the load is half of that. */
 static struct hr_trace *random_trace_at(uint64_t seed, int64_t slowness) {
   struct hr_trace_builder *builder = hr_trace_builder_create("random", "memory");
   struct hr__stream draws;
@@ -109,7 +109,7 @@ static void policies(void) {
   hr_trace_destroy(mapped);
 }
 
-/* Conservative backfill, with fewer jobs in the queue, because long queues take long to simulate. */
+/* With conservative backfill, long queues take long to simulate. This test therefore uses traces with half the load. */
 static void conservative_backfill(void) {
   static const char *const some[] = {"fifo", "sjf", "fair-share", "multifactor"};
   struct hr_trace *trace = random_trace_at(15, 2), *mapped = streamed_trace(trace);
@@ -159,7 +159,7 @@ static cJSON *json_at(const char *path) {
   return tree;
 }
 
-/* Whether a key exists only in runs with prices or in runs with interruptible jobs. */
+/* Whether a key exists only in some runs: those with prices, or those in which jobs can be interrupted. */
 static bool is_of_some_runs(const char *key) {
   static const char *const keys[] = {"cost", "budgets", "goodput", "spot", "oom_kills"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

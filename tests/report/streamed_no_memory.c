@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each allocation of a streamed run fails once, from reading the trace (as packed_trace file or as text_trace) to
-   writing the metrics. */
+/* Each allocation of a streamed run fails once, from reading the trace to writing the metrics. The trace is a packed
+   trace or a text file. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

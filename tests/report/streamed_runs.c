@@ -126,7 +126,7 @@ static bool is_near(double found, double exact) {
   return fabs(found - exact) <= exact / 256 * 1.000001 + 1e-6;
 }
 
-/* Means and maxima must be equal up to `off`; quantiles must be near. */
+/* Asserts that means and maxima differ by at most `off`, and that quantiles are near each other. */
 static void assert_distribution(const struct hr_distribution *found, const struct hr_distribution *exact, double off) {
   CU_ASSERT_EQUAL(found->count, exact->count);
   CU_ASSERT_DOUBLE_EQUAL(found->mean, exact->mean, off + 1e-12 * exact->mean);
@@ -202,7 +202,7 @@ static void assert_costs(const struct hr_cost_summary *found, const struct hr_co
   }
 }
 
-/* Both runs have equal notes on rejections. The run in memory has no other notes unless it stalls. */
+/* Asserts that both runs have equal notes. In runs that do not stall, these are the notes on rejections. */
 static void assert_notes(const struct hr_notes *found, const struct hr_notes *exact) {
   CU_ASSERT_EQUAL_FATAL(found->count, exact->count);
   for (size_t i = 0; i < exact->count; i++) CU_ASSERT_STRING_EQUAL(found->text[i], exact->text[i]);

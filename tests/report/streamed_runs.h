@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_REPORT_STREAMED_RUNS_H
 #define HR_TESTS_REPORT_STREAMED_RUNS_H
 
-/* Runs a trace in memory and streamed, and compares the runs. Starts must be equal, and metrics except quantiles must
-   be equal. */
+/* Runs a trace in memory and streamed, and compares the runs. Starts and metrics must be equal, except quantiles, which
+   must be near. */
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/streamed.h"
@@ -18,9 +18,9 @@ struct hr_trace *streamed_trace(const struct hr_trace *trace);
 struct hr_streamed_figures streamed_figures(const struct hr_run_config *base, const struct hr_cost_spec *costs,
                                             struct hr_notes *notes);
 
-/* Runs `base`, which must not have observers, in memory, and runs `mapped`, which is the same trace as a streamed
-   trace. `costs` is NULL for runs without prices. Asserts that both runs are equal. Returns the number of starts,
-   including restarts. */
+/* Runs `base` in memory, and runs it again with its trace replaced by `mapped`, which is the same trace as a streamed
+   trace. `base` must not have observers. `costs` is NULL for runs without prices. Asserts that both runs are equal.
+   Returns the number of starts, including restarts. */
 uint32_t assert_same_run(const struct hr_run_config *base, const struct hr_trace *mapped,
                          const struct hr_cost_spec *costs);
 

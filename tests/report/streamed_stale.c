@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A streamed run releases the memory of a block of 4,096 jobs when all its jobs have ended. Policies may have queue
- * entries and timers that refer to such jobs and are removed later. These tests check that the result is the same as in
- * memory. Each test has a trace and a policy with entries that exist longer than a block. Jobs arrive at a constant
- * rate, so the time at which all jobs of a block have ended is known.
+ * A streamed run releases the memory of a block of 4,096 jobs when all its jobs have ended. Policies may still have
+ * queue entries and timers that refer to such jobs; they remove them later. These tests check that the result is the
+ * same as in memory. Each test has a trace and a policy for which such entries exist longer than the block of their
+ * job. Jobs arrive at a constant rate, so the time at which all jobs of a block have ended is known.
  */
 
 #include "base/random.h"
@@ -17,7 +17,7 @@
 
 enum { JOBS = 9500, BLOCK = 4096 };
 
-/* Changes a job; `draw` is a random number for the job. */
+/* Changes the record of a job. `draw` is a random number that belongs to the job. */
 typedef void job_editor(struct hr_job_record *record, uint32_t job, uint64_t draw);
 
 static struct hr_text text_of(const char *text) {
@@ -74,7 +74,7 @@ static void long_jobs_in_second_block(struct hr_job_record *record, uint32_t job
   record->priority = 0;
 }
 
-/* All jobs of the first block have ended at 32,800 s. A job may be preempted 30,000 s after its start, so the policy
+/* All jobs of the first block have ended by 32,800 s. A job may be preempted 30,000 s after its start, so the policy
    still has entries for ended jobs. */
 static void minimum_run_time_before_preemption(void) {
   uint32_t n_starts = assert_same(even_trace(8, 110, long_jobs_in_second_block), SCENARIO(WHOLE, ""),
@@ -110,8 +110,8 @@ static void jobs_that_wait_for_spot(void) {
       "queue:backfill=skip,market=spot-first,spot_wait_s=30000");
 }
 
-/* The eleventh job needs a whole free node. For a long time no node is free, so it is the first job in the queue for
-   45,000 s. Jobs of the second block, which have all ended at 41,100 s, are queued behind it. */
+/* The eleventh job needs a whole free node. For a long time no node is free, so this job is the first in the queue for
+   45,000 s. Jobs of the second block are queued behind it; all of them have ended by 41,100 s. */
 static void no_free_node(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job < 4 ? 3 : job == 10 ? 5 : 2;
@@ -128,7 +128,7 @@ static void jobs_with_locality(void) {
 /* ---- Jobs in a reservation plan or in a release calendar -------------------------------------------- */
 
 /* First all jobs fit. Later the queue grows slowly, because jobs that request two GPUs leave single GPUs idle. All jobs
-   end at their limits, so the reservation plan remains valid and contains ended jobs of the first block. */
+   end at their limits, so the reservation plan remains valid, and it still contains ended jobs of the first block. */
 static void ends_at_limits(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job % 2 ? 1 : 2;
@@ -141,7 +141,7 @@ static void reservation_plan(void) {
                     "queue:backfill=conservative,placement=first-fit");
 }
 
-/* All jobs end long before their limits, so the release calendar contains entries of ended jobs. */
+/* All jobs end long before their limits, so the release calendar still contains entries of ended jobs. */
 static void ends_before_limits(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   static const uint32_t milli[] = {250, 500, HR_WHOLE_GPU_MILLI};
   (void)job;

@@ -40,8 +40,9 @@ static bool parts_sum_to_wait(const struct run *run, const struct hr_wait *wait)
   return sum_us == wait->end_us - wait->begin_us;
 }
 
-/* Whether the first `left` waits of a job are the times before its attempts. Attempts are visited from the last to the
-   first. Before each attempt, the job waited from the end of the previous attempt, or from its submit. */
+/* Whether `waits`, which has `left` elements, is equal to the waits that follow from the attempts of a job. Before each
+   attempt, the job waited from the end of its previous attempt; before the first attempt, from its submit. Attempts and
+   waits are visited from the last to the first. */
 static bool are_between(const struct run *run, hr_job job, const struct hr_wait *waits, size_t left) {
   const struct hr_attempt *attempts;
   const struct hr_result *result = run->replay.result;

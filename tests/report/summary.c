@@ -12,8 +12,8 @@ static void expect(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-12 * fabs(wanted));
 }
 
-/* The cluster has 8 GPUs. Allocated GPUs: 4 in [0, 10), 8 in [10, 20), 6 in [20, 70), 4 in [70, 100). Waiting jobs: 2
-   in [5, 10), 1 in [10, 20). Job 1 waits from 5 to 10, job 2 from 5 to 20. */
+/* The cluster has 8 GPUs. Times are in seconds. Allocated GPUs: 4 in [0, 10), 8 in [10, 20), 6 in [20, 70), 4 in [70,
+   100). Waiting jobs: 2 in [5, 10), 1 in [10, 20). Job 1 waits from 5 to 10, job 2 from 5 to 20. */
 static const struct replayed_job three_jobs[] = {
     {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
     {.submit_s = 5, .work_s = 90, .start_s = 10, .gpus = 4},
@@ -49,7 +49,7 @@ static void waits_completion_times_and_slowdowns(void) {
   replayed_make(&run, three_jobs, 3, NEVER);
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
-  CU_ASSERT_EQUAL(summary->wait_s.count, 3); /* 0, 5, 15 */
+  CU_ASSERT_EQUAL(summary->wait_s.count, 3); /* waits of 0, 5 and 15 s */
   expect(summary->wait_s.mean, 20 / 3.0);
   expect(summary->wait_s.p50, 5);
   expect(summary->wait_s.p90, 5 + 0.8 * 10);
@@ -67,9 +67,9 @@ static void waits_completion_times_and_slowdowns(void) {
 
 static void slowdown_is_at_least_1(void) {
   static const struct replayed_job jobs[] = {
-      {.submit_s = 0, .work_s = 1, .start_s = 3, .gpus = 1},  /* 4 / 10, but a slowdown is at least 1 */
-      {.submit_s = 0, .work_s = 1, .start_s = 39, .gpus = 1}, /* 40 / 10, not 40 / 1 */
-      {.submit_s = 0, .work_s = 0, .start_s = 25, .gpus = 1}, /* 25 / 10, not infinite */
+      {.submit_s = 0, .work_s = 1, .start_s = 3, .gpus = 1},  /* 4 s / 10 s, but at least 1 */
+      {.submit_s = 0, .work_s = 1, .start_s = 39, .gpus = 1}, /* 40 s / 10 s, not 40 s / 1 s */
+      {.submit_s = 0, .work_s = 0, .start_s = 25, .gpus = 1}, /* 25 s / 10 s, not infinite */
       {.submit_s = 0, .work_s = 20, .start_s = 30, .gpus = 1},
   };
   struct replayed run;

@@ -123,7 +123,7 @@ static void invalid_utf8_is_read_as_latin_1(void) {
   expect_utf8("\xf4\x90\x80\x80", "\xc3\xb4\xc2\x90\xc2\x80\xc2\x80"); /* beyond Unicode */
 }
 
-/* Every factor has at most nine characters. */
+/* The text of every factor has at most nine characters. */
 static void factors_have_at_most_nine_characters(void) {
   char buffer[HR__NUMBER_BYTES];
   expect_text(hr__factor_text(1.256, buffer), "1.26");

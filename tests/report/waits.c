@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Small scenarios with waits computed by hand: the reason of each wait, its begin and end, and the job ahead. */
+/* Small scenarios with waits computed by hand: the reason of each wait, its begin and end, and the job ahead in the
+   queue. Times in the comments are in minutes unless stated otherwise. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

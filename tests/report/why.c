@@ -106,7 +106,7 @@ static void json_conforms_to_schema(void) {
   finish();
 }
 
-/* Returns the sums over all rows of a list. */
+/* Returns the sum of the values of `key` in all rows of a list. */
 static double sum_of(const cJSON *list, const char *key) {
   double sum = 0;
   const cJSON *item;
@@ -154,7 +154,7 @@ static void write_error_is_returned(void) {
 
 /* ---- Migrations ------------------------------------------------------------------------------------- */
 
-/* Whether the output for a job contains these words. */
+/* Whether the output for a job contains `words`. */
 static bool contains(const struct hr_why *answers, hr_job job, const char *words) {
   char *text = NULL;
   size_t size = 0;

@@ -83,7 +83,7 @@ export const grid = (extra = {}) => ({
   ...extra,
 });
 
-// Printed charts are smaller, so that more fit on a page.
+// Charts are smaller in print, so that a page has space for more of them.
 const widthOf = (place) => (isPrinting() ? PRINT_WIDTH : place.clientWidth);
 const heightOf = (spec) => Math.round((spec.height ?? 320) * (isPrinting() ? PRINT_HEIGHT : 1));
 

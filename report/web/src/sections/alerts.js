@@ -48,8 +48,8 @@ const eachRow = (clock) => (alert) => [
   alert.words ?? '',
 ];
 
-// The rows are created when the list is opened. all: the number of all alerts; the report may contain only the first of
-// them.
+// The rows are created when the list is opened. all: the number of alerts of the run. If there are many, the report
+// contains only the first ones.
 const eachOf = (alerts, all, clock) => {
   const details = el(
     'details',

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Idle GPUs that typical tasks cannot use, over time.
+// The number of idle GPUs that typical tasks cannot use, over time.
 import { areaLegend, figure, grid, valueAxis } from '../chart.js';
 import { el } from '../dom.js';
 import { amount, count, share } from '../format.js';

@@ -55,7 +55,7 @@ const columnsOf = (doc, rows) => {
   );
 };
 
-// The sentence on the selection of jobs from the document, with thousands separators.
+// Returns the sentence of the document that describes which jobs were selected. Adds thousands separators.
 const counted = (words) => words.replace(/\d{4,}/g, (digits) => count(Number(digits)));
 
 class JobTable {

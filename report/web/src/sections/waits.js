@@ -85,7 +85,7 @@ const wordsOf = (dist) => {
   return `${share(none)} of the jobs that started did not wait${hour ? `; ${partWords(partAbove(dist, 3600))} waited longer than ${duration(hour)}` : ''}.`;
 };
 
-// A note with the number of groups of the summary that are not in the report.
+// Returns a note on how many groups of the summary are omitted from the report.
 const leftOut = (doc, key, shown) => {
   const all = Object.keys(doc.run?.[key] ?? {}).length;
   return all > shown ? el('p', { class: 'note muted' }, `and ${count(all - shown)} more`) : null;
