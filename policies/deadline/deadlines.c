@@ -2,9 +2,9 @@
 /*
  * Market rules by deadline: each job acquires its own nodes, spot if possible and on-demand if necessary (Wu et al.,
  * "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). C is the remaining work, R the time to
- * the deadline, and d the change-over time, which a job needs to move to other nodes. Under all rules, when R < C + 2
- * d, a job without spot capacity changes to on-demand capacity and stays there until its end. The rules differ in what
- * a job does before that time:
+ * the deadline, and d the change-over time, which a job needs to move to other nodes. Under all rules, when
+ * R < C + 2 d, a job without spot capacity changes to on-demand capacity and stays there until its end. The rules
+ * differ in what a job does before that time:
  *
  *   deadline-greedy   uses spot capacity while it is available, else no nodes;
  *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
@@ -199,8 +199,8 @@ static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job
   return view->jobs->work_us[deadline_job->job.id] - hr_view_done_us(view, deadline_job->job);
 }
 
-/* Returns 2 d, with a minimum of one microsecond. The minimum is for d = 0: a job must then change to on-demand when R
-   = C, because the deadline can no longer be met when R < C. */
+/* Returns 2 d, with a minimum of one microsecond. The minimum is for d = 0: a job must then change to on-demand when
+   R = C, because the deadline can no longer be met when R < C. */
 static int64_t reserve_us(const struct hr__deadlines *self) {
   return self->changeover_us > 0 ? 2 * self->changeover_us : 1;
 }
