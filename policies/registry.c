@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The registry of policies: built-in policies, policies in shared objects, named settings of policies, and the
-   conversion of text to parameter values. A new policy or setting is one line in its table. Orders of the queue policy
-   are listed in policies/queue/order/order.h. */
+/* The registry of policies: built-in policies, policies in shared objects, aliases of policies, and the conversion of
+   text to parameter values. A new policy or alias needs one line in its table. Orders of the queue policy are listed in
+   policies/queue/order/order.h. */
 
 #include "headroom/policies.h"
 #include "headroom/policy.h"
@@ -122,7 +122,7 @@ static void suggest(const char *word, const char *const *words, char *text, size
     snprintf(text, size, "known: %s", known);
 }
 
-/* Returns the built-in policy with the name; NULL if none exists, and then `error` suggests the nearest name. */
+/* Returns the built-in policy with the name. NULL: none exists, and `error` suggests the most similar name. */
 static const struct hr_policy_ops *find_policy(const char *name, struct hr_error *error) {
   const char *names[N_POLICIES + N_SETTINGS + 1] = {0};
   for (size_t i = 0; i < N_POLICIES; i++) {

@@ -2,8 +2,9 @@
 /*
  * Market rules by deadline: each job acquires its own nodes, spot if possible and on-demand if necessary (Wu et al.,
  * "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). C is the remaining work, R the time to
- * the deadline, and d the change-over time, in which a job moves to other nodes. Under all rules a job uses on-demand
- * until its end once R < C + 2 d. Before that time the rules differ:
+ * the deadline, and d the change-over time, which a job needs to move to other nodes. Under all rules, when
+ * R < C + 2 d, a job without spot capacity changes to on-demand capacity and stays there until its end. The rules
+ * differ in what a job does before that time:
  *
  *   deadline-greedy   uses spot capacity while it is available, else no nodes;
  *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
@@ -11,16 +12,16 @@
  *                     on-demand until cp(t) >= ep(t + 2 d);
  *   omniscient        follows the cheapest itinerary, computed when the job is submitted (omniscient.c).
  *
- * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for in any
- * case, so it is used first: a job without nodes starts in an owned or reserved pool if it fits there, and stays there.
- * A job that may not use spot capacity uses on-demand from the beginning.
+ * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for even if
+ * it is idle, so it is used first: a job without nodes starts in an owned or reserved pool if it fits there, and stays
+ * there. A job that may not use spot capacity uses on-demand from the beginning.
  */
 
 #include "policies/deadline/deadlines.h"
 
 #include "policies/queue/dispatch.h"
 
-/* A job that has not ended. A job in an owned or reserved pool has no nodes in `nodes`. */
+/* A job that has not ended. While a job uses an owned or reserved pool, its list `nodes` is empty. */
 struct hr__deadline_job {
   hr_job job;
   int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US for a job without a deadline */
@@ -28,13 +29,13 @@ struct hr__deadline_job {
   uint32_t n_nodes;
   hr_node *nodes;          /* [maximum number of nodes of the job in any pool] */
   struct hr_slice *slices; /* [maximum number of nodes of the job in any pool] */
-  bool committed;          /* uses on-demand until its end */
-  bool has_on_demand;      /* an empty on-demand pool would be large enough */
+  bool committed;          /* the job uses on-demand capacity until its end */
+  bool has_on_demand;      /* the job would fit in some on-demand pool if all nodes of the pool were available */
   struct hr__itinerary itinerary;
   uint32_t next_step;
 };
 
-/* The state of the rule. All memory is allocated in the arena of the run. */
+/* The state of the market rules by deadline. All memory is allocated in the arena of the run. */
 struct hr__deadlines {
   enum hr__market_rule rule;
   int64_t changeover_us;
@@ -45,7 +46,7 @@ struct hr__deadlines {
   int64_t wake_us;
 };
 
-/* Returns the cheapest pool of the market in which all nodes for the job are available now; HR_NONE: none. */
+/* Returns the cheapest pool of the market in which all nodes that the job needs are available now; HR_NONE: none. */
 static uint32_t deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *deadline_job,
                                 enum hr_market market, int64_t now_us);
 
@@ -61,7 +62,7 @@ static uint32_t nodes_for(const struct hr__queue *queue, hr_job job, uint32_t po
   return gpus / size + (gpus % size != 0);
 }
 
-/* Returns whether the pool belongs to the market and the job accepts it. */
+/* Returns whether the pool has the given market and the job accepts the pool. */
 static bool may_use(const struct hr__queue *queue, const struct hr__deadline_job *deadline_job, uint32_t pool,
                     enum hr_market market) {
   if (spec_of(queue, pool)->market.market != market) return false;
@@ -69,7 +70,7 @@ static bool may_use(const struct hr__queue *queue, const struct hr__deadline_job
                             (hr_pool){pool});
 }
 
-/* Returns whether the job would fit in some pool of the market if all nodes of the pool were available. */
+/* Returns whether the job would fit in some pool of the given market if all nodes of the pool were available. */
 static bool has_room_in(const struct hr__queue *queue, const struct hr__deadline_job *deadline_job,
                         enum hr_market market) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
@@ -101,7 +102,7 @@ static bool make_room(struct hr__queue *queue) {
   return jobs;
 }
 
-/* Adds a submitted job, and computes its itinerary under omniscient. */
+/* Adds a submitted job, and, under the rule omniscient, computes its itinerary. */
 static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__deadlines *self = queue->deadlines;
   uint32_t max_nodes = 1;
@@ -139,7 +140,7 @@ static void drop_nodes(struct hr__deadlines *self, struct hr__deadline_job *dead
   deadline_job->pool = HR_NONE;
 }
 
-/* Handles the loss of a node. It interrupts the owner, even if the node was still booting. */
+/* Handles the loss of a node, even if the node was still booting: the job that owns the node loses all its nodes. */
 static void lose_node(struct hr__deadlines *self, hr_node node) {
   if (!self->owned[node.id]) return;
   for (uint32_t i = 0; i < self->count; i++)
@@ -193,19 +194,19 @@ static bool holds(const struct hr__queue *queue, const struct hr__deadline_job *
   return deadline_job->pool != HR_NONE && spec_of(queue, deadline_job->pool)->market.market == market;
 }
 
-/* Returns the remaining work of the job, without changes of nodes. */
+/* Returns the remaining work of the job. Change-over time is not included. */
 static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job *deadline_job) {
   return view->jobs->work_us[deadline_job->job.id] - hr_view_done_us(view, deadline_job->job);
 }
 
-/* Returns 2 d, with a minimum of one microsecond. With d = 0, a job must change to on-demand at R = C: at R < C the
-   deadline can no longer be met. */
+/* Returns 2 d, with a minimum of one microsecond. The minimum is for d = 0: a job must then change to on-demand when
+   R = C, because the deadline can no longer be met when R < C. */
 static int64_t reserve_us(const struct hr__deadlines *self) {
   return self->changeover_us > 0 ? 2 * self->changeover_us : 1;
 }
 
-/* Returns the lead over even progress at which a job leaves on-demand. The lead is 2 d, with a minimum of one minute;
-   without the minimum and with d = 0, the job would be behind again after a microsecond. */
+/* Returns how far a job must be ahead of even progress before it leaves on-demand capacity: 2 d, with a minimum of one
+   minute. The minimum is for d = 0, because the job would otherwise be behind again after a microsecond. */
 static int64_t lead_us(const struct hr__deadlines *self) {
   const int64_t min_us = 60 * HR_SECOND_US;
   return 2 * self->changeover_us > min_us ? 2 * self->changeover_us : min_us;
@@ -218,8 +219,8 @@ static bool must_use_on_demand(const struct hr__deadlines *self, const struct hr
   return deadline_job->deadline_us - view->now_us < left_us(view, deadline_job) + reserve_us(self);
 }
 
-/* Returns whether less work is done than even progress requires at `at_us`: done / work < elapsed / (deadline -
-   submit). */
+/* Returns whether `done_us` is less than the work that even progress requires by `at_us`: done / work < elapsed /
+   (deadline - submit). */
 static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *deadline_job, int64_t done_us,
                       int64_t at_us) {
   if (deadline_job->deadline_us == HR_NEVER_US) return false;
@@ -279,15 +280,15 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
 }
 
 /* Returns whether the job can no longer follow its itinerary. Either the nodes are not available because other jobs
-   acquired them, or work was lost, so the last step has ended before the job. */
+   acquired them, or work was lost, so the job still has work to do after the last step. */
 static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_job *deadline_job, uint32_t pool) {
   if (pool == HR_NONE) return deadline_job->next_step == deadline_job->itinerary.n_steps;
   return pool != deadline_job->pool &&
          hr_cluster_offer(queue->cluster, (hr_pool){pool}) < nodes_for(queue, deadline_job->job, pool);
 }
 
-/* Returns the pool of the current itinerary step. Jobs without a deadline, and jobs that cannot follow an itinerary,
-   use the rule deadline-greedy. */
+/* Returns the pool of the current itinerary step. A job without a deadline, or without an itinerary that it can follow,
+   uses the rule deadline-greedy instead. */
 static uint32_t itinerary_pool(const struct hr__queue *queue, const struct hr_view *view,
                                struct hr__deadline_job *deadline_job) {
   struct hr__itinerary *itinerary = &deadline_job->itinerary;
@@ -311,7 +312,7 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
 /* ---- Wake-ups ------------------------------------------------------------------------------------- */
 
 /* Returns the first time after now at which the passage of time alone changes the decision of the rule; HR_NEVER_US:
-   never. Conditions that are already true now are not considered, because this pass has acted on them. */
+   never. Conditions that are true now are ignored, because this pass has already acted on them. */
 static int64_t next_change_us(const struct hr__queue *queue, const struct hr_view *view,
                               const struct hr__deadline_job *deadline_job) {
   const struct hr__deadlines *self = queue->deadlines;
@@ -348,7 +349,8 @@ static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view,
   return status;
 }
 
-/* Acquires nodes for the job. The acquired nodes are those that began to boot now and have no owner yet. */
+/* Acquires nodes for the job. The move that requests nodes does not return them; they are the nodes of the pool that
+   began to boot now and have no owner yet. */
 static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               struct hr__deadline_job *deadline_job, uint32_t pool) {
   uint32_t wanted = nodes_for(queue, deadline_job->job, pool),
@@ -415,7 +417,8 @@ static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, 
 
 enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadlines *self = queue->deadlines;
-  enum hr_status status = release_unowned(queue, moves); /* first, so that other jobs can acquire them in this pass */
+  /* released first, so that other jobs can acquire the released nodes in this pass */
+  enum hr_status status = release_unowned(queue, moves);
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct hr__deadline_job *deadline_job = &self->jobs[i];
     status = start_on_fixed(queue, view, moves, deadline_job);

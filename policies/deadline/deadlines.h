@@ -7,8 +7,8 @@
 
 #include "policies/queue/market/market.h"
 
-/* Creates queue->deadlines, which then replaces the order and the backfill. HR_BAD_INPUT if the scenario does not
-   support the rule. */
+/* Creates queue->deadlines, which then replaces the order and the backfill. HR_BAD_INPUT if the rule does not support
+   the scenario. */
 enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
                                     struct hr_error *error);
 /* Updates the state after an event. Called instead of the notifications of queue modules. */
@@ -16,7 +16,7 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 /* Writes the reason why a job waits. */
 void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
                            struct hr_wait_reason *wait);
-/* Acquires and releases nodes, and starts and stops jobs. Called instead of order and backfill. */
+/* Acquires and releases nodes, and starts and stops jobs. Called instead of the order and the backfill. */
 enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* One step of the itinerary of a job under `omniscient`. */
@@ -30,9 +30,9 @@ struct hr__itinerary {
   uint32_t n_steps;
 };
 
-/* Computes the cheapest itinerary that meets the job's deadline, from `from_us` on. The steps are allocated in the
+/* Computes the cheapest itinerary that begins at `from_us` and meets the job's deadline. The steps are allocated in the
    arena; n_steps is 0 if the deadline cannot be met. HR_BAD_INPUT if the spot capacity of a pool is not recorded, or if
-   the greatest common divisor of all times is so small that the search would be too large. */
+   the search would be too large, because the greatest common divisor of all times is too small. */
 enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t from_us, int64_t changeover_us,
                                   struct hr__itinerary *itinerary, struct hr_error *error);
 

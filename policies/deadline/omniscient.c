@@ -3,11 +3,12 @@
  * The cheapest itinerary that meets the deadline of one job, given the recorded spot capacity. Its cost is a lower
  * bound for rules that do not know the future.
  *
- * Method: dynamic programming over (time, time without work, place). The step of the time grid is the greatest common
- * divisor of all relevant times (steps of the records, change-over time, work, time to the deadline), so no time is
- * rounded. A job that changes to a pool pays for the pool during the change-over time and does not work in that time.
- * Spot capacity can be acquired only if it remains available for the change-over time, and for longer than the notice
- * of the pool. Assumptions: all work is kept, and no other job uses the nodes.
+ * Method: dynamic programming over (time, time spent without work, place), where a place is a pool or the state without
+ * nodes. The step of the time grid is the greatest common divisor of all relevant times (steps of the records,
+ * change-over time, work, time to the deadline), so no time is rounded. A job that changes to a pool pays for the pool
+ * during the change-over time and does not work in that time. Spot capacity can be acquired only if it remains
+ * available for the change-over time, and for longer than the notice of the pool. Assumptions: the job loses no work
+ * when it changes nodes, and no other job uses the nodes.
  */
 
 #include "policies/deadline/deadlines.h"
@@ -31,15 +32,18 @@ struct omniscient_search {
   int64_t from_us, deadline_us, work_us, change_us; /* as in hr__itinerary_make */
   int64_t grid_us;
   uint32_t n_times, n_work, n_change; /* in grid steps */
-  /* by place: minimum number of steps for which spot capacity must last, so that it can be acquired; 0 for on-demand */
+  /* by place: minimum number of steps for which spot capacity must remain available, or it cannot be acquired; 0 for
+     on-demand */
   uint32_t n_notice[MAX_PLACES];
   /* number of grid steps that the job can spend without work and still meet the deadline, plus one */
   uint32_t n_spent;
   uint32_t n_places, pool[MAX_PLACES];
-  bool *available; /* [place][time]: all nodes for the job are available during the step */
+  bool *available; /* [place][time]: all nodes that the job needs are available during the step */
   int64_t *price;  /* [place][time]: price of the step, in micro-dollars */
-  int64_t *cost;   /* [time modulo n_change + 2][place][spent]: minimum cost; UNREACHED: none */
-  uint8_t *choice; /* [time][place][spent]: the previous place, plus STEP if time passed */
+  /* [time modulo (n_change + 2)][place][spent]: minimum cost of a path to the cell; UNREACHED: no path */
+  int64_t *cost;
+  /* [time][place][spent]: previous place of the cheapest path to the cell, plus STEP if the last move took time */
+  uint8_t *choice;
 };
 
 /* ---- The grid ------------------------------------------------------------------------------------- */
@@ -61,8 +65,8 @@ static const struct hr_pool_spec *spec_at(const struct omniscient_search *search
   return hr_cluster_pool_spec(search->queue->cluster, (hr_pool){search->pool[place]});
 }
 
-/* Calls `visit` for each change of the pool's capacity between the start and the deadline, and for the capacity at the
-   start. */
+/* Calls `visit` for each change of the pool's capacity between the start and the deadline, and once for the capacity at
+   the start. */
 static void read_steps(struct omniscient_search *search, uint32_t place,
                        void (*visit)(struct omniscient_search *, uint32_t, int64_t, uint32_t)) {
   const struct hr_pool_spec *spec = spec_at(search, place);
@@ -91,7 +95,7 @@ static uint32_t nodes_needed(const struct omniscient_search *search, uint32_t pl
   return gpus / size + (gpus % size != 0);
 }
 
-/* Sets the availability from `at_us` to the deadline. Later changes of the capacity overwrite the rest. */
+/* Sets the availability from `at_us` to the deadline. The next change of the capacity overwrites the part after it. */
 static void mark_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
   bool available = level >= nodes_needed(search, place);
   bool *row = search->available + (size_t)place * search->n_times;
@@ -178,14 +182,15 @@ static uint8_t *choices_at(const struct omniscient_search *search, uint32_t time
   return search->choice + ((size_t)time * search->n_places + place) * search->n_spent;
 }
 
-enum { STEP = 32 }; /* flag in a choice: the cell was reached by a grid step or by a change of pools, not by leaving */
+/* flag in `choice`: the path reached the cell by a move that takes time, not by a release of nodes */
+enum { STEP = 32 };
 
 static void clear_costs(const struct omniscient_search *search, uint32_t time) {
   int64_t *cost = costs_at(search, time, 0);
   for (size_t i = 0; i < (size_t)search->n_places * search->n_spent; i++) cost[i] = UNREACHED;
 }
 
-/* Stores a path to a cell if it is cheaper than the known one. */
+/* Stores a path to a cell if it is cheaper than the cheapest known path to the cell. */
 static void reach(const struct omniscient_search *search, uint32_t time, uint32_t place, uint32_t spent, int64_t cost,
                   uint8_t choice) {
   int64_t *known = &costs_at(search, time, place)[spent];
@@ -194,7 +199,7 @@ static void reach(const struct omniscient_search *search, uint32_t time, uint32_
   choices_at(search, time, place)[spent] = choice;
 }
 
-/* Extends all paths at a place by one step of work. Only paths with remaining work are extended. */
+/* Extends all paths that are at the place, and that have remaining work, by one step of work. */
 static void work_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   if (!search->available[(size_t)place * search->n_times + time]) return;
@@ -204,21 +209,22 @@ static void work_at(const struct omniscient_search *search, uint32_t time, uint3
     if (cost[spent] != UNREACHED) reach(search, time + 1, place, spent, cost[spent] + price, (uint8_t)(STEP | place));
 }
 
-/* Extends all paths without nodes by one step of waiting. */
+/* Extends all paths that are at place 0 (no nodes) by one step of waiting. */
 static void wait_nowhere(const struct omniscient_search *search, uint32_t time) {
   const int64_t *cost = costs_at(search, time, 0);
   for (uint32_t spent = 0; spent + 1 < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time + 1, 0, spent + 1, cost[spent], STEP);
 }
 
-/* Extends all paths at a place by the release of the nodes, which costs nothing and takes no time. */
+/* Extends all paths that are at the place by the release of the nodes, which costs nothing and takes no time. */
 static void leave(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   for (uint32_t spent = 0; spent < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time, 0, spent, cost[spent], (uint8_t)place);
 }
 
-/* Extends all paths without nodes by a change to a place. The change-over time is paid for and does no work. */
+/* Extends all paths that are at place 0 (no nodes) by a change to the place. The job pays for the change-over time, but
+   does no work in that time. */
 static void change_to(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, 0);
   const bool *available = search->available + (size_t)place * search->n_times;
@@ -246,7 +252,8 @@ static void search_all(const struct omniscient_search *search) {
     for (uint32_t place = 1; place < search->n_places; place++) change_to(search, time, place);
     for (uint32_t place = 1; place < search->n_places; place++) work_at(search, time, place);
     wait_nowhere(search, time);
-    clear_costs(search, time + search->n_change + 2); /* the ring entry of `time`, used again for this time */
+    /* the table has the costs of n_change + 2 times, so this entry is that of `time`, which is no longer needed */
+    clear_costs(search, time + search->n_change + 2);
   }
 }
 

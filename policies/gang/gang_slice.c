@@ -3,10 +3,11 @@
  * The `gang-slice` policy: gangs run in turn on the same GPUs (Ousterhout, "Scheduling techniques for concurrent
  * systems", 1982; Slurm's gang scheduling).
  *
- * In Ousterhout's matrix a column is a GPU, and a row is a set of jobs that fit on the cluster at the same time. Each
+ * In Ousterhout's matrix, a column is a GPU, and a row is a set of jobs that fit on the cluster at the same time. Each
  * job has a placement in one row, and always runs at that placement. One row at a time is the present row. Each row is
  * present for one time slice, then the next row follows. GPUs that are idle in the present row are used by jobs of the
- * following rows whose placements are free (alternate selection). There are no time slices while all jobs run.
+ * following rows whose placements are free (alternate selection). While all jobs run, there are no time slices, and no
+ * row follows another.
  */
 
 #include "policies/kit/planned_state.h"
@@ -15,19 +16,20 @@
 struct hr__gang {
   hr_job job;
   uint32_t row;
-  struct hr__gang *next, *previous; /* in its row, in order of arrival */
+  struct hr__gang *next, *previous; /* neighbours in the list of the row, which is in order of entry into the row */
   struct hr__planned_place place;   /* placement of the job in its row */
   bool runs;
-  bool pinned;           /* runs on a node that is about to go down; not moved */
-  uint64_t chosen;       /* number of the last walk that chose the job */
-  int64_t start_work_us; /* work done when the current slice of its row began, or when the job entered the matrix */
+  bool pinned;     /* the job runs on a node that is about to go down, so it is not moved to another row */
+  uint64_t chosen; /* number of the last walk (see struct taken) that chose the job */
+  /* work that the job had done when the current slice of its row began, or when the job entered the matrix */
+  int64_t start_work_us;
 };
 
 struct hr__gang_row {
   struct hr__gang *first, *last;
   uint32_t count;
   bool freed;                           /* a job has left the row since the flag was last reset */
-  struct hr__planned_capacity capacity; /* free capacity if only the jobs of the row were running */
+  struct hr__planned_capacity capacity; /* the capacity that would be free if only the jobs of the row were running */
 };
 
 struct hr__matrix {
@@ -100,7 +102,7 @@ static bool find_place(const struct hr__matrix *matrix, const struct hr__gang_ro
   return hr__capacity_find(&row->capacity, matrix->placer, matrix->jobs->gpus[job.id], accept_class, placement);
 }
 
-/* Returns a new element for the job, which reuses memory of removed jobs; NULL: out of memory. */
+/* Returns a new element for the job. Reuses the memory of elements that were removed. NULL: out of memory. */
 static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
   struct hr__gang *gang = matrix->unused;
   if (gang)
@@ -126,8 +128,8 @@ static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *vie
   return HR_OK;
 }
 
-/* Moves waiting jobs into the matrix, in order, each into the first row in which it fits. Stops at the first job that
-   fits in no row. */
+/* Moves waiting jobs into the matrix, in order of submission. Each job enters the first row in which it fits. Stops at
+   the first job that fits in no row. */
 static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
@@ -147,7 +149,8 @@ static bool matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
   return false;
 }
 
-/* Moves a job to another row, if its placement is free there, or if the job does not run and fits there. */
+/* Moves a job to row `number` if the row has its placement free. A job that does not run may also get a new placement
+   there. */
 static enum hr_status unify_into(struct hr__matrix *matrix, uint32_t number, struct hr__gang *gang) {
   struct hr__gang_row *row = &matrix->rows[number];
   struct hr_placement placement = hr__place_placement(&gang->place);
@@ -168,8 +171,9 @@ static enum hr_status unify_from(struct hr__matrix *matrix, uint32_t number, con
   return status;
 }
 
-/* Fills each row that lost a job with jobs of later rows. A job moves if its placement is free in the row, or if it
-   does not run and has another placement there. Jobs of the present row do not move, because it is their turn. */
+/* Fills each row that lost a job with jobs of rows with higher indices. A job moves if its placement is free in the new
+   row. A job that does not run also moves if it fits there at another placement. Jobs of the present row do not move,
+   because it is their turn. */
 static enum hr_status matrix_unify(struct hr__matrix *matrix, uint32_t present) {
   enum hr_status status = HR_OK;
   for (uint32_t number = 0; number < matrix->n_rows; number++) {
@@ -196,7 +200,7 @@ static bool matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
 
 /* ---- Node changes --------------------------------------------------------------------------------- */
 
-/* Pins a running job that uses the node; removes another job that uses it from the matrix. */
+/* For a job that uses the node: pins the job if it runs, else removes it from the matrix. */
 static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gang, hr_node node) {
   if (!hr__place_has(&gang->place, node)) return HR_OK;
   gang->pinned = gang->runs;
@@ -206,8 +210,8 @@ static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gan
   return matrix_put_outside(matrix, job) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Handles a node that became usable or unusable. On an unusable node, running jobs are pinned; other jobs leave the
-   matrix. */
+/* Handles a node that became usable or unusable. If the node became unusable, jobs that run on it are pinned, and other
+   jobs with placements on it leave the matrix. */
 static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
@@ -222,10 +226,10 @@ static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool,
   return status;
 }
 
-/* After each event, and at the end of a slice, the jobs to run are chosen again. The order of choice is: jobs of the
-   present row; then running jobs, except at the end of a slice; then jobs of the following rows. A choice is one walk
-   over the matrix, which counts the chosen GPUs of each node. Each count carries the number of its walk, so counts need
-   not be cleared. */
+/* After each event, and at the end of a slice, the jobs to run are chosen again. The order of choice is: pinned jobs;
+   jobs of the present row; then running jobs of all rows, unless a slice has just ended; then jobs of the following
+   rows. A choice is one walk over the matrix, which counts the chosen GPUs of each node. Each count is stored with the
+   number of its walk. A count of an earlier walk is treated as 0, so counts need not be cleared. */
 
 enum { MILLI = 1000 };
 
@@ -255,7 +259,8 @@ static const struct hr_param params[] = {
      .help = "where a job is placed in its row: pool counts GPUs only, the others choose nodes"},
     {0}};
 
-/* GPUs chosen in one walk: of a node, or of a pool if GPUs are only counted. */
+/* Number of chosen GPUs of one node (or of one pool, if GPUs are only counted), and the walk in which they were chosen.
+ */
 struct taken {
   uint64_t walk;
   uint64_t gpus;
@@ -268,8 +273,8 @@ struct slicer {
   int64_t slice_end_us; /* end of the current slice */
   int64_t wake_us;      /* time of the last requested wake-up */
   uint32_t n_idle;      /* number of jobs in the matrix that do not run */
-  bool changed;         /* an event since the last choice can change the choice */
-  bool pins;            /* a job may be pinned */
+  bool changed;         /* an event that can change the choice occurred since the last choice */
+  bool pins;            /* some job may be pinned; if false, no job is pinned */
   hr_job *gpuless;      /* waiting jobs without GPUs */
   uint32_t n_gpuless, gpuless_capacity;
   struct taken *taken; /* by node; by pool if GPUs are only counted */
@@ -345,8 +350,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* ---- Turns ---------------------------------------------------------------------------------------- */
 
-/* Returns whether each running job of the present row has made progress in the slice. A slice is extended until then,
-   so that a job with a long restart overhead can work. */
+/* Returns whether each running job of the present row has made progress in the slice. Until all have, the slice is
+   extended, so that a job whose restart overhead is longer than a slice can work. */
 static bool has_worked(const struct slicer *slicer, const struct hr_view *view) {
   for (const struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
     if (gang->runs && hr_view_done_us(view, gang->job) == gang->start_work_us) return false;
@@ -359,7 +364,7 @@ static void begin_slice(struct slicer *slicer, const struct hr_view *view) {
     gang->start_work_us = hr_view_done_us(view, gang->job);
 }
 
-/* Makes the next row that is not empty the present one. */
+/* Makes the next row that is not empty the present row. */
 static void next_row(struct slicer *slicer) {
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++) {
     slicer->present = (slicer->present + 1) % slicer->matrix.n_rows;
@@ -379,7 +384,8 @@ static bool turn(struct slicer *slicer, const struct hr_view *view) {
 
 /* ---- Choice --------------------------------------------------------------------------------------- */
 
-/* Returns the GPUs of a bin (node, or pool if GPUs are only counted) that were chosen in the current walk. */
+/* Returns how many GPUs of a bin were chosen in the current walk. A bin is a node, or a pool if GPUs are only counted.
+ */
 static uint64_t taken_of(const struct slicer *slicer, uint32_t bin) {
   return slicer->taken[bin].walk == slicer->walk ? slicer->taken[bin].gpus : 0;
 }
@@ -388,7 +394,7 @@ static void add_taken(struct slicer *slicer, uint32_t bin, uint64_t gpus) {
   slicer->taken[bin] = (struct taken){slicer->walk, taken_of(slicer, bin) + gpus};
 }
 
-/* Returns whether no chosen job uses the GPUs of the job's placement. */
+/* Returns whether the GPUs of the job's placement are free of chosen jobs. */
 static bool is_free(const struct slicer *slicer, const struct hr__gang *gang) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(slicer->matrix.cluster, gang->place.pool);
   if (gang->place.n_slices == 0)
@@ -409,7 +415,7 @@ static void choose(struct slicer *slicer, struct hr__gang *gang) {
     add_taken(slicer, gang->place.slices[i].node.id, gang->place.slices[i].gpu_milli / MILLI);
 }
 
-/* The jobs of a row that a walk may choose. */
+/* Which jobs of a row may be chosen. */
 enum gang_slice_kind { PINNED, RUNNING, ANY };
 
 static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, enum gang_slice_kind kind) {
@@ -419,7 +425,8 @@ static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, e
   }
 }
 
-/* Chooses jobs of all rows, starting with the present row, until all GPUs are chosen. */
+/* Chooses jobs of all rows, starting with the present row. Stops when all GPUs are chosen, but always chooses all
+   pinned jobs. */
 static void choose_in_turn(struct slicer *slicer, const struct hr_view *view, enum gang_slice_kind kind) {
   const struct hr__matrix *matrix = &slicer->matrix;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
@@ -475,7 +482,8 @@ static enum hr_status start_gpuless(struct slicer *slicer, struct hr_moves *move
   return status;
 }
 
-/* Requests a wake-up for the end of the slice. If all jobs were running before, a new slice begins now. */
+/* Requests a wake-up for the end of the slice, if some job does not run. If all jobs ran before this pass (`all_ran`),
+   there was no slice, so a new slice begins now. */
 static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *moves,
                                   bool all_ran) {
   if (slicer->n_idle == 0) return HR_OK;
@@ -491,7 +499,8 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   enum hr_status status = start_gpuless(slicer, moves);
   if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
   if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view);
-  is_turn = turn(slicer, view) || is_turn; /* checked again, since the first job may have entered an empty matrix */
+  /* checked again, because the matrix may have been empty before jobs were admitted */
+  is_turn = turn(slicer, view) || is_turn;
   if (status != HR_OK || (!is_turn && !slicer->changed)) return status;
   slicer->changed = false;
   choose_all(slicer, view, is_turn);
@@ -500,8 +509,8 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   return status == HR_OK ? wake_at_end(slicer, view, moves, all_ran) : status;
 }
 
-/* A job in the matrix waits for its turn. A job outside of the matrix waits until the first job outside fits in a row.
- */
+/* A job in the matrix waits for the turn of its row. A job outside the matrix that would fit in a row waits for the
+   first job outside, which must enter before it. Any other job waits for capacity. */
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct slicer *slicer = self;
   struct hr_job_entry first;

@@ -3,8 +3,8 @@
 #define HR_POLICIES_KIT_DEADLINE_FIFO_H
 
 /* A timer queue: entries of (time, id of a job or node), first in, first out. Invariant: entries are added in order of
-   time, because each queue adds entries with one constant delay. Entries that have become stale are not removed; the
-   caller checks each entry that it takes. */
+   time, because each queue adds entries with one constant delay. Entries that are no longer valid, for example because
+   their job has ended, are not removed from the queue. The caller checks each entry that it takes. */
 
 #include "headroom/policy.h"
 
@@ -13,7 +13,7 @@ struct hr__deadline_entry {
   uint32_t id;
 };
 
-/* Zero-initialized: empty. The ring buffer is allocated in the arena and doubles when it is full. */
+/* A queue whose members are all 0 is empty. The ring buffer is allocated in the arena and doubles when it is full. */
 struct hr__deadline_fifo {
   struct hr__deadline_entry *ring;
   uint32_t first, count, capacity; /* capacity: a power of two, or 0 */

@@ -2,11 +2,11 @@
 /*
  * A B+-tree of jobs with aggregates: see headroom/policy_kit.h.
  *
- * A leaf has up to 32 entries, and an inner node up to 32 children. They are stored by column, so that a search in a
- * node reads few cache lines. A node is identified by its 32-bit index in the store. A node that becomes empty is
- * freed; nodes are not merged otherwise, because queues are drained from one end or at random, and both leave few
- * sparse nodes. If a new last entry splits the rightmost leaf, the right part contains only that entry. Therefore a
- * queue in arrival order fills its leaves.
+ * A leaf has up to 32 entries, and an inner node up to 32 children. Each member of the entries has its own array, so
+ * that a search in a node reads few cache lines. A node is identified by its 32-bit index in the store. A node that
+ * becomes empty is freed. Nodes that are nearly empty are not merged: jobs leave a queue from its front or at random
+ * positions, and both leave few such nodes. If a new last entry splits the rightmost leaf, the right part contains only
+ * that entry. Therefore a queue in arrival order fills its leaves.
  */
 
 #include "headroom/policy.h"
@@ -16,7 +16,8 @@
 
 enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
 
-/* The first entry is at index `begin`, so a removal at the front need not move the other entries. */
+/* The first entry is at index `begin`. A removal of the first entry only increments `begin`, and moves no other entry.
+ */
 struct leaf {
   int64_t key[FANOUT];
   int64_t value[FANOUT];
@@ -139,8 +140,8 @@ static int64_t min_of(const int64_t *values, uint32_t count) {
   return min;
 }
 
-/* Returns the minimum of the values, none of which is less than `bound`. If the first value is equal to `bound`, the
-   others need not be read. */
+/* Returns the minimum of the values. No value may be less than `bound`, so if the first value is equal to `bound`, the
+   others are not read. */
 static int64_t min_above(const int64_t *values, uint32_t count, int64_t bound) {
   return count > 0 && values[0] == bound ? bound : min_of(values, count);
 }
@@ -153,7 +154,8 @@ static int64_t sum_of(const int64_t *values, uint32_t count) {
 
 /* ---- Insertion ------------------------------------------------------------------------------------ */
 
-/* The path from the root to a leaf: the inner nodes, and the index of the child on each level. */
+/* The path from the root to a leaf: the inner node of each level, and the index of the child by which the path
+   continues. */
 struct path {
   struct inner *inner[MAX_DEPTH];
   uint32_t place[MAX_DEPTH], slot[MAX_DEPTH];
@@ -267,7 +269,8 @@ static void inner_put(struct inner *inner, uint32_t at, const struct job_tree_sp
   inner->count++;
 }
 
-/* Inserts the new child of a split after child `slot`. If the inner node is full, it is split, too. */
+/* Inserts the new child of a split into an inner node, after child `slot`. If the inner node is full, it is split, too.
+ */
 static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot,
                         const struct job_tree_split *below, struct job_tree_split *split) {
   split->place = make_inner(store);
@@ -309,7 +312,8 @@ static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *spl
   return true;
 }
 
-/* Propagates a split up the path. `least` and `sum` are the minimum and the sum of the left part after the split. */
+/* Propagates the split of a leaf up the path. `min` and `sum` are the minimum and the sum of the values that remain in
+   the old (left) leaf. */
 static bool propagate_split(struct hr_job_tree *tree, struct path *path, struct job_tree_split split, int64_t min,
                             int64_t sum) {
   for (uint32_t level = tree->depth; level-- > 0;) {
@@ -371,8 +375,8 @@ static void inner_remove(struct inner *inner, uint32_t at) {
   inner->count--;
 }
 
-/* Removes an empty leaf from its parent; a parent that becomes empty is removed, too. A root with one child is replaced
-   by that child. */
+/* Removes an empty leaf from its parent. If the parent becomes empty, it is removed in the same way. A root with one
+   child is replaced by that child. */
 static void prune(struct hr_job_tree *tree, struct path *path) {
   drop_leaf(tree->store, path->leaf);
   uint32_t level = tree->depth;
@@ -394,8 +398,8 @@ static void prune(struct hr_job_tree *tree, struct path *path) {
   }
 }
 
-/* Removes a value from the aggregates of the path, after the leaf was updated. The minimum of a parent can change only
-   if the minimum of the changed child was that of the parent. */
+/* Removes a value from the aggregates of the path. The leaf must have been updated before. The minimum of a node is
+   computed again only if the removed value was equal to it. */
 static void remove_from_aggregates(const struct hr_job_tree *tree, struct path *path, const struct leaf *leaf,
                                    int64_t value) {
   const int64_t *values = leaf_values(leaf);
@@ -464,8 +468,8 @@ static bool leaf_next(const struct leaf *leaf, uint32_t from, int64_t bound, str
   return false;
 }
 
-/* Finds the first entry with a value of at most `bound` below `place`, a node that is `height` levels above the leaves.
-   Such an entry must exist. */
+/* Finds the first entry with a value of at most `bound` below the node `place`, which is `height` levels above the
+   leaves. Such an entry must exist. */
 static void descend_to(const struct hr_tree_store *store, uint32_t place, uint32_t height, int64_t bound,
                        struct hr_job_entry *entry) {
   while (height-- > 0) {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A kinetic tournament: see kinetic_tournament.h. Leaves are entries of an array that doubles when it is full; inner
-   nodes are laid out as in a binary heap. A changed contestant repeats the comparisons on the path from its leaf to the
-   root. When time advances, only comparisons that have expired are repeated. */
+/* A kinetic tournament: see kinetic_tournament.h. The leaves are in an array whose size is doubled when it is full. The
+   inner nodes are stored like a binary heap. If a contestant changes, the comparisons on the path from its leaf to the
+   root are repeated. When time advances, only comparisons that have expired are repeated. */
 
 #include "policies/kit/kinetic_tournament.h"
 
 enum { FIRST_CAPACITY = 4 };
 
-/* Relative difference below which two values are compared by `is_before`, because rounding errors could change the
-   result here. Half of this difference is still larger than all rounding errors. */
+/* If the relative difference of two values is below this bound, they are compared by `is_before`, because rounding
+   errors could change the result of a comparison in this file. Half of the bound is still larger than all rounding
+   errors. */
 #define CLOSE 0x1p-48
 #define CLOSER 0x1p-49
 
 /* ---- Comparisons ------------------------------------------------------------------------------------- */
 
-/* Returns (now - since) of one contestant x slowness of the other: one side of the comparison of their values. */
+/* Returns (now - since of a) x (slowness of b). The value of a exceeds that of b if side(a, b) > side(b, a). */
 static double side(const struct hr__kinetic *kinetic, const struct hr__contestant *a, const struct hr__contestant *b) {
   return (double)(kinetic->now_us - a->line.since_us) * b->line.slowness;
 }
@@ -31,8 +32,9 @@ static bool is_before(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b)
   return left > right;
 }
 
-/* Returns a time until which a is certainly before b. The lead shrinks in proportion to the difference in slowness, and
-   must not fall below CLOSE. The result may be slightly early, which costs one more comparison, but never late. */
+/* Returns a time until which a is certainly before b. The lead of a decreases in proportion to the difference in
+   slowness. At the returned time it is still at least CLOSE. The returned time may be slightly too early, which costs
+   one more comparison, but it is never too late. */
 static int64_t before_until(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b) {
   const struct hr__contestant *first = &kinetic->places[a], *second = &kinetic->places[b];
   double left = side(kinetic, first, second), right = side(kinetic, second, first);
@@ -55,7 +57,7 @@ static struct hr__kinetic_node node_at(const struct hr__kinetic *kinetic, uint32
   return (struct hr__kinetic_node){place, HR_NEVER_US, contestant->value};
 }
 
-/* Compares the first contestants of both children, and sets the members of node `at`. */
+/* Compares the first contestants of the two children of node `at`, and sets the members of the node. */
 static void update_node(struct hr__kinetic *kinetic, uint32_t at) {
   struct hr__kinetic_node left = node_at(kinetic, 2 * at), right = node_at(kinetic, 2 * at + 1), *node;
   node = &kinetic->nodes[at];

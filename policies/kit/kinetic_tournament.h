@@ -3,13 +3,14 @@
 #define HR_POLICIES_KIT_KINETIC_TOURNAMENT_H
 
 /*
- * A kinetic tournament (Basch, Guibas and Hershberger, "Data structures for mobile data", SODA'97). It finds the first
- * of contestants whose values (now - since) / slowness grow with time, at different speeds. Each node of a binary tree
- * stores the first contestant of its subtree, and the time until which no comparison below the node can change. When
- * time advances, only expired nodes are visited. Two contestants change their order at most once.
+ * A kinetic tournament (Basch, Guibas and Hershberger, "Data structures for mobile data", SODA'97). The values (now -
+ * since) / slowness of the contestants grow with time, at different speeds; the contestant with the largest value is
+ * first. Each node of a binary tree stores the first contestant of its subtree, and the time until which no comparison
+ * below the node can change. When time advances, only expired nodes are visited. Two contestants change their order at
+ * most once.
  *
- * Values that are almost equal are compared by `is_before`, at each new time. The result is therefore the same as that
- * of comparing the rounded keys of the caller.
+ * If two values are almost equal, the caller's function `is_before` compares the contestants, again at each new time.
+ * The order is therefore always that of the caller's keys, even if these keys are rounded.
  */
 
 #include "headroom/policy.h"
@@ -20,19 +21,20 @@ struct hr__line {
   double slowness; /* greater than 0 */
 };
 
-/* Returns whether a precedes b now. Called for values whose difference is below the rounding errors. */
+/* Returns whether contestant a precedes contestant b now. Called if their values are almost equal. a and b are the
+   caller's names of the contestants. */
 typedef bool hr__is_before(void *self, uint32_t a, uint32_t b);
 
 /* A contestant, stored in a place. */
 struct hr__contestant {
   struct hr__line line;
-  int64_t value; /* value that searches compare with their bound */
-  uint32_t name; /* caller's number of the contestant; HR_NONE: the place is free */
+  int64_t value; /* the value with which a search compares its bound; it does not affect the order */
+  uint32_t name; /* by which the caller identifies the contestant; HR_NONE: the place is free */
 };
 
 /* A node of the tree. */
 struct hr__kinetic_node {
-  uint32_t first;   /* place of the first contestant below the node; HR_NONE: none */
+  uint32_t first;   /* place of the contestant below the node that is first in order; HR_NONE: none */
   int64_t until_us; /* no comparison below the node changes before this time */
   int64_t min;      /* minimum of the contestants' `value` below the node */
 };
@@ -49,7 +51,7 @@ struct hr__kinetic {
   uint32_t capacity, count, n_free;
 };
 
-/* Returns the index of a new place, which the caller sets; HR_NONE: out of memory. */
+/* Returns the index of a new place, whose contestant the caller must set; HR_NONE: out of memory. */
 uint32_t hr__kinetic_add(struct hr__kinetic *kinetic);
 /* Sets the contestant of a place, and updates the path to the root. */
 void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__contestant contestant);
@@ -57,12 +59,13 @@ void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__con
 void hr__kinetic_rebuild(struct hr__kinetic *kinetic);
 /* Removes the contestant of a place. The place can be used again. */
 void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place);
-/* Advances time to `now_us`. The caller must call this function before queries, because contestants that were added
-   since are compared as of the previous time. */
+/* Advances time to `now_us`. The caller must call this function before queries at a new time. Until then, all
+   comparisons are made as of the previous time. */
 void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us);
 
-/* Called by a search for a subtree with its first contestant, or for a single contestant (`alone`) whose value is
-   within the bound. Returns whether contestants that come after this one in the order may still be of interest. */
+/* Called by a search. If `alone` is false, `name` is the first contestant of a subtree; the function returns whether
+   the subtree may contain a contestant that the caller needs. If `alone` is true, `name` is a contestant whose value is
+   at most the bound. */
 typedef bool hr__kinetic_visit(void *self, uint32_t name, bool alone);
 /* Visits contestants with a value of at most `bound`. A subtree is skipped if `visit` returns false for its first
    contestant. Subtrees that are more likely to contain the result are visited first. */

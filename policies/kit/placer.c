@@ -50,8 +50,8 @@ bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t
 
 /* ---- One node ------------------------------------------------------------------------------------- */
 
-/* Nodes that a search may use: `from` to `end` - 1. Nodes that are wholly free may be used only from `whole_from` on,
-   because the gang already uses the wholly free nodes before it. */
+/* Nodes that a search may use: `from` to `end` - 1. A wholly free node may be used only if it is not before node
+   `whole_from`, because the gang already uses the wholly free nodes before `whole_from`. */
 struct placer_range {
   uint32_t from, whole_from, end;
 };
@@ -138,7 +138,8 @@ static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *ca
 
 /* ---- Several nodes -------------------------------------------------------------------------------- */
 
-/* Places a gang in a range that has enough wholly free nodes for it. */
+/* Places a gang in a range of nodes of one pool. The range must have enough wholly free nodes for the nodes that the
+   gang uses wholly. False: no further node has enough free GPUs for the remainder of the gang. */
 static bool place_in_range(struct hr_placer *placer, const struct hr_free_index *index, hr_pool pool,
                            struct placer_range range, uint32_t gpus, struct hr_placement *placement) {
   uint32_t size = hr_free_index_gpus_per_node(index), whole = gpus / size, rest = gpus % size;
@@ -202,7 +203,8 @@ bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_cla
 
 /* ---- Groups --------------------------------------------------------------------------------------- */
 
-/* Places a gang in one group of `n_nodes` nodes of the pool, the tightest one. False: it fits in none. */
+/* Places a gang in the tightest group of the pool in which it fits. Each group has `n_nodes` nodes. False: it fits in
+   no group. */
 static bool place_in_group(struct hr_placer *placer, hr_pool pool, uint32_t n_nodes, uint32_t gpus,
                            struct hr_placement *placement) {
   const struct hr_free_index *index = placer->index[pool.id];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Planned capacity: see planned_state.h. The state is a free index per pool, or only the number of free GPUs. A search
-   in one pool passes empty indexes for all other pools. Whether a node is up is read from the cluster. A job on a node
-   that is about to go down does not count there. */
+/* Planned capacity: see planned_state.h. The state consists of one free index (struct hr_free_index) per pool or, if
+   GPUs are only counted, of the number of free GPUs per pool. A search in one pool passes empty indexes for all other
+   pools. Whether a node is up is read from the cluster. A node that is not up, such as a node that is about to go down,
+   has no free GPUs, and jobs on it change nothing. */
 
 #include "policies/kit/planned_state.h"
 
@@ -68,7 +69,7 @@ enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct h
   return HR_OK;
 }
 
-/* Adds or subtracts the GPUs of a place. Subtraction uses unsigned sums that wrap around. */
+/* Adds the GPUs of a place (`returns`) or subtracts them. */
 void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns) {
   uint32_t pool = place->pool.id;
   if (place->n_slices == 0)

@@ -15,11 +15,11 @@ struct hr__planned_place {
   struct hr_slice *slices; /* NULL if GPUs are only counted */
 };
 
-/* Returns the place as a placement; it refers to the memory of the place. */
+/* Returns the place as a placement, which shares the slices of the place. */
 static inline struct hr_placement hr__place_placement(const struct hr__planned_place *place) {
   return (struct hr_placement){place->pool, place->n_slices, place->slices};
 }
-/* Copies a placement into memory of the place. False: out of memory. */
+/* Copies a placement to the place. False: out of memory. */
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus);
 
@@ -27,15 +27,17 @@ bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, cons
 struct hr__planned_capacity {
   const struct hr_cluster *cluster;
   uint32_t n_pools;
-  bool by_count;                     /* GPUs are only counted per pool */
-  struct hr_free_index **index;      /* by pool; NULL if GPUs are only counted */
-  uint64_t *free_gpus;               /* by pool: number of free GPUs */
-  const struct hr_free_index **only; /* by pool; argument of a search in one pool */
-  const struct hr_free_index *none;  /* index of a pool without free GPUs */
+  bool by_count;                /* GPUs are only counted per pool */
+  struct hr_free_index **index; /* by pool; NULL if GPUs are only counted */
+  uint64_t *free_gpus;          /* by pool: number of free GPUs */
+  /* by pool: `none` except during a search in one pool, which sets the entry of that pool */
+  const struct hr_free_index **only;
+  const struct hr_free_index *none; /* index of a pool without free GPUs */
   uint64_t *only_gpus;
 };
 
-/* Initializes the capacity without jobs: nodes that are up are wholly free, other nodes have no free GPUs. */
+/* Initializes the capacity to the state without jobs: nodes that are up are wholly free, and other nodes have no free
+   GPUs. */
 enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct hr_arena *arena,
                                  const struct hr_cluster *cluster, enum hr_placement_rule rule);
 /* Resets the capacity to the state without jobs. */
@@ -48,7 +50,8 @@ static inline bool hr__place_has(const struct hr__planned_place *place, hr_node 
   return false;
 }
 
-/* Subtracts the GPUs of a place from the free capacity, or adds them again. Nodes that are not up are skipped. */
+/* Adds the GPUs of a place to the free capacity (`returns` true), or subtracts them (`returns` false). Nodes that are
+   not up are skipped. */
 void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns);
 
 /* Subtracts the GPUs of a place from the free capacity. */
@@ -61,7 +64,7 @@ static inline void hr__capacity_return(struct hr__planned_capacity *capacity, co
   hr__capacity_change(capacity, place, true);
 }
 
-/* Finds a placement in any pool of the acceptance class, by the rule of the placer. False: none exists. */
+/* Finds a placement in any pool that the acceptance class accepts, by the rule of the placer. False: none exists. */
 static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer,
                                      uint32_t gpus, uint32_t accept_class, struct hr_placement *placement) {
   const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
@@ -79,7 +82,7 @@ static inline uint32_t hr__capacity_node_number(const struct hr__planned_capacit
   return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
 }
 
-/* Returns whether the GPUs of a place are free. */
+/* Returns whether the free capacity includes the GPUs of the place. */
 static inline bool hr__capacity_holds(const struct hr__planned_capacity *capacity,
                                       const struct hr__planned_place *place) {
   if (place->n_slices == 0) return capacity->free_gpus[place->pool.id] >= place->gpus;

@@ -3,23 +3,24 @@
  * The release calendar: see headroom/policy_kit.h.
  *
  * A bin is a node, or a pool if GPUs are only counted. Each bin has a tree of its running jobs, sorted by expected end.
- * T(bin, g) is the time at which the bin has g GPUs free; it is found by one search for a running sum in the tree. For
- * each (pool, g) that was ever queried, a tournament over the pool's bins stores T(bin, g) in its leaves. The root is
- * the first bin with g free GPUs; the k smallest times are found by descending from the root. A change of one bin
- * updates one leaf of each tournament of the pool.
+ * T(bin, g) is the earliest time at which the bin has g free GPUs. It is found by one search in the tree: the first job
+ * at which the sum of the GPUs of the jobs up to it is large enough. For each (pool, g) that was ever queried, a
+ * tournament over the pool's bins stores T(bin, g) in its leaves. The root contains the smallest time. The k smallest
+ * times are found by descending from the root. A change of one bin updates one leaf of each tournament of the pool.
  *
- * A start is first noted in a list. It is inserted into the trees at the next query. A job that ends before the next
- * query is never inserted. While no job waits there are no queries, so starts cost little.
+ * A start is first only noted in a list; the job is inserted into the trees at the next query. A job that ends before
+ * that query is never inserted. While no job waits there are no queries, so starts cost little.
  *
  * For gangs within one group of a tier, each (pool, nodes per group, GPUs) that was ever queried has a tournament over
- * groups, by the time at which the gang fits in the group. Groups with changed bins are updated at the next query.
+ * the groups of the tier. Its values are the times at which the gang fits in each group. Groups with changed bins are
+ * updated at the next query.
  */
 
 #include "base/heap.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 
-/* Value of T(bin, g) if the GPUs are free now. */
+/* The value of T(bin, g) if the bin has g free GPUs now. */
 #define HR__NOW INT64_MIN
 
 struct hr__release_bin {
@@ -47,7 +48,7 @@ struct hr__release_contender {
   uint32_t at;
 };
 
-/* A noted part of a start, which is not in the tree of its bin yet. */
+/* A note: the part of a started job that is in one bin, and that is not in the tree of the bin yet. */
 struct hr__release_note {
   int64_t end_us;
   hr_job job;
@@ -59,7 +60,7 @@ struct hr_release_calendar {
   const struct hr_cluster *cluster;
   struct hr__release_note *notes;
   uint32_t n_notes, n_crossed, notes_capacity;
-  uint32_t *noted_at; /* by job: index of its first note + 1, 0: none. The notes of a job are consecutive. */
+  uint32_t *noted_at; /* by job: index of its first note + 1; 0: no note. The notes of a job are consecutive. */
   bool by_node;
   uint32_t n_groups, n_bins;
   struct hr__release_group *groups;
@@ -68,7 +69,7 @@ struct hr_release_calendar {
   bool out_of_memory;
 };
 
-/* Bins `from` to `end` - 1 of a pool, numbered within the pool. */
+/* The bins with the indices `from` to `end` - 1 within their pool. */
 struct hr__bin_range {
   uint32_t from, end;
 };
@@ -77,7 +78,7 @@ static inline int64_t earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Sets the time of a leaf, and updates its ancestors until one does not change. */
+/* Sets the time of a leaf, and updates its ancestors up to the first one that does not change. */
 static inline void times_replay(int64_t *times, uint32_t leaf, int64_t time) {
   times[leaf] = time;
   for (uint32_t at = leaf / 2; at > 0; at /= 2) {
@@ -141,7 +142,8 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
 
 /* ---- Tournaments ---------------------------------------------------------------------------------- */
 
-/* Returns T(bin, gpus); HR__NOW if the GPUs are free now, HR_NEVER_US if the bin never has them. */
+/* Returns T(bin, gpus); HR__NOW if that many GPUs are free now; HR_NEVER_US if the bin never has that many free GPUs.
+ */
 static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   struct hr_job_entry last;
   if (bin->unusable) return HR_NEVER_US;
@@ -196,7 +198,8 @@ static struct hr__release_contender pop(struct hr__release_contender *heap, uint
   return top;
 }
 
-/* Pushes the subtrees that cover a range of leaves onto the heap. Returns their number. */
+/* Pushes the largest subtrees that together cover exactly the range of leaves onto the heap. Returns the number of
+   these subtrees. */
 static uint32_t push_range(struct hr__release_contender *heap, const struct hr__release_tournament *tournament,
                            uint32_t from, uint32_t end) {
   uint32_t count = 0;
@@ -213,8 +216,9 @@ static uint32_t push_range(struct hr__release_contender *heap, const struct hr__
   return count;
 }
 
-/* Returns the k-th smallest time of a range of bins. The heap contains subtrees; the subtree with the earliest time is
-   replaced by its parts until it is a single bin. */
+/* Returns the k-th smallest time of a range of bins. The heap contains subtrees. The subtree with the earliest time is
+   replaced by its parts until a single bin is on top. This bin is removed, and the procedure is repeated for the next
+   one. */
 static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, const struct hr__release_group *group,
                                          const struct hr__release_tournament *tournament, struct hr__bin_range range,
                                          uint32_t k) {
@@ -315,7 +319,7 @@ static bool release_calendar_single(const struct hr_release_calendar *calendar, 
   return false;
 }
 
-/* Returns the time at which k bins of the pool have `gpus` GPUs free; HR_NEVER_US: never. */
+/* Returns the earliest time at which k bins of the pool have `gpus` free GPUs each; HR_NEVER_US: never. */
 static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
                          uint32_t k) {
   if (group->n_bins == 1) return k == 1 ? bin_time(&calendar->bins[group->first_bin], gpus) : HR_NEVER_US;
@@ -325,9 +329,9 @@ static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__releas
   return k == 1 ? tournament->time[1] : release_calendar_kth_time(calendar, group, tournament, all, k);
 }
 
-/* Returns when a gang of `whole` full nodes and a remainder of r GPUs fits in a pool. The gang needs `whole` wholly
-   free nodes, and whole + 1 nodes with r free GPUs. Wholly free nodes also have r free GPUs, so both conditions are
-   checked independently, and the later time is the result. */
+/* Returns the earliest time at which a gang fits in a pool. The gang uses all GPUs of `whole` nodes, and r GPUs of one
+   more node. It therefore needs `whole` wholly free nodes, and `whole` + 1 nodes with at least r free GPUs. Wholly free
+   nodes count for both conditions, so the two times can be computed independently, and the later time is the result. */
 static int64_t group_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
                           bool is_single) {
   if (is_single) return group->bin_size >= gpus ? bins_time(calendar, group, gpus, 1) : HR_NEVER_US;
@@ -340,7 +344,7 @@ static int64_t group_time(struct hr_release_calendar *calendar, struct hr__relea
 
 /* ---- Changes -------------------------------------------------------------------------------------- */
 
-/* Returns the bin of a slice. Bins have the numbers of their nodes, or of their pools if GPUs are only counted. */
+/* Returns the bin of a slice. The index of a bin is that of its node or, if GPUs are only counted, that of its pool. */
 static uint32_t bin_of(const struct hr_placement *placement, uint32_t slice) {
   return placement->n_slices ? placement->slices[slice].node.id : placement->pool.id;
 }
@@ -401,7 +405,7 @@ const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calenda
 struct hr__release_group_tournament {
   uint32_t gpus, nodes_per_group, n_groups, leaves;
   int64_t *time;      /* [2 * leaves]; the root is 1, the leaf of group i is leaves + i */
-  uint32_t *marked;   /* [n_groups], the first n_marked are used: groups to update */
+  uint32_t *marked;   /* [n_groups]: the first n_marked elements are the groups to be updated */
   uint8_t *is_marked; /* [n_groups] */
   uint32_t n_marked;
   struct hr__release_group_tournament *next;
@@ -413,7 +417,7 @@ static void mark(struct hr__release_group_tournament *group_tournament, uint32_t
   group_tournament->marked[group_tournament->n_marked++] = group;
 }
 
-/* Marks the group of a changed bin for an update in each tournament. */
+/* Marks the group of a changed bin, in each tournament over groups, for an update at the next query. */
 static void group_tournaments_mark(struct hr__release_group_tournament *group_tournaments, uint32_t number) {
   for (; group_tournaments; group_tournaments = group_tournaments->next)
     mark(group_tournaments, number / group_tournaments->nodes_per_group);
@@ -449,7 +453,7 @@ static struct hr__release_group_tournament *race_for(struct hr_release_calendar 
   return made;
 }
 
-/* Returns when the gang fits in a range of bins. The conditions are those of group_time. */
+/* Returns the earliest time at which the gang fits in a range of bins, by the conditions of group_time. */
 static int64_t range_time(struct hr_release_calendar *calendar, struct hr__release_group *pool,
                           struct hr__bin_range range, uint32_t gpus) {
   uint32_t whole = gpus / pool->bin_size, rest = gpus % pool->bin_size;
@@ -478,8 +482,8 @@ static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__releas
 
 /* ---- Earliest times ------------------------------------------------------------------------------- */
 
-/* Returns when a gang of several nodes fits in one group of the tier of the pool. For gangs that do not fit on one
-   node. */
+/* Returns the earliest time at which a gang fits in one group of the tier, in the given pool. For gangs that do not fit
+   on one node. */
 static int64_t tier_time(struct hr_release_calendar *calendar, hr_pool pool, enum hr_tier tier, uint32_t gpus) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, pool);
   if (tier <= HR_TIER_NODE) return HR_NEVER_US;
@@ -500,8 +504,9 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, enum 
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-/* Subtracts the GPUs of a placement from the free GPUs of its bins, for a job that runs beyond the time of interest.
-   This has the same effect as removing the releases of these GPUs. */
+/* Subtracts the GPUs of a placement from the free GPUs of its bins, for a job that runs beyond the time for which the
+   caller checks the free capacity. With fewer free GPUs, all times T become later, as if the release of these GPUs was
+   removed. `back`: reverts such a call. */
 static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                     uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {

@@ -3,11 +3,12 @@
 #define HR_POLICIES_KIT_TOURNAMENT_H
 
 /*
- * Trees of values over places, in several lanes. Each lane is a separate tournament, and one walk up the tree updates a
- * place in all lanes. Entries are in groups of four. The entry above a group contains, for each lane, the maximum of
- * the group, or, in a tally (a tree of counts), its sum. Level 0 has one entry per place, and the last level only the
- * root; other levels are padded with zeros to whole groups. The caller owns the memory, shape.size x lanes values;
- * zeroed memory is a valid tree of zeros. For speed, `lanes` should be a compile-time constant.
+ * A tree that stores one value for each place and lane. Each lane is a separate tournament over the places; one walk up
+ * the tree updates a place in all lanes. Entries are in groups of four. In a tournament, the entry above a group
+ * contains the maximum of the group, for each lane. In a tally, which is a tree of counts, it contains the sum. Level 0
+ * has one entry per place, and the last level has only the root. All levels except the last are padded with zeros to
+ * whole groups. The caller owns the memory of shape.size x lanes values. Memory that is filled with 0 is a valid tree
+ * whose values are all 0. For speed, `lanes` should be a compile-time constant.
  */
 
 #include <stdbool.h>
@@ -45,7 +46,7 @@ static inline uint32_t hr__tournament_root(const struct hr__tournament_shape *sh
   return tree[(shape->size - 1) * lanes + lane];
 }
 
-/* Four lanes. Vectors are explicit because compilers do not vectorize these loops. */
+/* The values of four lanes. This code uses explicit vectors because compilers do not vectorize the loops. */
 __extension__ typedef uint32_t hr__lane_vector __attribute__((vector_size(16), aligned(4), may_alias));
 enum { HR__VECTOR = 4 };
 
@@ -106,8 +107,8 @@ static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *sh
   return at;
 }
 
-/* Tally only: returns the place of the n-th unit of the lane. n starts at 0 and must be less than the value of the
-   root. */
+/* For a tally only. A place with value v has v units; units are numbered from 0 in order of places. Returns the place
+   of unit n of the lane. n must be less than the sum in the root. */
 static inline uint32_t hr__tally_place(const struct hr__tournament_shape *shape, const uint32_t *tree, uint32_t lanes,
                                        uint32_t lane, uint32_t n) {
   uint32_t at = 0;

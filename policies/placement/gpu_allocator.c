@@ -2,15 +2,16 @@
 /*
  * Per-GPU allocation: see gpu_allocator.h.
  *
- * A gang may be placed in any pool that it accepts, but all its tasks in the same pool. For each gang, the packer
- * therefore has one variant of its request per pool, which accepts only that pool. Pools are tried in the order of the
- * cluster.
+ * A gang may be placed in any pool that it accepts, but all its tasks must be in the same pool. The packer therefore
+ * has one variant of the gang's request for each pool. A variant accepts only its pool. Pools are tried in the order of
+ * the cluster.
  *
  * The room of a group of a tier is the number of tasks that fit in the group. It is needed for topology constraints.
  * For each (request, tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0
- * if its room is less than the number of tasks; otherwise the value is larger the less room the group has, so that the
- * tightest group is selected. The room of a group is the sum over its nodes. Nodes are in a list in order of their last
- * change; an update visits the nodes that have changed since the previous update.
+ * if its room is less than the number of tasks of the request. Otherwise the value decreases with the room, so that the
+ * tournament selects the tightest group. The room of a group is the sum over its nodes. The nodes are in a list, in
+ * order of their last change. An update of the tournaments visits only the nodes that have changed since the previous
+ * update.
  */
 
 #include "policies/placement/gpu_allocator.h"
@@ -23,12 +24,12 @@
 struct pool_groups {
   struct hr__tournament_shape shape;
   uint32_t *tree; /* values of the groups: a tournament with one lane */
-  uint64_t *room; /* by group: number of tasks that fit */
+  uint64_t *room; /* by group: number of tasks that fit in the group */
 };
 
 struct room_query {
   uint64_t updated_at; /* groups->changes + 1 at the last update; 0: never updated */
-  uint64_t *node_room; /* by node: number of tasks that fit */
+  uint64_t *node_room; /* by node: number of tasks that fit on the node */
   struct pool_groups *pools;
 };
 
@@ -36,7 +37,7 @@ struct room_query {
 struct group_place {
   hr_node first;    /* first node of the group */
   uint32_t n_nodes; /* 1 if the group is a set of GPUs of one node */
-  uint64_t gpus;    /* bit set of the GPUs of each node */
+  uint64_t gpus;    /* bit set of the GPUs of the group on each of its nodes */
 };
 
 struct hr__gang_groups {
@@ -81,7 +82,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Returns the number of tasks that fit on a GPU on which at least one fits. */
+/* Returns how many tasks fit on the GPU. At least one task must fit there. */
 static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                             size_t gpu) {
   uint64_t room = inventory->gpu_milli[gpu] / hr_gpu_inventory_milli(inventory, request, node);
@@ -92,7 +93,8 @@ static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const stru
   return room;
 }
 
-/* Returns the number of fractions of a GPU that fit on the GPUs, with at most `tasks` fractions on each GPU. */
+/* Returns how many fractions, each as large as the request's fraction of a GPU, fit on the given GPUs of the node. At
+   most `tasks` of them are counted on each GPU. */
 static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus, uint64_t tasks) {
   size_t first = (size_t)node.id * inventory->max_gpus;
@@ -102,9 +104,9 @@ static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const str
   return sum;
 }
 
-/* Returns the maximum number of tasks with fractions that fit, each on request->gpus distinct GPUs. t tasks fit if
-   fractions_of(t) >= t x request->gpus, because the fractions of one task must be on distinct GPUs. Found by
-   bisection. */
+/* Returns the maximum number t of tasks that fit, if each task needs a fraction (or all) of each of request->gpus
+   distinct GPUs. A GPU can have at most one fraction of each task. Therefore t tasks fit if fractions_of(t) >= t x
+   request->gpus. The maximum is found by bisection. */
 static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;
@@ -181,7 +183,7 @@ static void set_room(struct pool_groups *pool, const struct hr_request *request,
   hr__tournament_set(&pool->shape, pool->tree, 1, false, group, &value);
 }
 
-/* Updates the room of the group that contains the node, or of all groups of the node. */
+/* Updates the room of the group that contains the node or, if the tier splits nodes, of all groups on the node. */
 static void update_node(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
                         enum hr_tier tier, hr_node node) {
   uint32_t pool = groups->inventory->pool[node.id], number = node.id - groups->first_node[pool];
@@ -231,8 +233,9 @@ static struct group_place place_of_group(const struct hr__gang_groups *groups, e
                               .gpus = mask_of(&shape, group % shape.groups_per_node)};
 }
 
-/* Returns the group of a pool with the least room in which all tasks of the request fit, and its place; among equals
-   the group with the lowest number. HR_NONE: none. Uses the state at the last update. */
+/* Returns the index of the tightest group of the pool in which all tasks of the request fit, and writes its place. Of
+   equally tight groups, the one with the lowest index is returned. HR_NONE: no such group. The result is as of the last
+   update. */
 static uint32_t find_tightest_group(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
                                     struct group_place *place) {
   const struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
@@ -242,7 +245,8 @@ static uint32_t find_tightest_group(struct hr__gang_groups *groups, uint32_t req
   return group;
 }
 
-/* Marks a node whose free capacity has changed, or that was closed or opened, for the next update. */
+/* Marks a node for the next update. Called when the free capacity of the node has changed, or when the node has become
+   usable or unusable. */
 static void group_changed(struct hr__gang_groups *groups, hr_node node) {
   uint32_t i = node.id, head = groups->inventory->n_nodes;
   groups->after[groups->before[i]] = groups->after[i];
@@ -254,7 +258,7 @@ static void group_changed(struct hr__gang_groups *groups, hr_node node) {
   groups->changed[i] = ++groups->changes;
 }
 
-/* Sets the room of the group to 0 until the next update. */
+/* Excludes the group from searches until the next update, which restores its value in the tournament. */
 static void exclude_group(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
                           uint32_t group) {
   struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
@@ -270,7 +274,7 @@ static void change_node(const struct hr__cluster_snapshot *snapshot, hr_node nod
   if (snapshot->bare) hr_packer_changed(snapshot->bare, node);
 }
 
-/* Allocates, releases or reverts the GPUs of one task in a snapshot. */
+/* Allocates or releases the GPUs of one task in a snapshot, or reverts their allocation. */
 static void change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                    uint32_t request, const struct hr_slice *slice, enum hr__gpu_change change) {
   const struct hr_request *asked = &allocator->asked[request];
@@ -287,8 +291,9 @@ static void change(const struct hr__gpu_allocator *allocator, const struct hr__c
   change_node(snapshot, slice->node);
 }
 
-/* Finds a node and GPUs for one task, in the group `place` unless NULL. If a group is part of a node (`splits_node`),
-   the task gets the GPUs that hr_gpu_inventory_pick would select among those of the group. */
+/* Finds a node and GPUs for one task, within the group `place`, or anywhere if `place` is NULL. If the group is only a
+   part of a node (`splits_node`), hr_gpu_inventory_pick_of selects among the GPUs of the group, and the packing rule is
+   not used. */
 static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t request, const struct group_place *place, bool splits_node, struct hr_slice *slice) {
   const struct hr_request *asked = &allocator->asked[request];
@@ -308,8 +313,8 @@ static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr
   return true;
 }
 
-/* Finds a placement for all tasks, in the group `place` unless NULL. Each task is placed as if the tasks before it were
-   running. */
+/* Finds a placement for all tasks, within the group `place`, or anywhere if `place` is NULL. Each task is placed as if
+   the tasks before it were already running. */
 static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t request, const struct group_place *place, bool splits_node) {
   uint32_t tasks = allocator->asked[request].tasks, placed = 0;
@@ -360,8 +365,8 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
 
 /* ---- Search in groups ----------------------------------------------------------------------------- */
 
-/* Tries the groups that have enough room, the tightest first, until one has a placement for all tasks. A group can have
-   enough room but no placement, because room only counts tasks. */
+/* Tries the groups that have enough room, the tightest first, until a placement of all tasks is found in one of them. A
+   group can have enough room but no placement, because the room is computed without placing the tasks one by one. */
 static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                          uint32_t request, enum hr_tier tier, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
@@ -375,7 +380,7 @@ static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct
   }
 }
 
-/* Returns whether a group of the tier is part of a node in some acceptable pool. */
+/* Returns whether, in some pool that the request accepts, the groups of the tier are smaller than a node. */
 static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
   for (uint32_t i = 0; i < allocator->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, (hr_pool){i});
@@ -385,8 +390,8 @@ static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct 
   return false;
 }
 
-/* Returns whether every placement of the request is within one group of the tier. This is true for single tasks, except
-   tasks with several GPUs if the tier splits nodes. */
+/* Returns whether every placement of the request is within one group of the tier. This is true for a request with a
+   single task, unless the task needs several GPUs and the tier splits nodes. */
 static bool is_within(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
   return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(allocator, asked, tier));
 }
@@ -410,13 +415,14 @@ bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* Returns whether a gang may have no placement even if its tasks fit in number. This occurs if tasks use fractions of
-   several GPUs, which may block each other. */
+/* Returns whether a gang may have no placement although the room for its tasks is large enough. This can occur if each
+   task uses fractions of several GPUs: the choice of GPUs for one task may leave too few distinct GPUs for another
+   task. */
 static bool may_not_fit(const struct hr_request *request) {
   return request->tasks > 1 && request->gpus > 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
 }
 
-/* Rejects a job that does not fit on the empty cluster. */
+/* Rejects a job that would not fit even if the cluster were empty. */
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr__gpu_allocator *allocator = queue->allocator;
@@ -450,7 +456,8 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-/* Updates the inventory after a node change. Jobs on a node that goes down were interrupted before. */
+/* Updates the inventory after a node change. If a node goes down, the jobs on it have been interrupted before this
+   event. */
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   hr__cluster_snapshot_node_changes(&queue->allocator->now, view, event);
   return HR_OK;
@@ -479,8 +486,8 @@ static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena
   return true;
 }
 
-/* Adds the variants of the gang's request, one for each pool. The variant for a pool that the gang does not accept
-   accepts no pool. */
+/* Adds the variants of the gang's request, one for each pool. If the gang does not accept the pool, the variant accepts
+   no pool. */
 static void add_variants(struct hr__gpu_allocator *allocator, uint32_t request) {
   struct hr_request asked = allocator->asked[request];
   const uint8_t *accepted = allocator->acceptance.row + (size_t)asked.accept_class * allocator->n_pools;
@@ -533,7 +540,7 @@ static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struc
   return snapshot->groups != NULL;
 }
 
-/* Creates the snapshot that follows the events, in its state before any event. */
+/* Creates the snapshot `now`, which is updated at each event. Its initial state is that before the first event. */
 static bool make_present(const struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
                          const struct hr_packing_rule *rule, struct hr__cluster_snapshot *snapshot) {
   const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(env->cluster);
@@ -572,8 +579,9 @@ struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, cons
   return allocator;
 }
 
-/* To explain whether a job lacks CPU or memory, the current inventory is searched by a packer for requests without CPU
-   and memory. Only explanations need this packer, so it is created at the first call. */
+/* To find out whether a job waits for CPU or memory, the allocator searches the current inventory with a second packer,
+   whose requests have no CPU and memory. Only explanations of waits need this packer, so it is created at the first
+   explanation. */
 
 static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr__gpu_allocator *allocator) {
   struct hr_request *bare = hr_arena_alloc(arena, ((size_t)allocator->n_asked + 1) * sizeof *bare);
@@ -585,7 +593,8 @@ static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr_
   return bare;
 }
 
-/* Shares the buffer of slices with the allocator. This is safe because a placement is used before the next search. */
+/* Creates the allocator for requests without CPU and memory. It shares the buffer of slices with `allocator`. This is
+   safe because a placement is not needed after the next search. */
 static struct hr__gpu_allocator *make_bare(struct hr_arena *arena, struct hr__gpu_allocator *allocator) {
   struct hr__gpu_allocator *bare = hr_arena_alloc(arena, sizeof *bare);
   const struct hr_packing_rule *rule = hr_packing_rule_find("first-fit", NULL);

@@ -4,14 +4,14 @@
 
 /* Per-GPU allocation for the queue policy. Jobs are placed by a packing rule, task by task; all tasks of a job are
    placed in one pool. The allocator has its own inventory, which it updates at each event, so that it can place the
-   tasks of a gang tentatively before the gang starts. */
+   tasks of a gang one by one before the gang starts. */
 
 #include "headroom/unstable/placement.h"
 
 struct hr__queue;
 struct hr__gang_groups;
 
-/* A state of the cluster, with the data structures to search it. */
+/* A state of the cluster (current, empty or planned), with the data structures for searches in it. */
 struct hr__cluster_snapshot {
   struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
@@ -22,12 +22,15 @@ struct hr__cluster_snapshot {
 };
 
 struct hr__gpu_allocator {
-  struct hr__cluster_snapshot now;   /* current state, updated at each event */
-  struct hr__cluster_snapshot empty; /* all nodes without jobs; NULL if no gang needs this check */
+  struct hr__cluster_snapshot now; /* current state, updated at each event */
+  /* the cluster with all nodes and without jobs, to reject gangs that can never fit; its packer is NULL if no gang
+     needs this check */
+  struct hr__cluster_snapshot empty;
   const struct hr_requests *requests;
   /* requests of the packer: the requests of the trace, then the variants of gangs for each pool */
   struct hr_request *asked;
-  /* by request: number of its variant for pool 0; HR_NONE: no variants, because the request has a single task */
+  /* by request: index in `asked` of its variant for pool 0, which those for the next pools follow; HR_NONE: no
+     variants, because the request has a single task */
   uint32_t *first_variant;
   uint32_t n_asked, n_pools;
   const struct hr_typical_pods *typical;
@@ -42,12 +45,12 @@ struct hr__gpu_allocator {
 /* Creates the allocator in the arena, and adds it to the listeners of the queue. NULL: out of memory. */
 struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, const struct hr_policy_env *env,
                                                    const struct hr_packing_rule *rule);
-/* Returns whether a job that does not fit would fit without its request for CPU and memory. */
+/* For a job that does not fit: returns whether it would fit if it requested no CPU and memory. */
 bool hr__gpu_allocator_lacks_node_resources(struct hr__queue *queue, hr_job job);
 
 /* ---- Snapshots ------------------------------------------------------------------------------------ */
 
-/* Creates a snapshot in the arena: the current nodes, without jobs. NULL: out of memory. */
+/* Creates a snapshot in the arena. It contains the nodes in their current states, but no jobs. NULL: out of memory. */
 struct hr__cluster_snapshot *hr__cluster_snapshot_create(const struct hr__gpu_allocator *allocator,
                                                          const struct hr_policy_env *env,
                                                          const struct hr_packing_rule *rule);
@@ -66,8 +69,8 @@ enum hr__gpu_change {
   HR__GPUS_UNDO /* reverts the last HR__GPUS_TAKE */
 };
 
-/* Allocates, releases or reverts the GPUs of a placement for a job of the request. GPUs to be allocated must be
-   free. */
+/* Allocates or releases the GPUs of a placement of a job with this request, or reverts their allocation. GPUs to be
+   allocated must be free. */
 void hr__cluster_snapshot_change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                                  uint32_t request, const struct hr_placement *placement, enum hr__gpu_change how);
 
@@ -77,13 +80,14 @@ static inline bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, u
   return hr__cluster_snapshot_find(allocator, &allocator->now, request, tier, placement);
 }
 
-/* Number of searches so far. It is the index into the random stream, so a search that only checks feasibility must be
-   undone with rewind. */
+/* Returns the number of searches so far. It is also the index into the random stream of the rule `random`. After a
+   search that only checks whether a job fits, the caller must therefore restore the number with
+   hr__gpu_allocator_rewind, so that later placements do not change. */
 static inline uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator) {
   return allocator->now.finds;
 }
 
-/* Sets the number of searches back to `finds`. */
+/* Sets the number of searches back to `finds`, a value that hr__gpu_allocator_finds returned earlier. */
 static inline void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
   allocator->now.finds = finds;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Placements and earliest start times for jobs with topology constraints or per-GPU allocation: see locality.h. Parts
- * of this file: kinds of jobs and their placements; the GPU release calendar; expected ends for the node release
+ * of this file: the kinds of jobs and their placements; the GPU release calendar; expected ends for the node release
  * calendar; earliest times; expiry of constraints.
  *
- * The number of a kind encodes (base, tier, whether the tier is only preferred). Constraints that will expire are in a
- * heap by (time, job). Entries of jobs that have started, and duplicate entries, are dropped when they reach the top.
+ * A kind (hr__kind) is a number that encodes (base, tier, whether the tier is only preferred); the base is the
+ * acceptance class or, with per-GPU allocation, the request. Constraints that will expire are in a heap by (time, job).
+ * Entries of jobs that have started, and duplicate entries, are dropped when they reach the top.
  */
 
 #include "policies/placement/locality.h"
@@ -21,10 +22,12 @@ struct expiry {
 };
 
 struct hr__locality_state {
-  uint8_t *is_over; /* by job: its constraint has expired */
+  uint8_t *is_over; /* by job: 1 if its constraint has expired */
   struct expiry *heap;
   uint32_t n_expiries, capacity;
-  int64_t anywhere_us; /* last time at which the first job in order was found to fit anywhere */
+  /* earliest time at which the head fits anywhere, as computed by the last search for a head whose constraint can
+     expire */
+  int64_t anywhere_us;
 };
 
 /* ---- Kinds ---------------------------------------------------------------------------------------- */
@@ -77,13 +80,12 @@ static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct h
   return kind.tier != HR_TIER_ANY && hr__cluster_snapshot_find(allocator, snapshot, kind.base, kind.tier, placement);
 }
 
-/* ---- The GPU release calendar
-
-A snapshot of the cluster at a future time, without the jobs that are expected to end by that time. Running jobs are on
-two heaps: jobs that are expected to end by that time, with the latest end on top, and all others, with the earliest end
-on top. Jobs are transferred between the heaps when the time of the snapshot changes. The time changes little from pass
-to pass, so few jobs are transferred. An entry is stale if its job has ended or is on the other heap. A stale entry is
-dropped when it reaches the top. ---- */
+/* ---- The GPU release calendar A snapshot of the cluster at a future time, without the jobs that are expected to end
+   by that time. Running jobs are on two heaps. The heap `ended` contains the jobs that are expected to end by that
+   time, with the latest end on top. The heap `remaining` contains all other running jobs, with the earliest end on top.
+   Jobs are transferred between the heaps when the time of the snapshot changes. The time changes little from pass to
+   pass, so few jobs are transferred. An entry is stale if its job has ended or is on the other heap. A stale entry is
+   dropped when it reaches the top. ---- */
 
 struct job_end {
   int64_t at_us;
@@ -106,7 +108,7 @@ struct hr__gpu_release_calendar {
   const uint32_t *request_of; /* by job */
   struct hr__cluster_snapshot *later;
   struct end_heap ended, remaining;
-  int64_t until_us; /* jobs with an expected end up to this time are removed from the snapshot, all others are in it */
+  int64_t until_us; /* the time of the snapshot, which contains the running jobs that are expected to end after it */
   int64_t *end_us;  /* by job: expected end while the job runs */
   uint8_t *side;    /* by job: enum side, the heap on which the job is */
   struct hr_slice *slices;
@@ -127,8 +129,8 @@ static bool end_is_above(const void *self, struct job_end a, struct job_end b) {
 
 HR__HEAP(ends, struct job_end, end_is_above)
 
-/* Returns whether the entry is current: the job is on this heap, with this end. The state of a job that has ended, or
-   that has been discarded, is 0, which is NOWHERE. */
+/* Returns whether the entry is not stale: the job is on this heap, with this end. After a job has ended, its value in
+   `side` is 0 (NOWHERE), even if the state of the job has been discarded. */
 static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct end_heap *heap,
                      struct job_end end) {
   enum side side = heap == &gpu_calendar->ended ? ENDED : REMAINING;
@@ -220,8 +222,8 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
 }
 
 /* Returns the earliest time, at most `by_us`, at which a job of the kind fits; HR_NEVER_US: none. Jobs whose expected
-   end has passed are expected to end now. On return, the jobs that end at the returned time are removed from the
-   snapshot. */
+   end has passed are expected to end one microsecond from now. On return, the snapshot does not contain the jobs that
+   end at or before the returned time. */
 static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                         uint32_t kind, int64_t by_us) {
   struct job_end end;
@@ -270,7 +272,8 @@ static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, s
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* Returns the expected end of a job that has just started, by its limit. Work that was kept is not repeated. */
+/* Returns the expected end of a job that has just started: the start of the attempt plus the limit, minus the work that
+   the job kept from earlier attempts. */
 static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   int64_t left_us = hr_trace_limit_us(queue->trace, job);
   if (!view->kept_us) return view->attempt_us[job.id] + left_us;
@@ -335,9 +338,9 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
   return true;
 }
 
-/* Expected ends for the node release calendar. A job that was never stopped ends one limit after its start. If the
-   policy stops jobs, the expected end is stored, because it cannot be computed again after the kept work has
-   changed. */
+/* Expected ends for the node release calendar. A job that was never stopped is expected to end when its limit has
+   passed since its start. If the policy may stop jobs, expected ends are stored, because an expected end cannot be
+   computed again after the kept work of the job has changed. */
 
 static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                           const struct hr_placement *placement) {
@@ -394,8 +397,8 @@ bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_polic
 
 /* ---- Earliest times ------------------------------------------------------------------------------- */
 
-/* Returns the time from which the first job of the shape may be placed anywhere; INT64_MIN if it may be placed anywhere
-   now. */
+/* Returns the time at which the constraint of the shape's first job expires, so that the job may be placed anywhere;
+   INT64_MIN if it may be placed anywhere now. */
 static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
   if (!queue->locality) return INT64_MIN;
   struct locality_kind kind = kind_of(shape->kind);
@@ -415,7 +418,7 @@ static int64_t earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Earliest time with allocation by node. */
+/* Returns the earliest time if GPUs are allocated by node. */
 static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr_release_calendar *calendar = queue->calendar;
   uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
@@ -427,8 +430,8 @@ static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view
                  later(until, hr_release_calendar_earliest(calendar, HR_TIER_ANY, gpus, base, view->now_us)));
 }
 
-/* Earliest time with per-GPU allocation. The calendar remains at the returned time, with all jobs removed that end by
-   then. It must not advance further, because it would have to move back in the next pass. */
+/* Returns the earliest time with per-GPU allocation. Afterwards, the snapshot of the calendar is at the returned time.
+   The search must not move the snapshot further forward, because the next pass would have to move it back. */
 static int64_t earliest_per_gpu_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   int64_t until = until_us(queue, head);
@@ -488,8 +491,8 @@ static void pop_expiry(struct hr__locality_state *locality) {
   expiries_sink(locality->heap, locality->n_expiries, last, NULL);
 }
 
-/* Returns the first constraint in the heap that belongs to a waiting job and has not expired; NULL: none. A job that
-   has ended does not count as waiting, even if its state has been discarded and reads as 0. */
+/* Returns the first constraint in the heap whose job waits, and that has not been marked as expired; NULL: none. A job
+   that has ended does not count as waiting, even if its state has been discarded and reads as 0. */
 static const struct expiry *first_expiry(struct hr__locality_state *locality, const struct hr_view *view) {
   while (locality->n_expiries > 0) {
     hr_job job = locality->heap[0].job;

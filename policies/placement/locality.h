@@ -3,8 +3,8 @@
 #define HR_POLICIES_PLACEMENT_LOCALITY_H
 
 /* Topology constraints of jobs in the queue policy: kinds of jobs, placements within one group of a tier, earliest
-   start times, and required constraints that expire. An expired constraint is treated as preferred: a job that does not
-   fit within its tier is placed anywhere. */
+   start times, and required constraints that expire. An expired constraint is treated as a preference: if the job does
+   not fit within one group of the tier, it is placed anywhere. */
 
 #include "policies/placement/gpu_allocator.h"
 #include "policies/queue/waiting.h"
@@ -14,28 +14,29 @@ struct hr__locality_state;
 
 /* Creates the state in the arena, and adds it to the listeners of the queue. NULL: out of memory. */
 struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env);
-/* Returns the kind of a waiting job. `base`: its acceptance class or, with per-GPU allocation, the number of its
+/* Returns the kind of a waiting job. `base`: its acceptance class or, with per-GPU allocation, the index of its
    request. */
 uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t base);
 /* Finds a placement for a kind with a topology constraint. False: none exists. See hr__fits. */
 bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind, struct hr_placement *placement);
 
-/* Returns whether a job that does not fit would fit without its topology constraint. */
+/* For a kind of job that does not fit: returns whether it would fit without its topology constraint. */
 bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
 
 /* Returns the earliest time at which the first job of a shape can start, if it does not fit now. The time is computed
    from the expected ends of running jobs (hr_release_calendar_earliest, or the GPU release calendar) and from the
    expiry of the job's constraint. Jobs without a constraint are supported, too. */
 int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head);
-/* Returns whether the job of the last hr__locality_earliest could still start at its earliest time if a job of `shape`
-   ran at `placement` beyond that time. */
+/* Returns whether `head`, the shape of the last call of hr__locality_earliest, could still start at the returned time
+   `at_us` if a job of `shape` ran at `placement` beyond that time. */
 bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
                          const struct hr__shape *head, int64_t at_us, int64_t now_us);
 
-/* Before a pass: returns the flag to be set for a waiting job whose constraint has expired, and the job; NULL: none.
-   The flag determines the job's kind, so the caller must use hr__queue_change_kind. */
+/* Called before a pass. Finds a waiting job whose constraint has expired, writes it to `*job`, and returns the flag
+   that the caller must set for it; NULL: no such job. The flag changes the kind of the job, so the caller must set it
+   with hr__queue_change_kind. */
 uint8_t *hr__locality_next_expired(struct hr__queue *queue, const struct hr_view *view, hr_job *job);
-/* After a pass: requests a wake-up for the next expiry of a constraint. */
+/* Called after a pass: requests a wake-up for the next expiry of a constraint. */
 enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* The GPU release calendar: earliest start times with per-GPU allocation, computed by removing running jobs in order of
@@ -43,9 +44,9 @@ enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_vi
 
 struct hr__gpu_release_calendar;
 
-/* Creates the release calendar of the queue, and adds it to the queue's listeners. With `rule`: queue->gpu_calendar,
-   for per-GPU allocation; the allocator must exist. With `rule` NULL: queue->calendar, for allocation by node. False:
-   out of memory. */
+/* Creates a release calendar, and adds it to the listeners of the queue. If `rule` is not NULL, creates
+   queue->gpu_calendar, for per-GPU allocation; the allocator must exist. If `rule` is NULL, creates queue->calendar,
+   for allocation by node. False: out of memory. */
 bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_policy_env *env,
                                   const struct hr_packing_rule *rule);
 

@@ -2,14 +2,16 @@
 /*
  * The packer: finds a node and GPUs for one task by a packing rule (headroom/placement.h).
  *
- * Scores are stored, and updated only when needed. Nodes are in a list in order of their last change. A request stores
- * the time of its last update. An update visits the nodes that changed since that time, computes their scores, and sets
- * them in the tournament of the request. As a result, a node that changed ten times between two updates is scored once,
- * a node that did not change is not scored, and requests that are rarely searched cost little.
+ * Scores are stored, and updated only when needed. The nodes are in a list, in order of their last change. Each request
+ * stores when it was last updated, as a count of changes. An update of a request visits the nodes that have changed
+ * since then, computes their scores, and sets the scores in the tournament of the request. As a result, a node that
+ * changed ten times between two updates is scored once, a node that did not change is not scored again, and a request
+ * for which searches are rare costs little.
  *
- * If the score depends on the node only, requests are updated in blocks of eight, each a lane of one tournament: one
- * score and one walk up the tree serve all lanes. If scores are expensive, a new request computes one score for each
- * set of equivalent nodes. The value of a node in the tournament is 0 if the request does not fit, else the score + 1.
+ * If the score depends on the node only, requests are updated in blocks of eight. Each request of a block is a lane of
+ * one tournament, so one score and one walk up the tree update all of them. If scores are expensive, the first update
+ * of a request computes one score for each set of equivalent nodes. The value of a node in the tournament is 0 if the
+ * request does not fit on the node, else the score + 1.
  */
 
 #include "headroom/unstable/placement.h"
@@ -29,7 +31,8 @@ static bool node_equivalence_init(struct hr__node_equivalence *equivalence, stru
   return equivalence->slot != NULL;
 }
 
-/* Clears the table. Call this before a series of visits, during which no node may change. */
+/* Clears the table. Call this before a series of visits (node_equivalence_first). No node may change during the series.
+ */
 static void node_equivalence_begin(struct hr__node_equivalence *equivalence) {
   memset(equivalence->slot, 0, equivalence->size * sizeof *equivalence->slot);
 }
@@ -64,8 +67,8 @@ static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b)
          SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(inventory, a, b);
 }
 
-/* Adds a node to the visited ones. Returns the first visited node that is equivalent to it, that is, equal in
-   everything that a score can depend on; the node itself if there is none. */
+/* Visits a node. Returns the first visited node that is equivalent to it (see same_state), or the node itself if none
+   is. */
 static hr_node node_equivalence_first(struct hr__node_equivalence *equivalence, const struct hr_packing *packing,
                                       hr_node node) {
   uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (equivalence->size - 1);
@@ -75,7 +78,7 @@ static hr_node node_equivalence_first(struct hr__node_equivalence *equivalence, 
   return (hr_node){equivalence->slot[at] - 1};
 }
 
-/* Requests that are updated together, one lane each. */
+/* Requests that are updated together. Each request has one lane. */
 struct packer_block {
   uint32_t *tree;
   uint64_t good_at; /* packer->changes + 1 at the last update of the tournament */
@@ -101,18 +104,20 @@ struct hr_packer {
   struct hr_acceptance acceptance;
   uint32_t *tasks, *tasks_of_kind;
   uint32_t n_nodes;
-  uint32_t *node_at, *place_of; /* node by its place in the cluster's order of nodes, and the reverse */
+  /* node_at: node by its place in the cluster's order of nodes; place_of: place by node */
+  uint32_t *node_at, *place_of;
   /* [n_nodes + 1]: neighbours in the list in order of change; the last entry is the head of the list */
   uint32_t *before, *after;
   uint64_t *changed; /* [n_nodes]: value of `changes` at the last change */
   uint64_t changes;
   struct hr__tournament_shape shape;
   struct packer_block *blocks; /* [n_requests / n_lanes, rounded up] */
-  uint32_t n_lanes;            /* of each block: 1 or HR__MAX_LANES */
-  /* [n_requests]: number of the request's lane over all blocks, in order of first searches; HR_NONE: no lane yet */
+  uint32_t n_lanes;            /* number of lanes of each block: 1 or HR__MAX_LANES */
+  /* [n_requests]: index of the request's lane, counted across all blocks; lanes are assigned at the first search for a
+     request; HR_NONE: no lane yet */
   uint32_t *lane_of;
   uint32_t n_asked; /* number of requests with a lane */
-  uint64_t finds;   /* number of searches, unless the configuration provides a counter */
+  uint64_t finds;   /* number of searches; not used if the configuration provides a counter */
   struct answer last;
   struct hr__node_equivalence equivalence; /* only for rules that score fragmentation */
 };
@@ -160,8 +165,8 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
          packer->after && packer->changed && packer->lane_of;
 }
 
-/* Allocates the blocks and their trees. The arena allocates the trees of large clusters separately, so that the pages
-   of a tree are not used before one of its requests is searched. */
+/* Allocates the blocks and their trees. Trees of large clusters have their own pages in the arena, so a tree uses no
+   memory before the first search for one of its requests. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
   packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
@@ -212,7 +217,8 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
 
 /* ---- Scores --------------------------------------------------------------------------------------- */
 
-/* Returns whether the rule is random. Its trees are tallies, in which each node that fits has the value 1. */
+/* Returns whether the rule is `random`. The trees of this rule are tallies, in which each node on which the request
+   fits has the value 1. */
 static bool is_tally(const struct hr_packer *packer) {
   return packer->rule->score == NULL;
 }
@@ -221,7 +227,7 @@ static uint32_t value_of(const struct hr_packer *packer, const struct hr_request
   return is_tally(packer) ? 1 : (uint32_t)packer->rule->score(&packer->packing, request, node) + 1;
 }
 
-/* Computes the values of a node in all lanes of a block. The score is computed once, for all lanes. */
+/* Computes the values of a node in all lanes of a block. The score is the same in all lanes, so it is computed once. */
 static void find_values(const struct hr_packer *packer, const struct packer_block *block, hr_node node,
                         uint32_t values[HR__MAX_LANES]) {
   uint32_t pool = packer->inventory->pool[node.id], value = 0;
@@ -253,7 +259,7 @@ static void score_changed(struct hr_packer *packer, struct packer_block *block) 
 
 /* ---- Search --------------------------------------------------------------------------------------- */
 
-/* Scores all nodes for a new lane of a block whose other lanes are up to date. */
+/* Scores all nodes for a new lane. The other lanes of the block must be up to date. */
 static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t lane) {
   const struct hr_request *request = block->request[lane];
   bool shares = packer->equivalence.size > 0;
@@ -306,8 +312,9 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
   return answer;
 }
 
-/* A search that repeats the last one returns the stored result, because a feasibility check is often followed by the
-   same search. Random rules always search again. */
+/* If no node has changed since the last search, and the request is the same, the stored result is returned. This is
+   frequent, because a check whether a job fits is often followed by the search for its placement. Random rules always
+   search again. */
 bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
   struct answer *last = &packer->last;
   bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);
@@ -318,7 +325,7 @@ bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, u
   return last->found;
 }
 
-/* A range of consecutive nodes, and the values of one request. */
+/* A range of consecutive nodes, and their values for one request. */
 struct among {
   const uint32_t *values; /* value of place 0; values of successive places are `lanes` entries apart */
   uint32_t lanes, first, end;
@@ -328,8 +335,8 @@ static uint32_t value_at(const struct hr_packer *packer, const struct among *amo
   return among->values[(size_t)packer->place_of[node] * among->lanes];
 }
 
-/* Returns the node with the maximum value, among equals the one with the first place; HR_NONE: the task fits on no
-   node. */
+/* Returns the node of the range with the maximum value; of equal nodes, the one with the first place. HR_NONE: the task
+   fits on no node of the range. */
 static uint32_t best_among(const struct hr_packer *packer, const struct among *among) {
   uint32_t best = HR_NONE, max_value = 0;
   for (uint32_t node = among->first; node < among->end; node++) {
@@ -342,7 +349,7 @@ static uint32_t best_among(const struct hr_packer *packer, const struct among *a
   return best;
 }
 
-/* Returns a random node among those that fit; HR_NONE: the task fits on no node. */
+/* Returns a random node of the range on which the task fits; HR_NONE: the task fits on no node of the range. */
 static uint32_t drawn_among(const struct hr_packer *packer, const struct among *among) {
   uint32_t n_fitting = 0;
   for (uint32_t node = among->first; node < among->end; node++) n_fitting += value_at(packer, among, node);

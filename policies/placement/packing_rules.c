@@ -11,8 +11,8 @@ static inline uint64_t free_milli(const struct hr_packing *packing, hr_node node
   return packing->inventory->left_milli[node.id];
 }
 
-/* Returns the capacity that a task uses on the node, in thousandths of a GPU. The task must fit there. On a MIG GPU the
-   result can be one thousandth less than requested. */
+/* Returns the GPU capacity that the task uses on the node, in thousandths of a GPU. The task must fit there. On a MIG
+   GPU, the result can be less than the request by one thousandth. */
 static inline uint64_t requested_milli(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
   uint64_t asked_milli = (uint64_t)request->gpus * hr_gpu_inventory_milli(packing->inventory, request, node);
@@ -35,11 +35,11 @@ static inline bool is_share(const struct hr_packing *packing, const struct hr_re
   return request->gpus == 1 && hr_gpu_inventory_milli(packing->inventory, request, node) < HR_WHOLE_GPU_MILLI;
 }
 
-/* Selects GPUs as hr_gpu_inventory_pick does, but a fraction is placed on the GPU with the most free capacity, the
-   lowest number among equals. */
+/* Selects GPUs as hr_gpu_inventory_pick does, except that a fraction is placed on the GPU with the most free capacity;
+   of equal GPUs, on the one with the lowest index. */
 static uint64_t pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
 
-/* The resources of a node in Kubernetes. Only resources that the pool specifies are used. */
+/* The resources of a node, as in Kubernetes. Resources that the pool does not specify are ignored. */
 enum { HR__CPU, HR__MEMORY, HR__GPU, HR__N_RESOURCES };
 struct hr__amounts {
   uint64_t capacity, used, asked; /* capacity 0: unspecified */
@@ -51,7 +51,7 @@ extern const struct hr_packing_rule hr__pack_first_fit, hr__pack_best_fit, hr__p
     hr__pack_random, hr__pack_weighted_best_fit, hr__pack_dot_product, hr__pack_gpu_packing, hr__pack_gpu_clustering,
     hr__pack_fgd, hr__pack_kube_default, hr__pack_kube_most_allocated;
 
-/* Rules with a single criterion: the order of nodes, the free GPU capacity, or the number of tasks. */
+/* Rules with a single criterion: the order of nodes, the free GPU capacity, or the number of tasks of the node. */
 
 static int32_t first(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   (void)packing;
@@ -109,9 +109,9 @@ const struct hr_packing_rule hr__pack_spread = {
     .pick = pick_widest,
     .scores_nodes = true};
 
-/* A random node among those that fit, with equal probability; a fraction uses a random GPU among those that fit. The
-   packer draws the node from random stream 0, and this rule draws the GPU from random stream 1. The index into both
-   streams is the number of the search. */
+/* A random node on which the task fits; all such nodes have equal probability. A fraction uses a random GPU on which it
+   fits. The packer draws the node from random stream 0, and this rule draws the GPU from random stream 1. The index
+   into both streams is the number of searches before this one. */
 
 static uint64_t pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   if (!is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
@@ -126,8 +126,8 @@ const struct hr_packing_rule hr__pack_random = {
     .name = "random", .summary = "a random node with room; a fraction goes to a random GPU with room", .pick = pick};
 
 /* Score: 100 x (1 - (free CPU x requested CPU / max CPU^2 + free GPU x requested GPU / max GPU^2) / 2), truncated; max
-   CPU and max GPU are the maximum over all nodes. A node scores higher the smaller the dot product of its free
-   resources and the request is. */
+   CPU and max GPU are the maximum over all nodes. The smaller the dot product of the free resources and the request is,
+   the higher is the score. */
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   double max_cpu = (double)packing->max_cpu_milli, max_gpu = (double)packing->max_gpu_milli;
@@ -143,11 +143,11 @@ const struct hr_packing_rule hr__pack_dot_product = {
     .summary = "the node whose free CPU and GPU have the smallest dot product with the request",
     .score = score};
 
-/* Score: 100 x (1 - (remaining CPU / max CPU + remaining GPU / max GPU) / 2), truncated. Remaining resources are those
-   after the task was placed; max CPU and max GPU are the maximum over all nodes. Weng et al. ("Beware of
-   Fragmentation", ATC'23) then scale the scores of the nodes that fit to 0 .. 100. This step is omitted because it
-   preserves the order of the nodes: the scores are integers and differ by at most 100, so (score - min) x 100 / (max -
-   min) multiplies differences by at least 1, and different scores remain different after truncation. */
+/* Score: 100 x (1 - (remaining CPU / max CPU + remaining GPU / max GPU) / 2), truncated. Remaining resources are the
+   free resources after the task was placed on the node; max CPU and max GPU are the maximum over all nodes. Weng et al.
+   ("Beware of Fragmentation", ATC'23) then scale the scores of the nodes that fit to 0 .. 100. This step is omitted
+   because it preserves the order of the nodes: the scores are integers and differ by at most 100, so (score - min) x
+   100 / (max - min) multiplies differences by at least 1, and different scores remain different after truncation. */
 
 static int32_t weighted_best_fit_score(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
@@ -165,16 +165,16 @@ const struct hr_packing_rule hr__pack_weighted_best_fit = {
     .score = weighted_best_fit_score};
 
 /*
- * Groups tasks of the same kind on nodes; kinds are: a fraction, 1 GPU, 2 GPUs, ... The score depends on the tasks of
- * the node that use GPUs:
+ * Groups tasks of the same kind on nodes. The kind of a task is what it requests: a fraction of a GPU, 1 GPU, 2 GPUs,
+ * ... The score depends on the kinds of the node's tasks. Tasks without GPUs are ignored:
  *
- *   75 + u   all are of this kind,
- *   50 + u   some are of this kind,
- *   25 + u   there are none,
- *   u        otherwise,
+ *   75 + u   if the node has tasks, all of the same kind as the new task;
+ *   50 + u   if some, but not all, are of this kind;
+ *   25 + u   if the node has no tasks;
+ *   u        if the node has tasks, but none of this kind,
  *
  * with u = 25 x (GPUs of the largest node - free GPUs of this node) / GPUs of the largest node. The sum is truncated. A
- * task without GPUs is placed on the first node.
+ * task without GPUs is placed on the first node on which it fits.
  */
 
 static int32_t gpu_clustering_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
@@ -195,11 +195,12 @@ const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering"
  * Prefers shared GPUs, then idle GPUs of nodes in use, then nodes that are not in use. The score depends on the GPUs
  * that the task would use:
  *
- *   33 - number of GPUs of the node, at least 0               if all GPUs of the node are idle;
- *   50 - number of idle GPUs that are used, at least 33       if some used GPUs are idle;
- *   100 - free percentage summed over the used GPUs / 10, at least 50   if no used GPU is idle.
+ *   max(0, 33 - number of GPUs of the node)                  if all GPUs of the node are idle;
+ *   max(33, 50 - number of idle GPUs among the GPUs to use)  if one of the GPUs to use is idle;
+ *   max(50, 100 - sum of the free percentages of the GPUs to use / 10)  if none of them is idle.
  *
- * Each percentage, and its tenth part, is truncated. A task without GPUs is placed on the first node.
+ * The percentage of each GPU is truncated, and so is a tenth of their sum. A task without GPUs is placed on the first
+ * node on which it fits.
  */
 
 static int32_t at_least(int32_t minimum, int32_t value) {
@@ -230,8 +231,8 @@ const struct hr_packing_rule hr__pack_gpu_packing = {
 /* The scores of Kubernetes in its integer arithmetic, after kube-scheduler's plugins NodeResourcesFit and
    NodeResourcesBalancedAllocation. The default plugin configuration scores CPU and memory only; GPUs must fit but are
    not scored. Differences from Kubernetes: other plugins (taints, affinities, topology, images) would score all nodes
-   equally here and are omitted; nodes of large clusters are not sampled; among equal nodes the first is selected, not a
-   random one. Resources that a pool does not specify are omitted from all sums. */
+   equally here and are omitted; nodes of large clusters are not sampled; of equal nodes, the first is selected instead
+   of a random one. Resources that a pool does not specify are omitted from all sums. */
 
 static void kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
                          struct hr__amounts amounts[HR__N_RESOURCES]) {
@@ -259,7 +260,7 @@ static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   return weight ? (int32_t)(sum / weight) : 0;
 }
 
-/* Returns the similarity of the used shares of CPU and memory, 0 to 100. */
+/* Returns how similar the used share of the CPU and the used share of the memory are: 0 to 100 (equal). */
 static int32_t balance(const struct hr__amounts amounts[HR__N_RESOURCES], bool with_task) {
   double share[2];
   for (size_t i = 0; i < 2; i++) {
@@ -305,10 +306,10 @@ const struct hr_packing_rule hr__pack_kube_most_allocated = {
     .summary = "Kubernetes' MostAllocated: the fullest node, GPUs with three times the weight of CPU or memory",
     .score = score_most};
 
-/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): selects the node on which the
-   fragmentation F grows least. Score: 100 x sigmoid((F before - F after) / 1000), truncated. A fraction evaluates each
-   GPU on which it fits, and selects the first one with the maximum score. GPUs with equal free capacity are evaluated
-   once, except MIG GPUs. */
+/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): selects the node whose fragmentation
+   F the task increases least. Score: 100 x sigmoid((F before - F after) / 1000), truncated. For a task with a fraction
+   of a GPU, the score is computed for each GPU on which the fraction fits, and the first GPU with the maximum score is
+   selected. Only the first of several GPUs with equal free capacity is evaluated, unless they are MIG GPUs. */
 
 static int32_t score_of(const struct hr_packing *packing, uint64_t before, uint64_t after) {
   double less = (double)((int64_t)before - (int64_t)after) / (double)packing->typical->total / HR_WHOLE_GPU_MILLI;

@@ -55,8 +55,8 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* Returns the entry of a waiting job in the queue. Without subqueues the key is computed again; it is the same as when
-   the job was added. */
+/* Returns the entry of a waiting job in the queue. Without subqueues, no key is stored, so the key is computed again;
+   it is the same as when the job was added. */
 static struct hr_job_entry entry_of(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                     struct hr__shape **shape) {
   struct hr__queued_job queued = queued_job_for(queue, view, job);

@@ -14,25 +14,26 @@
 #include "policies/placement/locality.h"
 #include "policies/queue/order/order.h"
 
-/* A backfill: what a pass does after a job that does not fit. */
+/* A backfill: the rule by which a pass starts jobs, above all after a job that does not fit. */
 
 struct hr__backfill {
-  /* Jobs with equal requests share a shape. If false, all jobs are in one shape. */
+  /* True: jobs with equal requests form a shape (struct hr__shape). False: all jobs are in one shape. */
   bool by_shape;
-  /* Jobs after one that does not fit may start. */
+  /* Jobs that do not fit are skipped without a reservation: any later job that fits may start. */
   bool passes_over;
   /* The backfill uses the expected ends of running jobs. */
   bool needs_calendar;
-  /* Returns the value of a job for bounded searches of the queue (struct hr_job_entry); NULL if there are none. */
+  /* Returns the value of a job (struct hr_job_entry), with which searches of the queue compare their bound; NULL if the
+     backfill makes no such searches. */
   int64_t (*value)(const struct hr_trace *trace, hr_job job);
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* NULL: no state */
   enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-  bool walks; /* the backfill walks over jobs beyond the first one of each shape, in order */
+  bool walks; /* the backfill walks over all jobs of a shape in order (hr__walk_begin), not only over the first one */
 };
 
 extern const struct hr__backfill hr__backfill_strict, hr__backfill_skip, hr__backfill_easy, hr__backfill_conservative;
 
-/* Notifications to a module. Each function may be NULL. */
+/* The functions by which a module is notified of events. Each may be NULL. */
 struct hr__listener {
   /* A job begins to wait, or waits again. Called before the job is added to the queue. */
   enum hr_status (*job_waits)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
@@ -52,7 +53,7 @@ struct hr__listener {
 
 enum { HR__MAX_LISTENERS = 8 };
 
-/* A waiting job that can never start, and the reason. */
+/* A waiting job that is to be rejected because it can never start, and the reason. */
 struct hr__queue_rejection {
   hr_job job;
   enum hr_reason reason;
@@ -68,44 +69,46 @@ struct hr__queue {
   enum hr_placement_rule rule;
   struct hr_placer *placer;
   struct hr_release_calendar *calendar; /* NULL if the backfill does not use it */
-  /* by job: its expected end in `calendar`; NULL: the end is computed from start and limit */
+  /* by job: its expected end in `calendar`; NULL: expected ends are not stored, but computed from the start and the
+     limit of the job */
   int64_t *expected_us;
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MAX_LISTENERS];
   uint32_t n_listeners;
   bool stops;       /* the policy may stop jobs before their end */
   bool freed;       /* capacity became free since the flag was last reset */
-  bool by_priority; /* subqueues are split by priority */
+  bool by_priority; /* jobs of different priorities are in different subqueues */
   bool frozen;      /* keys do not change until the end of the pass */
-  hr_job blocked;   /* the job at which the last pass stopped; HR_NONE: none */
-  /* the first job that did not fit in this pass; HR_NONE: none, or the backfill does not determine it */
+  hr_job blocked;   /* with the backfill `strict`: the job at which the last pass stopped; HR_NONE: none */
+  /* the first job that did not fit in this pass; HR_NONE: all jobs fit, or the backfill does not determine this job */
   hr_job head;
   int64_t reserved_us;                    /* start of the head's reservation; HR_NEVER_US: none */
-  struct hr__queue_rejection *rejections; /* to be applied in the next pass */
+  struct hr__queue_rejection *rejections; /* applied in the next pass */
   uint32_t n_rejections, rejections_capacity;
   int64_t wake_us; /* time of the next requested wake-up */
   void *order_state, *backfill_state;
-  struct hr__quota *quota;                       /* NULL without quotas */
-  struct hr__preemptor *preemptor;               /* NULL without preemption */
-  struct hr__market *market;                     /* NULL if the policy does not acquire nodes */
-  struct hr__deadlines *deadlines;               /* NULL if the market rule is not by deadline */
-  struct hr__gpu_allocator *allocator;           /* NULL without per-GPU allocation */
-  struct hr__gpu_release_calendar *gpu_calendar; /* replaces `calendar` with per-GPU allocation; NULL without it */
-  struct hr__locality_state *locality;           /* NULL without topology constraints */
-  bool locality_expires;                         /* some required topology constraint expires */
+  struct hr__quota *quota;             /* NULL without quotas */
+  struct hr__preemptor *preemptor;     /* NULL without preemption */
+  struct hr__market *market;           /* NULL if the policy does not acquire nodes */
+  struct hr__deadlines *deadlines;     /* NULL if the market rule is not by deadline */
+  struct hr__gpu_allocator *allocator; /* NULL without per-GPU allocation */
+  /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
+  struct hr__gpu_release_calendar *gpu_calendar;
+  struct hr__locality_state *locality; /* NULL without topology constraints */
+  bool locality_expires;               /* the trace has required topology constraints that expire */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
   return queue->trace->gpus[job.id];
 }
 
-/* Returns the number of GPUs with which orders and quotas count a job, in thousandths of a GPU. With per-GPU allocation
-   it is the sum of the fractions of all tasks, otherwise the number of whole GPUs. */
+/* Returns the GPUs of a job as orders and quotas count them, in thousandths of a GPU. With per-GPU allocation the
+   result is the sum over all tasks, in which fractions count as such. Otherwise it is the number of whole GPUs. */
 static inline uint64_t hr__counted_milli(const struct hr__queue *queue, hr_job job) {
   return hr_cluster_asked_milli(queue->cluster, job);
 }
 
-/* Returns hr__counted_milli in GPUs; exact for whole GPUs. */
+/* Returns the result of hr__counted_milli in GPUs. The result is exact if it is an integer. */
 static inline double hr__counted_gpus(const struct hr__queue *queue, hr_job job) {
   return (double)hr__counted_milli(queue, job) / HR_WHOLE_GPU_MILLI;
 }
@@ -116,15 +119,16 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
 }
 
 /* Returns the kind of a job. Kind and number of GPUs together identify the request. The kind encodes the topology
-   constraint, and the acceptance class or, with per-GPU allocation, the number of the request. */
+   constraint, and the index of the acceptance class; with per-GPU allocation, it encodes the index of the request
+   instead of that of the class. */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
   uint32_t kind = queue->allocator ? hr_cluster_requests(queue->cluster)->of_job[job.id]
                                    : hr_cluster_accept_class(queue->cluster, job);
   return queue->locality ? hr__locality_kind(queue, job, kind) : kind;
 }
 
-/* Finds a placement now for a job with this number of GPUs and this kind. False: the job does not fit. Jobs without
-   GPUs always fit. */
+/* Finds a placement on the current free capacity for a job with this number of GPUs and this kind. False: the job does
+   not fit. Jobs without GPUs always fit. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
   if (queue->locality) return hr__locality_fits(queue, gpus, kind, placement);
@@ -141,9 +145,10 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 
-/* Updates ranks and quotas. Call this after the set of running jobs has changed. */
+/* Updates the ranks of the order, and which subqueues quotas hold back. Call this after the set of running jobs has
+   changed. */
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);
-/* Starts the first job `entry` of a shape: removes it from the queue and notifies the listeners. */
+/* Starts the job `entry` of a shape: removes it from the queue and notifies the listeners. */
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason);
@@ -155,7 +160,8 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
                                         struct hr__shape **blocked);
 /* Rejects the jobs that were marked with hr__queue_reject_later. */
 enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-/* Moves a waiting job to its current position in the order. `old_key`: the key with which it is in the queue. */
+/* Moves a waiting job to the position in the order that its current key requires. `old_key`: the key with which the job
+   was added to the queue. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 
 /* Marks a waiting job for rejection in the next pass. False: out of memory. */
@@ -168,7 +174,7 @@ static inline bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, e
   return true;
 }
 
-/* Appends a listener. Notifications are sent in the order of addition. */
+/* Appends a listener. Listeners are notified in the order in which they were added. */
 static inline void hr__queue_add_listener(struct hr__queue *queue, const struct hr__listener *listener) {
   queue->listeners[queue->n_listeners++] = listener;
 }
@@ -182,7 +188,8 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
   return hr_moves_wake_at(moves, at_us);
 }
 
-/* Calls a function of each listener that has this function, in the order in which the listeners were added. */
+/* Calls `function` of each listener that has this function, in the order in which the listeners were added. Stops if
+   `status` is not HR_OK. */
 #define HR__NOTIFY(queue, status, function, ...)                                                                       \
   for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)

@@ -2,8 +2,9 @@
 #ifndef HR_POLICIES_QUEUE_PARAMS_H
 #define HR_POLICIES_QUEUE_PARAMS_H
 
-/* The parameters of the `queue` policy. Each list contains the names of the choices of a parameter, and the objects for
-   them. The value of a parameter is an index into its list. Orders are listed in policies/queue/order/order.h. */
+/* The parameters of the `queue` policy. Each list below contains the possible values of a parameter: their names, and
+   the objects that implement them. Internally, the value of such a parameter is an index into its list. Orders are
+   listed in policies/queue/order/order.h. */
 
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"

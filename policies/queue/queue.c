@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The `queue` policy: combines an order, a backfill, a placement rule, preemption, quotas and a market rule. This file
-   creates the modules, rejects combinations that are not supported, runs the modules in each pass, and explains why a
+   creates the modules, reports parameters that cannot be combined, calls the modules in each pass, and explains why a
    job waits. */
 
 #include "policies/deadline/deadlines.h"
@@ -69,16 +69,18 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Returns whether each priority needs its own subqueues. Under preemption by priority, a later job of a shape may be
-   able to preempt jobs that the first job of the shape cannot preempt. If the order is not by priority, such jobs must
-   be in different subqueues. */
+/* Returns whether jobs of different priorities must be in different subqueues. With preemption by priority, a job with
+   a higher priority than the first job of its shape can preempt jobs that the first job cannot preempt. If the order is
+   not by priority, such a job need not be first, and preemption finds it only if it is the first of its own subqueue.
+ */
 static bool keeps_priorities_apart(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
   return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
-/* The full key of orders without changing keys, used if quotas or preemption need subqueues. */
+/* The full key for orders whose keys do not change. It is needed if quotas or preemption divide the jobs into
+   subqueues. */
 static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)self;
   (void)subqueue;
@@ -165,7 +167,8 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
-/* Returns the rule of the node placer. Packing rules are for the GPU allocator and are not included. */
+/* Returns the rule for the placer of whole nodes. Packing rules are for the GPU allocator only, and are not considered
+   here. */
 static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
@@ -189,12 +192,13 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 /* ---- Wait reasons --------------------------------------------------------------------------------- */
 
-/* The reasons are checked in the order in which a pass checks them. First: a quota that blocks the job, whatever
-   capacity is free. Second: no placement; this includes quotas that have nothing left because all GPUs are in use.
-   Third, if there is a placement: the job that must not be passed, or that has a reservation. */
+/* The reasons are checked in the order in which a pass checks them. First: a quota blocks the job, whatever capacity is
+   free. Second: the job has no placement. This is also the reason if the quota is used up only because all GPUs are in
+   use. Third: the job has a placement, but it may not start before another job, or it would delay the reservation of
+   another job. */
 
-/* Returns the job at which the pass stopped. It need not be first in order now, because each start changes the keys of
-   some orders. */
+/* Returns the job at which the last pass stopped. With some orders each start changes keys, so this job may no longer
+   be the first in order. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
@@ -205,8 +209,7 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   return queue->head;
 }
 
-/* Returns the first job of the job's subqueue if the subqueue is held back and starts with another job; else
-   HR_NONE. */
+/* If the job's subqueue is held back and its first job is another job, returns that first job; else HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
@@ -229,8 +232,8 @@ static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr
   if (!is_order) wait->until_us = queue->reserved_us;
 }
 
-/* Returns whether a request would fit now. The search is not counted, so that random placement rules are not
-   affected. */
+/* Returns whether a request would fit now. The number of searches is restored afterwards, because random placement
+   rules depend on it. */
 static bool fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
   struct hr_placement unused;
   uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
@@ -286,7 +289,8 @@ static uint32_t explains_by(const struct hr__queue *queue) {
   return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
 }
 
-/* Returns whether each waiting job is eventually first in order, and can then no longer be passed by other jobs. */
+/* Returns whether no job can wait for ever because of other jobs: each waiting job becomes the first in order at some
+   time, and from then on other jobs cannot delay it. */
 static bool is_starvation_free(const struct hr__queue *queue) {
   if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
   return queue->order->ages && queue->order->ages(queue);
@@ -330,7 +334,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* Starts jobs that fit: first in order, then by the backfill. */
+/* Starts jobs: first by preemption, if the policy preempts, then by the backfill. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
@@ -338,8 +342,8 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, moves) : status;
 }
 
-/* Starts jobs within the guarantees of their tenants. `*blocked`: the backfill does not allow the remaining jobs to be
-   passed. */
+/* Starts jobs within the guarantees of their tenants. `*blocked`: such jobs remain, and the backfill `strict` does not
+   allow other jobs to start before them. */
 static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       bool *blocked) {
   bool strict = !queue->backfill->by_shape;
@@ -349,8 +353,8 @@ static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_v
   return status == HR_OK ? hr__waiting_select_preferred(&queue->waiting, false) : status;
 }
 
-/* Starts jobs within guarantees, then all jobs. Under a strict order, if the first part is blocked, no other job
-   starts. */
+/* Starts jobs within guarantees in a first part, and then any jobs. With the backfill `strict`, the second part is
+   omitted if jobs within guarantees still wait. */
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
@@ -362,7 +366,7 @@ static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_vie
   return pass(queue, view, moves, queue->backfill);
 }
 
-/* Starts jobs, unless all free capacity is promised to a job that preempts others. */
+/* Starts jobs. Starts none while a job waits for its victims to leave (hr__preemption_pending). */
 static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = queue->preemptor ? hr__preemption_begin_pass(queue, view, moves) : HR_OK;
   if (status != HR_OK || (queue->preemptor && hr__preemption_pending(queue))) return status;

@@ -3,14 +3,16 @@
  * The lists of a shape's subqueues, and groups of subqueues that are held back: see subqueues.h.
  *
  * Purpose: no pass visits jobs that cannot start. Subqueues that are held back are parked in groups. A group contains
- * the subqueues of one shape that the same limit blocks with the same need. When the limit leaves enough room, the
- * first subqueue of the group is listed again, as the representative of the others. If a limit closer to the root
- * blocks the representative, that limit would block the others, too. The representative is then parked at that limit,
- * and still represents the others. It is replaced if another subqueue of the group comes first. As a result, a change
- * of a limit lists at most one subqueue per group.
+ * the subqueues of one shape that are blocked by the same limit and have the same need (see quota_tree.h). When the
+ * limit has enough room again, only the first subqueue of the group is listed again, as the representative of the other
+ * subqueues of the group. If a limit closer to the root blocks the representative, that limit would also block the
+ * others. The representative is then parked at that limit, and still represents the group. It is replaced if another
+ * subqueue of the group becomes the first one. As a result, when a limit gets more room, at most one subqueue per group
+ * is listed.
  *
- * The need of a group is that of its subqueues when they were parked. If a subqueue needs more now, this is found when
- * it is first in its list. If a subqueue may need less now, the caller must list it again (hr__waiting_unpark_owner).
+ * The need of a group is that of its subqueues when they were parked. If the need of a subqueue has increased since,
+ * this is detected when the subqueue becomes the first of its list. If it may have decreased, the caller must list the
+ * subqueue again (hr__waiting_unpark_owner).
  *
  * Preferred subqueues have their own groups, so that their representative is also preferred. Invariant: a group has a
  * representative only if it is not empty; a group is blocked only if it is not empty and has no representative.
@@ -66,7 +68,7 @@ static struct hr__subqueue_group *make_group(struct hr__waiting *waiting, struct
   return waiting->groups[waiting->n_groups++] = group;
 }
 
-/* Returns the number of the need (milli, spare); HR_NONE: out of memory. */
+/* Returns the index of the need (milli, spare) of a limit among all distinct needs; HR_NONE: out of memory. */
 static uint32_t class_of(struct hr__waiting *waiting, const struct hr__admission_limit *limit) {
   struct hr__pair pair = {(uint64_t)limit->milli, (uint64_t)limit->spare};
   uint32_t number = hr__pair_map_find(&waiting->class_numbers, pair);
@@ -75,7 +77,7 @@ static uint32_t class_of(struct hr__waiting *waiting, const struct hr__admission
   return hr__pair_map_add(&waiting->class_numbers, waiting->arena, pair, number) ? number : HR_NONE;
 }
 
-/* Returns the group for a limit, created if needed; NULL: out of memory. */
+/* Returns the group of the shape for this limit and need, created if needed; NULL: out of memory. */
 static struct hr__subqueue_group *group_for(struct hr__waiting *waiting, struct hr__shape *shape,
                                             const struct hr__admission_limit *limit, bool of_preferred) {
   uint32_t class_number = class_of(waiting, limit);
@@ -95,7 +97,7 @@ static struct hr_job_tree *blocked_at(const struct hr__waiting *waiting, const s
   return &waiting->blocked[limit_index(waiting, limit->place, limit->kind)];
 }
 
-/* Adds the group to the groups that its limit blocks. */
+/* Adds the group to the tree of the groups that its limit blocks. */
 static enum hr_status block_group(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   if (group->is_blocked) return HR_OK;
   struct hr_job_entry entry = {hr__admission_limit_need(&group->limit), {group->number}, 0};
@@ -103,7 +105,7 @@ static enum hr_status block_group(struct hr__waiting *waiting, struct hr__subque
   return hr_job_tree_insert(blocked_at(waiting, &group->limit), entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Removes the group from the groups that its limit blocks, if it is among them. */
+/* Removes the group from the tree of the groups that its limit blocks, if it is in the tree. */
 static enum hr_status unblock_group(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   if (!group->is_blocked) return HR_OK;
   group->is_blocked = false;
@@ -152,8 +154,8 @@ enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subque
   return unblock_group(waiting, group);
 }
 
-/* Selects a representative for a group without one: its first subqueue if the limit leaves enough room. Otherwise the
-   group is blocked. */
+/* For a group without a representative: if the limit of the group has enough room, the first subqueue of the group
+   leaves it and becomes its representative. Otherwise the group is blocked. */
 static enum hr_status find_representative(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   struct hr_job_entry first;
   if (!hr_job_tree_first(&group->subqueues, &first)) return unblock_group(waiting, group);
@@ -179,13 +181,14 @@ static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *sub
   return group->representative ? HR_OK : find_representative(waiting, group);
 }
 
-/* Returns whether the whole group is blocked if the limit of `above` blocks its representative. */
+/* Returns whether the limit of the group `above`, in which the group's representative was parked, would block all
+   subqueues of the group. If so, the group keeps its representative. */
 static bool stays_represented(const struct hr__subqueue_group *group, const struct hr__subqueue_group *above) {
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->limit);
 }
 
 /* Updates the groups that a subqueue represents, after the subqueue was parked in `parked_in`. A group keeps it as its
-   representative if the limit of `parked_in` blocks the whole group. The other groups get a new representative. */
+   representative if stays_represented. The other groups get new representatives. */
 static enum hr_status release_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           const struct hr__subqueue_group *parked_in) {
   enum hr_status status = HR_OK;
@@ -242,7 +245,7 @@ enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr
   return find_representative(waiting, group);
 }
 
-/* Updates the lists and groups after a subqueue has become preferred, or is no longer preferred. */
+/* Makes a subqueue preferred, or no longer preferred, and updates the lists and groups. */
 static enum hr_status change_preferred(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   enum hr_status status = HR_OK;
   if (subqueue->parked_at) {

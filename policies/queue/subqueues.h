@@ -8,7 +8,7 @@
 #include "headroom/policy_kit.h"
 #include "policies/queue/waiting.h"
 
-/* A key that precedes all entries. */
+/* A key that precedes the keys of all entries. */
 #define HR__BEFORE_ALL INT64_MIN
 
 /* Returns whether the order, quotas or preemption need subqueues. */
@@ -16,7 +16,7 @@ static inline bool hr__has_subqueues(const struct hr__waiting *waiting) {
   return waiting->full_key != NULL;
 }
 
-/* Returns whether subqueues are in tournaments, not in lists. */
+/* Returns whether the subqueues of each shape are in a tournament instead of a list. */
 static inline bool hr__has_tournament(const struct hr__waiting *waiting) {
   return waiting->line_of != NULL;
 }
@@ -30,7 +30,7 @@ static inline struct hr__subqueue *hr__subqueue_listed(const struct hr__waiting 
   return waiting->subqueues[waiting->subqueue_of[listed.job.id]];
 }
 
-/* Returns the list that is in use: all subqueues, or preferred ones only. */
+/* Returns the list of the shape that is in use: that of all subqueues, or that of preferred subqueues only. */
 static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting *waiting,
                                                        const struct hr__shape *shape) {
   return waiting->preferred_only ? &shape->preferred : &shape->subqueues;
@@ -42,7 +42,7 @@ static inline void hr__make_full(const struct hr__waiting *waiting, const struct
   if (hr__has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
 }
 
-/* Subqueues of one shape that the same limit blocks with the same need. */
+/* A group: parked subqueues of one shape that are blocked by the same limit and have the same need. */
 struct hr__subqueue_group {
   struct hr__shape *shape;
   struct hr__admission_limit limit;
@@ -58,13 +58,13 @@ struct hr__subqueue_group {
 
 /* Removes a parked subqueue from its group. */
 enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
-/* Changes the entry of a parked subqueue. Its first job is the same as before. */
+/* Changes the entry of a parked subqueue, whose first job is the same as before. */
 enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           struct hr_job_entry now);
 /* Updates the groups that a subqueue represents, after its entry has changed. */
 enum hr_status hr__subqueue_check_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 
-/* Returns whether a subqueue is held back, and the limit that blocks it. */
+/* Returns whether a subqueue is held back, and writes the limit that blocks it. */
 static inline bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                                         struct hr__admission_limit *limit) {
   return waiting->admission.is_held && waiting->admission.is_held(waiting->self, subqueue, limit);
@@ -77,22 +77,23 @@ static inline bool hr__group_has_room(const struct hr__waiting *waiting, const s
          waiting->admission.room(waiting->self, limit->place, limit->kind) >= hr__admission_limit_need(limit);
 }
 
-/* Returns whether a limit that blocks one subqueue of the group blocks all of them, which is the case if they have the
-   same need. */
+/* Returns whether a limit that blocks one subqueue of the group also blocks the others. This is the case if all
+   subqueues of the group have the same need at that limit. */
 static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *limit) {
   return limit->place != HR_NONE && limit->place <= group->limit.place && limit->milli == group->limit.milli &&
          limit->spare == group->limit.spare;
 }
 
-/* Adds the shape to the shapes with subqueues (with `of_preferred`, to those with preferred subqueues), or removes
-   it. */
+/* If `is_in`, adds the shape to the list of shapes with listed subqueues, else removes it from the list. With
+   `of_preferred`, the list is that of shapes with preferred subqueues. */
 void hr__shape_enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in);
 /* Determines the first job of the shape. */
 void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *shape);
 /* Parks a listed subqueue that the limit blocks. */
 enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                  const struct hr__admission_limit *limit);
-/* Lists all subqueues of the shape that are represented by another one and for which their limits leave room. */
+/* Lists all subqueues of the shape that are in a group with a representative and whose limit has enough room, so that a
+   search finds them. */
 enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
 
 /* Updates the shape after its lists have changed. */

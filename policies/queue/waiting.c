@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Waiting jobs by shape and subqueue: see waiting.h. Shapes are found by request in a hash map. The shapes with waiting
- * jobs are in an unordered list. Each has its first job, so a pass reads one job per shape. The subqueues of a shape
- * are in a tree, sorted by the keys of their first jobs, with the minimum value of each subqueue. A bounded search
- * descends in this tree to a subqueue, and then in the tree of that subqueue to a job.
+ * jobs are in an unordered list. Each shape stores its first job, so that a pass needs to read only one job per shape.
+ * The subqueues of a shape are in a tree, sorted by the keys of their first jobs, with the minimum value of each
+ * subqueue. A bounded search descends in this tree to a subqueue, and then in the tree of that subqueue to a job.
  *
- * Under some orders all keys change, continuously or all at once, and a sorted list would have to be sorted in each
- * pass. Under these orders the subqueues are in a kinetic tournament instead. It provides the first job, and the first
- * job within a bound, but not the order of the other jobs.
+ * Under some orders the keys of all jobs change, continuously or all at the same time, so a sorted list of subqueues
+ * would have to be sorted again in each pass. Under these orders the subqueues are in a kinetic tournament instead. It
+ * provides the first job, and the first job whose value is within a bound, but not the order of the other jobs.
  */
 
 #include "policies/queue/waiting.h"
@@ -91,7 +91,7 @@ static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   return true;
 }
 
-/* Returns the number of the partition; HR_NONE: out of memory. */
+/* Returns the index of the partition (struct hr__queued_job), created if needed; HR_NONE: out of memory. */
 static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   struct hr__pair pair = {part, 0};
   uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
@@ -100,7 +100,8 @@ static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   return hr__pair_map_add(&waiting->part_numbers, waiting->arena, pair, number) ? number : HR_NONE;
 }
 
-/* Returns the number of the job's subqueue within the shape, created if needed; HR_NONE: out of memory. */
+/* Returns the index in waiting->subqueues of the subqueue for the job in the shape, created if needed; HR_NONE: out of
+   memory. */
 static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
                              const struct hr__queued_job *queued) {
   uint32_t part_number = find_part(waiting, queued->part);
@@ -123,7 +124,7 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
 
 /* ---- Order of the subqueues ----------------------------------------------------------------------- */
 
-/* Adds a subqueue that gets its first job to the lists of active subqueues. */
+/* Adds a subqueue that was empty to the lists of subqueues with jobs. */
 static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   subqueue->active_at = waiting->n_active_subqueues;
   waiting->active_subqueues[waiting->n_active_subqueues++] = subqueue;
@@ -135,7 +136,7 @@ static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *
   *first = subqueue;
 }
 
-/* Removes a subqueue without jobs from the lists of active subqueues. */
+/* Removes a subqueue that has become empty from the lists of subqueues with jobs. */
 static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   struct hr__subqueue *last = waiting->active_subqueues[--waiting->n_active_subqueues];
   waiting->active_subqueues[subqueue->active_at] = last;
@@ -166,8 +167,8 @@ static struct hr__contestant contestant_of(const struct hr__waiting *waiting, co
                                  .name = subqueue->head.job.id};
 }
 
-/* Updates the subqueue and its first job in the tournament; an empty subqueue is removed. `was`: the subqueue had jobs
-   before. */
+/* Updates a subqueue in the tournament after its first job has changed. An empty subqueue is removed. `was`: the
+   subqueue was not empty before the change. */
 static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
   struct hr__shape *shape = subqueue->shape;
   shape->tournament.now_us = waiting->now_us;
@@ -193,7 +194,7 @@ static enum hr_status set_listing(struct hr__waiting *waiting, struct hr__subque
   return hr__subqueue_list(waiting, subqueue);
 }
 
-/* Updates the lists for a subqueue that has jobs, or that had jobs before this change. */
+/* Updates the lists after a change of a subqueue that was not empty before the change. */
 static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                     struct hr_job_entry now) {
   enum hr_status status;
@@ -207,7 +208,8 @@ static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subq
   return HR_OK;
 }
 
-/* Updates the lists after the jobs or keys of a subqueue have changed. `was`: the subqueue had jobs before. */
+/* Updates the lists after the jobs or keys of a subqueue have changed. `was`: the subqueue was not empty before the
+   change. */
 static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
   if (hr__has_tournament(waiting)) return update_contestant(waiting, subqueue, was);
   struct hr_job_entry now = subqueue->jobs.count ? listing(waiting, subqueue) : (struct hr_job_entry){0};
@@ -311,8 +313,8 @@ void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us) {
 
 /* ---- The first job -------------------------------------------------------------------------------- */
 
-/* Updates the first subqueue of the shape until it is valid: it is listed again if its key has grown, and parked if it
-   is held back. */
+/* Updates the first subqueue of the shape: lists it again if its key has grown, and parks it if it is held back.
+   Repeats this with the new first subqueue until neither is necessary. */
 static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
   struct hr_job_entry first;
@@ -352,7 +354,8 @@ enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool pr
 
 /* ---- Searches ------------------------------------------------------------------------------------- */
 
-/* Lists a subqueue again if its key has grown. Returns true if so; the search must then be repeated. */
+/* Lists a subqueue again if its key has grown. Returns true if it did so; `*from` is then reset, so that the search is
+   repeated from the beginning of the list. */
 static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
   if (!has_grown(waiting, subqueue)) return false;
   waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
@@ -368,8 +371,9 @@ struct waiting_search {
   bool found;
 };
 
-/* Visitor of tournaments. Returns whether the subqueue's first job precedes the job found so far. If it does, and the
-   subqueue is visited alone (`alone`), searches the subqueue for its first job within the bound. */
+/* Visits a node of a tournament (hr__kinetic_visit), whose first subqueue has the first job `name`. Returns whether
+   this job precedes the job found so far. If it does, and the node is a leaf (`alone`), searches the subqueue for its
+   first job whose value is within the bound. */
 static bool find_in_subqueue(void *self, uint32_t name, bool alone) {
   struct waiting_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
@@ -391,8 +395,8 @@ static bool next_in_tournament(const struct hr__waiting *waiting, const struct h
   return search.found;
 }
 
-/* Searches a subqueue for its first job within the bound. The job is the new result if it precedes the job found so
-   far. */
+/* Searches a subqueue for its first job whose value is within the bound. The job replaces the job found so far if it
+   precedes that job. */
 static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                             struct waiting_search *search) {
   struct hr_job_entry first;
@@ -402,7 +406,8 @@ static void search_subqueue(const struct hr__waiting *waiting, const struct hr__
   search->found = true;
 }
 
-/* Returns the next subqueue after `listed` that may contain a job which precedes the job found so far; NULL: none. */
+/* Returns the next subqueue after `listed` that may contain a job within the bound that precedes the job found so far;
+   NULL: none. */
 static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
                                            const struct waiting_search *search, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
@@ -410,7 +415,8 @@ static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, co
   return hr__subqueue_listed(waiting, *listed);
 }
 
-/* Searches the groups of the shape that have a representative and room, because their subqueues are not listed. */
+/* Searches the groups of the shape that have a representative and enough room. Their subqueues are not in the list of
+   the shape, although they may be able to start. */
 static void search_groups(const struct hr__waiting *waiting, const struct hr__shape *shape,
                           struct waiting_search *search) {
   for (const struct hr__subqueue_group *group = shape->represented; group; group = group->next_in_shape) {
@@ -469,7 +475,8 @@ static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr_
   return cursor;
 }
 
-/* Finds the next subqueue that the walk has not entered. Removals of jobs can move subqueues backward in the list. */
+/* Finds the next subqueue that the walk has not entered. A removal of jobs can move a subqueue that was entered to a
+   later position, where it is skipped. */
 static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__walk *walk) {
   walk->next = NULL;
   while (hr__has_subqueues(waiting) && hr_job_tree_next(&walk->shape->subqueues, walk->last_entered.key,
@@ -483,7 +490,7 @@ static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__wal
   }
 }
 
-/* Enters the next subqueue of the walk: adds a cursor at its first job. */
+/* Enters a subqueue: adds a cursor at its first job. */
 static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = walk->shape;
   shape->cursors = hr__ensure_room(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity,
@@ -496,8 +503,8 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
   return true;
 }
 
-/* Moves the walk to its next job, which is that of the first cursor. Before that, enters all subqueues whose first job
-   precedes that job. False: no further job, or out of memory. */
+/* Determines the current job of the walk, which is the job of the first cursor. Before that, enters each subqueue whose
+   first job precedes that job. False: no further job, or out of memory. */
 static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
     if (enter(waiting, walk, walk->next)) continue;
@@ -508,8 +515,9 @@ static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   return walk->n_cursors > 0;
 }
 
-/* Lists all subqueues that a walk may visit with their current keys. If keys grow with time, the list may be out of
-   order; subqueues that move backward are visited again. False: out of memory. */
+/* Lists all subqueues that a walk may visit, with their current keys. If keys grow with time, the list may be out of
+   order, so all its subqueues are updated; a subqueue that moves to a later position is visited again there. False: out
+   of memory. */
 static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   if (hr__shape_spread(waiting, shape) != HR_OK) return false;

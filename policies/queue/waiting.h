@@ -4,17 +4,18 @@
 
 /*
  * The waiting jobs, by request. Jobs with the same request (number of GPUs and kind) have one shape: if the first job
- * in order does not fit, no job of the shape fits.
+ * of a shape does not fit, no job of the shape fits.
  *
  * Under orders in which the keys of waiting jobs change, for example with the usage of their tenant, the jobs of a
- * shape are divided into subqueues. The order within a subqueue never changes, and subqueues are ordered by their first
- * jobs.
+ * shape are divided into subqueues. The order of the jobs within a subqueue never changes. The subqueues of a shape are
+ * sorted by their first jobs.
  *
  * Terms: an entry is a job with its key and its value; bounded searches compare values with a bound. The full key of a
  * job is its current key, by which jobs of all subqueues and shapes are compared. Entries that functions return have
  * the full key. Ties are broken by id, which is the order of (submit, row). A subqueue is held back if an admission
- * limit (a quota) does not admit its first job. Subqueues that are found to be held back are parked; all others are
- * listed in their shape. Preferred subqueues may start first (jobs within guarantees).
+ * limit (a quota) does not admit its first job. A subqueue is parked when it is found to be held back; otherwise it is
+ * in the list of its shape (listed). Jobs of preferred subqueues, which are those within guarantees, may start before
+ * other jobs.
  *
  * All memory is allocated in the arena.
  */
@@ -24,34 +25,35 @@
 #include "policies/kit/kinetic_tournament.h"
 #include "policies/queue/quota/quota_tree.h"
 
-/* Returns the list if it has room for one more element, else a larger copy; NULL: out of memory. */
+/* Returns the list itself if it has room for one more element, else a larger copy of it; NULL: out of memory. */
 static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity,
                                     size_t bytes) {
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
-/* Waiting jobs of one shape whose relative order never changes. */
+/* A subqueue: waiting jobs of one shape whose relative order never changes. */
 struct hr__subqueue {
   uint64_t name; /* name of the subqueue, defined by the order */
   struct hr__shape *shape;
   struct hr_job_tree jobs;  /* sorted by the keys with which the jobs were added */
-  struct hr_job_entry head; /* first job, with that key */
+  struct hr_job_entry head; /* first job, with the key with which it was added */
   struct hr_job_entry
-      /* entry in the list of the shape, if the subqueue is not empty: first job, its full key, minimum value of all
-         jobs */
+      /* entry of the subqueue in the list of the shape, valid if the subqueue is not empty: the first job, its full
+         key, and the minimum of the values of all its jobs */
       listed;
   struct hr__subqueue *next_same_key; /* next subqueue with this name, in another shape */
-  uint32_t walk;                      /* number of the last walk that entered the subqueue */
+  uint32_t walk;                      /* number of the last walk that entered the subqueue (walks are counted) */
   uint32_t active_at;                 /* index in waiting->active_subqueues, if not empty */
-  uint32_t refused;                   /* number of the last pass that found that no job of the subqueue can start */
-  uint32_t place;                     /* place in the tournament of the shape */
+  /* number of the last pass in which preemption tried the first job of the subqueue without success */
+  uint32_t refused;
+  uint32_t place; /* place in the tournament of the shape */
   /* For admission limits and preferred subqueues. */
   uint32_t owner;
   struct hr__subqueue *next_owned, *prev_owned; /* neighbours among the owner's subqueues that are not empty */
   bool is_preferred;
   uint32_t parked_at;                    /* index in waiting->parked + 1; 0: not parked */
   struct hr__subqueue_group *group;      /* the group in which the subqueue is parked */
-  struct hr__subqueue_group *represents; /* the first group that the subqueue represents */
+  struct hr__subqueue_group *represents; /* first of the groups that the subqueue represents */
 };
 
 /* The waiting jobs with the same request. */
@@ -61,28 +63,31 @@ struct hr__shape {
   struct hr__subqueue *only;    /* without subqueues: the subqueue of all jobs */
   struct hr_job_tree subqueues; /* subqueues that have jobs and are not parked, sorted by their entries */
   struct hr_job_tree preferred; /* preferred subqueues among them */
-  /* first job of all subqueues, or of the preferred ones if only these are selected; undefined if there is none */
+  /* the first of all jobs or, if only preferred subqueues are selected, of the jobs in these; undefined if there is
+     none */
   struct hr_job_entry head;
-  uint32_t active_at[2];      /* index among the shapes with subqueues, and with preferred subqueues; HR_NONE: none */
-  uint32_t refused;           /* number of the last pass that found that no job of the shape can start */
+  /* [0]: index in the list of shapes with listed subqueues; [1]: in that of shapes with preferred subqueues; HR_NONE:
+     not in the list */
+  uint32_t active_at[2];
+  uint32_t refused; /* number of the last pass in which preemption tried the first job of the shape without success */
   struct hr__cursor *cursors; /* buffer of walks */
   uint32_t cursors_capacity;
-  struct hr__kinetic tournament; /* under orders with line_of: the first jobs of the subqueues; replaces `subqueues` */
+  /* used instead of `subqueues` if waiting->line_of is not NULL: the first jobs of the subqueues */
+  struct hr__kinetic tournament;
   struct hr__subqueue_group *represented; /* groups of the shape that have a representative */
 };
 
-/* Returns the full key of a job, by which it is compared with jobs of other subqueues. `entry` has the key with which
-   the job was added. */
+/* Returns the full key of a job. `entry` contains the key with which the job was added. */
 typedef int64_t hr__full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
-/* Returns the line of a job, for orders whose keys all grow linearly with time, or all change at the same time. The
-   order of full keys is that of the values of the lines. */
+/* Returns the line of a job (struct hr__line). Used for orders in which the keys of all jobs change linearly with time,
+   or all at the same time. The job whose line has the largest value has the smallest full key. */
 typedef struct hr__line hr__line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
-/* Admission: determines which subqueues are held back, and which of the others are preferred. */
+/* The functions that determine which subqueues are held back, and which are preferred. */
 struct hr__admission {
-  /* Returns whether the jobs of a subqueue are held back, independent of free capacity, and the limit that blocks them.
-     If the first job is held back, no other job of the subqueue may start. */
+  /* Returns whether a limit holds back the first job of a subqueue, whatever capacity is free, and writes the limit. If
+     so, no other job of the subqueue may start. */
   bool (*is_held)(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *limit);
   int64_t (*room)(void *self, uint32_t place, enum hr__admission_limit_kind kind);
   /* Returns whether the subqueue is preferred. NULL: none is. */
@@ -98,33 +103,39 @@ struct hr__waiting {
   struct hr__admission admission; /* is_held NULL: no subqueue is held back */
   void *self;                     /* first argument of full_key, line_of and the functions of `admission` */
   struct hr__shape **shapes;      /* all shapes that ever had jobs */
-  uint32_t *active;               /* indices of shapes with waiting jobs, in no order */
+  /* indices of the shapes with listed subqueues (if `preferred_only`, with preferred subqueues), in no order */
+  uint32_t *active;
   uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
-  struct hr__pair_map shape_numbers;      /* number of (gpus, kind) */
+  struct hr__pair_map shape_numbers;      /* index of the shape of (gpus, kind) */
   struct hr__subqueue **subqueues;        /* all subqueues that ever had jobs */
   struct hr__subqueue **active_subqueues; /* subqueues with waiting jobs, in no order */
   struct hr__subqueue **parked;           /* subqueues that are parked, in no order */
   uint32_t n_subqueues, n_active_subqueues, n_parked, subqueues_capacity, active_subqueues_capacity, parked_capacity;
-  /* part_numbers: by partition; subqueue_numbers: by (name, shape and partition); first_of_name: by (name, 0) */
+  /* indices. part_numbers: of a partition; subqueue_numbers: of the subqueue of (name, shape and partition);
+     first_of_name: of the first subqueue with a name, by (name, 0) */
   struct hr__pair_map part_numbers, subqueue_numbers, first_of_name;
-  uint32_t *subqueue_of; /* by job: its subqueue while it waits; NULL without subqueues */
+  uint32_t *subqueue_of; /* by job: index of its subqueue while it waits; NULL without subqueues */
   int64_t *key_of;       /* by job: key with which it was added; NULL without subqueues */
   uint32_t n_walks;
-  bool keys_grow;       /* keys change with time, and never decrease */
-  bool failed;          /* memory ran out during a search */
-  hr__line_of *line_of; /* not NULL: subqueues are in tournaments, and walks and admission limits are not supported */
-  int64_t now_us;       /* time of the last hr__waiting_advance; for tournaments only */
+  bool keys_grow; /* keys change with time, and never decrease */
+  bool failed;    /* memory ran out during a search */
+  /* if not NULL, subqueues are in tournaments; walks and admission limits are then not supported */
+  hr__line_of *line_of;
+  int64_t now_us; /* time of the last hr__waiting_advance; for tournaments only */
   /* For admission limits and preferred subqueues. */
   bool preferred_only; /* only preferred subqueues are selected */
-  /* shapes with preferred subqueues; while only these are selected, all shapes (exchanged with `active`) */
+  /* the list that is not selected: normally that of shapes with preferred subqueues; if `preferred_only`, exchanged
+     with `active` */
   uint32_t *other;
   uint32_t n_other, other_capacity;
-  struct hr__subqueue **owned; /* by owner: first of its subqueues that are not empty */
+  struct hr__subqueue **owned; /* by owner: the first subqueue in the list of its subqueues that are not empty */
   struct hr__subqueue_group **groups;
   uint32_t n_groups, groups_capacity;
   struct hr__pair_map group_numbers, class_numbers;
   struct hr_job_tree
-      *blocked; /* by limit (the last element: no particular limit): tree of the groups that it blocks, by need */
+      /* by limit: tree of the groups that the limit blocks, sorted by need. The last element is for groups whose limit
+         is not determined */
+      *blocked;
 };
 
 /* A job to be added. */
@@ -132,45 +143,48 @@ struct hr__queued_job {
   hr_job job;
   uint32_t gpus, kind;
   uint64_t subqueue; /* name of its subqueue; 0 without subqueues */
-  uint64_t part;     /* partition: tenant and priority, if these divide subqueues with the same name; else 0 */
+  /* partition: jobs with the same name of a subqueue are in different subqueues if their partitions differ. Contains
+     the tenant and the priority if these matter, else 0 */
+  uint64_t part;
   int64_t key, value;
-  uint32_t owner; /* owner of its subqueue; less than admission.n_owners */
+  uint32_t owner; /* owner of its subqueue: less than admission.n_owners */
 };
 
-/* Returns the i-th shape with waiting jobs. */
+/* Returns the i-th shape of the list `active`. */
 static inline struct hr__shape *hr__active_shape(const struct hr__waiting *waiting, uint32_t i) {
   return waiting->shapes[waiting->active[i]];
 }
 
-/* Returns whether entry a is before entry b in order. */
+/* Returns whether entry a precedes entry b in order. */
 static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b) {
   return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
 }
 
-/* Initializes an empty queue for up to `n_jobs` jobs. `full_key` NULL: no subqueues; `admission` must then also be
-   NULL. */
+/* Initializes an empty queue for up to `n_jobs` jobs. If `full_key` is NULL, there are no subqueues, and `admission`
+   must also be NULL. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
                                 hr__full_key *full_key, const struct hr__admission *admission, void *self);
 /* Adds a job. */
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued);
 /* Removes a job. Without subqueues, `entry` must have the key with which the job was added. */
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
-/* Updates the lists after the keys of the subqueues with a name, or of all subqueues, have changed. */
+/* hr__waiting_rerank updates the lists after the keys of all subqueues with one name have changed;
+   hr__waiting_rerank_all does so after all keys have changed. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
 
-/* Advances the time of the tournaments, and determines the first job of each shape. */
+/* Advances the time of the tournaments to `now_us`, and determines the first job of each shape again. */
 void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us);
 
-/* Determines the first job of each shape that is not held back. First subqueues are parked if they are held back, and
-   listed again if their keys have grown; other subqueues are updated when they are needed. Call this after each start
-   and stop, and after time has passed. */
+/* Determines the first job of each shape that is not held back. If the first subqueue of a shape is held back, it is
+   parked; if its key has grown, it is listed again. The other subqueues of a shape are not updated until a search needs
+   them. Call this after each start and stop, and after time has passed. */
 enum hr_status hr__waiting_find_first(struct hr__waiting *waiting);
-/* Notifies the queue that a limit leaves more room; HR_NONE: some limit does. */
+/* Notifies the queue that there is more room at a limit. `place` HR_NONE: there is more room at an unknown limit. */
 enum hr_status hr__waiting_ease_limit(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind);
 /* Notifies the queue that the subqueues of an owner may have become preferred, or may no longer be preferred. */
 enum hr_status hr__waiting_update_preferred(struct hr__waiting *waiting, uint32_t owner);
-/* Notifies the queue that the subqueues of an owner may need less room than before. */
+/* Notifies the queue that the need of an owner's subqueues may have decreased: lists these subqueues again. */
 enum hr_status hr__waiting_unpark_owner(struct hr__waiting *waiting, uint32_t owner);
 /* Selects preferred subqueues only, or all subqueues. The selection affects `active`, the first jobs of shapes and
    hr__waiting_first. */
@@ -181,12 +195,13 @@ static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
   return waiting->n_active > 0 || waiting->n_parked > 0;
 }
 
-/* Finds the shape's first job after `last` with a value of at most `bound`. With subqueues, `last` is ignored. The
-   selection of preferred subqueues is ignored, too, as in walks. */
+/* Finds the shape's first job after `last` with a value of at most `bound`. With subqueues, `last` is ignored, and the
+   first such job of the shape is found. Jobs of all subqueues are found, even if only preferred subqueues are selected;
+   this is also true of walks. */
 bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
                       struct hr_job_entry *entry);
 
-/* The position of a walk in one subqueue. */
+/* A cursor: the position of a walk in one subqueue. */
 struct hr__cursor {
   struct hr__subqueue *subqueue;
   struct hr_job_entry at;    /* current job, with the key with which it was added */
@@ -194,8 +209,8 @@ struct hr__cursor {
 };
 
 /* A walk over all jobs of a shape in order. Jobs may be removed during the walk, but keys must not change. A shape can
-   have one walk at a time. The subqueues that the walk has entered are in a heap, by their next jobs. Other subqueues
-   are entered when their first job is next. */
+   have only one walk at a time. A walk enters a subqueue when the first job of the subqueue is the next job of the
+   walk. The cursors of the entered subqueues are in a heap, sorted by their current jobs. */
 struct hr__walk {
   struct hr__shape *shape;
   struct hr_job_entry entry;        /* current job, with its full key */
@@ -204,21 +219,24 @@ struct hr__walk {
   struct hr_job_entry next_entry;
   uint32_t n_cursors, number;
 };
-/* Begins a walk at the first job of the shape or, without subqueues, after the entry `after` unless NULL. False: no
-   such job; or out of memory, in which case walk->shape is NULL. */
+/* Begins a walk at the first job of the shape. Without subqueues and if `after` is not NULL, the walk begins at the
+   first job after the entry `after`. False: there is no such job, or memory is not available; in the second case
+   walk->shape is NULL. */
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk);
-/* Moves the walk to the next job. False: no further job; or out of memory, in which case walk->shape is NULL. */
+/* Moves the walk to the next job. False: there is no further job, or memory is not available; in the second case
+   walk->shape is NULL. */
 bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Returns whether the current job, or a job after it, has a value of at most `bound`. */
 bool hr__walk_has(const struct hr__walk *walk, int64_t bound);
 
-/* Returns the shape of a request. The request must have occurred before. */
+/* Returns the shape of a request. A job with this request must have been added before. */
 static inline struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
   return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind})];
 }
 
-/* Returns the shape of the first waiting job; NULL if no job waits, or if all are held back. */
+/* Returns the shape whose first job is the first in order of all shapes; NULL if no job waits, or if all are held back.
+ */
 static inline struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < waiting->n_active; i++) {
@@ -242,7 +260,7 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
   return found ? waiting->subqueues[waiting->subqueue_of[listed.job.id]] : NULL;
 }
 
-/* Returns whether the current job of the walk is held back now. */
+/* Returns whether an admission limit holds back the subqueue of the walk's current job now. */
 static inline bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
   struct hr__admission_limit limit;
   return waiting->admission.is_held &&

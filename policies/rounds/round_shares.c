@@ -3,10 +3,11 @@
  * Shares of time of jobs in pools: construction and solution of the linear programs of round_shares.h.
  *
  * The programs are solved with GLPK, which is called in this file only. Column 1 is the level. It is followed by one
- * column for each kind and each pool in which the kind can run. Rows: for each kind its rate minus the level, and its
- * time; for each pool its GPUs. The simplex method runs with fixed settings and without a time limit, so equal problems
- * have equal solutions. GLPK has one environment per thread. It is created for each problem and freed afterwards,
- * unless the thread already had one. After an internal error, the error hook of GLPK jumps to solve_guarded.
+ * column for each kind and each pool in which the kind can run: the share. Each kind has two rows: its scaled rate
+ * minus the level, and the sum of its shares. Each pool has one row: the sum of its GPUs in use. The simplex method
+ * runs with fixed settings and without a time limit, so equal problems have equal solutions. GLPK has one environment
+ * per thread. If the thread has no environment yet, one is created for each problem and freed afterwards. After an
+ * internal error, the error hook of GLPK jumps to solve_guarded.
  */
 
 #include "policies/rounds/round_shares.h"
@@ -19,17 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Part of the level that the second step may give up, to allow for rounding. */
+/* The second step may lower the level by this part of it, because of rounding errors. */
 #define LEVEL_SLACK 1e-9
 #define SHARE_UNITS 1e9
 
-/* A program under construction, with all data to be freed after an error. */
+/* A linear program under construction, with all data that must be freed after an error. */
 struct program {
   const struct hr__share_problem *problem;
   double *share, *level;
   glp_prob *lp;
   int *column; /* [n_kinds][n_pools]: column of the share; 0: none */
-  int *row;    /* rows and values of the entries of a column, from index 1 */
+  int *row;    /* row, value: the entries of one column; the first index is 1 */
   double *value;
   jmp_buf error;
   bool solved;
@@ -117,7 +118,7 @@ static bool optimise(const struct program *program) {
   return glp_simplex(program->lp, &settings) == 0 && glp_get_status(program->lp) == GLP_OPT;
 }
 
-/* Fixes the level at its optimum, and replaces the objective by that of the second step. */
+/* Fixes the level at the optimum of the first step, and replaces the objective by that of the second step. */
 static void set_second_goal(const struct program *program) {
   const struct hr__share_problem *problem = program->problem;
   double level = glp_get_col_prim(program->lp, LEVEL_COLUMN) * (1 - LEVEL_SLACK);
@@ -191,10 +192,11 @@ enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, do
   return solved ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Members are sorted by shape and class; members that are equal in both form a kind. A class is a range of the need of
-   a job. The need is its remaining work (objective makespan), or the rate of work that meets its deadline (cost-slo).
-   The width of a class is a factor of 2^(1/8), so the number of kinds is small for any number of jobs. If there are
-   still too many kinds, the width is increased to a factor of 2^(1/4), 2^(1/2) or 2. */
+/* Members are sorted by shape and class. Members with equal shape and equal class form a kind. A class is a range of
+   the need of a job. With the objective makespan, the need is the remaining work. With cost-slo, it is the rate of work
+   that meets the deadline of the job. The width of a class is a factor of 2^(1/8), so the number of kinds is small for
+   any number of jobs. If there are still too many kinds, the width is increased to a factor of 2^(1/4), 2^(1/2) or 2.
+ */
 
 enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
 
@@ -237,7 +239,7 @@ static uint32_t find_slot(const struct hr__rounds *rounds, const struct hr__roun
   return at;
 }
 
-/* Enlarges the tables of shapes to `n_slots` slots, half of which can be used. False: out of memory. */
+/* Enlarges the hash table of shapes to `n_slots` slots. At most half of the slots are used. False: out of memory. */
 static bool grow(struct hr__rounds *rounds, uint32_t n_slots) {
   struct hr__round_shape *shapes = hr_arena_alloc(rounds->arena, n_slots / 2 * sizeof *shapes);
   uint32_t *slot = hr_arena_alloc(rounds->arena, n_slots * sizeof *slot);
@@ -332,8 +334,8 @@ static double need_of(const struct hr__rounds *rounds, const struct hr_view *vie
   return 1;
 }
 
-/* Returns the class of a need: the number of the smallest class limit that is not less than `need`. There are eight
-   limits per power of 2. Computed without logarithms, so that the result is the same on all platforms. */
+/* Returns the class of a need: the index of the smallest class limit that is not less than `need`. There are eight
+   class limits per power of 2. Computed without logarithms, so that the result is the same on all platforms. */
 static uint32_t class_of(double need) {
   int exponent;
   double mantissa = frexp(need, &exponent); /* mantissa: 0.5 to 1 */
@@ -363,8 +365,8 @@ static uint32_t count_kinds(const struct hr__rounds *rounds) {
   return count;
 }
 
-/* Sorts members into kinds. Merges neighbouring classes in pairs until there are few kinds; the upper class represents
-   both. */
+/* Sorts members into kinds. If there are too many kinds, merges neighbouring classes in pairs, repeatedly; the upper
+   class of a pair represents both. */
 static void sort_into_kinds(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares;
   for (uint32_t width = 1; width <= 1u << (MAX_COARSENING - 1); width *= 2) {
@@ -389,7 +391,8 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   return HR_OK;
 }
 
-/* Returns the price in dollars per GPU-hour. With management of nodes, pools that are not elastic cost nothing more. */
+/* Returns the price in dollars per GPU-hour. If the policy manages nodes, the price of a pool that is not elastic is 0,
+   because its nodes are paid for in any case. */
 static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
   bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
   if (rounds->manages && !is_elastic) return 0;
@@ -405,7 +408,8 @@ static void read_pools(const struct hr__rounds *rounds, const struct hr_view *vi
   }
 }
 
-/* Returns the average speed of a job over all GPUs, which is its speed with an equal share of each pool. */
+/* Returns the average speed of a job over the GPUs of all pools. This would be its speed if its time were divided among
+   the pools in proportion to their GPUs. */
 static double average_speed(const struct hr__rounds *rounds, const double *speed) {
   double sum = 0, gpus = 0;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
@@ -425,7 +429,7 @@ static bool set_speeds(const struct hr__rounds *rounds, const struct hr__round_s
   return any;
 }
 
-/* Returns the scale of a kind, by the objective. */
+/* Returns the scale of a kind, which depends on the objective. */
 static double scale_of(const struct hr__rounds *rounds, const struct hr__member *member, const double *speed) {
   const struct hr__round_shape *shape = hr__member_shape(rounds, member);
   if (rounds->objective == HR__MAX_MIN) return shape->gpus / (shape->weight * average_speed(rounds, speed));

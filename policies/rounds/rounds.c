@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
- * its time that each job should spend in each pool (round_shares.c). At the start of each round, the jobs that are
- * furthest behind their shares are chosen to run. A job that is chosen again for the same pool keeps its placement and
- * continues. Capacity that becomes free within a round is used at once; no job is preempted within a round. A member is
- * a job that runs or waits.
+ * its time that each job should spend in each pool (round_shares.c). At the start of each round, the policy chooses to
+ * run the jobs whose run time is furthest below their shares. A job that is chosen again for the same pool keeps its
+ * placement and continues. Capacity that becomes free within a round is used at once; no job is preempted within a
+ * round. A job that runs or waits is called a member.
  *
- * Choice of jobs: candidates are pairs of a job and a pool. The priority of a pair is its share / (time allocated in
- * that pool since the shares were computed); a pair without allocated time has the highest priority. Pairs are taken in
- * order of priority, as long as they fit. Ties are broken by credit: the time to which the job was entitled, minus the
- * time that it ran. Credit remains when shares are computed again, so shares are met in the long run.
+ * Choice of jobs: candidates are pairs of a job and a pool. The priority of a pair is (share of the job in the pool) /
+ * (time for which the job ran in the pool since the shares were computed); a pair whose job has not run in the pool has
+ * the highest priority. Pairs are taken in order of priority, and each pair that fits is chosen. Of pairs with equal
+ * priority, the one whose job has more credit is first. Credit is the time for which the job should have run according
+ * to its shares, minus the time for which it ran. It is not reset when shares are computed again, so jobs get their
+ * shares in the long run.
  *
- * A lease is the placement of a job of the previous round, which the job keeps unless it is evicted. Two states of
- * capacity are planned at the same time: `free`, with the jobs chosen so far, and `leases`, with the jobs chosen so far
- * and all leases. A job is placed in capacity without leases if possible. Otherwise it is placed on leases of jobs with
- * lower priority; these jobs are evicted, and move or stop.
+ * A lease is the claim of a job of the previous round to keep its placement; a job whose lease ends is evicted, and
+ * moves or stops. While jobs are chosen, two states of the free capacity are planned. In `free`, only the jobs chosen
+ * so far use capacity; in `leases`, all placements with leases are in use, too. If possible, a job is placed in
+ * capacity that is free in `leases`. Otherwise it is placed in capacity that is free in `free`, and the leases there,
+ * which belong to jobs with lower priority, end.
  */
 
 #include "policies/rounds/rounds.h"
@@ -104,8 +107,8 @@ static struct hr__member *new_member(struct hr__rounds *rounds) {
   return member && member->allocated_us ? member : NULL;
 }
 
-/* Returns a member to be initialized; NULL: out of memory. Members that have left are kept behind the end of the list
-   and used again. */
+/* Returns a member to be initialized; NULL: out of memory. Members that have left are stored after the end of the list,
+   and their memory is used again. */
 static struct hr__member *take_member(struct hr__rounds *rounds) {
   if (rounds->n_members == rounds->members_capacity) {
     struct hr__member **grown =
@@ -163,8 +166,9 @@ static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
 
 /* With the objective cost-slo, nodes are acquired and released so that idle nodes are not paid for. Shares are computed
-   for all nodes that are up or available. A pair that would fit if more nodes were up awaits them; these nodes are
-   acquired at the end of the choice. Once per round, idle nodes that no pair awaits are released. */
+   for all nodes that are up or available. If a pair would fit only if more nodes were up, its member awaits these
+   nodes, and they are acquired after all jobs have been chosen. Once per round, idle nodes for which no member waits
+   are released. */
 
 static void begin_nodes(struct hr__rounds *rounds) {
   for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
@@ -173,7 +177,8 @@ static void begin_nodes(struct hr__rounds *rounds) {
   }
 }
 
-/* Subtracts the GPUs of a pair from the spare GPUs of the pool. A member that does not fit awaits these GPUs. */
+/* Subtracts the GPUs of a member, for which the pool was tried, from the spare GPUs of the pool. If the member was not
+   chosen because it does not fit, it awaits these GPUs. */
 static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   if (!rounds->manages) return;
   uint32_t gpus = hr__member_shape(rounds, member)->gpus;
@@ -185,7 +190,7 @@ static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uin
   rounds->awaited_gpus[pool] += gpus;
 }
 
-/* Releases idle nodes of the pool, the last ones first, until `keep` idle nodes remain. */
+/* Releases idle nodes of the pool until `keep` idle nodes remain. Nodes with higher indices are released first. */
 static enum hr_status release_idle(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool,
                                    uint32_t keep) {
   const struct hr_free_index *index = rounds->free->index[pool.id];
@@ -222,7 +227,7 @@ static enum hr_status settle_nodes(struct hr__rounds *rounds, struct hr_moves *m
 
 /* ---- Accounting ----------------------------------------------------------------------------------- */
 
-/* Adds the time since the last call to the credit, the allocated time and the service of a member. */
+/* Updates the credit, the allocated time and the service of a member for the time since the last call. */
 static void account(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
   int64_t passed_us = now_us - member->since_us;
   const struct hr__round_shape *shape = hr__member_shape(rounds, member);
@@ -272,8 +277,8 @@ static void sort_candidates(struct hr__rounds *rounds) {
     qsort(rounds->candidates, rounds->n_candidates, sizeof *rounds->candidates, by_priority);
 }
 
-/* Lists all members as candidates for any pool, with the least service first (objective fair) or the largest credit
-   first. */
+/* Lists all members as candidates for any pool. With the objective fair, the candidate with the least service is first;
+   otherwise the candidate with the largest credit is first. */
 static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++) {
@@ -309,8 +314,8 @@ static bool list_pairs(struct hr__rounds *rounds) {
 
 /* ---- Places --------------------------------------------------------------------------------------- */
 
-/* Ends the lease of a member if it uses nodes of `place`; the member then moves or stops. Returns whether `place` is
-   now free of leases. */
+/* Ends the lease of a member if the member's placement uses nodes of `place` (or, if GPUs are only counted, its pool).
+   Returns whether `place` is then free in `leases`. */
 static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
   bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
   for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
@@ -321,8 +326,8 @@ static bool evict(struct hr__rounds *rounds, struct hr__member *member, const st
   return hr__capacity_holds(rounds->leases, place);
 }
 
-/* Evicts members until `place` is free of leases: first members that are not candidates, then candidates from the
-   lowest priority on. */
+/* Ends leases until `place` is free in `leases`: first those of members that are not candidates, then those of
+   candidates, beginning with the lowest priority. */
 static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place *place) {
   if (hr__capacity_holds(rounds->leases, place)) return;
   for (uint32_t i = 0; i < rounds->n_members; i++)
@@ -331,8 +336,8 @@ static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place 
     if (evict(rounds, rounds->candidates[i].member, place)) return;
 }
 
-/* Chooses a member at its current placement. If its lease has ended, leases of other members on its nodes end instead.
- */
+/* Chooses a member at its current placement. If the lease of the member has ended, other leases on its nodes must end,
+   so that its placement is free again. */
 static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
   member->chosen = true;
   if (member->evicted) {
@@ -360,8 +365,8 @@ static bool find_in(struct hr__rounds *rounds, struct hr__planned_capacity *capa
   return hr__capacity_find_in(capacity, rounds->placer, (hr_pool){pool}, shape->gpus, shape->accept_class, placement);
 }
 
-/* Tries to choose a member in a pool: at its current placement, else in capacity without leases, else on leases. False:
-   out of memory. */
+/* Tries to choose a member in a pool: at its current placement, else in capacity that is free in `leases`, else in
+   capacity that is free in `free`. False: out of memory. */
 static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   struct hr_placement placement;
   if (member->runs && member->place.pool.id == pool && hr__capacity_holds(rounds->free, &member->place)) {
@@ -374,8 +379,8 @@ static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint
   return set_place(rounds, member, &placement);
 }
 
-/* Returns the pool to try after `before` (HR_NONE: the first pool); HR_NONE: no further pool. Pools are sorted by
-   decreasing speed of the job; the objective fair ignores speeds and uses the order of the scenario. */
+/* Returns the pool to try after `before` (HR_NONE: the first pool); HR_NONE: no further pool. Pools in which the job is
+   faster are tried first. The objective fair ignores speeds, and tries pools in the order of the scenario. */
 static uint32_t next_pool(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t before) {
   const double *speed = hr__member_shape(rounds, member)->speed;
   uint32_t best = HR_NONE;
@@ -403,8 +408,8 @@ static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member
 
 /* ---- A round -------------------------------------------------------------------------------------- */
 
-/* Returns whether a running member must keep its placement. A node of it is about to go down, or the member has done no
-   work since its start because of its restart overhead. */
+/* Returns whether a running member must keep its placement. There are two cases: a node of the placement is about to go
+   down, or the member has done no work since its start because of its restart overhead. */
 static bool is_pinned(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
   if (!member->runs) return false;
   if (hr_view_done_us(view, member->job) == member->start_work_us) return true;
@@ -495,7 +500,7 @@ static bool any_is_free(const struct hr__rounds *rounds) {
   return false;
 }
 
-/* Starts a waiting member if it fits in free capacity; with cost-slo, only in the pool that it awaits. */
+/* Starts a waiting member if it fits in free capacity. With cost-slo, only the pool that the member awaits is tried. */
 static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves,
                                     struct hr__member *member) {
   struct hr_placement placement;
@@ -577,8 +582,8 @@ static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *
   return status;
 }
 
-/* Begins a round when the previous round has ended, or when a job arrives and there was none. Within a round, fills
-   free capacity. */
+/* Begins a round if the previous round has ended, or if a job arrives when there were no jobs. Otherwise, within a
+   round, starts waiting jobs on free capacity. */
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__rounds *rounds = self;
   enum hr_status status = start_gpuless(rounds, moves);

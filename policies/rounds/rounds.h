@@ -10,7 +10,7 @@
 /* Objectives of the shares; the parameter `objective` describes them. */
 enum hr__objective { HR__FAIR, HR__MAX_MIN, HR__MAKESPAN, HR__COST_SLO };
 
-/* Jobs with equal number of GPUs, speeds and weight. */
+/* A shape: jobs with the same number of GPUs, acceptance class, speeds and weight. */
 struct hr__round_shape {
   uint32_t gpus, accept_class, weight;
   double *speed; /* by pool: relative speed; 0: the job cannot run there */
@@ -23,18 +23,21 @@ struct hr__member {
   uint32_t at;   /* index in `members` */
   uint32_t kind; /* index of its kind in the last solution; HR_NONE: the solution does not contain the member */
   uint32_t class_;
-  struct hr__planned_place place; /* current placement; during the choice of a round the planned one */
+  /* current placement; while the jobs of a round are chosen, the new placement of a chosen member */
+  struct hr__planned_place place;
   bool runs;
   int64_t since_us;      /* time of its last accounting */
   int64_t start_work_us; /* work done when it last started */
-  int64_t *allocated_us; /* by pool: time that it ran there since the last solution */
-  double credit_us;      /* time to which it was entitled minus the time that it ran */
-  /* GPU-microseconds that it used, divided by its weight; initialized with the minimum of the other members */
+  int64_t *allocated_us; /* by pool: time for which the job ran there since the last solution of the linear programs */
+  /* time for which the job should have run according to its shares, minus the time for which it ran */
+  double credit_us;
+  /* service: GPU-microseconds that the job used, divided by its weight. The initial value is the minimum of all members
+   */
   double service_gus;
-  /* Valid during the choice of a round only. */
+  /* The following members are valid only while the jobs of a round are chosen. */
   bool chosen, moves;
-  bool listed;        /* is a candidate */
-  bool passed_others; /* a job before it in order was not chosen */
+  bool listed;        /* the member is a candidate */
+  bool passed_others; /* the member was chosen, but a job before it in order was not chosen */
   bool evicted;       /* its lease has ended */
   uint32_t awaits;    /* the pool in which it starts when nodes come up; HR_NONE: none */
 };
@@ -60,7 +63,9 @@ struct hr__rounds {
   struct hr_placer *placer;
   struct hr__planned_capacity capacity[2];
   struct hr__planned_capacity *free,
-      *leases; /* `free`: with the jobs chosen so far; `leases`: also with the jobs of the previous round */
+      /* free capacity. In `free`, only jobs chosen so far use capacity; in `leases`, jobs of the previous round use it,
+         too */
+      *leases;
 
   struct hr__member **members, **member_of; /* members: all, in no order; member_of: by job */
   uint32_t n_members, members_capacity;
@@ -74,11 +79,11 @@ struct hr__rounds {
   uint32_t n_shapes, n_slots;
   double *draft; /* [n_pools]: speeds of a shape to be looked up */
 
-  /* by pool: GPUs on nodes that are up or available, minus the GPUs claimed in this round */
+  /* by pool: GPUs on nodes that are up or available, minus the GPUs of pairs that were tried in this round */
   uint64_t *spare_gpus;
   uint64_t *awaited_gpus;          /* by pool: GPUs of members that await nodes */
   struct hr__round_shares *shares; /* see round_shares.c */
-  bool set_changed;                /* members or capacity changed since the last solution */
+  bool set_changed;                /* members or capacity have changed since the last solution */
   bool freed;                      /* capacity became free, or a job arrived, since the last pass */
   uint32_t n_solved_ago;           /* number of rounds since the last solution */
   double base_gus;                 /* minimum service of all members when the round began */
@@ -87,12 +92,12 @@ struct hr__rounds {
 
 /* ---- round_shares.c ------------------------------------------------------------------------------- */
 enum hr_status hr__round_shares_init(struct hr__rounds *rounds);
-/* Returns the number of the job's shape, created if needed; HR_NONE: out of memory. */
+/* Returns the index of the job's shape, created if needed; HR_NONE: out of memory. */
 uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *view, hr_job job);
-/* Computes the shares of all members again if members, capacity or needs have changed, and then resets allocated_us of
-   all members. */
+/* Computes the shares of all members again if members, capacity or needs have changed. If it does so, resets
+   allocated_us of all members. */
 enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct hr_view *view);
-/* Returns the member's share of time in a pool, 0 to 1, in the last solution. */
+/* Returns the share of its time, 0 to 1, that the member should spend in a pool, as of the last solution. */
 double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool);
 
 static inline const struct hr__round_shape *hr__member_shape(const struct hr__rounds *rounds,
@@ -104,7 +109,7 @@ static inline bool hr__rounds_is_elastic(const struct hr__rounds *rounds, hr_poo
   return hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
 }
 
-/* Returns the number of GPUs of the pool. With management of nodes, nodes of elastic pools count if they are up,
+/* Returns the number of GPUs of the pool. If the policy manages nodes, this includes nodes of elastic pools that are
    booting or available. */
 static inline uint64_t hr__rounds_gpus(const struct hr__rounds *rounds, hr_pool pool) {
   if (!rounds->manages || !hr__rounds_is_elastic(rounds, pool))

@@ -2,8 +2,8 @@
 /*
  * The backfills `strict`, `skip` and `easy`.
  *
- * strict: the first job that does not fit ends the pass. It cannot fit before capacity becomes free or another job is
- * first in order. Passes until then do nothing.
+ * strict: the first job that does not fit ends the pass. Until capacity becomes free or another job becomes the first
+ * in order, no job can start, so passes do nothing.
  */
 
 #include "policies/queue/dispatch.h"
@@ -20,10 +20,11 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
 const struct hr__backfill hr__backfill_strict = {.pass = pass};
 
 /* skip: jobs that do not fit are skipped. Starts only reduce free capacity, so a shape that does not fit once need not
-   be tried again in the pass. The next job to start is the first in order among the first jobs of the shapes that
-   fit. */
+   be tried again in the pass. The next job to start is found among the first jobs of all shapes that fit: it is the one
+   that is first in order. */
 
-/* Returns the shape that fits and whose first job is the first in order, and its placement; NULL if no shape fits. */
+/* Returns, of the shapes that fit, the one whose first job is the first in order, and its placement; NULL if no shape
+   fits. */
 static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
@@ -52,14 +53,14 @@ const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = 
 
 /*
  * EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; Mu'alem and Feitelson, TPDS 2001). The head
- * is the first job that does not fit. It gets a reservation at T, the earliest time at which it fits by the limits of
- * running jobs. A later job that fits now starts if its limit ends by T, or if the head still fits at T while the job
- * runs.
+ * is the first job that does not fit. It gets a reservation at T, the earliest time at which it fits if running jobs
+ * end at their limits. A later job that fits now starts in two cases: its limit ends by T, or the head would fit at T
+ * even if the later job still ran.
  *
  * Jobs of one shape differ only in their limits. Therefore two checks per shape are sufficient: whether the shape fits
- * now, and whether a job of the shape may run beyond T. If it may, the next candidate is the shape's first job in
- * order, otherwise its first job with a limit that ends by T. Each job is considered once, as in a simple walk over the
- * queue: candidates must come after the last job that was started.
+ * now, and whether a job of the shape may run beyond T. If it may, the next candidate is the first job of the shape;
+ * otherwise it is the first job of the shape whose limit ends by T. A candidate must come after the previous candidate
+ * in order, so each job is considered once, as in a simple walk over the queue.
  */
 
 struct backfill_candidate {
@@ -67,7 +68,7 @@ struct backfill_candidate {
   struct hr_job_entry entry;
 };
 
-/* Returns whether the shape has a job after `last` that may start now, and that job. */
+/* Returns whether the shape has a job after `last` that may start now, and writes the first such job. */
 static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, const struct hr__shape *head,
                           struct hr_job_entry last, int64_t reserved_us, int64_t now_us, struct hr_job_entry *entry) {
   struct hr_job_entry first;
@@ -87,7 +88,7 @@ static struct backfill_candidate next_candidate(struct hr__queue *queue, const s
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     struct hr_job_entry entry;
-    if (shape == head) continue; /* because the head has this shape and does not fit */
+    if (shape == head) continue; /* these jobs have the same request as the head, so they do not fit either */
     if (!next_in_shape(queue, shape, head, last, reserved_us, now_us, &entry)) continue;
     if (!best.shape || hr__entry_before(entry, best.entry)) best = (struct backfill_candidate){shape, entry};
   }
@@ -111,7 +112,9 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
     bool is_short = last.value <= reserved_us - view->now_us;
     if (queue->gpu_calendar && !is_short &&
         !hr__locality_allows(queue, candidate.shape, &placement, head, reserved_us, view->now_us))
-      continue; /* a random placement rule has found another placement than before */
+      /* this placement would delay the head; the check before allowed the job because a random placement rule found
+         another placement */
+      continue;
     status = hr__queue_start(queue, view, moves, candidate.shape, last, &placement, HR_REASON_BACKFILL);
   }
   return status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Capacity profiles: see capacity_profile.h. Each bin has two arrays, times and free GPUs, sorted by time. */
+/* Capacity profiles: see capacity_profile.h. Each bin has two arrays, sorted by time: the times at which steps begin,
+   and the free GPUs of the steps. */
 
 #include "policies/queue/backfill/capacity_profile.h"
 
@@ -7,15 +8,16 @@
 
 #include <string.h>
 
-/* The free GPUs of one bin. Step i is valid from at_us[i] to at_us[i + 1], the last step for ever. */
+/* The free GPUs of one bin. Step i lasts from at_us[i] to at_us[i + 1]; the last step has no end. */
 struct hr__profile {
   int64_t *at_us;
   uint32_t *free;
   uint32_t count, capacity;
-  uint32_t skipped; /* number of past steps before the first one; their memory is reused */
+  /* number of past steps whose memory precedes the first step; move_down makes this memory usable again */
+  uint32_t skipped;
 };
 
-/* Moves the steps to the start of the buffer, which reuses the memory of past steps. */
+/* Moves the steps to the start of the buffer, over the memory of past steps. */
 static void move_down(struct hr__profile *profile) {
   uint32_t skipped = profile->skipped;
   if (skipped == 0) return;
@@ -45,7 +47,8 @@ static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_
   return true;
 }
 
-/* Resets the profile to one step. False: out of memory, as for all functions that add steps. */
+/* Resets the profile to one step. False: out of memory. Other functions that add steps return false for the same
+   reason. */
 static bool profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
   profile->count = 0;
   move_down(profile);
@@ -56,7 +59,7 @@ static bool profile_init(struct hr__profile *profile, struct hr_arena *arena, in
   return true;
 }
 
-/* Adds GPUs that become free at `at_us`. The time must not be before the last step. */
+/* Adds GPUs that become free at `at_us`. The time must not be before the begin of the last step. */
 static bool profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus) {
   uint32_t last = profile->count - 1;
   if (profile->at_us[last] == at_us) {
@@ -69,8 +72,8 @@ static bool profile_release(struct hr__profile *profile, struct hr_arena *arena,
   return true;
 }
 
-/* Returns the step that contains a time. The time must not be before the first step. The binary search has no branches,
-   because the processor could not predict them. */
+/* Returns the index of the step that contains a time. The time must not be before the begin of the first step. The
+   binary search has no branches, because the processor could not predict them. */
 static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
   const int64_t *from_us = profile->at_us;
   for (uint32_t count = profile->count, half; count > 1; count -= half) {
@@ -80,7 +83,8 @@ static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
   return (uint32_t)(from_us - profile->at_us);
 }
 
-/* Returns the step that begins at `at_us`, created if needed. The buffer must have room for one more step. */
+/* Returns the index of the step that begins at `at_us`. Splits a step if none begins there; the buffer must have room
+   for one more step. */
 static uint32_t split_at(struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   if (profile->at_us[step] == at_us) return step;
@@ -93,7 +97,7 @@ static uint32_t split_at(struct hr__profile *profile, int64_t at_us) {
   return step + 1;
 }
 
-/* Removes the steps before `now_us`, and sets the begin of the current step to `now_us`. */
+/* Removes the steps that end by `now_us`, and sets the begin of the step that contains `now_us` to `now_us`. */
 static void profile_advance(struct hr__profile *profile, int64_t now_us) {
   uint32_t step = step_at(profile, now_us);
   profile->at_us += step;
@@ -104,7 +108,8 @@ static void profile_advance(struct hr__profile *profile, int64_t now_us) {
   profile->at_us[0] = now_us;
 }
 
-/* Subtracts GPUs over [from_us, to_us). They must be free. False: out of memory. */
+/* Subtracts GPUs from the steps in [from_us, to_us). The GPUs must be free in all of that time. False: out of memory.
+ */
 static bool profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
                          uint32_t gpus) {
   if (!reserve(profile, arena, profile->count + 2)) return false;
@@ -113,7 +118,8 @@ static bool profile_take(struct hr__profile *profile, struct hr_arena *arena, in
   return true;
 }
 
-/* Steps per iteration of a search. Compilers translate an iteration into a few vector instructions. */
+/* Number of steps that one iteration of a search examines. Compilers translate such an iteration into a few vector
+   instructions. */
 enum { AT_A_TIME = 16 };
 
 /* Returns the first step in [step, end) with less than `gpus` free GPUs; `end` if none exists. */
@@ -144,7 +150,8 @@ static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
   return step + (profile->at_us[step] < at_us);
 }
 
-/* Returns the earliest start of a window of `length_us` in which `gpus` GPUs are free, not before `from_us`. */
+/* Returns the earliest time, not before `from_us`, at which a window of `length_us` can start such that `gpus` GPUs are
+   free in all of it. */
 static int64_t profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
   uint32_t step = step_at(profile, from_us), count = profile->count;
   int64_t start_us = from_us;
@@ -209,7 +216,7 @@ struct filling {
   int64_t now_us;
 };
 
-/* Adds the GPUs of a job at its expected end. Overdue jobs are expected to end after a microsecond. */
+/* Adds the GPUs of a job at its expected end. An overdue job is expected to end one microsecond from now. */
 static bool add_end(void *self, struct hr_job_entry entry) {
   struct filling *filling = self;
   int64_t end_us = entry.key > filling->now_us ? entry.key : filling->now_us + 1;
@@ -254,8 +261,8 @@ static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   return values[target];
 }
 
-/* Returns the earliest time by which k bins of the pool can each begin a window with `gpus` GPUs. The windows of the
-   bins are computed independently. */
+/* For each bin of the pool, computes the earliest start of a window in which `gpus` GPUs are free. Returns the k-th
+   smallest of these starts. */
 static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k,
                           int64_t from_us, int64_t length_us) {
   uint32_t first = first_bin(cluster_profile, pool), n_bins = pool_bins(cluster_profile, pool);
@@ -265,9 +272,9 @@ static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool p
   return select_kth(cluster_profile->per_bin, n_bins, k);
 }
 
-/* Returns the earliest start of a gang of several nodes. In its window, `whole` nodes must be wholly free, and whole +
-   1 nodes must have the remainder free. Each iteration advances the start to the time at which each condition alone can
-   be met, until the start no longer changes. */
+/* Returns the earliest start of a gang of several nodes. In its window, `whole` nodes must be wholly free, and `whole`
+   + 1 nodes must have enough free GPUs for the remainder. Each iteration computes the earliest start of each condition
+   alone, and advances the start of the gang to the later of the two, until it no longer changes. */
 static int64_t gang_start(struct hr__cluster_profile *cluster_profile, hr_pool pool,
                           const struct hr__profile_demand *demand, int64_t from_us) {
   uint32_t size = hr_cluster_pool_spec(cluster_profile->cluster, pool)->gpus_per_node;
@@ -299,7 +306,7 @@ int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile
   return earliest_us;
 }
 
-/* Returns the number of free GPUs below which the demand cannot use a node. */
+/* Returns the minimum number of free GPUs that a node needs so that the demand can use it. */
 static uint32_t min_use(const struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                         hr_pool pool) {
   if (hr_placer_is_single(cluster_profile->placer, demand->gpus, demand->accept_class)) return demand->gpus;
@@ -312,7 +319,7 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
   for (uint32_t i = 0; i < cluster_profile->n_pools; i++) {
     hr_pool pool = {i};
     const struct hr__profile *profiles = cluster_profile->profiles + first_bin(cluster_profile, pool);
-    uint32_t use = min_use(cluster_profile, demand, pool); /* bins with fewer free GPUs than this count as full */
+    uint32_t use = min_use(cluster_profile, demand, pool); /* bins with fewer free GPUs are treated as full */
     if (cluster_profile->rule == HR_PLACE_POOL) {
       cluster_profile->free_gpus[i] = profile_min(profiles, start_us, demand->length_us, use);
       continue;
@@ -328,8 +335,8 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
 
 /* ---- Taking capacity ------------------------------------------------------------------------------ */
 
-/* Computed without a search for rules that select the first or the fullest bin: such a bin remains selected while the
-   demand fits there. */
+/* No search is needed if the rule selects the first or the fullest bin, because such a rule selects the same bin again
+   while the demand fits there. For other rules the result is 1. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
                                          const struct hr__profile_demand *demand, const struct hr_placement *placement,
                                          uint32_t maximum) {
@@ -367,15 +374,15 @@ bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, in
 
 /* ---- Windows from now on -------------------------------------------------------------------------- */
 
-/* Returns the time from now on during which `gpus` GPUs of the bin are free; HR_NEVER_US: without end. */
+/* Returns for how long from now on the bin has `gpus` free GPUs; HR_NEVER_US: without end. */
 static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
   uint32_t step = 0;
   while (step < profile->count && profile->free[step] >= gpus) step++;
   return step == profile->count ? HR_NEVER_US : profile->at_us[step] - profile->at_us[0];
 }
 
-/* Returns the length of the window from now on in which at least k bins of the pool each have `gpus` GPUs free; 0 if
-   fewer bins have them now. */
+/* Returns for how long from now on at least k bins of the pool have `gpus` free GPUs each; 0 if fewer than k bins have
+   them now. */
 static int64_t bins_window(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k) {
   uint32_t first = first_bin(cluster_profile, pool), n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return 0;

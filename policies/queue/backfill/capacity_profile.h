@@ -2,16 +2,16 @@
 #ifndef HR_POLICIES_QUEUE_BACKFILL_CAPACITY_PROFILE_H
 #define HR_POLICIES_QUEUE_BACKFILL_CAPACITY_PROFILE_H
 
-/* Future capacity as step functions: the number of free GPUs over time of each bin. A bin is a node, or a pool if GPUs
-   are only counted. All memory is allocated in the arena. */
+/* Future capacity: for each bin, a step function of time whose value is the number of free GPUs. A bin is a node, or a
+   pool if GPUs are only counted. All memory is allocated in the arena. */
 
 #include "headroom/policy.h"
 #include "policies/queue/waiting.h"
 
 struct hr__profile;
 
-/* The free GPUs of all bins from now on: free now, plus released when running jobs reach their limits, minus
-   reserved. */
+/* The free GPUs of all bins from now on: those that are free now, plus those that running jobs release when they reach
+   their limits, minus those that are reserved. */
 struct hr__cluster_profile {
   struct hr_arena *arena;
   const struct hr_cluster *cluster;
@@ -20,8 +20,8 @@ struct hr__cluster_profile {
   enum hr_placement_rule rule;
   struct hr__profile *profiles; /* by bin */
   uint32_t n_bins, n_pools;
-  struct hr_free_index **index; /* by pool: the state in which the placement rule is evaluated */
-  uint64_t *free_gpus;          /* by pool: the state for placement by count */
+  struct hr_free_index **index; /* by pool: the free GPUs with which the placement rule is evaluated */
+  uint64_t *free_gpus;          /* by pool: the same if GPUs are only counted */
   struct hr_capacity capacity;
   int64_t *per_bin; /* [n_bins]: buffer */
 };
@@ -40,20 +40,20 @@ enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_pro
    no such time. */
 int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile,
                                      const struct hr__profile_demand *demand, int64_t from_us);
-/* Finds a placement for the demand from `start_us` on. The placement rule is evaluated with the minimum of free GPUs of
-   each bin over the window of the demand. False: none exists. */
+/* Finds a placement for the demand, which starts at `start_us`. The placement rule is evaluated with the minimum of
+   each bin's free GPUs during the window of the demand. False: no placement exists. */
 bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                                int64_t start_us, struct hr_placement *placement);
-/* Returns how many of `maximum` equal demands have the same earliest time and the same placement as the demand that was
-   just placed; 1 if a search would be needed to determine the number. */
+/* Returns how many equal demands, up to `maximum`, have the same earliest time and the same placement as the demand
+   that was just placed. That demand is counted, too. If the number is not known without a search, the result is 1. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
                                          const struct hr__profile_demand *demand, const struct hr_placement *placement,
                                          uint32_t maximum);
 /* Subtracts capacity for `n` equal demands at a placement. False: out of memory. */
 bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                               uint32_t n, int64_t start_us, const struct hr_placement *placement);
-/* Returns the longest window from now on in which `gpus` GPUs are free. A demand with a longer window cannot start
-   now. */
+/* Returns for how long from now on a job with `gpus` GPUs could run if it started now. A demand with a longer window
+   cannot start now. */
 int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, uint32_t gpus, uint32_t accept_class);
 
 /* Returns the bin of a slice; for a placement without slices, the bin of the pool. */
@@ -61,7 +61,7 @@ static inline uint32_t hr__profile_bin(const struct hr_placement *placement, uin
   return placement->n_slices ? placement->slices[slice].node.id : placement->pool.id;
 }
 
-/* Adds the GPUs of `n` jobs at the same placement, with `gpus` GPUs each, to the numbers of their bins. */
+/* Adds the GPUs of `n` jobs to the counts `per_bin`. The jobs have the same placement, and `gpus` GPUs each. */
 static inline void hr__profile_count_gpus(const struct hr_placement *placement, uint32_t gpus, uint32_t n,
                                           int64_t *per_bin) {
   if (placement->n_slices == 0) per_bin[hr__profile_bin(placement, 0)] += (int64_t)n * gpus;
@@ -69,8 +69,9 @@ static inline void hr__profile_count_gpus(const struct hr_placement *placement, 
     per_bin[hr__profile_bin(placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
 }
 
-/* Advances the profile to `now_us`. Returns whether the cluster has as many free GPUs in each bin as the profile
-   expects, plus the GPUs in `started` (by bin), which are those of planned jobs that start in this pass. */
+/* Advances the profile to `now_us`. Returns whether the number of free GPUs of each bin is as expected by the profile.
+   `started`: by bin, the GPUs of planned jobs that this pass is about to start; the profile has subtracted them, but
+   they are still free in the cluster. */
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);
 
 /* ---- Reservations of a kept plan ------------------------------------------------------------------ */
@@ -80,7 +81,8 @@ struct hr__reservation {
   int64_t start_us;
   struct hr__shape *shape;
   hr_pool pool;
-  uint32_t first_job, n_jobs; /* index and number of its jobs in the jobs of the batches */
+  /* its jobs: index of the first one in the list of jobs of conservative.c (struct hr__batches), and their number */
+  uint32_t first_job, n_jobs;
   uint32_t first_slice, n_slices;
 };
 
@@ -89,7 +91,8 @@ struct hr__reservations {
   struct hr_arena *arena;
   struct hr__reservation *reservation;
   uint32_t *heap; /* heap of indices of reservations, by (start, index) */
-  uint32_t *due;  /* indices of reservations removed from the heap because they start now, in order of creation */
+  /* indices of the reservations that start now, which were removed from the heap; in order of creation */
+  uint32_t *due;
   struct hr_slice *slices;
   uint32_t n_reservations, made_capacity, n_heap, heap_capacity, n_due, due_capacity;
   uint32_t n_slices, slices_capacity;
@@ -98,8 +101,8 @@ struct hr__reservations {
 /* Adds a reservation; each of its jobs has the placement. False: out of memory. */
 bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
                           const struct hr_placement *placement);
-/* Replaces the list of due reservations by those that start at `now_us`. False: some reservation has an earlier
-   start. */
+/* Replaces the list of due reservations by those that start at `now_us`. False: the start of some reservation has
+   passed without a start of its jobs. */
 bool hr__reservations_advance(struct hr__reservations *all, int64_t now_us);
 
 /* Removes all reservations. */

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Conservative backfilling (Mu'alem and Feitelson, TPDS 2001). Every waiting job gets a reservation, in order, and a
- * job whose reservation begins now starts. The result is the same as if each pass made all reservations again from the
- * running jobs and the limits; reservations therefore move forward when a job ends early.
+ * job whose reservation begins now starts. The result is the same as if each pass made all reservations again, from the
+ * running jobs and the limits. Therefore, when a job ends before its limit, later reservations may move to earlier
+ * times.
  *
  * The reservation of a job is at the earliest time t for which the placement rule finds a placement. The rule is
  * evaluated with the minimum of free GPUs of each bin (node, or pool under `pool`) over [t, t + limit), after all
  * earlier reservations have been subtracted.
  *
- * End of a pass: only jobs that start now matter, and reservations only reduce free capacity. A pass therefore ends
- * when no remaining job could start now even without further reservations. A job of a shape can start now only if its
- * limit does not exceed the longest window from now on in which enough GPUs are free. This condition is checked at
- * increasing intervals, and after each start.
+ * End of a pass: a pass only has to find the jobs that start now. It therefore ends when no remaining job could start
+ * now, even if no further reservations were made before it. A job of a shape can start now only if its limit does not
+ * exceed the longest window from now on in which enough GPUs are free. Whether a remaining job satisfies this condition
+ * is checked after each start, and at increasing intervals of reservations.
  *
  * Kept plans: while all jobs end at their limits and new jobs are last in order, a new plan would make the same
- * reservations again, because each is still the earliest after those before it. There is one difference: in a new plan,
- * jobs that were started ahead of their turn are subtracted first. This does not delay any earlier reservation. Less
- * free capacity elsewhere does not change which place is the first with room, but it may change which node is the
- * fullest or the emptiest. Under first-fit and under `pool`, the plan is therefore kept, and the next pass continues
- * where the previous one ended. The next pass makes a new plan after any other event: a job that ends before its limit
- * or runs beyond it, a new job that precedes others, or a rejection.
+ * reservations again, because each of them is still the earliest one, given the reservations before it. There is one
+ * difference: a new plan first subtracts the capacity of jobs that were started ahead of earlier jobs. This does not
+ * delay the reservation of any earlier job. It also does not change which node is the first one with room for that job,
+ * but it may change which node is the fullest or the emptiest. Plans are therefore kept only under the placements
+ * first-fit and `pool`. The next pass then continues where the previous one ended. The next pass makes a new plan after
+ * any other event: a job that ends before its limit or runs beyond it, a new job that precedes a job with a
+ * reservation, or a rejection.
  */
 
 #include "policies/queue/backfill/capacity_profile.h"
@@ -28,8 +30,9 @@
 
 #include <string.h>
 
-/* The waiting jobs in order, in batches of consecutive jobs with the same request and limit. If keys do not change,
-   batches are remembered, and later passes read them again without a walk over the queue. */
+/* The waiting jobs in order, in batches of consecutive jobs with the same request and limit. If the keys of waiting
+   jobs do not change, batches are remembered (`remembers`): later passes read them instead of walking over the queue
+   again. */
 
 struct hr__batch {
   struct hr__shape *shape;
@@ -41,8 +44,8 @@ struct hr__batches {
   struct hr_arena *arena;
   struct hr__waiting *waiting;
   bool remembers;
-  bool walking;            /* all remembered batches have been returned, so the queue is walked */
-  struct hr__walk *walks;  /* walks of the shapes that have jobs which were not returned yet, in no order */
+  bool walking; /* all remembered batches have been returned, so further batches are made by walks over the queue */
+  struct hr__walk *walks;  /* one walk for each shape with jobs that were not returned yet, in no order */
   struct hr__batch *known; /* remembered batches, in order */
   struct hr_job_entry *jobs;
   struct hr_job_entry at; /* the last job that was returned */
@@ -55,13 +58,13 @@ static inline const struct hr_job_entry *batches_jobs(const struct hr__batches *
 
 static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
 
-/* `remembers`: the queue has no subqueues, and keys of jobs do not change. */
+/* `remembers` requires that the queue has no subqueues, and that the keys of jobs do not change. */
 static void batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
                          bool remembers) {
   *batches = (struct hr__batches){.arena = arena, .waiting = waiting, .remembers = remembers, .at = before_all};
 }
 
-/* Forgets all batches, because a new job precedes the last one that was returned. */
+/* Forgets all batches. Called when a new job precedes the last job that was returned. */
 static void batches_forget(struct hr__batches *batches) {
   batches->n_known = batches->n_next = batches->n_jobs = 0;
   batches->at = before_all;
@@ -87,8 +90,8 @@ static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int6
   return true;
 }
 
-/* Removes jobs that no longer wait. This includes jobs that have ended and whose state was discarded and reads as 0.
-   The lists do not grow. */
+/* Removes jobs that no longer wait from the remembered batches. This includes jobs that have ended, whose state may
+   have been discarded and then reads as 0. The lists do not grow, so no memory is needed. */
 static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
   uint32_t n_known = batches->n_known;
   batches->n_known = batches->n_jobs = 0;
@@ -132,8 +135,8 @@ static enum hr_status begin_walks(struct hr__batches *batches) {
   return HR_OK;
 }
 
-/* Returns the walk whose next job is the first in order. `*next`: the first in order among the next jobs of the other
-   walks. */
+/* Returns the walk whose current job is the first in order. `*next`: the first in order of the current jobs of all
+   other walks. */
 static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_entry *next) {
   struct hr__walk *first = &batches->walks[0];
   *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
@@ -149,7 +152,7 @@ static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_en
   return first;
 }
 
-/* Advances a walk. `*ended`: the walk had no further job; another walk has replaced it. */
+/* Advances a walk. `*ended`: set if the walk has no further job; the last walk of the list has then taken its place. */
 static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk, bool *ended) {
   *ended = !hr__walk_next(batches->waiting, walk);
   if (!*ended) return HR_OK;
@@ -158,8 +161,9 @@ static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk
   return HR_OK;
 }
 
-/* Creates a batch from the next job and all jobs that follow with the same request and limit. The batch is empty if the
-   next job is held back. With admission limits a batch has at most one job, because a start may block other jobs. */
+/* Creates a batch of the next job in order, and of the jobs directly after it with the same request and limit. If a
+   quota holds back the next job, the batch is empty. With quotas, a batch has at most one job, because its start may
+   cause the next job to be held back. */
 static enum hr_status walk_batch(struct hr__batches *batches) {
   struct hr_job_entry next;
   struct hr__walk *walk = first_walk(batches, &next);
@@ -178,7 +182,7 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
 
 /* ---- Returning batches ---------------------------------------------------------------------------- */
 
-/* Begins a pass over all batches. `state`: enum hr_job_state by job. */
+/* Begins a pass at the first job. `state`: enum hr_job_state, by job. */
 static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *state) {
   batches->n_next = 0;
   batches->at = before_all;
@@ -188,13 +192,13 @@ static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *
   return HR_OK;
 }
 
-/* Begins a pass after the last job that was returned. Only if batches are remembered. */
+/* Begins a pass after the last job that was returned. Called only if batches are remembered. */
 static void batches_continue(struct hr__batches *batches) {
   batches->walking = false;
 }
 
-/* Returns the next batch; an empty batch stands for a job that is held back; NULL at the end. The batch is valid until
-   the next call, or until the next batches_begin if batches are remembered. */
+/* Writes the next batch; an empty batch represents a job that is held back; NULL at the end. If batches are remembered,
+   the batch is valid until the next batches_begin, else until the next call. */
 static enum hr_status batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
   enum hr_status status = HR_OK;
   *batch = NULL;
@@ -219,8 +223,9 @@ static void batches_end(struct hr__batches *batches) {
   batches->n_jobs = last->first_job + last->n_jobs;
 }
 
-/* The shapes that may have jobs which were not returned yet: their number, the i-th shape, and whether the i-th shape
-   has such a job with a limit of at most `bound`. */
+/* Three functions for the shapes that may have jobs that were not returned yet. batches_shapes returns the number of
+   these shapes, and batches_shape returns the i-th one. batches_has returns whether the i-th shape has such a job whose
+   limit is at most `bound`. */
 static uint32_t batches_shapes(const struct hr__batches *batches) {
   return batches->remembers ? batches->waiting->n_active : batches->n_walks;
 }
@@ -237,20 +242,20 @@ static bool batches_has(const struct hr__batches *batches, uint32_t i, int64_t b
 
 /* ---- The planner ---------------------------------------------------------------------------------- */
 
-/* Number of classes of window lengths: four for each power of 2. */
+/* Number of classes of limits: four for each power of 2. */
 enum { LENGTH_CLASSES = 4 * 64 };
 
-/* Maximum number of jobs in a kept plan, unless many jobs wait. */
+/* Maximum number of jobs in a kept plan. More jobs are allowed if many jobs wait (remembers_too_many). */
 enum { MAX_REMEMBERED = 4096 };
 
-/* Jobs of at least this length cannot start before this time. */
+/* Jobs whose limit is at least length_us cannot start before start_us. */
 struct bound {
   int64_t length_us, start_us;
 };
 
-/* Lower bounds for the start times of a shape in the current plan, by class of length. Reservations only reduce free
-   capacity, so a job cannot start before an earlier job of the same shape that is at most as long. The start times in
-   `of` do not decrease with the length. */
+/* Lower bounds for the start times of a shape's jobs in the current plan, by class of limit. Reservations only reduce
+   free capacity. A job therefore cannot start before a job of the same shape that precedes it in order, and whose limit
+   is not longer. The start times in `of` do not decrease from one class to the next longer class. */
 struct bounds {
   uint32_t number; /* number of the plan for which the bounds are valid */
   struct bound of[LENGTH_CLASSES];
@@ -259,12 +264,13 @@ struct bounds {
 struct planner {
   struct hr__cluster_profile cluster_profile;
   struct hr__batches batches;
-  uint32_t may_start;     /* index of the shape that could start a job at the last check */
+  uint32_t may_start;     /* index of the shape for which some_may_start last returned true */
   struct bounds **bounds; /* by index of the shape */
-  /* n_plans: number of plans so far; n_classes: number of classes up to the maximum limit */
+  /* n_plans: number of plans so far; n_classes: number of classes up to that of the longest limit in the trace */
   uint32_t n_plans, n_classes;
   uint32_t n_shapes, shapes_capacity;
-  /* keys do not change, the policy does not stop running jobs, and the placement rule is suitable */
+  /* plans can be kept: keys do not change, the policy does not stop running jobs, and the placement rule allows it (see
+     the beginning of this file) */
   bool can_keep;
   bool kept;                       /* all events were as planned since the plan was made */
   struct hr__reservations pending; /* reservations of a plan that can be kept */
@@ -279,7 +285,8 @@ static bool shape_may_start(struct planner *planner, uint32_t i) {
   return window > 0 && batches_has(&planner->batches, i, window);
 }
 
-/* Returns whether some shape could start a job now. The shape of the last positive check is checked first. */
+/* Returns whether some shape could start a job now. The search begins with the shape that was found last time, which is
+   often found again. */
 static bool some_may_start(struct planner *planner) {
   uint32_t n_shapes = batches_shapes(&planner->batches), i = planner->may_start;
   for (uint32_t asked = 0; asked < n_shapes; asked++, i++) {
@@ -322,7 +329,7 @@ static uint32_t length_class(int64_t length_us) {
   return 4 * bits + (uint32_t)next_two;
 }
 
-/* Stores that jobs of the shape with at least this length start no earlier than `start_us`. */
+/* Stores that jobs of the shape whose limit is at least `length_us` cannot start before `start_us`. */
 static void learn_bound(const struct planner *planner, struct bounds *bounds, int64_t length_us, int64_t start_us) {
   uint32_t class = length_class(length_us);
   struct bound bound = {length_us, start_us};
@@ -330,7 +337,7 @@ static void learn_bound(const struct planner *planner, struct bounds *bounds, in
     bounds->of[i] = bound;
 }
 
-/* Returns a time before which a job of this length cannot start in the current plan. */
+/* Returns a time before which a job whose limit is `length_us` cannot start in the current plan. */
 static int64_t known_bound(const struct bounds *bounds, int64_t length_us) {
   uint32_t class = length_class(length_us);
   if (length_us >= bounds->of[class].length_us) return bounds->of[class].start_us;
@@ -356,8 +363,8 @@ static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *v
   return status;
 }
 
-/* Makes the earliest reservation for the first job of `reservation`, and for the following jobs that have the same time
-   and placement. Reduces `reservation` to these jobs. Starts them if the time is now. */
+/* Makes the earliest possible reservation for the first job of `reservation`, and for those of its other jobs that get
+   the same time and placement. Reduces `reservation` to these jobs. If the time is now, starts them. */
 static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__profile_demand *demand,
                                    const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__reservation *reservation) {
@@ -383,7 +390,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__pro
   return known ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Makes reservations for the jobs of a batch, in order. `*started`: some job was started. */
+/* Makes reservations for the jobs of a batch, in order. `*started`: set if some of these jobs were started. */
 static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
                               struct hr_moves *moves, bool *started) {
   struct hr__profile_demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
@@ -401,8 +408,8 @@ static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *b
   return status;
 }
 
-/* Makes reservations for further jobs. Keys are frozen, so starts do not change the order before the plan is
-   complete. */
+/* Makes reservations for the jobs after those that already have one, until no remaining job could start now. Keys are
+   frozen meanwhile, so starts do not change the order before the plan is complete. */
 static enum hr_status extend_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   const struct hr__batch *batch;
@@ -422,7 +429,7 @@ static enum hr_status extend_plan(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-/* Makes a new plan. Jobs before the first one that does not fit are started without reservations. */
+/* Makes a new plan. First starts, without reservations, the jobs before the first job that does not fit. */
 static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   struct hr__shape *blocked;
@@ -480,16 +487,16 @@ static bool is_as_planned(struct planner *planner, int64_t now_us) {
   return hr__cluster_profile_matches(&planner->cluster_profile, now_us, planner->cluster_profile.per_bin);
 }
 
-/* Returns whether the plan should be replaced because it remembers too many jobs that it started. The new plan is
-   equal, but contains waiting jobs only. Without this limit, if all jobs end as planned, the plan would finally contain
-   all jobs of the trace. */
+/* Returns whether the plan contains so many jobs that were already started that it should be replaced. The new plan has
+   the same reservations, but contains waiting jobs only. Without this limit, if all jobs end as planned, the plan would
+   finally contain all jobs of the trace. */
 static bool remembers_too_many(const struct planner *planner, const struct hr_view *view) {
   uint32_t n_jobs = planner->batches.n_jobs;
   return n_jobs > MAX_REMEMBERED && n_jobs / 8 > view->n_waiting;
 }
 
-/* The plan is kept only by continue_plan and by a complete make_plan. Jobs that make_plan starts before the first
-   reservation belong to no plan. */
+/* `kept` is set to true again by continue_plan, and by make_plan if it makes a complete plan. If make_plan starts all
+   waiting jobs, there are no reservations and no plan to be kept. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   bool continues = is_as_planned(planner, view->now_us) && !remembers_too_many(planner, view);
@@ -526,7 +533,8 @@ static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view
 static const struct hr__listener listener = {
     .job_waits = job_waits, .job_stops = job_stops, .job_rejected = job_rejected};
 
-/* Returns whether the keys of the order never change, which is the case for orders without state. */
+/* Returns whether the keys of the order never change. This is the case if the order has none of the functions that
+   update its state. */
 static bool keys_stay(const struct hr__queue *queue) {
   const struct hr__order *order = queue->order;
   return !order->listener && !order->running_key && !order->begin_pass && !order->refresh && !order->end_pass &&

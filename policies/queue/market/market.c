@@ -2,14 +2,14 @@
 /*
  * Market rules: when nodes of elastic pools are acquired and released.
  *
- * A demand is the set of waiting jobs with equal requests. After the backfill has started jobs, the remaining waiting
- * jobs are packed on GPUs that are free or booting, one demand after the other. For jobs without room, nodes are
- * acquired in the pool that the rule prefers. A pass costs O(demands x pools), independent of the number of waiting
- * jobs.
+ * A demand is the set of waiting jobs with equal requests. After the backfill has started jobs, this module packs the
+ * remaining waiting jobs on GPUs that are free or booting, one demand after the other. Packing only counts; it starts
+ * no jobs. For jobs that cannot be packed, nodes are acquired in the pool that the rule prefers. A pass costs O(demands
+ * x pools), independent of the number of waiting jobs.
  *
  * Under spot-first a job waits for spot capacity for a limited time, its patience, before it uses on-demand. Each
- * demand counts its jobs whose patience is over. A node that has been idle for a minimum time is released. Under
- * spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
+ * demand has a count of its jobs whose patience is over. A node that has been idle for a minimum time is released.
+ * Under spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
  */
 
 #include "policies/queue/market/market.h"
@@ -24,12 +24,12 @@ static uint32_t min_u32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* Returns the number of nodes that a gang uses. */
+/* Returns the number of nodes of `size` GPUs that a gang with `gpus` GPUs uses. */
 static uint32_t nodes_per_job(uint32_t gpus, uint32_t size) {
   return gpus / size + (gpus % size != 0);
 }
 
-/* Sets `levels`: counts the nodes that are up or booting, by pool and number of free GPUs. */
+/* Sets `levels` to the number of nodes that are up or booting, by pool and number of free GPUs of the node. */
 static void read_levels(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   for (uint32_t i = 0; i < market->n_pools; i++) {
@@ -40,8 +40,8 @@ static void read_levels(struct hr__queue *queue) {
   }
 }
 
-/* Packs up to `count` jobs of a demand on the nodes in `levels`, whose size is `size` GPUs. Returns the number of
-   packed jobs. */
+/* Packs up to `count` jobs of a demand on the nodes that `levels` counts. Each node has `size` GPUs. Returns the number
+   of packed jobs. */
 static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand, uint32_t count) {
   uint32_t gpus = demand->gpus, packed = 0;
   if (gpus == 0) return count;
@@ -62,8 +62,8 @@ static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__m
   return packed;
 }
 
-/* Packs up to `count` jobs of a demand on the nodes in `levels`, in spot pools only or in all pools that the jobs
-   accept. Returns the number of packed jobs. */
+/* Packs up to `count` jobs of a demand on the nodes that `levels` counts, in the pools that the jobs accept (if
+   `spot_only`, in spot pools only). Returns the number of packed jobs. */
 static uint32_t pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count, bool spot_only) {
   uint32_t packed = 0;
   for (uint32_t i = 0; i < queue->market->n_pools && packed < count; i++)
@@ -112,20 +112,21 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   return hr__deadline_fifo_add(&market->patience, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Counts jobs whose patience is over. An entry is skipped if the job has started or ended since; its patience_us then
-   differs from the entry. patience_us is HR_NEVER_US after a start, and reads as 0 after the state of an ended job was
-   discarded. A value of 0 cannot match an entry: entries with time 0 are removed in the first pass, before any job that
-   waited can have ended. */
+/* Counts jobs whose patience is over. An entry of a job that has started or ended meanwhile is skipped. It is
+   recognized because patience_us then differs from the time of the entry: after a start it is HR_NEVER_US, and after
+   the state of an ended job was discarded it reads as 0. No entry with time 0 is left by then, because such entries are
+   removed in the first pass, before any job that waited can have ended. */
 static void end_patience(struct hr__market *market, int64_t now_us) {
   struct hr__deadline_entry entry;
   while (hr__deadline_fifo_take(&market->patience, now_us, &entry)) {
-    if (market->patience_us[entry.id] != entry.at_us) continue; /* the job has started since */
+    if (market->patience_us[entry.id] != entry.at_us) continue; /* the job has started or ended meanwhile */
     market->patience_us[entry.id] = HR__IMPATIENT;
     market->demands[market->demand_of[entry.id]].impatient++;
   }
 }
 
-/* Counts a job if its tenant's quota admits it in addition to the jobs counted before. */
+/* If the tenant's quota admits the job in addition to the jobs that this function has accepted before, subtracts the
+   job from the `held` jobs of its demand, and adds it to the usage of its tenant for the rest of the count. */
 static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__queue *queue = self;
   struct hr__market *market = queue->market;
@@ -140,7 +141,8 @@ static bool count_in(void *self, struct hr_job_entry entry) {
   return true;
 }
 
-/* Counts, for each demand, the jobs that quotas would block even if there were enough nodes. False: out of memory. */
+/* Sets `held` of each demand: the number of its jobs that quotas would block even if there were enough nodes. False:
+   out of memory. */
 static bool count_held(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   market->n_counted = 0;
@@ -151,8 +153,7 @@ static bool count_held(struct hr__queue *queue) {
   return market->counted || market->n_counted == 0;
 }
 
-/* Counts, for each demand, the waiting jobs whose patience is over, and the waiting jobs that quotas would block even
-   if there were enough nodes. False: out of memory. */
+/* Sets `impatient` and `held` of each demand. False: out of memory. */
 static bool count_demands(struct hr__queue *queue, int64_t now_us) {
   end_patience(queue->market, now_us);
   return !queue->quota || count_held(queue);
@@ -160,8 +161,8 @@ static bool count_demands(struct hr__queue *queue, int64_t now_us) {
 
 /* ---- Acquiring nodes ------------------------------------------------------------------------------ */
 
-/* Returns the price of a GPU-hour, increased by the work lost to reclaims. The risk is higher the larger the pool's
-   share of all nodes is, because the nodes of a pool may be reclaimed together. */
+/* Returns the price of a GPU-hour in the pool, increased by the expected cost of the work lost to reclaims. This cost
+   increases with the pool's share of all elastic nodes, because the nodes of one pool may be reclaimed together. */
 static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   double price = (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){pool}, now_us);
   uint32_t all = hr__market_n_active_in(queue, true, true);
@@ -183,7 +184,8 @@ static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_u
   return maximum <= 0 ? 0 : maximum < offer ? (uint32_t)maximum : offer;
 }
 
-/* Returns the preferred pool for at least one job of the demand; HR_NONE: no pool has enough nodes available. */
+/* Returns the pool that the rule prefers among those with enough available nodes for at least one job of the demand;
+   HR_NONE: no pool has enough available nodes. */
 static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__market_demand *demand, bool spot_only,
                             int64_t now_us) {
   const struct hr__market *market = queue->market;
@@ -207,8 +209,8 @@ static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__mark
   return best;
 }
 
-/* Acquires nodes for up to `count` jobs of a demand, in spot pools only or in all pools. `*found`: the number of jobs
-   for which nodes were acquired. */
+/* Acquires nodes for up to `count` jobs of a demand, in the pools that the jobs accept (if `spot_only`, in spot pools
+   only). `*found`: the number of jobs for which nodes were acquired. */
 static enum hr_status acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
                               bool spot_only, const struct hr_view *view, struct hr_moves *moves, uint32_t *found) {
   struct hr__market *market = queue->market;
@@ -223,7 +225,7 @@ static enum hr_status acquire(struct hr__queue *queue, const struct hr__market_d
       nodes =
           nodes_per_job(demand->gpus, size) - min_u32(market->levels[i][size], nodes_per_job(demand->gpus, size) - 1);
     nodes = min_u32(nodes, room(queue, i, view->now_us));
-    /* one node at a time, because each node changes the shares on which the score depends */
+    /* one node at a time, because each acquired node changes the shares on which the scores of pools depend */
     if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
     status = hr_moves_acquire(moves, (hr_pool){i}, nodes);
     market->levels[i][size] += nodes;
@@ -232,7 +234,7 @@ static enum hr_status acquire(struct hr__queue *queue, const struct hr__market_d
   return status;
 }
 
-/* Packs the jobs of a demand, and acquires nodes for jobs without room. */
+/* Packs the jobs of a demand, and acquires nodes for those that cannot be packed. */
 static enum hr_status supply(struct hr__queue *queue, const struct hr__market_demand *demand,
                              const struct hr_view *view, struct hr_moves *moves) {
   uint32_t count = demand->count - demand->held, packed = pack(queue, demand, count, false);
@@ -247,8 +249,8 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr__market_de
   return acquire(queue, demand, impatient, false, view, moves, &found);
 }
 
-/* Acquires nodes for the first job in order, if the backfill does not start jobs after one that does not fit. `*of`:
-   its demand; NULL: not applicable. */
+/* Acquires nodes for the first job in order before those for other jobs. Does nothing with the backfill `skip`, under
+   which the first job has no precedence. `*of`: the demand of the first job; NULL: nothing was done. */
 static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__market_demand **of) {
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
@@ -263,12 +265,12 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
   return supply(queue, &one, view, moves);
 }
 
-/* Acquires nodes for all waiting jobs that cannot be packed in `levels`. */
+/* Acquires nodes for all waiting jobs that cannot be packed on the nodes that `levels` counts. */
 static enum hr_status supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   struct hr__market_demand *of_first;
   enum hr_status status = supply_first(queue, view, moves, &of_first);
-  if (of_first) of_first->held++; /* nodes for the first job have been acquired */
+  if (of_first) of_first->held++; /* not counted again: supply_first has packed the first job or acquired its nodes */
   for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
     if (market->demands[i].count > market->demands[i].held) status = supply(queue, &market->demands[i], view, moves);
   if (of_first) of_first->held--;
@@ -316,7 +318,7 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
   return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Begins the idle time of all wholly free nodes of a placement, after its job has left. False: out of memory. */
+/* Begins the idle time of the nodes of a placement that became wholly free when its job left. False: out of memory. */
 static bool idle_after(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
   if (!hr__market_is_elastic(queue, placement->pool.id)) return true;
   uint32_t first = hr_cluster_first_node(queue->cluster, placement->pool).id;
@@ -329,7 +331,7 @@ static bool idle_after(struct hr__queue *queue, const struct hr_placement *place
   return true;
 }
 
-/* Returns whether the node has been idle since the entry was added. */
+/* Returns whether the node of the entry has been idle without interruption since the entry was added. */
 static bool is_still_idle(const struct hr__queue *queue, struct hr__deadline_entry entry, hr_pool pool) {
   if (queue->market->idle_us[entry.id] + queue->market->limits.idle_release_us != entry.at_us) return false;
   if (hr_cluster_node_state(queue->cluster, (hr_node){entry.id}) != HR_NODE_UP) return false;
@@ -344,7 +346,8 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
   return (hr_pool){i};
 }
 
-/* Packs all waiting jobs in `levels`. Afterwards, `levels` contains the capacity that no waiting job will use. */
+/* Counts the nodes in `levels`, and packs all waiting jobs on them. Afterwards, `levels` counts the capacity that no
+   waiting job will use. */
 static void pack_all(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   read_levels(queue);
@@ -352,8 +355,8 @@ static void pack_all(struct hr__queue *queue) {
     pack(queue, &market->demands[i], market->demands[i].count - market->demands[i].held, false);
 }
 
-/* Returns whether a wholly free node of the pool is spare: no waiting job will use it, and the minimum number of
-   on-demand nodes does not require it. A node that a waiting gang will use together with further nodes is not spare. */
+/* Returns whether a wholly free node of the pool is spare: no waiting job will use it, and the number of on-demand
+   nodes exceeds their minimum. A node that a waiting gang will use together with other nodes is not spare. */
 static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__market *market = queue->market;
   if (!hr__market_is_spot(queue, pool.id) && hr__market_n_active_in(queue, false, true) <= market->limits.min_on_demand)
@@ -384,8 +387,8 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
 
 /* ---- Return to spot capacity ---------------------------------------------------------------------- */
 
-/* Adds a job that starts on one on-demand node and could use spot capacity to the list of returning jobs. Gangs on
-   several nodes are never moved. False: out of memory. */
+/* Adds a job to the list of returning jobs. The job has just started on one on-demand node, and may use spot capacity.
+   Gangs on several nodes are never moved, so they are not added. False: out of memory. */
 static bool add_returning(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market *market = queue->market;
   struct hr__returning_job *returning = hr__ensure_room(queue->arena, market->returning, market->n_returning,
@@ -409,8 +412,8 @@ static void drop_returning(struct hr__queue *queue, hr_job job) {
   market->returning_at[last.job.id] = at;
 }
 
-/* Finds a node for a job in the first stable spot pool that the job accepts, that has room, and that is cheaper than
-   the job's pool. Among the nodes with room, the fullest is selected. */
+/* Finds a spot node for a job: the fullest node with room, in the first pool with such a node. The job must accept the
+   pool, and the pool must be stable and cheaper than the job's pool. */
 static bool find_spot_node(const struct hr__queue *queue, const struct hr__returning_job *job, int64_t now_us,
                            struct hr_slice *slice, hr_pool *pool) {
   uint32_t gpus = hr__gpus(queue, job->job), accept_class = hr_cluster_accept_class(queue->cluster, job->job);
@@ -431,13 +434,14 @@ static bool find_spot_node(const struct hr__queue *queue, const struct hr__retur
   return false;
 }
 
-/* Returns whether a job should be moved. It must not have just started, and it must run long enough by its limit. */
+/* Returns whether a job should be moved. It must not have started at this instant, and the remaining time until its
+   limit must exceed spot_hold_us. */
 static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   if (view->attempt_us[job.id] == view->now_us) return false;
   return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
 }
 
-/* Moves a running job to another placement without loss of work. */
+/* Moves a running job to another placement. The job loses no work. */
 static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__returning_job job, const struct hr_placement *to) {
   struct hr_slice slice = {{job.node}, hr__gpus(queue, job.job) * 1000, 0};
@@ -449,8 +453,8 @@ static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* Moves jobs to spot nodes with room. `*leaving`: incremented for each moved job. A moved job is removed from the list,
-   and the last job of the list replaces it; the loop runs backwards for this reason. */
+/* Moves returning jobs to spot nodes with room. `*leaving`: incremented for each moved job. The loop runs backwards
+   because a moved job is removed from the list, and the last job of the list takes its place. */
 static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                uint32_t *leaving) {
   struct hr__market *market = queue->market;
@@ -467,7 +471,8 @@ static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *vi
   return status;
 }
 
-/* Called while no job waits: moves jobs to spot nodes, and acquires spot nodes for jobs without room. */
+/* Called while no job waits: moves returning jobs to spot nodes that have room, and acquires spot nodes for the other
+   returning jobs, which a later pass can move. */
 static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   uint32_t leaving = 0;
@@ -541,7 +546,7 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
 
 /* ---- Pass ----------------------------------------------------------------------------------------- */
 
-/* Returns the next time after now at which available spot capacity becomes stable; HR_NEVER_US: none. */
+/* Returns the next time after now at which the available capacity of some pool becomes stable; HR_NEVER_US: none. */
 static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; i < market->n_pools; i++) {

@@ -7,7 +7,7 @@
 #include "policies/kit/deadline_fifo.h"
 #include "policies/queue/dispatch.h"
 
-/* The market rules; their names are listed in policies/queue/params.h. */
+/* The market rules. Their names in scenarios are in policies/queue/params.h. */
 enum hr__market_rule {
   HR__MARKET_STATIC, /* the engine acquires all available nodes */
   HR__MARKET_ON_DEMAND_ONLY,
@@ -22,22 +22,23 @@ enum hr__market_rule {
 /* The parameters of the market rules. Times are in microseconds. */
 struct hr__market_limits {
   enum hr__market_rule rule;
-  int64_t spot_wait_us;    /* maximum time for which a job waits for spot capacity before it uses on-demand */
-  int64_t spot_hold_us;    /* time without a reclaim after which available spot capacity is stable */
+  /* patience: maximum time for which a job waits for spot capacity before it may use on-demand capacity */
+  int64_t spot_wait_us;
+  int64_t spot_hold_us; /* time for which spot capacity must be available without a reclaim until it counts as stable */
   int64_t idle_release_us; /* idle time after which a node is released */
   uint32_t min_on_demand;  /* minimum number of on-demand nodes */
-  double max_spot_share;   /* maximum share of spot nodes in all elastic nodes, 0 to 1 */
-  double reclaim_hours;    /* assumed cost of a reclaim, in hours of work */
-  bool returns;            /* spot-first: running jobs return from on-demand to spot capacity */
+  double max_spot_share;   /* maximum of (spot nodes / all elastic nodes), 0 to 1 */
+  double reclaim_hours;    /* assumed work that a reclaim destroys, in hours */
+  bool returns;            /* for spot-first: running jobs are moved from on-demand to spot capacity */
 };
 
 /* Creates queue->market for the rules up to HR__MARKET_PRICE_CAPACITY, and adds it to the listeners of the queue.
    False: out of memory. */
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
-/* Returns whether the nodes that a waiting job without a placement needs are available, so that only the rule prevents
-   their acquisition. */
+/* For a waiting job that does not fit: returns whether enough nodes for it are available for acquisition. If so, the
+   job waits only because the rule has not acquired them. */
 bool hr__market_could_ask(const struct hr__queue *queue, hr_job job);
-/* Acquires and releases nodes. Call this after the pass of the backfill. */
+/* Acquires and releases nodes. Call this after the backfill has started jobs. */
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* ---- State ---------------------------------------------------------------------------------------- */
@@ -45,8 +46,8 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
 /* A demand: waiting jobs with equal requests. */
 struct hr__market_demand {
   uint32_t gpus, accept_class;
-  uint32_t count, impatient; /* count: waiting jobs; impatient: jobs among them whose patience is over */
-  uint32_t held;             /* waiting jobs among them that quotas block in this pass */
+  uint32_t count, impatient; /* count: number of waiting jobs; impatient: number of those whose patience is over */
+  uint32_t held;             /* number of those that quotas block in this pass */
   bool is_single, may_use_spot;
 };
 
@@ -65,18 +66,19 @@ struct hr__market {
   uint32_t n_pools, *gpus_per_node;  /* gpus_per_node: by pool */
   struct hr__market_demand *demands; /* all requests that occurred */
   uint32_t n_demands, demands_capacity;
-  uint32_t *demand_of;  /* by job: index of its demand while it waits */
-  int64_t *patience_us; /* by job: end of its patience; then HR__IMPATIENT */
-  /* by pool: time since which spot capacity is available without a reclaim; HR_NEVER_US: not available */
+  uint32_t *demand_of; /* by job: index of its demand while it waits */
+  /* by job: end of its patience while it waits; HR__IMPATIENT after that time; HR_NEVER_US after its start */
+  int64_t *patience_us;
+  /* by pool: time since which capacity has been available without a reclaim; HR_NEVER_US: none is available now */
   int64_t *stable_us;
-  int64_t *idle_us;                        /* by node: time since which it has no job */
-  uint32_t **levels;                       /* by pool and number of free GPUs: number of nodes for packing */
+  int64_t *idle_us;  /* by node: time since which it has had no job; not valid while it has one */
+  uint32_t **levels; /* by pool and number of free GPUs: number of nodes on which jobs can be packed */
   struct hr__deadline_fifo idle, patience; /* idle: ends of idle times, by node; patience: ends of patience, by job */
   int64_t wake_us;                         /* time of the next requested wake-up */
   struct hr__returning_job *returning;     /* in no order */
   uint32_t n_returning, returning_capacity;
   uint32_t *returning_at; /* by job: index in `returning` + 1; 0: not in the list */
-  hr_job *counted;        /* buffer: jobs counted while quotas are tried */
+  hr_job *counted;        /* buffer of count_held: the jobs that quotas would admit */
   uint32_t n_counted, counted_capacity;
 };
 
@@ -100,7 +102,8 @@ static inline uint32_t hr__market_n_active(const struct hr__queue *queue, uint32
   return spec->nodes - hr_cluster_nodes_in(queue->cluster, (hr_pool){pool}, HR_NODE_OFF);
 }
 
-/* Returns the number of nodes of elastic pools that are paid for, in spot pools, on-demand pools, or both. */
+/* Returns how many nodes of elastic pools are paid for. `spot`: spot pools are counted; `on_demand`: on-demand pools
+   are counted. */
 static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
   uint32_t sum = 0;
   for (uint32_t i = 0; i < queue->market->n_pools; i++)
@@ -119,7 +122,8 @@ static inline bool hr__market_keeps_share(const struct hr__queue *queue, uint32_
          spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
 }
 
-/* Returns the end of the patience of a waiting job; HR_NEVER_US: it does not wait for spot capacity. */
+/* Returns the end of the patience of a waiting job; HR_NEVER_US if its patience is over, or if the rule is not
+   spot-first. */
 static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
   int64_t until_us = queue->market->patience_us[job.id];
   bool waits = queue->market->limits.rule == HR__MARKET_SPOT_FIRST && until_us != HR__IMPATIENT;

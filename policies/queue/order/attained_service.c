@@ -4,8 +4,8 @@
  *
  * The attained service of a job is the time for which it has run, multiplied by its number of GPUs, including
  * fractions. Thresholds of service divide jobs into service queues (Gu et al., "Tiresias: A GPU Cluster Manager for
- * Distributed Deep Learning", NSDI'19). A running job enters the next service queue at the microsecond at which its
- * service reaches the threshold; this is its crossing.
+ * Distributed Deep Learning", NSDI'19). A running job enters the next service queue in the microsecond in which its
+ * service reaches the threshold. This event is called a crossing.
  */
 
 #include "headroom/policy_kit.h"
@@ -29,14 +29,15 @@ struct hr__service {
   struct hr_job_tree crossings; /* running jobs, sorted by crossing_us */
 };
 
-/* Crossings are computed when a job starts. They are applied in a later pass, with the times at which they occurred, so
-   they need no wake-up unless a waiting job depends on them. */
+/* The next crossing of a job is computed when the job starts, and after each crossing. It is applied in the first pass
+   after it, but with the time at which it occurred. A wake-up at that time is therefore only needed if a waiting job
+   depends on it. */
 
 enum { MOMENT_BITS = 58 };
 #define LAST_MOMENT ((INT64_C(1) << MOMENT_BITS) - 1)
 
-/* Return the key of a job that entered the service queue of a rank (0 to 15) at a time, and the key after all jobs of
-   the rank. */
+/* service_key returns the key of a job that entered a service queue at `entered_us`; `rank` (0 to 15) is the position
+   of that queue in the order. service_end_of returns a key that is not less than any key of that rank. */
 static int64_t service_key(uint32_t rank, int64_t entered_us) {
   return (int64_t)rank << MOMENT_BITS | (entered_us < LAST_MOMENT ? entered_us : LAST_MOMENT);
 }
@@ -77,8 +78,8 @@ static bool service_start(struct hr__service *service, const struct hr__queue *q
   return hr_job_tree_insert(&service->crossings, (struct hr_job_entry){standing->crossing_us, job, 0});
 }
 
-/* Moves a running job into the next service queue. It may leave that queue at the same time, if thresholds are
-   equal. */
+/* Moves a running job into the next service queue. If two thresholds are equal, the next crossing of the job is at the
+   same time. */
 static bool cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__standing *standing = &service->jobs[job.id];
   hr_job_tree_remove(&service->crossings, standing->crossing_us, job);
@@ -118,8 +119,8 @@ static int64_t service_next_us(const struct hr__service *service) {
 
 /*
  * Least attained service, discretized (Tiresias, NSDI'19). Jobs are in three service queues. The queue with less
- * service is first. Within a queue, running jobs precede waiting jobs, and then the job that entered the queue first
- * precedes.
+ * service is first. Within a queue, running jobs precede waiting jobs. Of two running or two waiting jobs, the one that
+ * entered the queue earlier is first.
  *
  * If `las_promote` is positive, a job is promoted after it has waited for `las_promote` times its run time so far: its
  * service is reset to 0, and it returns to the first queue.
@@ -127,7 +128,7 @@ static int64_t service_next_us(const struct hr__service *service) {
 
 enum { N_THRESHOLDS = 2 };
 
-/* microseconds, longer than any wait */
+/* in microseconds; longer than any wait */
 #define NEVER_WAITED 4e18
 
 struct las {
@@ -271,11 +272,12 @@ const struct hr__order hr__order_las = {.key = key,
  * index is first.
  *
  * Service is divided into levels, each four times as wide as all levels before it together. a and a + d are limited to
- * boundaries of levels, so only the number and the total service of finished jobs are stored per level. Levels beyond
- * the service of all finished jobs are last in order. Before enough jobs have finished, the order is by level. Indices
- * are computed again when the number of finished jobs has grown by an eighth.
+ * boundaries of levels, so only the number and the total service of finished jobs are stored per level. Levels that no
+ * finished job has exceeded are last in order. Until enough jobs have finished, the order is by level. Indices are
+ * computed again when the number of finished jobs has grown by an eighth.
  *
- * Within a level, running jobs precede waiting jobs, and then the job that entered the level first precedes.
+ * Within a level, running jobs precede waiting jobs. Of two running or two waiting jobs, the one that entered the level
+ * earlier is first.
  */
 
 /* Levels begin at 0, 64, 256, ... GPU-seconds. */
@@ -321,8 +323,8 @@ static double index_of(const struct gittins *gittins, uint32_t level) {
   return best;
 }
 
-/* Computes the ranks of the levels by decreasing index; among equal indices the lower level is first. Returns whether a
-   rank has changed. */
+/* Ranks the levels by decreasing Gittins index; of levels with equal indices, the lower one is first. Returns whether
+   the rank of some level has changed. */
 static bool compute_ranks(struct gittins *gittins) {
   double index[N_LEVELS];
   bool changed = false;

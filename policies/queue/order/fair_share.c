@@ -11,7 +11,8 @@
  * size, the job's share of all GPUs; quality of service, the job's priority relative to the highest priority in the
  * trace.
  *
- * Jobs of one account, priority and size keep their relative order, so they form one subqueue.
+ * Jobs with the same account, priority and size keep their relative order, so they form one subqueue. Under fair-share,
+ * the jobs of one account form one subqueue.
  */
 
 #include "headroom/policy_kit.h"
@@ -33,15 +34,17 @@ struct fairness {
   uint32_t *account_of; /* by job: index of its account */
   int64_t period_us, next_us;
   int64_t computed_us; /* time at which factors were last computed */
-  int64_t moment_us;   /* value of shares.moment_us when subqueues were last ranked; keys are scaled to this time */
+  /* value of shares.moment_us (see shares.h) when subqueues were last ranked; the keys refer to this time */
+  int64_t moment_us;
   /* For multifactor only. */
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
   bool favours_small;
   double total_gpus, highest_priority;
   struct fair_share_kind *kinds;
   uint32_t n_kinds, kinds_capacity;
-  struct hr__pair_map kind_numbers; /* number of (account, priority) x (thousandths of a GPU) */
-  uint32_t *kind_of;                /* by job: number of its kind */
+  /* index of the kind with a certain (account, priority) and size in thousandths of a GPU */
+  struct hr__pair_map kind_numbers;
+  uint32_t *kind_of; /* by job: index of its kind */
 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -82,8 +85,9 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-/* Ranks the subqueues again. While usage is scaled to the same time, keys only increase, so only the first subqueue of
-   each shape needs to be checked. Preemption also visits other subqueues, so it needs all of them ranked. */
+/* Ranks the subqueues again. While the time to which usage is scaled is the same, keys only increase, so it is enough
+   to check the first subqueue of each shape. Preemption also examines other subqueues, so with preemption all subqueues
+   are ranked. */
 static enum hr_status rank_by_use(struct hr__queue *queue) {
   struct fairness *fairness = queue->order_state;
   bool only_grown = fairness->moment_us == fairness->shares.moment_us && !queue->preemptor;
@@ -206,8 +210,9 @@ static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, s
   return -llround(sum * 1e6);
 }
 
-/* Returns a line with the key as since_us and slowness 1, so that lines have the order of the sums. This is valid
-   because all sums are computed at the same time, and do not change in between. */
+/* Returns a line (struct hr__line) with the key as since_us and slowness 1, so that lines have the same order as the
+   keys. This is valid because the keys of all jobs are computed at the same time, and do not change until the next such
+   time. */
 static struct hr__line line_of_sum(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   return (struct hr__line){sum_of_factors(self, subqueue, entry), 1};
 }
@@ -237,7 +242,8 @@ const struct hr__order hr__order_multifactor = {.key = by_id,
    Resources are the GPUs of each type, and CPU and memory if the pools specify them. Shares are updated after each
    start and each stop. */
 
-/* Value of a key for a share of 1, and maximum key. Tenants with a small weight can have large keys. */
+/* WHOLE_SHARE is the key of a tenant with weight 1 and a dominant share of 1. MAX_KEY limits the keys of tenants with
+   very small weights. */
 #define WHOLE_SHARE ((double)(INT64_C(1) << 50))
 #define MAX_KEY ((double)(INT64_C(1) << 62))
 
@@ -254,8 +260,7 @@ struct drf {
   uint64_t *total;               /* by resource: total amount; 0: unspecified */
   struct tenant *tenants;        /* by tenant; the last element is for jobs without a tenant */
   uint32_t n_tenants;
-  uint32_t changed; /* the tenant whose key has changed since the last ranking; NO_TENANT: none; SEVERAL_TENANTS: more
-                       than one */
+  uint32_t changed; /* the only tenant whose key has changed since the last ranking; or NO_TENANT or SEVERAL_TENANTS */
 };
 
 #define NO_TENANT HR_NONE
@@ -337,8 +342,8 @@ static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job 
                                     trace->mem_mib ? trace->mem_mib[job.id] : 0};
 }
 
-/* Adds the resources of the job to those of its tenant (sign = 1), or subtracts them (sign = -1 as an unsigned number,
-   whose sums wrap around). */
+/* Adds the resources of the job to those of its tenant (sign = 1), or subtracts them (sign = UINT64_MAX, which is -1 in
+   unsigned arithmetic). */
 static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t sign) {
   struct drf *drf = queue->order_state;
   uint32_t number = tenant_of(queue, job);

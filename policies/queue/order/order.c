@@ -34,7 +34,7 @@ static int64_t sjf_key(struct hr__queue *queue, const struct hr_view *view, hr_j
 }
 
 /* Returns the time at which the job's priority would have been 0. With aging, the priorities of all waiting jobs
-   increase at the same rate, so this time does not change. */
+   increase at the same rate, so this time does not change while the job waits. */
 static int64_t priority_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   const int64_t *aging_us = queue->order_state;
@@ -116,14 +116,14 @@ static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view
 const struct hr__order hr__order_srtf = {.key = key, .running_key = running_key, .running_bound = running_bound};
 
 /* WFP3 (Tang, Lan, Desai and Buettner, "Fault-aware, utility-based job scheduling on Blue Gene/P systems", CLUSTER'09):
-   the job with the largest (wait / run time)^3 x GPUs is first; the run time is estimated. Jobs with equal run times
-   and equal GPUs keep their relative order, so they form a subqueue. The cube root of the value, (wait / run time) x
-   GPUs^(1/3), grows linearly with time, so subqueues can be compared in a kinetic tournament. */
+   the job with the largest (wait / estimated run time)^3 x GPUs is first. Jobs with equal run times and equal GPUs keep
+   their relative order, so they form a subqueue. The cube root of the value, (wait / run time) x GPUs^(1/3), grows
+   linearly with time, so subqueues can be compared in a kinetic tournament. */
 
 struct wfp3 {
-  struct hr__pair_map kinds; /* number of (run time, thousandths of a GPU) */
+  struct hr__pair_map kinds; /* index of the kind with a certain (estimated run time, thousandths of a GPU) */
   uint32_t n_kinds;
-  uint32_t *kind_of; /* by job: number of its kind */
+  uint32_t *kind_of; /* by job: index of its kind */
 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -157,8 +157,8 @@ static double run_us(const struct hr__queue *queue, hr_job job) {
   return fmax((double)hr_trace_estimate_us(queue->trace, job), 1);
 }
 
-/* Returns the line of a job's value. The value of a job without GPUs is always 0, which is approximated by a very large
-   slowness. */
+/* Returns the line (struct hr__line) of the cube root of a job's value. The value of a job without GPUs is always 0; it
+   is approximated by a line with a very large slowness. */
 static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)subqueue;
   const struct hr__queue *queue = self;
@@ -167,8 +167,8 @@ static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, 
   return (struct hr__line){queue->trace->submit_us[entry.job.id], slowness};
 }
 
-/* Returns a key that is smaller for a larger value. The bits of non-negative doubles, read as integers, have the same
-   order as the doubles. */
+/* Returns a key that decreases when the value increases. It is made of the bits of the value: the bits of non-negative
+   doubles, read as integers, have the same order as the doubles. */
 static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)subqueue;
   const struct hr__queue *queue = self;

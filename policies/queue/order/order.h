@@ -15,19 +15,22 @@ struct hr__order {
      order of (submit, row). */
   int64_t (*key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
-  /* Used by orders whose keys change while jobs wait; NULL in other orders. `subqueue` returns the number of the job's
-     subqueue. The keys of all jobs of a subqueue change together, so their relative order never changes. */
+  /* Used by orders whose keys change while jobs wait; NULL in other orders. `subqueue` returns the name (a number) of
+     the job's subqueue. The relative order of the jobs of a subqueue never changes, although their keys change. */
   uint64_t (*subqueue)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
-  bool keys_only_grow;    /* keys never decrease, so subqueues need to be ranked again only when they are first */
+  /* keys never decrease, so the key of a subqueue needs to be computed again only when the subqueue is the first of its
+     list */
+  bool keys_only_grow;
 
-  /* Used by orders in which running jobs have other keys than waiting jobs; NULL in other orders. `running_key` returns
-     the key of a running job. The second function returns the key above which running jobs come after a waiting job.
-     Such orders preempt by default. */
+  /* Used by orders in which the keys of running jobs differ from those of waiting jobs; NULL in other orders.
+     `running_key` returns the key of a running job. `running_bound` returns a bound for a waiting job: running jobs
+     whose keys exceed the bound come after the waiting job. With such orders, preemption is by default by order. */
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*running_bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting);
 
-  /* Returns whether only finitely many future jobs can precede a waiting job. NULL: no. */
+  /* Returns whether only a finite number of later submitted jobs can precede a waiting job, so that it is finally the
+     first. NULL: no. */
   bool (*ages)(const struct hr__queue *queue);
 
   /* Functions of orders with state. Each may be NULL. */
@@ -39,13 +42,14 @@ struct hr__order {
   enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
   /* Called after a pass: requests a wake-up for the next time at which the order changes. */
   enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-  /* Used by orders in which all keys change (see hr__line_of; `self`: the queue), unless subqueues are walked. */
+  /* Used by orders in which all keys change (see hr__line_of; `self`: the queue). Not used if the backfill, quotas or
+     preemption need walks over subqueues. */
   hr__line_of *line_of;
 };
 
-/* All orders: name in a scenario, suffix of the object's name, and help text. A policy with the name of an order is
-   `queue` with this order. A new order needs one line here, its object in a file of this folder, and its name in the
-   scenario schema. */
+/* All orders: name in a scenario, suffix of the name of the object (hr__order_...), and help text. The name of an order
+   can also be used as the name of a policy, which is `queue` with this order. A new order needs one line here, its
+   object in a file of this folder, and its name in the scenario schema. */
 #define HR__ORDERS(X)                                                                                                  \
   X("fifo", fifo, "submit time")                                                                                       \
   X("sjf", sjf, "estimated run time")                                                                                  \

@@ -4,9 +4,9 @@
  * GPU Datacenters", SC'21): the job with the smallest predicted GPU time is first.
  *
  * If the job has an estimate of its run time, the estimate is used. Otherwise the run time is predicted from finished
- * jobs, with more weight on later ones. The first non-empty set is used: the user's jobs with the same name (the
- * trace's `model`); the user's jobs with the most similar name; all jobs of the user; all jobs. Without finished jobs,
- * the limit is used.
+ * jobs, with more weight on those that finished later. The prediction uses the first of these sets that is not empty:
+ * the user's jobs with the same name (the trace's `model`); the user's jobs whose name is the most similar one, if it
+ * is similar enough; all jobs of the user; all jobs. If no job has finished yet, the limit of the job is used.
  */
 
 #include "policies/queue/dispatch.h"
@@ -15,21 +15,21 @@
 #include <math.h>
 #include <string.h>
 
-/* A weighted mean: each value has `decay` times the weight of the value after it. */
+/* A weighted mean of run times. The weight of each value is `decay` times the weight of the next value. */
 struct mean {
   double sum_us, weight;
 };
 
-/* The finished jobs of one user with the same name. */
+/* A habit: the finished jobs of one user that have the same name. */
 struct habit {
   struct mean mean;
   uint32_t name;
-  uint32_t next; /* next habit of the same user, the latest first: index + 1; 0: none */
+  uint32_t next; /* next habit in the user's list: index + 1; 0: none. The habit that was added last is first. */
 };
 
 struct user {
   struct mean mean;
-  uint32_t first; /* first habit of the user: index + 1; 0: none */
+  uint32_t first; /* first habit in the user's list: index + 1; 0: none */
 };
 
 struct qssf {
@@ -39,10 +39,11 @@ struct qssf {
   struct user *users; /* by user; the last element is for jobs without a user */
   struct habit *habits;
   uint32_t n_habits, habits_capacity;
-  struct hr__pair_map numbers; /* number of (user, name) */
+  struct hr__pair_map numbers; /* index of the habit of (user, name) */
 };
 
-/* Maximum number of habits that are compared with a new name, and maximum number of compared characters. */
+/* MAX_COMPARED: maximum number of habits with which a new name is compared. NAME_LENGTH: number of characters that are
+   compared. */
 enum { MAX_COMPARED = 32, NAME_LENGTH = 64 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {

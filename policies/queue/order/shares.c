@@ -10,14 +10,14 @@
 
 #define LN_2 0.69314718055994530942
 
-/* An account in a ranking of accounts. Accounts are ranked by the usage / share of their parent, then by their own, as
-   in hr__shares_key. */
+/* An account in a ranking of accounts. Accounts are ranked by (usage / share) of their parent; accounts with the same
+   parent are ranked by their own (usage / share). hr__shares_key returns a key with this order. */
 struct hr__standing_of {
   uint32_t account;
   int64_t key;
 };
 
-/* Number of half-lives after which usage is scaled to a later time, so that numbers remain in range. */
+/* After this number of half-lives, usage is scaled to a later time. Without this step, scaled usage would overflow. */
 enum { MAX_HALF_LIVES = 256 };
 
 /* ---- Accounts ------------------------------------------------------------------------------------- */
@@ -30,8 +30,8 @@ static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) 
   return shares->accounts && shares->ranking && shares->risen;
 }
 
-/* Returns the account, created if needed. A new account has the factor of its tenant until factors are computed
-   again. */
+/* Returns the index of the account with a name, created if needed. A new account of a user has the factor of its tenant
+   until factors are computed again. */
 static uint32_t find_or_make(struct hr__shares *shares, const struct hr__queue *queue, struct hr__pair name,
                              uint32_t parent) {
   uint32_t number = hr__pair_map_find(&shares->numbers, name);
@@ -103,8 +103,8 @@ void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t
 
 /* ---- Keys ----------------------------------------------------------------------------------------- */
 
-/* Returns the sign, the exponent and 20 bits of the fraction of a non-negative number. These bits, read as an integer,
-   have the same order as the numbers. */
+/* Returns the upper 32 bits of a non-negative double: its sign, its exponent and 20 bits of its fraction. Read as
+   integers, these bits have the same order as the numbers. */
 static uint64_t upper_bits(double number) {
   uint64_t bits;
   memcpy(&bits, &number, sizeof bits);
@@ -127,7 +127,8 @@ static double effective_by_share(const struct hr__shares *shares, uint32_t accou
   return effective / (parent->weight / shares->weights_of_tenants * among);
 }
 
-/* Returns the sum over all tenants, in the order in which they were added, so that rounding is reproducible. */
+/* Returns the total usage of all tenants. Tenants are summed in the order in which they were added, so that rounding is
+   reproducible. */
 static double total_usage(const struct hr__shares *shares) {
   double total = 0;
   for (uint32_t i = 0; i < shares->count; i++)
@@ -150,12 +151,13 @@ static int by_standing(const void *left, const void *right) {
   return a->account < b->account ? -1 : 1;
 }
 
-/* Returns whether the account has jobs of its own: users, or tenants if the trace has no users. */
+/* Returns whether jobs are directly assigned to the account. If the trace has users, these are the accounts of users,
+   otherwise those of tenants. */
 static bool is_leaf(const struct hr__shares *shares, uint32_t account) {
   return shares->count == shares->n_tenants || shares->accounts[account].parent != HR_NONE;
 }
 
-/* Sets the factor and the excess of an account. Those of a tenant are the best values of its users. */
+/* Sets the factor and the excess of an account. A tenant has the best factor and the best excess of its users. */
 static void set_factor(struct hr__shares *shares, uint32_t account, double factor, double excess) {
   uint32_t parent = shares->accounts[account].parent;
   shares->accounts[account].factor = factor;
@@ -169,9 +171,9 @@ static struct hr__standing_of standing_now(const struct hr__shares *shares, uint
   return (struct hr__standing_of){account, hr__shares_key(shares, account)};
 }
 
-/* Updates the keys in the last ranking, and removes the accounts that now come after their successor (first step of a
-   drop-merge sort). Usage only grows, so most accounts keep their order. New accounts are added to the removed ones.
-   Returns the number of removed and new accounts. */
+/* First step of a drop-merge sort, which is fast because most accounts keep their order: updates the keys in the last
+   ranking, and moves accounts that now come after their successor from the ranking to the list `risen`. New accounts
+   are added to this list, too. Returns the number of accounts in `risen`. */
 static uint32_t take_out_risen(struct hr__shares *shares) {
   uint32_t n_kept = 0, n_risen = 0;
   for (uint32_t i = 0; i < shares->n_ranked; i++) {
@@ -186,7 +188,8 @@ static uint32_t take_out_risen(struct hr__shares *shares) {
   return n_risen;
 }
 
-/* Merges the sorted list `risen` into the ranking (second step). Merging from the end needs no other memory. */
+/* Second step: merges the sorted list `risen` into the ranking. The lists are merged from their ends, so no further
+   memory is needed. */
 static void merge_risen(struct hr__shares *shares, uint32_t n_risen) {
   uint32_t n_kept = shares->n_ranked, to = n_kept + n_risen;
   shares->n_ranked = to;

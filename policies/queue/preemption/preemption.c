@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Preemption in the queue policy: the running jobs that may be preempted, and passes that preempt. Each pool has a tree
- * of its running jobs, sorted by key, with their GPUs as values. The GPUs that a waiting job could get by preemption
- * are one sum over the tree.
+ * of its running jobs, sorted by key, with their GPUs as values. How many GPUs preemption could free for a waiting job
+ * is the result of one query of this tree (a sum over keys).
  *
- * If keys rank all jobs and only the number of GPUs matters (placement `pool`), a pass is one walk over the order.
- * Otherwise waiting jobs are tried one by one, with victims selected by victims.c.
+ * If preemption is by order, and GPUs are only counted (placement `pool`), a pass is one walk over all waiting jobs.
+ * Otherwise waiting jobs are tried one by one, and victims.c selects victims for each.
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -16,8 +16,9 @@
 
 /* ---- Rules ---------------------------------------------------------------------------------------- */
 
-/* Return the key of a running job and the bound of a waiting job, for preemption by order. If the order has no
-   `running_key`, running jobs keep their keys, and a waiting job may preempt running jobs with larger keys. */
+/* For preemption by order: order_key returns the key of a running job, and order_bound the bound of a waiting job. If
+   the order has no `running_key`, running jobs have the same keys as when they waited, and the bound of a waiting job
+   is its key. */
 static int64_t order_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__order *order = queue->order;
   return order->running_key ? order->running_key(queue, view, job) : order->key(queue, view, job);
@@ -41,7 +42,7 @@ static int64_t priority_bound(struct hr__queue *queue, const struct hr_view *vie
   return -priority_of(queue, head.job);
 }
 
-/* For preemption by quota only: all running jobs may be preempted, whatever their keys are. */
+/* For preemption by quota: all keys are 0 and all bounds are -1, so keys exclude no running job. */
 static int64_t any_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)queue;
   (void)view;
@@ -94,7 +95,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return hr__deadline_fifo_add(&preemptor->protected_jobs, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Updates the state after a job with notice has left. False: out of memory. */
+/* Updates the state after a job that had received notice has stopped. False: out of memory. */
 static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event) {
   struct hr__preemptor *preemptor = queue->preemptor;
   if (!preemptor->leaving || !preemptor->leaving[event->job.id]) return true;
@@ -179,7 +180,7 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
   return status;
 }
 
-/* Adds the jobs whose minimum run time has ended to the jobs that may be preempted. */
+/* Adds the running jobs whose minimum run time has passed to the jobs that may be preempted. */
 static enum hr_status end_protection(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__deadline_entry entry;
@@ -187,7 +188,8 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
   while (status == HR_OK && hr__deadline_fifo_take(&preemptor->protected_jobs, view->now_us, &entry)) {
     hr_job job = {entry.id};
     struct hr_slice one;
-    /* this also skips jobs that have ended and whose state was discarded and reads as 0 */
+    /* skips jobs that do not run any more, also if their state was discarded and reads as 0, and jobs that have started
+       again since */
     if (view->state[entry.id] != HR_JOB_RUNNING ||
         view->attempt_us[entry.id] + preemptor->terms.min_run_us != entry.at_us)
       continue;
@@ -214,7 +216,8 @@ static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *vi
   return killed ? hr_moves_reject(moves, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
 }
 
-/* Gives notice to a job, which is evicted after the grace period. */
+/* Gives notice to a job, which will be evicted after the grace period. `beneficiary`: the job that is to start in its
+   place. */
 static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   hr_job job, hr_job beneficiary) {
   struct hr__preemptor *preemptor = queue->preemptor;
@@ -237,8 +240,8 @@ static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-/* Gives notice to the needed victims. The job starts when all of them have left; no other job is preempted until
-   then. */
+/* Gives notice to the needed victims. The waiting job starts when they have left. Until then, no other job is
+   preempted. */
 static enum hr_status give_notices(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    hr_job job) {
   const struct hr__preemptor *preemptor = queue->preemptor;
@@ -248,7 +251,8 @@ static enum hr_status give_notices(struct hr__queue *queue, const struct hr_view
   return status;
 }
 
-/* Preempts victims for a job and starts it; with a grace period, gives notice to the victims. */
+/* Preempts victims for a waiting job, and starts the job. If there is a grace period, only gives notice to the victims.
+ */
 static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
                                   bool *started) {
@@ -266,20 +270,22 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
 }
 
 /*
- * Preemption by order if only the number of GPUs matters. The result is the same as if all jobs, running and waiting,
- * were taken in order, and each job that fits in the remaining capacity were run.
+ * Preemption by order if GPUs are only counted. The result is the same as if an empty cluster were filled with all
+ * jobs, running and waiting, in order, and each job ran that fits in the capacity left by the jobs before it.
  *
- * The walk visits waiting jobs only. It visits the jobs of a shape until one does not fit, because later jobs have less
- * capacity. The debt of a pool is the capacity that started jobs use in excess of its free capacity. If the running
- * jobs after a running job have fewer GPUs than the debt, the running job becomes a victim, and the debt is reduced by
- * its GPUs. A waiting job fits if the running jobs after it have enough GPUs for the debt and for the waiting job.
- * These sums are computed with the trees of running jobs, so each step costs O(log n). The moves are made after the
- * walk.
+ * The walk visits waiting jobs only, in order. If a job of a shape does not fit, later jobs of the shape are not
+ * visited, because they would have even less capacity. The debt of a pool is the number of GPUs that the jobs started
+ * by the walk need in excess of the free GPUs of the pool. The debt is paid by running jobs that are late in order. A
+ * running job becomes a victim, and the debt is reduced by its GPUs, if all running jobs after it together have fewer
+ * GPUs than the debt. A waiting job fits if the running jobs after it have enough GPUs to pay both the debt and the
+ * GPUs of the waiting job. These sums are computed with the trees of running jobs, so each step costs O(log n). The
+ * moves are made after the walk.
  *
- * A job that fits without a debt starts in the first such pool, and any other job in the first pool in which it fits.
+ * A job that fits in free GPUs of some pool starts in the first such pool. Any other job starts in the first pool in
+ * which it fits with preemption.
  */
 
-/* A start that the walk has decided on. */
+/* A start that the walk has decided on, and that is made after the walk. */
 struct hr__start {
   struct hr__shape *shape;
   struct hr_job_entry entry;
@@ -327,8 +333,8 @@ static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
   return first;
 }
 
-/* Makes victims of running jobs of a pool with keys up to `bound`, while the debt exceeds the GPUs of the jobs after
-   them. False: out of memory. */
+/* Makes those running jobs of a pool victims that have keys up to `bound`, and after which the running jobs have fewer
+   GPUs than the debt. False: out of memory. */
 static bool make_victims(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
@@ -379,8 +385,8 @@ static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint3
   return true;
 }
 
-/* Walks over the waiting jobs in order. The walk of a shape ends at its last job, or at the first job that does not
-   fit. False: out of memory. */
+/* Walks over the waiting jobs in order. The walk of each shape ends at the last job of the shape, or at its first job
+   that does not fit. False: out of memory. */
 static bool walk_order(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   enum hr_reason reason = HR_REASON_IN_ORDER;
@@ -427,8 +433,9 @@ static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_
 
 /* ---- Preemption for single jobs ------------------------------------------------------------------- */
 
-/* The next job to try. It is the first job of a shape. After that job was refused, it is the first job of another
-   subqueue of the shape, because that job may preempt others; or of a subqueue that quotas block. */
+/* The next job to try. At first it is the first job of a shape. If that job was refused, the first jobs of the other
+   subqueues of the shape are tried, too, because they may be allowed to preempt other running jobs. Subqueues that
+   quotas hold back are also tried, because preemption may reduce the usage that blocks them. */
 struct preemption_candidate {
   struct hr__shape *shape; /* NULL: no further job */
   struct hr_job_entry entry;
@@ -452,8 +459,8 @@ static void consider_shape(const struct hr__queue *queue, struct hr__shape *shap
   if (subqueue) consider(next, shape, subqueue->listed, subqueue);
 }
 
-/* Returns whether the first job of a parked subqueue should be tried. It should be if it is within its tenant's
-   guarantee, or if the first job of its shape was refused and precedes it. */
+/* Returns whether the first job of a parked subqueue should be tried. There are two cases: hr__quota_is_turn allows the
+   job to start in this part of the pass, or the first job of its shape precedes it and was refused. */
 static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue *subqueue) {
   const struct hr__shape *shape = subqueue->shape;
   uint32_t pass = queue->preemptor->n_passes;
@@ -474,7 +481,8 @@ static struct preemption_candidate next_in_order(struct hr__queue *queue) {
   return next;
 }
 
-/* Starts a job, or preempts others for it. `allowed`: its tenant's quota admits it. */
+/* Starts a job if it fits, otherwise preempts other jobs for it if possible. `allowed`: the quota of the job's tenant
+   admits the job. */
 static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               const struct preemption_candidate *next, enum hr_reason reason, bool allowed,
                               bool *started) {
@@ -485,7 +493,7 @@ static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *vie
   return hr__queue_start(queue, view, moves, next->shape, next->entry, &placement, reason);
 }
 
-/* Tries waiting jobs one by one in order, with preemption for each. */
+/* Tries waiting jobs one by one in order. A job that does not fit may preempt other jobs. */
 static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
@@ -504,8 +512,8 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   return status;
 }
 
-/* Starts the beneficiary of a preemption if it fits. If it does not fit although all victims have left, capacity is no
-   longer promised to it. */
+/* Starts the beneficiary of a preemption (struct hr__preemptor) if it fits. If it does not fit although all victims
+   have left, it is no longer the beneficiary, and other jobs may use the capacity. */
 static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   hr_job job = preemptor->beneficiary;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Selection of victims for a job that does not fit. Eligible jobs are preempted tentatively, one by one, until the job
- * fits. Then, in reverse order, each victim is restored if the job still fits afterwards, so all remaining victims are
- * needed. The tentative moves are rolled back, and real moves are made for the remaining victims only. Pools are tried
- * one at a time, until the job fits in one.
+ * fits. Then each victim, the last one first, is restored if the job still fits without its preemption; the remaining
+ * victims are all needed. Finally all these moves are rolled back, and the caller preempts the remaining victims. Pools
+ * are tried one at a time, until the job fits in one.
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -58,7 +58,7 @@ static void sort_victims(struct hr__preemptor *preemptor) {
                                                               [HR__VICTIMS_LEAST_LOST] = by_loss,
                                                               [HR__VICTIMS_YOUNGEST] = by_age,
                                                               [HR__VICTIMS_LOWEST_PRIORITY] = by_priority};
-  if (preemptor->n_victims > 1) /* without victims, the list may be NULL */
+  if (preemptor->n_victims > 1) /* if there are no victims, the list may be NULL */
     qsort(preemptor->victims, preemptor->n_victims, sizeof *preemptor->victims, orders[preemptor->terms.victims]);
 }
 
@@ -77,7 +77,8 @@ static bool make_room(struct hr__queue *queue, uint32_t n_slices) {
   return preemptor->victims != NULL;
 }
 
-/* Adds a candidate for preemption. Its slices are stored by index, because the list of slices may be reallocated. */
+/* Adds a job to the list of possible victims. The victim refers to its slices by index, because the list of slices may
+   be reallocated. */
 static bool add_victim(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry entry) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
@@ -98,8 +99,8 @@ static bool add_victim(struct hr__queue *queue, const struct hr_view *view, stru
   return true;
 }
 
-/* Returns whether a job is on a node that accepts no new jobs. Such a job is not tried, because it could not be
-   restored, and will be evicted in any case. */
+/* Returns whether a running job uses a node that is about to go down. Such a job cannot be a victim: it could not be
+   restored after a tentative preemption, because the node accepts no new jobs. */
 static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr_slice one;
   if (!hr_cluster_changes(queue->cluster)) return false;
@@ -117,7 +118,7 @@ static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
 
-/* A search among the running jobs of one pool whose keys are above the bound of a waiting job. */
+/* A search for victims among those running jobs of one pool whose keys exceed the bound of a waiting job. */
 struct pool_search {
   struct hr__queue *queue;
   const struct hr_view *view;
@@ -137,7 +138,7 @@ static bool list_one(void *self, struct hr_job_entry entry) {
   return !search->failed;
 }
 
-/* Lists all eligible jobs of a pool in the order in which they are preempted. False: out of memory. */
+/* Lists all eligible jobs of a pool, in the order in which the search tries to preempt them. False: out of memory. */
 static bool gather(struct pool_search *search, uint32_t pool) {
   struct hr__preemptor *preemptor = search->queue->preemptor;
   preemptor->n_victims = preemptor->n_slices = 0;
@@ -149,8 +150,9 @@ static bool gather(struct pool_search *search, uint32_t pool) {
 
 /* ---- Bounds --------------------------------------------------------------------------------------- */
 
-/* Adds the GPUs of a job to the free GPUs of its nodes. Sets `enough` if a node now has enough GPUs for the waiting job
-   or, for a gang of several nodes, if enough nodes are wholly free. */
+/* Counts the GPUs of a running job as free GPUs of its nodes. Sets `enough` if one of these nodes then has enough free
+   GPUs for the waiting job. If the waiting job is a gang of several nodes, sets `enough` if enough nodes are then
+   wholly free. */
 static bool add_room(void *self, struct hr_job_entry entry) {
   struct pool_search *search = self;
   struct hr_slice one;
@@ -168,8 +170,8 @@ static bool add_room(void *self, struct hr_job_entry entry) {
   return !search->enough;
 }
 
-/* Returns whether the nodes would have enough room if all eligible jobs of the pool were preempted. The caller has
-   checked the total number of GPUs. */
+/* Returns whether the waiting job could fit on the nodes of the pool if all eligible jobs of the pool were preempted.
+   The total number of GPUs has already been checked by could_suffice. */
 static bool has_room(struct pool_search *search, uint32_t pool) {
   struct hr__queue *queue = search->queue;
   uint32_t gpus = hr__gpus(queue, search->job), accept_class = hr_cluster_accept_class(queue->cluster, search->job);
@@ -222,7 +224,7 @@ static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *
   return HR_OK;
 }
 
-/* Restores, in reverse order, each victim that is not needed for the job to fit. */
+/* Restores each victim without which the job still fits. The last victim is tried first. */
 static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves *moves, hr_job job) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
@@ -240,7 +242,8 @@ static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves 
   return HR_OK;
 }
 
-/* Returns whether free GPUs and those of running jobs above the bound are enough. Node limits are ignored. */
+/* Returns whether the free GPUs of the pool, and the GPUs of running jobs whose keys exceed the bound, are together
+   enough for the job. On which nodes they are is ignored. */
 static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound) {
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
   uint64_t free = hr_cluster_free_milli(queue->cluster, (hr_pool){pool}) / 1000;
@@ -248,7 +251,7 @@ static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t
   return free + (uint64_t)(running->sum - hr_job_tree_sum_to(running, bound)) >= gpus;
 }
 
-/* Searches for victims in one pool, and marks those that are needed. All tentative moves are undone. */
+/* Searches for victims in one pool, and marks those that are needed. All moves of the search are rolled back. */
 static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   hr_job job, uint32_t pool, int64_t bound, bool *found) {
   struct pool_search search = {.queue = queue, .view = view, .job = job, .bound = bound};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas in the queue policy: a job starts only if its tenant's quota admits it. Jobs within the guarantees of their
- * tenants precede jobs that would borrow, in any order, as in Kueue (pkg/scheduler). Each tenant has its own subqueues;
- * the subqueues within guarantees are preferred. If a tenant may not use more now, its subqueue is parked at the node
- * of the quota tree with the limiting quota, and does not block other subqueues. A release leaves more room at the
- * tenant's own node and at all its ancestors.
+ * Quotas in the queue policy: a job starts only if its tenant's quota admits it. Under all orders, jobs within the
+ * guarantees of their tenants precede jobs that would borrow, as in Kueue (pkg/scheduler). Each tenant has its own
+ * subqueues; a subqueue is preferred if its first job is within the guarantee. If a tenant may not use more now, its
+ * subqueue is parked (see waiting.h) at the node of the quota tree whose limit blocks it, and does not block other
+ * subqueues. When a job releases its GPUs, there is more room at the node of its tenant and at all ancestors of this
+ * node.
  */
 
 #include "policies/queue/quota/quota.h"
@@ -66,7 +67,8 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return usage_changed(queue, job);
 }
 
-/* Notifies the queue that the tenant's node and its ancestors have more room, which all tenants below them may use. */
+/* Notifies the queue that there is more room at the tenant's node and its ancestors. All tenants below these nodes may
+   be able to use it. */
 static enum hr_status ease_limits(struct hr__queue *queue, uint32_t tenant) {
   const struct hr_quota_tree *tree = queue->quota->tree;
   struct hr__waiting *waiting = &queue->waiting;

@@ -9,19 +9,19 @@
 
 struct hr__quota {
   struct hr_quota_tree *tree;
-  uint32_t n_tenants, n_nodes; /* n_nodes: number of nodes of the quota tree that the scenario names */
+  uint32_t n_tenants, n_nodes; /* n_nodes: number of nodes of the quota tree that have a name in the scenario */
   bool guarantees;             /* some tenant has a guarantee */
 };
 
 /* Creates queue->quota, and adds it to the listeners of the queue. Call this before queue->waiting is initialized: it
-   writes `admission`, which holds back subqueues with jobs that exceed the current quota of their tenant, and prefers
-   subqueues within the guarantees of their tenants. False: out of memory. */
+   writes `admission`, whose functions hold back subqueues whose first job exceeds what its tenant may use now, and
+   prefer subqueues whose first job is within the guarantee of its tenant. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
-/* Returns whether the job exceeds what its tenant may use now. `*quota`: the owner of that limit, as in
-   hr_wait_reason. */
+/* Returns whether the job exceeds what its tenant may use now. `*quota`: the tenant or cohort whose limit is exceeded,
+   as in hr_wait_reason. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 
-/* Returns the owner of the job's subqueue: its tenant; 0 without quotas. */
+/* Returns the owner of the job's subqueue: the tenant of the job; 0 without quotas. */
 static inline uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
   uint32_t tenant = hr__tenant(queue, job);
   if (!queue->quota) return 0;
@@ -39,8 +39,8 @@ static inline bool hr__quota_guarantees(const struct hr__queue *queue) {
   return queue->quota->guarantees;
 }
 
-/* Returns whether the job may start in the current part of the pass. In the first part, only jobs within guarantees may
-   start. */
+/* Returns whether the job may start in the current part of the pass. A pass has two parts; in the first one, only jobs
+   within the guarantees of their tenants may start. */
 static inline bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
   return !queue->waiting.preferred_only || hr__quota_is_guaranteed(queue, job);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The quota tree. Node 0 is the root. It is followed by the nodes of the spec in their order, then by one leaf for each
- * tenant of the trace that has no node in the spec. The last leaf is for jobs without a tenant. Parents precede
- * children. `subtree` is the capacity that a node and its descendants have without borrowing from the parent. `kept` is
- * the part of it that the node does not lend.
+ * The quota tree. Node 0 is the root. It is followed by the nodes of struct hr_quota_spec (the spec), in their order,
+ * then by one leaf for each tenant of the trace that has no node in the spec. The last leaf is for jobs without a
+ * tenant. Parents precede children. `subtree` is the capacity that a node and its descendants have without borrowing
+ * from the parent. `kept` is the part of it that the node does not lend.
  *
  *   subtree = guaranteed + sum of (subtree - kept) of the children
  *   kept    = max(0, subtree - lending limit); 0 without a lending limit
@@ -12,7 +12,8 @@
  *   available(n)    = max(0, kept - usage) + min(available(parent), subtree - kept - max(0, usage - kept) + borrow)
  *
  * These are the formulas of Kueue (pkg/cache/scheduler/resource_node.go, available and potentialAvailable), computed in
- * a loop from the leaf to the root. Maximum limits are separate; they apply to all usage at a node and below it.
+ * a loop from the leaf to the root. The maximum of a node is checked separately; it limits all usage at the node and
+ * below it.
  *
  * Overflow: guarantees are below 2^32 and there are fewer than 2^28 nodes, so sums of guarantees are below 2^60. Usage
  * and limits are below 2^60, too, so sums of a few of them fit into 64 bits.
@@ -57,7 +58,7 @@ static void add_node(struct hr_quota_tree *tree, const struct hr_quota_node *spe
       .parent = parent,
       .depth = tree->nodes[parent].depth + 1,
       .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
-      .kept = bounded(spec->lend_milli), /* the lending limit, until sum_up computes `kept` */
+      .kept = bounded(spec->lend_milli), /* temporarily the lending limit; sum_up replaces it by the final value */
       .borrow = bounded(spec->borrow_milli),
       .max = bounded(spec->max_milli),
       .weight = spec->weight};
@@ -67,7 +68,7 @@ static uint32_t place_of(uint32_t spec_index) {
   return spec_index == HR_NONE ? 0 : spec_index + 1;
 }
 
-/* Returns the number of tenants of the spec; `sorted`: these tenants, sorted by name. */
+/* Returns the number of tenants of the spec, and writes them to `sorted`, sorted by name. */
 static uint32_t sorted_tenants(const struct hr_quota_spec *spec, const struct hr_quota_node **sorted) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < spec->n_nodes; i++)
@@ -88,8 +89,8 @@ static void add_leaves(struct hr_quota_tree *tree, const struct hr_quota_spec *s
   }
 }
 
-/* Computes `subtree` and `kept` of each node, children before parents. The root also gets the GPUs of the cluster that
-   are not guaranteed. */
+/* Computes `subtree` and `kept` of each node; children are computed before their parents. GPUs of the cluster that are
+   not guaranteed to any node are added to the root. */
 static void sum_up(struct hr_quota_tree *tree, uint64_t total_milli) {
   int64_t guaranteed = 0;
   for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
@@ -146,8 +147,9 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
 
 /* ---- Availability --------------------------------------------------------------------------------- */
 
-/* `from_below`: capacity that nodes on the path keep for themselves. Each node on the path limits how much can come
-   from its parent; the root provides what is available there. */
+/* The loop follows the path from the tenant's leaf to the root. `from_below`: unused capacity that the nodes visited so
+   far keep for themselves. Each node limits how much capacity can come from its parent. At the root, the rest comes
+   from what is available there. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
   int64_t from_below = 0, available = NO_LIMIT;
   for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
@@ -171,7 +173,7 @@ int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, en
   return max_i64(0, node->kept - node->usage) + node->subtree - node->kept - beyond_kept(node) + node->borrow;
 }
 
-/* Checks the conditions of hr_quota_tree_available one by one. */
+/* Checks the limits that hr_quota_tree_available combines, one by one, from the leaf to the root. */
 uint32_t hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
                                    struct hr__admission_limit *limit) {
   int64_t wanted = bounded(milli), spare = 0;
