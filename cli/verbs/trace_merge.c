@@ -188,7 +188,7 @@ static enum hr_status read_options(struct merge_state *merge, const struct words
   if (status == HR_OK && !args->keep_ids) status = make_labels(merge, paths, error);
   if (status == HR_OK) status = make_tenants(merge, error);
   merge->spec.labels = (const char *const *)merge->labels;
-  merge->spec.tells_tenants = args->tenant_prefix;
+  merge->spec.renames_tenants = args->tenant_prefix;
   merge->spec.tenants = merge->tenants;
   merge->spec.n_tenants = args->merge_tenants.count;
   return status;

@@ -24,7 +24,7 @@ extern "C" {
 
 #define HR_WHOLE_GPU_MILLI 1000u
 /* The maximum number of GPUs per node: a set of GPUs of a node is one 64-bit word. */
-#define HR_MAX_STOCK_GPUS 64u
+#define HR_MAX_INVENTORY_GPUS 64u
 
 /* A MIG instance of a GPU; all members are 0 on GPUs without MIG. `start` is the first memory slice of the instance.
    `profile` is an index into the profiles of the pool's struct hr_mig_spec; `layout` and `layout_before` are indices
@@ -137,7 +137,7 @@ struct hr_gpu_inventory {
 
 /* Creates an inventory in the arena. Its nodes have no tasks. `requests`: the expected requests; NULL: unknown. With
    HR_MIG_ON_DEMAND, new instances are placed such that room remains for the expected requests. Returns NULL if memory
-   is exhausted or a node has more than HR_MAX_STOCK_GPUS GPUs. */
+   is exhausted or a node has more than HR_MAX_INVENTORY_GPUS GPUs. */
 HR_API struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                                         const struct hr_requests *requests);
 

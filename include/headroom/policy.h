@@ -404,8 +404,8 @@ enum {
   HR_POLICY_KEEPS_WITHIN = 8, /* the policy satisfies requirements on locality */
   /* The last two flags define which waiting jobs always have the same reason, so that `explain` is called only once for
      them. Without either flag, these are the jobs with the same request (GPUs, accept class, locality). */
-  HR_POLICY_HOLDS_BY_TENANT = 16, /* jobs with the same request and the same tenant */
-  HR_POLICY_HOLDS_BY_JOB = 32     /* no jobs: each job may have a reason of its own */
+  HR_POLICY_REASONS_BY_TENANT = 16, /* jobs with the same request and the same tenant */
+  HR_POLICY_REASONS_BY_JOB = 32     /* no jobs: each job may have a reason of its own */
 };
 
 /* A policy. Instances are immutable; they are shared by runs and threads. */

@@ -124,7 +124,7 @@ struct hr_trace {
      no ids, or if the id of each job is the number of its row, from 1. Read ids with hr_trace_job_id. */
   const int64_t *id_number;
   const char *const *id_text;
-  bool ids_told; /* the input has ids, even if they are only the numbers of the rows */
+  bool has_ids; /* the input has ids, even if they are only the numbers of the rows */
 
   struct hr_notes notes;           /* notes for the user, such as assumptions and unknown columns */
   struct hr_skipped_rows *skipped; /* [n_skipped_reasons]; invalid rows are left out only with `lenient` */

@@ -40,7 +40,7 @@ enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *al
                                                   const struct hr_baseline_figure *now, double *p_value);
 /* Whether only regressions can fail the check, and improvements cannot. */
 static inline bool hr__tolerance_only_worse(const struct hr__allowance *allowance) {
-  return allowance->own->said_only_worse ? allowance->own->only_worse : allowance->common->only_worse;
+  return allowance->own->only_worse_is_set ? allowance->own->only_worse : allowance->common->only_worse;
 }
 
 /* Whether the digests of the run and of its trace must equal those of the baseline. */

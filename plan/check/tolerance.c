@@ -115,7 +115,7 @@ static const struct hr_tolerance *find(const struct hr__allowance *allowance, co
 
 static enum hr_worse direction(const struct hr__allowance *allowance, const struct hr_tolerance *tolerance,
                                const struct hr_baseline_figure *figure) {
-  if (tolerance && tolerance->worse != HR_WORSE_UNSAID) return tolerance->worse;
+  if (tolerance && tolerance->worse != HR_WORSE_UNSPECIFIED) return tolerance->worse;
   if (!hr__tolerance_only_worse(allowance)) return HR_WORSE_EITHER;
   return worse_direction(hr__measure_find(figure->path, strlen(figure->path)));
 }

@@ -33,9 +33,9 @@ static enum hr_status check_nodes(const struct hr_scenario *scenario, struct hr_
     return hr_fail(error, HR_BAD_INPUT, "%s: no pool has a node; at least one is needed", scenario->path);
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
-    if (pool->nodes > 0 && pool->gpus_per_node > HR_MAX_STOCK_GPUS)
+    if (pool->nodes > 0 && pool->gpus_per_node > HR_MAX_INVENTORY_GPUS)
       return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s': a node has %u GPUs; fill supports at most %u",
-                     scenario->path, pool->name, pool->gpus_per_node, HR_MAX_STOCK_GPUS);
+                     scenario->path, pool->name, pool->gpus_per_node, HR_MAX_INVENTORY_GPUS);
   }
   return HR_OK;
 }

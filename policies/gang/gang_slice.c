@@ -298,7 +298,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 static uint32_t abilities(void *self) {
   (void)self;
-  return HR_POLICY_PREEMPTS | HR_POLICY_STARVES_NOBODY | HR_POLICY_HOLDS_BY_JOB;
+  return HR_POLICY_PREEMPTS | HR_POLICY_STARVES_NOBODY | HR_POLICY_REASONS_BY_JOB;
 }
 
 /* ---- Events --------------------------------------------------------------------------------------- */

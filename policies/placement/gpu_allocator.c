@@ -153,7 +153,8 @@ static struct gang_groups_shape shape_of(const struct hr_pool_spec *spec, enum h
 
 /* Returns the bit set of the GPUs of group `part` of a node. */
 static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
-  uint64_t one = shape->gpus_per_group >= HR_MAX_STOCK_GPUS ? UINT64_MAX : (UINT64_C(1) << shape->gpus_per_group) - 1;
+  uint64_t one =
+      shape->gpus_per_group >= HR_MAX_INVENTORY_GPUS ? UINT64_MAX : (UINT64_C(1) << shape->gpus_per_group) - 1;
   return one << (part * shape->gpus_per_group);
 }
 

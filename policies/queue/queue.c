@@ -285,8 +285,8 @@ static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_
 static uint32_t explains_by(const struct hr__queue *queue) {
   bool by_promise = queue->preemptor && queue->preemptor->terms.grace_us > 0;
   bool by_wait = queue->locality_expires;
-  if (queue->deadlines || by_promise || by_wait) return HR_POLICY_HOLDS_BY_JOB;
-  return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
+  if (queue->deadlines || by_promise || by_wait) return HR_POLICY_REASONS_BY_JOB;
+  return queue->quota ? HR_POLICY_REASONS_BY_TENANT : 0;
 }
 
 /* Returns whether no job can wait for ever because of other jobs: each waiting job becomes the first in order at some

@@ -95,7 +95,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 static uint32_t abilities(void *self) {
   const struct hr__rounds *rounds = self;
   bool is_fair = rounds->objective == HR__FAIR || rounds->objective == HR__MAX_MIN;
-  return HR_POLICY_PREEMPTS | (rounds->manages ? HR_POLICY_MANAGES_CAPACITY | HR_POLICY_HOLDS_BY_JOB : 0u) |
+  return HR_POLICY_PREEMPTS | (rounds->manages ? HR_POLICY_MANAGES_CAPACITY | HR_POLICY_REASONS_BY_JOB : 0u) |
          (is_fair ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
 }
 

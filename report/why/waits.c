@@ -4,13 +4,13 @@
  *
  * Asking the policy for the reason of each waiting job after each pass would be too slow, so jobs are grouped. In most
  * policies, all waiting jobs with the same request wait for the same reason; in policies with the ability
- * HR_POLICY_HOLDS_BY_TENANT, the tenant must also be the same. Such jobs form a group. A group has one clock per reason
- * and quota, and at most one of its clocks runs at a time: the clock of the current reason. The values of all clocks
- * are stored when a job joins the group. When the job leaves, the differences from the stored values are the parts of
- * its wait.
+ * HR_POLICY_REASONS_BY_TENANT, the tenant must also be the same. Such jobs form a group. A group has one clock per
+ * reason and quota, and at most one of its clocks runs at a time: the clock of the current reason. The values of all
+ * clocks are stored when a job joins the group. When the job leaves, the differences from the stored values are the
+ * parts of its wait.
  *
  * A job is watched if the caller of hr_waits_create() asked for its segments, which are the intervals of its waits with
- * their reasons. A watched job has a group of its own. If the policy has the ability HR_POLICY_HOLDS_BY_JOB, all jobs
+ * their reasons. A watched job has a group of its own. If the policy has the ability HR_POLICY_REASONS_BY_JOB, all jobs
  * have groups of their own. Such groups are reused by later jobs.
  *
  * The state is constant between two instants, so the reason after a pass is valid until the next pass. A job that
@@ -361,8 +361,8 @@ static void leave(struct hr_waits *waits, hr_job job, int64_t now_us, bool is_op
 static void begin(struct hr_waits *waits, const struct hr_view *view) {
   uint32_t abilities = hr_view_abilities(view);
   waits->begun = true;
-  waits->each = waits->each || abilities & HR_POLICY_HOLDS_BY_JOB;
-  waits->by_tenant = abilities & HR_POLICY_HOLDS_BY_TENANT;
+  waits->each = waits->each || abilities & HR_POLICY_REASONS_BY_JOB;
+  waits->by_tenant = abilities & HR_POLICY_REASONS_BY_TENANT;
 }
 
 static void note_arrival(struct hr_waits *waits, hr_job job) {

@@ -89,10 +89,10 @@ enum hr_status hr__check_sharing(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool by_gpu = hr_cluster_spec_by_gpu(cluster);
   for (uint32_t i = 0; by_gpu && i < cluster->n_pools; i++)
-    if (cluster->pools[i].nodes > 0 && cluster->pools[i].gpus_per_node > HR_MAX_STOCK_GPUS)
+    if (cluster->pools[i].nodes > 0 && cluster->pools[i].gpus_per_node > HR_MAX_INVENTORY_GPUS)
       return hr__build_fail(builder, false,
                             "pool '%.60s' has %u GPUs per node; with per-GPU allocation a node has at most %u",
-                            cluster->pools[i].name, cluster->pools[i].gpus_per_node, HR_MAX_STOCK_GPUS);
+                            cluster->pools[i].name, cluster->pools[i].gpus_per_node, HR_MAX_INVENTORY_GPUS);
   return HR_OK;
 }
 

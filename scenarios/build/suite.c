@@ -25,7 +25,7 @@ static bool parse_by(const char *text, struct hr_tolerance *tolerance) {
 }
 
 enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, struct hr_error *error) {
-  struct hr_tolerance fresh = {.worse = HR_WORSE_UNSAID};
+  struct hr_tolerance fresh = {.worse = HR_WORSE_UNSPECIFIED};
   struct hr_tolerances *tolerances = &suite->tolerances;
   const char *equals = strrchr(text, '=');
   if (!equals || equals == text || !parse_by(equals + 1, &fresh))
@@ -55,13 +55,13 @@ static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};
 static enum hr_status build_tolerance(struct hr__builder *builder, const cJSON *json, struct hr_tolerance *tolerance) {
   *tolerance = (struct hr_tolerance){.relative = hr__number_of(json, "relative", 0),
                                      .absolute = hr__number_of(json, "absolute", 0),
-                                     .worse = (enum hr_worse)hr__choice_of(json, "worse", worse, HR_WORSE_UNSAID)};
+                                     .worse = (enum hr_worse)hr__choice_of(json, "worse", worse, HR_WORSE_UNSPECIFIED)};
   return hr__build_placed(builder, json->string, &tolerance->figure);
 }
 
 static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
   const char *digest = hr__text_of(json, "digest", "");
-  tolerances->said_only_worse = hr__has(json, "only_worse");
+  tolerances->only_worse_is_set = hr__has(json, "only_worse");
   tolerances->only_worse = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "only_worse"));
   tolerances->exact_digest = strcmp(digest, "exact") == 0;
   tolerances->loose_digest = strcmp(digest, "any") == 0;

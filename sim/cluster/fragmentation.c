@@ -316,7 +316,7 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
     return mig_fragment(fragmentation->mig, node, &slice, hr_gpu_inventory_cpu_milli(inventory, request, node));
   }
   uint32_t cpu_milli = inventory->cpu_milli[node.id], gpu_milli = hr_gpu_inventory_milli(inventory, request, node);
-  uint16_t left[HR_MAX_STOCK_GPUS];
+  uint16_t left[HR_MAX_INVENTORY_GPUS];
   if (cpu_milli != HR_NONE) cpu_milli -= hr_gpu_inventory_cpu_milli(inventory, request, node);
   memcpy(left, hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id] * sizeof *left);
   for (; gpus; gpus &= gpus - 1) {

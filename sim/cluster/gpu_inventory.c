@@ -395,7 +395,7 @@ struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const s
     if (spec->pools[i].nodes == 0) continue;
     if (spec->pools[i].gpus_per_node > inventory->max_gpus) inventory->max_gpus = spec->pools[i].gpus_per_node;
   }
-  if (inventory->max_gpus > HR_MAX_STOCK_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
+  if (inventory->max_gpus > HR_MAX_INVENTORY_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
   for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
     for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
   if (init_gpu_cpus(inventory, arena, spec) != HR_OK) return NULL;

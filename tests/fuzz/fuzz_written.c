@@ -101,7 +101,7 @@ static void transform(const struct hr_trace *trace, uint64_t seed) {
   static const char *const labels[] = {"a", "b"};
   const struct hr_trace *const both[] = {trace, trace};
   const struct hr_merge_spec merge = {
-      .align = (enum hr_align)(seed % HR_N_ALIGNS), .labels = seed & 4 ? NULL : labels, .tells_tenants = seed & 2};
+      .align = (enum hr_align)(seed % HR_N_ALIGNS), .labels = seed & 4 ? NULL : labels, .renames_tenants = seed & 2};
   status = hr_transform_merge(both, 2, &merge, &made, &error);
   require_valid_result(status, made, &error);
   struct hr_anonymise_spec names;

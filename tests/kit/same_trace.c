@@ -143,7 +143,7 @@ static bool same_ids(const struct hr_trace *a, const struct hr_trace *b) {
 }
 
 bool same_trace(const struct hr_trace *a, const struct hr_trace *b) {
-  if (a->n_jobs != b->n_jobs || a->origin_us != b->origin_us || a->dated != b->dated || a->ids_told != b->ids_told) {
+  if (a->n_jobs != b->n_jobs || a->origin_us != b->origin_us || a->dated != b->dated || a->has_ids != b->has_ids) {
     fprintf(stderr, "\n    %u and %u jobs from %lld and %lld us\n", a->n_jobs, b->n_jobs, (long long)a->origin_us,
             (long long)b->origin_us);
     return false;

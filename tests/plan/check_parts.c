@@ -183,10 +183,10 @@ static void exact_without_tolerance(void) {
 }
 
 static void most_specific_tolerance_applies(void) {
-  struct hr_tolerance of_suite[] = {tolerance("*", 0.5, 0, HR_WORSE_UNSAID),
-                                    tolerance("wait_p95_s", 0.1, 0, HR_WORSE_UNSAID),
-                                    tolerance("wait_s.p95 of training", 0, 3, HR_WORSE_UNSAID)};
-  struct hr_tolerance of_run[] = {tolerance("*", 0.2, 0, HR_WORSE_UNSAID)};
+  struct hr_tolerance of_suite[] = {tolerance("*", 0.5, 0, HR_WORSE_UNSPECIFIED),
+                                    tolerance("wait_p95_s", 0.1, 0, HR_WORSE_UNSPECIFIED),
+                                    tolerance("wait_s.p95 of training", 0, 3, HR_WORSE_UNSPECIFIED)};
+  struct hr_tolerance of_run[] = {tolerance("*", 0.2, 0, HR_WORSE_UNSPECIFIED)};
   const struct hr_tolerances common = {.at = of_suite, .count = 3}, own = {.at = of_run, .count = 1}, none = {0};
   const struct hr__allowance allowance = {&none, &common, false, false};
   CU_ASSERT_FALSE(hr__tolerance_wants_digest(&allowance));
@@ -206,7 +206,7 @@ static void most_specific_tolerance_applies(void) {
 }
 
 static void larger_of_relative_and_absolute_bound(void) {
-  struct hr_tolerance both[] = {tolerance("*", 0.1, 5, HR_WORSE_UNSAID)};
+  struct hr_tolerance both[] = {tolerance("*", 0.1, 5, HR_WORSE_UNSPECIFIED)};
   const struct hr_tolerances common = {.at = both, .count = 1}, none = {0};
   CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, 10, 15), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, 100, 110), HR__ALLOWED);
@@ -217,9 +217,9 @@ static void larger_of_relative_and_absolute_bound(void) {
 
 static void directions_of_regressions(void) {
   struct hr_tolerance higher[] = {tolerance("utilization.makespan", 0, 0, HR_WORSE_HIGHER)};
-  const struct hr_tolerances only_worse = {.only_worse = true, .said_only_worse = true}, none = {0};
+  const struct hr_tolerances only_worse = {.only_worse = true, .only_worse_is_set = true}, none = {0};
   const struct hr_tolerances only_worse_with_direction = {
-      .at = higher, .count = 1, .only_worse = true, .said_only_worse = true};
+      .at = higher, .count = 1, .only_worse = true, .only_worse_is_set = true};
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "wait_s.mean", NULL, 100, 99), HR__BETTER);
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "wait_s.mean", NULL, 100, 101), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&none, &only_worse, "utilization.makespan", NULL, 0.5, 0.6), HR__BETTER);
@@ -234,7 +234,7 @@ static void directions_of_regressions(void) {
 static double chance(bool paired, enum hr_worse worse, double *before, double *now,
                      enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
-  const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSAID}, none = {0};
+  const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSPECIFIED}, none = {0};
   const struct hr__allowance allowance = {&tolerances, &none, true, paired};
   struct hr_baseline_figure was = {.path = (char *)"wait_s.mean", .samples = before, .n_samples = 4}, is = was;
   is.samples = now;
@@ -249,14 +249,14 @@ static double chance(bool paired, enum hr_worse worse, double *before, double *n
 
 static void significance_of_replications(void) {
   double before[] = {10, 20, 30, 40}, up[] = {11, 21, 31, 41}, down[] = {9, 18, 29, 37}, far[] = {80, 90, 84, 86};
-  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, up, HR__WORSE), 0); /* all values increase by one */
-  CU_ASSERT(chance(false, HR_WORSE_UNSAID, before, up, HR__WORSE) > 0.9);
-  CU_ASSERT(chance(false, HR_WORSE_UNSAID, before, far, HR__WORSE) < 0.01);
+  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSPECIFIED, before, up, HR__WORSE), 0); /* all values increase by one */
+  CU_ASSERT(chance(false, HR_WORSE_UNSPECIFIED, before, up, HR__WORSE) > 0.9);
+  CU_ASSERT(chance(false, HR_WORSE_UNSPECIFIED, before, far, HR__WORSE) < 0.01);
   CU_ASSERT(isnan(chance(true, HR_WORSE_HIGHER, before, down, HR__BETTER)));
   CU_ASSERT(isnan(chance(true, HR_WORSE_HIGHER, before, up, HR__ALLOWED)));
-  CU_ASSERT(isnan(chance(true, HR_WORSE_UNSAID, before, before, HR__SAME)));
+  CU_ASSERT(isnan(chance(true, HR_WORSE_UNSPECIFIED, before, before, HR__SAME)));
   double lacking[] = {11, (double)NAN, 31, (double)NAN};
-  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, lacking, HR__WORSE), 0); /* only two pairs are known */
+  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSPECIFIED, before, lacking, HR__WORSE), 0); /* only two pairs are known */
 }
 
 static void expect_change(double before, double now, const char *expected) {
@@ -292,11 +292,11 @@ static void text_of_changes(void) {
 
 static void unknown_metrics_are_rejected(void) {
   struct hr_error error = {0};
-  struct hr_tolerance wrong[] = {tolerance("wait_s.p96", 0, 0, HR_WORSE_UNSAID)};
+  struct hr_tolerance wrong[] = {tolerance("wait_s.p96", 0, 0, HR_WORSE_UNSPECIFIED)};
   struct hr_tolerances tolerances = {.at = wrong, .count = 1};
   CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "unknown metric 'wait_s.p96'; did you mean 'wait_s.p9"));
-  wrong[0] = tolerance("wait_s.p95 of anyone", 0, 0, HR_WORSE_UNSAID);
+  wrong[0] = tolerance("wait_s.p95 of anyone", 0, 0, HR_WORSE_UNSPECIFIED);
   CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_OK);
 }
 

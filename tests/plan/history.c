@@ -127,7 +127,7 @@ static void check_node_changes(const struct kept *kept) {
   const struct hr_node_change *changes;
   size_t count = hr_history_changes(kept->history, &changes);
   const struct hr_result *result = kept->replay.result;
-  uint64_t launches = 0, notices = 0, reclaims = 0, told_launches = 0, told_notices = 0, told_reclaims = 0;
+  uint64_t launches = 0, notices = 0, reclaims = 0, notified_launches = 0, notified_notices = 0, notified_reclaims = 0;
   for (size_t i = 0; i < count; i++) {
     const struct hr_node_change *change = &changes[i];
     CU_ASSERT_EQUAL(change->kind == HR_EVENT_OFFER, change->node.id == HR_NONE);
@@ -138,13 +138,13 @@ static void check_node_changes(const struct kept *kept) {
     reclaims += change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED;
   }
   for (uint32_t i = 0; i < result->n_pools; i++) {
-    told_launches += result->pools[i].launches;
-    told_notices += result->pools[i].notices;
-    told_reclaims += result->pools[i].reclaims;
+    notified_launches += result->pools[i].launches;
+    notified_notices += result->pools[i].notices;
+    notified_reclaims += result->pools[i].reclaims;
   }
-  CU_ASSERT_EQUAL(launches, told_launches);
-  CU_ASSERT_EQUAL(notices, told_notices);
-  CU_ASSERT_EQUAL(reclaims, told_reclaims);
+  CU_ASSERT_EQUAL(launches, notified_launches);
+  CU_ASSERT_EQUAL(notices, notified_notices);
+  CU_ASSERT_EQUAL(reclaims, notified_reclaims);
 }
 
 static void agrees(const char *name, const char *const *overrides, size_t n_overrides) {

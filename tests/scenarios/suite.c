@@ -69,17 +69,17 @@ static void tolerances(void) {
       " \"tolerances\": {\"only_worse\": true,\n  \"wait_s.p95\": {\"relative\": 0.02, \"worse\": \"higher\"}, \"*\": "
       "{\"absolute\": 3}}}");
   const struct hr_tolerances *common = &suite->tolerances, *own = &suite->runs[0].tolerances;
-  CU_ASSERT_TRUE(common->only_worse && common->said_only_worse);
+  CU_ASSERT_TRUE(common->only_worse && common->only_worse_is_set);
   CU_ASSERT_FALSE(common->exact_digest || common->loose_digest);
   CU_ASSERT_TRUE(own->exact_digest);
-  CU_ASSERT_FALSE(own->said_only_worse);
+  CU_ASSERT_FALSE(own->only_worse_is_set);
   CU_ASSERT_EQUAL_FATAL(common->count, 2);
   CU_ASSERT_STRING_EQUAL(common->at[0].figure.text, "wait_s.p95");
   CU_ASSERT_STRING_EQUAL(common->at[0].figure.place, "suite_test.json:3:17: ");
   CU_ASSERT_EQUAL(common->at[0].relative, 0.02);
   CU_ASSERT_EQUAL(common->at[0].worse, HR_WORSE_HIGHER);
   CU_ASSERT_EQUAL(common->at[1].absolute, 3);
-  CU_ASSERT_EQUAL(common->at[1].worse, HR_WORSE_UNSAID);
+  CU_ASSERT_EQUAL(common->at[1].worse, HR_WORSE_UNSPECIFIED);
   CU_ASSERT_EQUAL(hr_suite_add_tolerance(suite, "jct_s.mean=2.5%", NULL), HR_OK);
   CU_ASSERT_EQUAL(hr_suite_add_tolerance(suite, "monthly_usd=100", NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(common->count, 4);

@@ -79,7 +79,7 @@ static void ids_of_the_input_are_written(void) {
   for (size_t i = 0; i < 2; i++) {
     struct hr_trace *trace = trace_of(texts[i], NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-    CU_ASSERT_EQUAL(trace->ids_told, i == 0);
+    CU_ASSERT_EQUAL(trace->has_ids, i == 0);
     CU_ASSERT_PTR_NULL(trace->id_number);
     struct hr_trace *again = written_and_read(trace, "told.hrt", NULL);
     CU_ASSERT(same_trace(trace, again));
@@ -163,7 +163,7 @@ static void swf_round_trips_of_simple_traces(void) {
     CU_ASSERT_STRING_EQUAL(swf->format, "swf");
     struct hr_trace *csv = written_and_read(swf, "plain.csv", &written);
     CU_ASSERT_PTR_NOT_NULL_FATAL(csv);
-    trace->ids_told = true; /* each line of SWF has a job number */
+    trace->has_ids = true; /* each line of SWF has a job number */
     CU_ASSERT(same_trace(trace, csv));
     hr_trace_destroy(csv);
     hr_trace_destroy(swf);

@@ -330,7 +330,7 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   owned->trace.n_jobs = builder->n;
   owned->trace.origin_us = origin_us;
   owned->trace.dated = dated;
-  owned->trace.ids_told = builder->ids != HR__IDS_NONE;
+  owned->trace.has_ids = builder->ids != HR__IDS_NONE;
   owned->trace.row = owned->row = order;
   owned->trace.column_bytes = order ? builder->n * sizeof *order : 0;
   move_columns(owned, builder);

@@ -120,7 +120,7 @@ static void assign_offsets(struct packing *packing) {
   header->file_bytes = end;
   header->n_jobs = packing->trace->n_jobs;
   header->origin_us = packing->trace->origin_us;
-  header->flags = (packing->trace->dated ? HR__PACKED_DATED : 0) | (packing->trace->ids_told ? HR__PACKED_IDS_TOLD : 0);
+  header->flags = (packing->trace->dated ? HR__PACKED_DATED : 0) | (packing->trace->has_ids ? HR__PACKED_IDS_TOLD : 0);
   header->checksum = XXH3_64bits(&packing->head, head_bytes(packing));
 }
 

@@ -575,7 +575,7 @@ static enum hr_status read_head(struct unpacking *unpacking) {
   owned->trace.n_jobs = (uint32_t)unpacking->header->n_jobs;
   owned->trace.origin_us = unpacking->header->origin_us;
   owned->trace.dated = unpacking->header->flags & HR__PACKED_DATED;
-  owned->trace.ids_told = unpacking->header->flags & HR__PACKED_IDS_TOLD;
+  owned->trace.has_ids = unpacking->header->flags & HR__PACKED_IDS_TOLD;
   owned->trace.column_bytes = owned->map_bytes;
   owned->trace.mapped = true;
   owned->trace.source = owned->source = strdup(unpacking->path);

@@ -141,7 +141,7 @@ static enum hr_status begin_unnamed(struct hr__rebuild *rebuild, const struct hr
                                     struct hr_error *error) {
   *rebuild = (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format),
                                   .source = trace->source,
-                                  .ids_told = trace->ids_told};
+                                  .has_ids = trace->has_ids};
   bool ok = rebuild->builder != NULL;
   if (ok && dated && hr_trace_has_local_dates(trace)) ok = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
   return ok ? HR_OK : hr__rebuild_no_memory(trace, error);

@@ -63,7 +63,7 @@ static enum hr_status check_labels(const struct merge *merge, struct hr_error *e
 
 static bool is_tenant_of(const struct merge *merge, size_t number, const char *name) {
   const struct hr_names *tenants = &merge->traces[number]->tenants;
-  const char *label = merge->spec->labels && merge->spec->tells_tenants ? merge->spec->labels[number] : NULL;
+  const char *label = merge->spec->labels && merge->spec->renames_tenants ? merge->spec->labels[number] : NULL;
   size_t length = label ? strlen(label) : 0;
   if (label && (strncmp(name, label, length) != 0 || name[length++] != '/')) return false;
   for (uint32_t i = 0; i < tenants->count; i++)
@@ -159,7 +159,7 @@ static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenan
 static bool rename_all(struct merge *merge, size_t number, struct hr_job_record *record) {
   const struct hr_merge_spec *spec = merge->spec;
   if (spec->labels && !set_before(&merge->id, spec->labels[number], &record->id)) return false;
-  if (spec->labels && spec->tells_tenants &&
+  if (spec->labels && spec->renames_tenants &&
       (!set_before(&merge->tenant, spec->labels[number], &record->tenant) ||
        !set_before(&merge->user, spec->labels[number], &record->user)))
     return false;

@@ -10,7 +10,7 @@ enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct h
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < trace->notes.count; i++)
     status = hr_notes_add(notes, "%s", trace->notes.text[i]);
-  rebuild->ids_told = rebuild->ids_told || trace->ids_told;
+  rebuild->has_ids = rebuild->has_ids || trace->has_ids;
   return status == HR_OK ? HR_OK : hr__rebuild_no_memory(trace, error);
 }
 
@@ -36,7 +36,7 @@ enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status statu
   if (status == HR_OK && !rebuild->n_jobs)
     status = hr_fail(error, HR_BAD_INPUT, "%s: no jobs are left", rebuild->source);
   if (status == HR_OK) status = hr_trace_builder_finish(rebuild->builder, dated, false, created, error);
-  if (status == HR_OK) (*created)->ids_told = (*created)->ids_told && rebuild->ids_told;
+  if (status == HR_OK) (*created)->has_ids = (*created)->has_ids && rebuild->has_ids;
   hr_trace_builder_destroy(rebuild->builder);
   return status;
 }

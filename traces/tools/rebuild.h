@@ -13,7 +13,7 @@ struct hr__rebuild {
   struct hr_trace_builder *builder;
   const char *source;
   uint32_t n_jobs;
-  bool ids_told; /* at least one source trace had ids */
+  bool has_ids; /* at least one source trace had ids */
 };
 
 /* Begins a trace with the source and the notes of `trace`. Returns HR_NO_MEMORY if out of memory. */

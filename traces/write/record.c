@@ -67,7 +67,7 @@ bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_
 
 /* Returns true if ids are row numbers because the input contained no ids. */
 static bool ids_number_rows(const struct hr_trace *trace) {
-  if (trace->ids_told || trace->id_text) return false;
+  if (trace->has_ids || trace->id_text) return false;
   for (uint32_t job = 0; trace->id_number && job < trace->n_jobs; job++)
     if (trace->id_number[job] != (int64_t)(trace->row ? trace->row[job] : job) + 1) return false;
   return true;

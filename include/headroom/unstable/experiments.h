@@ -124,7 +124,7 @@ enum hr_worse {
 #undef HR_WORSE_NAME
   /* not specified. This means HR_WORSE_EITHER; if only_worse is set, it means the direction in which this metric
      gets worse */
-  HR_WORSE_UNSAID
+  HR_WORSE_UNSPECIFIED
 };
 
 /* How much a metric may differ from the baseline: by `relative` times the value in the baseline, or by `absolute`,
@@ -140,8 +140,8 @@ struct hr_tolerance {
 struct hr_tolerances {
   struct hr_tolerance *at; /* [count] */
   size_t count;
-  bool only_worse;      /* a metric that improved is never a failure */
-  bool said_only_worse; /* the file specifies only_worse; if a run specifies it, the value in its suite is ignored */
+  bool only_worse;        /* a metric that improved is never a failure */
+  bool only_worse_is_set; /* the file specifies only_worse; if a run specifies it, the value in its suite is ignored */
   /* exact_digest: digests must be equal. loose_digest: digests may differ. If neither is set, digests must be equal
      unless tolerances or replications are specified */
   bool exact_digest, loose_digest;
@@ -186,7 +186,7 @@ HR_API enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char 
 /* Specifies for all runs that improvements are never failures. */
 static inline void hr_suite_set_only_worse(struct hr_suite *suite) {
   suite->tolerances.only_worse = true;
-  suite->tolerances.said_only_worse = true;
+  suite->tolerances.only_worse_is_set = true;
 }
 HR_API void hr_suite_destroy(struct hr_suite *suite);
 

@@ -123,7 +123,7 @@ struct hr_merge_spec {
   /* [n_traces]: distinct labels of the traces. Each id gets the label of its trace and `/` as prefix. NULL: no
      prefixes; in this case the ids of all traces must be distinct. */
   const char *const *labels;
-  bool tells_tenants;                    /* the names of tenants and users get the prefixes, too */
+  bool renames_tenants;                  /* the names of tenants and users get the prefixes, too */
   const struct hr_tenant_merge *tenants; /* [n_tenants]: tenants to merge. Their names include the prefixes */
   size_t n_tenants;
 };

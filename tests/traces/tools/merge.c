@@ -91,7 +91,7 @@ static void tenants_are_labelled_or_merged(void) {
   struct hr_trace *west = trace_of("submit_s,duration_s,gpus,tenant,user\n2,1,1,ml,ann\n3,1,1,ops,bob\n", NULL), *made;
   const struct hr_trace *both[] = {east, west};
   struct hr_tenant_merge tenants = {{from, 2}, "research"};
-  struct hr_merge_spec spec = {.labels = labels, .tells_tenants = true, .tenants = &tenants, .n_tenants = 1};
+  struct hr_merge_spec spec = {.labels = labels, .renames_tenants = true, .tenants = &tenants, .n_tenants = 1};
   CU_ASSERT_EQUAL_FATAL(hr_transform_merge(both, 2, &spec, &made, NULL), HR_OK);
   CU_ASSERT_STRING_EQUAL(tenant_of(made, 0), "research");
   CU_ASSERT_STRING_EQUAL(tenant_of(made, 1), "");
@@ -102,7 +102,7 @@ static void tenants_are_labelled_or_merged(void) {
   CU_ASSERT_STRING_EQUAL(made->users.text[1], "west/ann");
   hr_trace_destroy(made);
   tenants.from = (struct hr_name_list){plain, 2};
-  spec.tells_tenants = false;
+  spec.renames_tenants = false;
   CU_ASSERT_EQUAL_FATAL(hr_transform_merge(both, 2, &spec, &made, NULL), HR_OK);
   CU_ASSERT_EQUAL(made->tenants.count, 1);
   CU_ASSERT_EQUAL(made->users.count, 2);
@@ -131,7 +131,7 @@ static void invalid_merges_are_rejected(void) {
                         "job id '7' is also in an earlier trace; use labels for ids"));
   CU_ASSERT(is_rejected(both, &(struct hr_merge_spec){.labels = same}, "labels must be unique"));
   CU_ASSERT(is_rejected(both, &(struct hr_merge_spec){.labels = within}, "label 'x/y' contains '/'"));
-  struct hr_merge_spec spec = {.labels = labels, .tells_tenants = true, .tenants = &tenants, .n_tenants = 1};
+  struct hr_merge_spec spec = {.labels = labels, .renames_tenants = true, .tenants = &tenants, .n_tenants = 1};
   CU_ASSERT(is_rejected(both, &spec, "no job has the tenant 'x/nobody', which is to be merged"));
   tenants.from.text = bare;
   CU_ASSERT(is_rejected(both, &spec, "no job has the tenant 'ml'"));

@@ -75,7 +75,7 @@ static enum hr_status compress(struct hr_error *error) {
 static enum hr_status merge(struct hr_error *error) {
   static const char *const labels[] = {"x", "y"};
   const struct hr_trace *const both[] = {trace, trace};
-  const struct hr_merge_spec spec = {.labels = labels, .tells_tenants = true};
+  const struct hr_merge_spec spec = {.labels = labels, .renames_tenants = true};
   struct hr_trace *made;
   enum hr_status status = hr_transform_merge(both, 2, &spec, &made, error);
   return finished(status, made);
