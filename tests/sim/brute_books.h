@@ -3,13 +3,14 @@
 #define HR_TESTS_SIM_BRUTE_BOOKS_H
 
 /* A second implementation of the cost rules in docs/planner/costs.md. It computes all accounts after the run, by
-   examining every interval between changes. It shares no code with the ledger and is not optimized. */
+   examining every interval between changes. It shares no code with the ledger (sim/accounting/ledger.c) and is not
+   optimized. */
 
 #include "headroom/sim.h"
 
 enum {
   BRUTE_POOLS = 4,
-  BRUTE_TENANTS = 5, /* the last tenant stands for jobs without a tenant */
+  BRUTE_TENANTS = 5, /* the last index is used for jobs without a tenant */
   BRUTE_MONTHS = 16,
   BRUTE_JOBS = 40,
   BRUTE_SESSIONS = 1000,
