@@ -56,7 +56,7 @@ static bool ends_with_digit(const char *text, size_t bytes) {
   return bytes > 0 && text[bytes - 1] >= '0' && text[bytes - 1] <= '9';
 }
 
-/* Returns the number of bytes up to the first possible line break. No line break is possible between a number and its
+/* Returns how many bytes precede the first possible line break. No line break is possible between a number and its
    unit. */
 static size_t unbroken_bytes(const char *text) {
   size_t bytes = strcspn(text, " ");

@@ -131,7 +131,7 @@ static inline uint32_t hr__hash_pair(struct hr__pair pair) {
   return hr__hash_u64(pair.a ^ pair.b * UINT64_C(0xff51afd7ed558ccd));
 }
 
-/* Returns the number of the pair, or HR_NONE if the pair is not in the map. */
+/* Returns the number that the map stores for the pair, or HR_NONE if the pair is not in the map. */
 static inline uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct hr__pair pair) {
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&map->table, hr__hash_pair(pair), &at); i != HR_NONE;

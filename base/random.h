@@ -25,7 +25,7 @@ enum hr__purpose {
   HR__PURPOSE_SPOT_LEVEL = 7,   /* entity: the zone */
   HR__PURPOSE_SPOT_RECLAIM = 8, /* entity: the zone */
   HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node; each launch has separate draws */
-  HR__PURPOSE_BOOT = 10,        /* entity: the node; each launch has draws of its own */
+  HR__PURPOSE_BOOT = 10,        /* entity: the node; each launch has separate draws */
   HR__PURPOSE_SPOT_PRICE = 11,  /* entity: the zone */
   HR__PURPOSE_REPLICATION = 12, /* the seeds of replications; entity: the index of the replication */
   HR__PURPOSE_SAMPLE = 13,      /* a sample of the jobs of a trace, drawn with replacement */

@@ -17,7 +17,7 @@ struct threads_pool {
   struct hr_error error;
 };
 
-/* Returns the number of the next task, or tasks->count if no task is left or a task has failed. */
+/* Returns the index of the next task. Returns tasks->count if no task is left, or if a task has failed. */
 static size_t take(struct threads_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   size_t task = pool->failed == SIZE_MAX && pool->next < pool->tasks->count ? pool->next++ : pool->tasks->count;

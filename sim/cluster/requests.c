@@ -97,7 +97,7 @@ struct requests_table {
   struct hr_arena *arena;
   struct hr_requests *requests;
   uint32_t capacity;
-  struct hr__hash numbers; /* maps a request to its number */
+  struct hr__hash numbers; /* maps a request to its index */
 };
 
 static uint32_t hash_of(const struct hr_request *request) {
@@ -126,7 +126,7 @@ static bool grow(struct requests_table *table) {
   return true;
 }
 
-/* Returns the number of the request in the table. If the table has no equal request, the function adds it. Returns
+/* Returns the index of the request in the table. If the table has no equal request, the function adds it. Returns
    HR_NONE if memory is exhausted. */
 static uint32_t number_of(struct requests_table *table, const struct hr_request *request) {
   struct hr_requests *requests = table->requests;
@@ -147,7 +147,7 @@ struct hr__request_reader {
   struct requests_reader reader;
 };
 
-/* Returns the number of a job's request, or HR_NONE if memory is exhausted. */
+/* Returns the index of a job's request in the table, or HR_NONE if memory is exhausted. */
 static uint32_t find(struct hr__request_reader *self, hr_job job) {
   struct hr_request request = request_of(&self->reader, job);
   if (!mig_needs_add(&self->reader.mig, self->reader.trace, job, &request)) return HR_NONE;

@@ -28,8 +28,8 @@ struct hr__speed_table {
 enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
 
-/* Finds the row of a job. This is called for all jobs at the start of a run or, in a streamed run, when a job is
-   submitted. */
+/* Finds the row of a job in the table of speeds. In a streamed run this is called when the job is submitted, otherwise
+   for all jobs at the start of the run. */
 void hr__speeds_find_row(const struct hr__speed_table *speeds, const struct hr_trace *trace, hr_job job);
 
 static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t row, uint32_t pool) {
@@ -78,7 +78,7 @@ static inline int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
    table. */
 struct hr__network_speeds {
   const struct hr_network_speeds *table; /* if NULL, links do not affect speeds */
-  struct hr_network_span *spans;         /* [models + 1][HR_N_NETWORKS]; the last row is for jobs without a model */
+  struct hr_network_span *spans;         /* [models + 1][HR_N_NETWORKS]; spans[models] is for jobs without a model */
   uint32_t min_ppm;                      /* the minimum speed */
 };
 

@@ -27,12 +27,11 @@
  * ---- Storage ----
  *
  * The shared storage of a pool. Checkpoints that are written at the same time share its bandwidth equally, so all
- * writers receive the same amount of service in the same time. The storage therefore needs only one clock. Its value is
- * the service that a writer would have received if it had been writing from the start of the run. The mark of a writer
- * is the value of the clock when the writer began plus the size of its checkpoint. The writer is done when the clock
- * reaches this mark. Service is an integer. Its unit is 2^-10 MiB x microseconds per second, which is so small that the
- * division by the number of writers causes almost no rounding error. Integers are used because their results are the
- * same on all machines.
+ * writers receive the same amount of service in the same time. The storage therefore needs only one clock. It advances
+ * by the service that each of the present writers receives. The mark of a writer is the value of the clock when the
+ * writer began plus the size of its checkpoint. The writer is done when the clock reaches this mark. Service is an
+ * integer. Its unit is 2^-10 MiB x microseconds per second, which is so small that the division by the number of
+ * writers causes almost no rounding error. Integers are used because their results are the same on all machines.
  */
 
 #define SERVICE_PER_MIB (UINT64_C(1000000) << 10)

@@ -31,7 +31,7 @@ struct hr__allocation_ref {
   uint32_t n_slices;
 };
 
-/* All stored data of a placement. */
+/* All data that the engine stores for a placement. */
 struct hr__allocation {
   struct hr__allocation_ref ref;
   uint64_t gpus;      /* the set of GPUs; used only for a single slice in per-GPU allocation */
@@ -67,7 +67,7 @@ struct hr__move {
   hr_job job;
   hr_node node;                     /* request or release of a node: the node */
   int64_t at_us;                    /* wake-up: its time; notice: the time when the job is stopped */
-  int64_t attempt_us;               /* start or preemption: when the job's previous attempt began */
+  int64_t attempt_us;               /* start or preemption: the value of hr__engine.attempt_us before the move */
   int64_t kept_us;                  /* preemption: the kept work of the job before the move */
   struct hr__allocation allocation; /* preemption: the placement of the job before the move */
   struct hr__node was;              /* release of a node: the state of the node before the move */
@@ -92,7 +92,7 @@ enum hr__phase {
 /* The present attempt of a job, in runs where jobs can be stopped. Times are absolute; work is in microseconds at the
    reference speed. */
 struct hr__engine_attempt {
-  /* when the attempt began. hr__engine.attempt_us changes earlier: when the policy makes the move */
+  /* when the attempt began. hr__engine.attempt_us is set earlier: when the policy makes the move */
   int64_t begun_us;
   int64_t phase_us; /* when the present phase began */
   /* completed work of all attempts together when the present phase began, without lost work */
@@ -114,7 +114,7 @@ struct hr__engine_attempt {
 __extension__ typedef unsigned __int128 hr__service;
 struct hr__storage {
   uint64_t mib_s;
-  hr__service clock; /* the service per writer so far */
+  hr__service clock; /* advances by the service that each writer receives */
   int64_t clock_us;  /* when the clock was last updated */
   int64_t next_us;   /* when the first of the writers will be done; HR_NEVER_US if there are no writers */
   struct hr__storage_writer {
@@ -296,8 +296,8 @@ static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_
 /* ---- attempts.c: jobs that can be stopped before their end ---- */
 /* Allocates the columns of attempts. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
-/* Initializes the state of a job. This is called for all jobs at the start of a run or, in a streamed run, when a job
-   is submitted. */
+/* Initializes the attempt state of a job. In a streamed run this is called when the job is submitted, otherwise for all
+   jobs at the start of the run. */
 static inline void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
   engine->attempt_us[job.id] = HR_NEVER_US;
   engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;

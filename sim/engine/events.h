@@ -57,11 +57,11 @@ static inline bool hr__pending_before(struct hr__pending a, struct hr__pending b
   return ((wide)(uint64_t)a.at_us << 64 | a.kind_entity) < ((wide)(uint64_t)b.at_us << 64 | b.kind_entity);
 }
 
-/* Inserts an entry. O(log n). Returns HR_NO_MEMORY if memory is exhausted. */
+/* Inserts an entry in O(log n) time. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending);
-/* Removes and returns the first entry. The heap must not be empty. O(log n). */
+/* Removes the first entry in O(log n) time and returns it. The heap must not be empty. */
 struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap);
-/* Removes the entry of a job, if the job has one. `place` must not be NULL. O(log n). */
+/* Removes the entry of a job, if the job has one, in O(log n) time. `place` must not be NULL. */
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job);
 /* Frees the entries, but not `place`, which belongs to the caller. */
 static inline void hr__event_heap_finish(struct hr__event_heap *heap) {

@@ -4,9 +4,9 @@
  * are nodes 0 .. L - 1. The supply is a function of time (see market.h), so the time when a node is reclaimed is known
  * in advance. A node is reclaimed for one of three causes: the level drops so far that the node is not offered any
  * more, a group interruption includes the node, or the node reaches the end of its lifetime. The node gets notice a
- * specified time before it goes down (the notice period). Changes of the level are known one notice period ahead. A
- * node that will be lost within this period cannot be requested any more, so no node gets notice at its launch because
- * of a change of the level.
+ * specified time before it goes down (the notice period). Changes of the level are known one notice period ahead. If a
+ * drop of the level will take a node within this period, the node cannot be requested any more. A change of the level
+ * therefore never gives notice to a node at its launch.
  */
 
 #include "headroom/market.h"
@@ -47,8 +47,8 @@ static hr_node node_of(const struct hr__pool *pool, uint32_t number) {
 
 /* ---- Accounts ---- */
 
-/* Adds the time since the last call to the accounts of the pool. Must be called before any node of the pool changes its
-   state. */
+/* Updates the accounts of the pool for the time since the last call. Must be called before any node of the pool changes
+   its state. */
 static void settle_accounts(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr__engine_market *market = &engine->markets[pool.id];
@@ -100,9 +100,9 @@ static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node
   return emit_node_event(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
 }
 
-/* Gives notice to all jobs of a node. A job that leaves at once is removed from the list of the node's jobs during the
-   loop. Each link of the list is therefore copied before its job gets notice. A job is in the list of a node at most
-   once, so it gets only one notice. */
+/* Gives notice to all jobs of a node that they will be stopped at `down_us`. A job that leaves at once is removed from
+   the list of the node's jobs during the loop. Each link of the list is therefore copied before its job gets notice. A
+   job is in the list of a node at most once, so it gets only one notice. */
 static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us) {
   const struct hr__residents *residents = &engine->residents;
   uint32_t link = residents->first[node.id];
@@ -115,8 +115,8 @@ static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, in
   return HR_OK;
 }
 
-/* Gives notice to a node and its jobs that the node will go down at `down_us`. A node that is still booting goes down
-   at once. */
+/* Gives notice to a node and its jobs: the node will go down at `down_us`. A node that is still booting goes down at
+   once. */
 static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t down_us) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state == HR_NODE_OFF) return HR_OK;
@@ -135,8 +135,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
 
 /* ---- Levels ---- */
 
-/* Updates how many nodes of a pool are available. Nodes that will be lost within the next notice period are not
-   available. */
+/* Updates how many nodes of a pool are available: the minimum of the level until the end of the next notice period. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];

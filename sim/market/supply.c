@@ -9,11 +9,11 @@
  * reduces the sizes.
  *
  * Levels come from a record or from the model on-off. A record is repeated cyclically. In the model on-off, a zone
- * draws the lengths of its up and down periods from its own stream. The run begins in the stationary state, at a random
- * time within a period. A period that contains a given time is longer on average than other periods. If f is the
- * density of the lengths of all periods, the length x of this period has the density x f(x) / mean. Lengths with this
- * density can be drawn in closed form for each kind of duration. The start of the run is at a uniformly distributed
- * point of the period.
+ * draws the lengths of its up and down periods from a separate random stream. The run begins in the stationary state,
+ * at a random time within a period. A period that contains a given time is longer on average than other periods. If f
+ * is the density of the lengths of all periods, the length x of this period has the density x f(x) / mean. Lengths with
+ * this density can be drawn in closed form for each kind of duration. The start of the run is at a uniformly
+ * distributed point of the period.
  *
  * With lifetimes, each node is reclaimed at a random age.
  */

@@ -116,7 +116,7 @@ static bool is_running(const struct placed *placed, const bool *ended, uint32_t 
   return placed->start_us <= now_us && !ended[job];
 }
 
-/* Returns the speed of `job` beside `other`, or 0 if it is unknown. */
+/* Returns the speed of `job` while it shares a GPU with `other`, or 0 if this speed is unknown. */
 static uint32_t pair_ppm(uint32_t job, uint32_t other) {
   for (uint32_t i = 0; i < PAIRS; i++)
     if (scenario.model[job] == i / 2 && scenario.model[other] == i % 2) return scenario.pairs[i].speed_ppm;
