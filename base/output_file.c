@@ -21,8 +21,9 @@
 /*
  * The list of unfinished files is the only global state of the library, because a signal handler has no other way to
  * find these files. The list is an array of pointers. Each entry is added or removed by one atomic operation, so
- * threads and the signal handler need no lock. Only one of the two can remove a given path. A thread that removes a
- * path must free it; the signal handler only deletes the file.
+ * threads and the signal handler need no lock. Either a thread or the signal handler removes a path from the list,
+ * never both. A thread that removes a path then frees it. The signal handler only deletes the file, so its path is
+ * never freed.
  */
 
 enum { MAX_FILES = 64, LINK_BYTES = 32, MAX_NAMES = 1000 };

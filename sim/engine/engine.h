@@ -133,8 +133,8 @@ struct hr__pair_table {
   uint32_t count;
 };
 
-/* The memory of a GPU in a pool that does not reserve the GPU memory which jobs request. There a job gets memory when
-   it begins, if enough memory is free then. */
+/* The memory of a GPU in a pool that does not reserve the GPU memory which jobs request. In such a pool, a job that
+   begins gets its memory if enough memory is free at that time. */
 struct hr__claim {
   uint32_t left_mib;
   uint16_t tasks, milli; /* how many tasks have memory on the GPU, and how many milli-GPUs these tasks have */
@@ -144,10 +144,10 @@ struct hr__claims {
   /* by node and GPU, as in the GPU inventory; valid only for pools that do not reserve GPU memory; NULL if there are no
      such pools */
   struct hr__claim *of_gpu;
-  int64_t killed_us; /* when a job was last killed for lack of memory */
+  int64_t killed_us; /* when a job was last killed for lack of GPU memory */
 };
 
-/* The changing state of a pool whose nodes come and go (sim/market/market.c). */
+/* The state of the supply of a pool whose nodes come and go (sim/market/market.c). */
 struct hr__engine_market;
 
 /* The jobs on each node. They are linked lists of elements (links) of one array. Freed links are reused. */
@@ -199,11 +199,13 @@ struct hr__engine {
   struct hr__slice_store store;
   struct hr__speed_table speeds;
   struct hr__network_speeds network;
-  /* by job: time of completion. NULL unless jobs have different speeds and cannot be stopped */
+  /* by job: time of completion. Used only in runs where jobs have different speeds but cannot be stopped; otherwise
+     NULL */
   int64_t *ended_us;
 
-  /* The members up to `storage` are NULL unless jobs can be stopped before their end. */
-  int64_t *attempt_us, *kept_us;        /* by job: when the present attempt began, and how much work is kept */
+  /* The members from here to `storage` are NULL unless jobs can be stopped before their end. */
+  int64_t *attempt_us,
+      *kept_us; /* by job; attempt_us: when the present attempt began; kept_us: how much work is kept */
   struct hr__engine_attempt *attempt;   /* by job */
   struct hr_job_accounting *accounting; /* by job */
   struct hr__storage *storage;          /* by pool */
@@ -278,9 +280,11 @@ static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) 
 /* ---- events.c ---- */
 /* Adds the event to the digest and notifies the observers. */
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
-/* Notifies the policy of an event that the observers have already received. Fails if the policy fails. */
+/* Notifies the policy of an event. The observers must already have been notified of it. Returns the status of the
+   policy. */
 enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event);
-/* Adds the event to the digest and notifies the observers and then the policy. Fails if the policy fails. */
+/* Adds the event to the digest, notifies the observers, and then notifies the policy. Returns the status of the
+   policy. */
 static inline enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
   hr__notify_observers(engine, event);
   return hr__notify_policy(engine, event);
@@ -357,8 +361,7 @@ bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_plac
 void hr__claims_release(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. It is the product of
-   two speeds: that on the GPU type, and that on the network between the job's GPUs. It is in ppm of the reference
-   speed. */
+   the speed by GPU type and the speed by network (sim/cluster/speeds.h). It is in ppm of the reference speed. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* Allocates the state of memory claims, of jobs that slow each other down, and of MIG reconfigurations. Increases the
@@ -383,8 +386,8 @@ static inline bool hr__placement_has_gpu(const struct hr_placement *placement, h
   return false;
 }
 
-/* Returns the time from the start of a job until its MIG instances are ready. Must be called exactly once for each
-   start, because it also records the reconfiguration. */
+/* Returns how long a job that starts now must wait until its MIG instances are ready. Must be called exactly once for
+   each start, because it also records the reconfiguration. */
 int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 /* ---- column_reclaim.c: memory of finished jobs in streamed runs ---- */
@@ -400,8 +403,9 @@ uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint3
 /* Frees the columns of the engine. */
 void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim);
 
-/* Checks all invariants of the state (sim/verify/check.c). Per-job invariants are checked only if `every_job` is set.
-   Returns HR_INTERNAL, with the violated invariant in the error. */
+/* Checks the invariants of the state (sim/verify/check.c). The invariants of each single job are checked only if
+   `every_job` is set. If an invariant is violated, the function returns HR_INTERNAL and the error names the
+   invariant. */
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
 
 /* Returns an event of a node at the present instant. */
