@@ -204,8 +204,9 @@ struct hr__engine {
   int64_t *ended_us;
 
   /* The members from here to `storage` are NULL unless jobs can be stopped before their end. */
-  int64_t *attempt_us,
-      *kept_us; /* by job; attempt_us: when the present attempt began; kept_us: how much work is kept */
+
+  /* by job; attempt_us: when the present attempt began; kept_us: how much work is kept */
+  int64_t *attempt_us, *kept_us;
   struct hr__engine_attempt *attempt;   /* by job */
   struct hr_job_accounting *accounting; /* by job */
   struct hr__storage *storage;          /* by pool */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The run loop. At each instant the loop handles the ends of jobs, changes of nodes, submissions and timers, in this
- * order. Then it runs one pass of the policy and carries out the policy's moves in order. If a pass starts a job with
- * zero run time, the job ends at the same instant. The loop then handles this instant again.
+ * order. Then it runs one pass of the policy and completes the policy's moves in order: attempts begin or end, and
+ * events are emitted. If a pass starts a job with zero run time, the job ends at the same instant. The loop then
+ * handles this instant again.
  *
  * Every event is added to the digest. Observers are notified of all events. The policy is notified of all events except
  * its own moves.
@@ -121,7 +122,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   }
 }
 
-/* Handles all pending events of the present instant whose kind is at most `last`. */
+/* Handles the pending events of the present instant, in the order of their kinds, up to kind `last`. */
 static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_kind last) {
   const struct hr__event_heap *heap = &engine->heap;
   enum hr_status status = HR_OK;
@@ -172,7 +173,8 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   return hr__schedule(engine, now_us + run_us, HR__PENDING_END, move->job.id);
 }
 
-/* Closes the accounts of a preempted job. The capacity of the job is already released in the cluster. */
+/* Closes the accounts of a preempted job. The capacity of the job was already released when the policy made the
+   move. */
 static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr__move *move) {
   struct hr__allocation now = hr__allocation_get(engine, move->job);
   int64_t attempt_us = engine->attempt_us[move->job.id];
@@ -248,8 +250,8 @@ static int64_t next_instant(const struct hr__engine *engine) {
   return at_us;
 }
 
-/* Advances the clock to the horizon and notifies the observers. No event occurs between the last instant and the
-   horizon. */
+/* Advances the clock to the horizon and notifies the observers. The caller has checked that the next event is later
+   than the horizon. */
 static void stop_at_horizon(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us = engine->config->horizon_us;
   notify_instant(engine);

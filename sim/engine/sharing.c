@@ -142,8 +142,8 @@ uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const str
   return both_ppm > 0 ? both_ppm : 1;
 }
 
-/* Returns the speed of `tasks` tasks that together use `milli` milli-GPUs of one GPU. With time-slicing, each task gets
-   an equal share of the time. */
+/* Returns the speed factor of each of `tasks` tasks that together use `milli` milli-GPUs of one GPU, in ppm. With
+   time-slicing, each task gets an equal share of the time. */
 static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t milli, uint32_t tasks) {
   uint32_t turn_ppm = spec->sharing == HR_SHARING_TIME_SLICE ? HR__FULL_SPEED_PPM / tasks : HR__FULL_SPEED_PPM;
   uint32_t step = 0;
