@@ -191,7 +191,7 @@ static struct {
   const struct logged *at;
   int64_t until_us;                 /* phases BACKING_OFF and RESTARTING: the end of the phase */
   int64_t done;                     /* completed work in millionths of a microsecond */
-  int64_t kept_us, end_us, idle_us; /* idle_us: time in which the job was killed or restarting */
+  int64_t kept_us, end_us, idle_us; /* idle_us: time that the job spent in phases BACKING_OFF and RESTARTING */
   int64_t wait_s;                   /* back-off time after the next kill */
   uint32_t attempts, kills;
 } clock_of[JOBS];

@@ -112,7 +112,7 @@ static void completion_time_equals_dalys_formula(void) {
 
 enum { HOURS = 200, MAX_DEMAND = 20 };
 
-/* Demand by hour. At each full hour, by_hour[hour] jobs of one GPU and one hour start. */
+/* At the beginning of each hour, by_hour[hour] jobs start. Each of them has one GPU and runs for one hour. */
 struct demand {
   uint32_t by_hour[HOURS], n_jobs;
   int64_t *submit_us, *work_us;
@@ -191,8 +191,8 @@ static void cheapest_reservation_equals_newsvendor(void) {
       if (cost < min_cost) min_cost = cost, best = q;
       if (q == expected) cost_at_expected = cost;
     }
-    /* Several numbers can have the same cost. They may differ slightly, because an idle node is billed for a
-       microsecond before it is released. */
+    /* Two amounts of reserved GPUs can be equally good. Their costs then differ slightly, because an idle on-demand
+       node is billed for a microsecond before it is released. */
     CU_ASSERT(best == expected || cost_at_expected - min_cost < 1000);
     free(demand.submit_us);
     free(demand.work_us);

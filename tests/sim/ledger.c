@@ -170,8 +170,8 @@ static void reservation_is_billed_for_reserved_time(void) {
 
 /* ---- Nodes that come and go ---- */
 
-/* Returns the time that is billed for a node that is up for `up_us` from 10 s on. The node is then released or, if
-   `is_released` is false, still up at the end of the run. */
+/* Returns how much time is billed for a node that is up for `up_us` from 10 s on. Then the run ends. If `is_released`
+   is set, the node is released immediately before. */
 static int64_t billed(struct hr_billing billing, int64_t up_us, bool is_released) {
   prepare(HR_MARKET_ON_DEMAND);
   run.pools[0].market.billing = billing;
@@ -227,7 +227,7 @@ static void rounding_is_billed_at_last_price(void) {
   job_runs(10 * S, 30 * S, 0, 0);
   /* At least 60 s are billed: 20 s at price 10, and 40 s at price 20, which is valid at the release. */
   release(30 * S, 0);
-  reclaim(30 * S - 1000, 1); /* one millisecond earlier the price is still 10 */
+  reclaim(30 * S - 1000, 1); /* one millisecond before 30 s the price is still 10 */
   struct hr_pool_account account = end_run(200 * S);
   CU_ASSERT(account.cost == (hr_amount)4000 * S * (20 * 10 + 40 * 20 + 60 * 10));
   CU_ASSERT(account.used == (hr_amount)1000 * S * 20 * 10);
