@@ -12,17 +12,17 @@ struct hr__arena_chunk;
 /* The allocator of per-job columns in a streamed run. It reclaims the memory of finished jobs
    (sim/engine/column_reclaim.c). */
 struct hr__arena_job_columns {
-  /* `width`: bytes per job. The column is zeroed. NULL if memory is exhausted */
+  /* Allocates a zeroed column with `width` bytes per job. Returns NULL if memory is exhausted. */
   void *(*allocate)(void *self, uint32_t n_jobs, size_t width);
   void (*passed)(void *self, hr_job job);
   void *self;
 };
 
 struct hr_arena {
-  struct hr__arena_chunk *chunks; /* newest first */
-  char *next;                     /* the unused part of the newest chunk, `left` bytes */
+  struct hr__arena_chunk *chunks; /* linked list, newest chunk first */
+  char *next;                     /* the unused part of the newest chunk; it has `left` bytes */
   size_t left;
-  struct hr__arena_job_columns job_columns; /* `self` is NULL unless the run is streamed */
+  struct hr__arena_job_columns job_columns; /* `job_columns.self` is NULL unless the run is streamed */
 };
 
 /* Returns whether the run is streamed. In a streamed run the memory of finished jobs is reclaimed. */

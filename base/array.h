@@ -4,8 +4,8 @@
 
 /*
  * Arrays that grow by doubling, and a queue that is built on such an array. The memory comes from malloc, and the owner
- * of the array frees it. Arrays that exist as long as a run come from its arena instead: see hr_arena_grown in
- * headroom/base.h.
+ * of the array frees it. Arrays that are needed until the end of a run are allocated in the arena of the run instead:
+ * see hr_arena_grown in headroom/base.h.
  */
 
 #include <stdbool.h>
@@ -34,7 +34,8 @@ static inline bool hr__array_grow(void *array, uint32_t *capacity, size_t bytes)
 }
 
 /* Makes room for one more item after the first `count` items. All three arguments are lvalues; `count` and `capacity`
-   are of type uint32_t. The value is false if memory is exhausted; the array is then unchanged. */
+   are of type uint32_t. The value of the expression is true on success. It is false if memory is exhausted; the array
+   is then unchanged. */
 #define HR__ARRAY_HAS_ROOM(items, count, capacity)                                                                     \
   ((count) < (capacity) || hr__array_grow(&(items), &(capacity), sizeof *(items)))
 
@@ -59,8 +60,8 @@ static inline void hr__fifo_pop(struct hr__fifo *fifo) {
   if (++fifo->first == fifo->end) fifo->first = fifo->end = 0;
 }
 
-/* Appends a copy of the item. If the array is full, it is compacted if more than half of it is unused, and doubled
-   otherwise, so a push takes O(1) amortized. Returns false if memory is exhausted. */
+/* Appends a copy of the item. A full array is compacted if more than half of its items were already removed, and
+   doubled otherwise. A push therefore takes O(1) amortized time. Returns false if memory is exhausted. */
 static inline bool hr__fifo_push(struct hr__fifo *fifo, const void *item, size_t bytes) {
   if (fifo->end == fifo->capacity && fifo->first > fifo->end / 2) {
     fifo->end -= fifo->first;

@@ -4,8 +4,9 @@
 
 /*
  * A set of small integers with summary levels. Bit i of level k + 1 is set if word i of level k is not zero. A search
- * for the next member reads at most two words per level, for any size of the set. Several sets may share one shape. The
- * words of a set are stored level after level, in memory that the caller owns and has zeroed.
+ * for the next member reads at most two words per level, however large the set is. Several sets of the same size may
+ * share one shape (the positions of the levels). The words of a set are stored level after level, in memory that the
+ * caller owns and has zeroed.
  */
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@ enum { HR__BITSET_LEVELS = 4 }; /* 64^4 = 16.7 million members */
 
 struct hr__bitset_shape {
   uint32_t n_levels, n_words;
-  /* by level: the index of its first word, and the number of its words */
+  /* for each level: the index of its first word, and how many words it has */
   uint32_t offset[HR__BITSET_LEVELS], length[HR__BITSET_LEVELS];
 };
 
@@ -63,7 +64,7 @@ static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, con
     }
     at = at / 64 + 1;
   }
-  /* Descend to the member. */
+  /* descend to the smallest member below this bit */
   while (level-- > 0) at = at * 64 + (uint32_t)__builtin_ctzll(words[shape->offset[level] + at]);
   return at;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the number of bytes of the first `width` characters. */
+/* Returns how many bytes the first `width` characters of a text have. */
 static size_t bytes_of(const char *text, size_t width) {
   size_t bytes = 0;
   while (text[bytes] && (width > 0 || !hr__begins_character(text[bytes]))) width -= hr__begins_character(text[bytes++]);
@@ -41,7 +41,8 @@ char *hr__fitted(struct hr__console *console, const char *text, size_t width, bo
   return copy;
 }
 
-/* Returns whether the text begins with a unit that belongs to the preceding number: time, per cent or bytes. */
+/* Returns whether the text begins with a unit of time, of bytes or per cent, which must stay on the line of the
+   preceding number. */
 static bool begins_with_unit(const char *text) {
   static const char *const units[] = {"us", "ms", "s", "min", "h", "d", "w", "%", "GiB", "MiB"};
   size_t bytes = strcspn(text, " ,;:.)");
@@ -55,7 +56,7 @@ static bool ends_with_digit(const char *text, size_t bytes) {
   return bytes > 0 && text[bytes - 1] >= '0' && text[bytes - 1] <= '9';
 }
 
-/* Returns the number of bytes up to the first possible line break. No line break is possible between a number and its
+/* Returns how many bytes precede the first possible line break. No line break is possible between a number and its
    unit. */
 static size_t unbroken_bytes(const char *text) {
   size_t bytes = strcspn(text, " ");

@@ -35,7 +35,7 @@ static inline bool hr__begins_character(char byte) {
   return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
-/* Returns the number of columns of the first `bytes` bytes of a UTF-8 text. Each character counts as one column. */
+/* Returns how many columns the first `bytes` bytes of a UTF-8 text take. Each character counts as one column. */
 static inline size_t hr__width_of(const char *text, size_t bytes) {
   size_t width = 0;
   for (size_t i = 0; i < bytes; i++) width += hr__begins_character(text[i]);
@@ -43,22 +43,23 @@ static inline size_t hr__width_of(const char *text, size_t bytes) {
 }
 
 /* Returns a copy of a text from the input that is safe to print: the copy is valid UTF-8, and control characters are
-   replaced by '?'. A text of more than `width` columns (at least 3) is cut to `width` columns with "..." at the end, or
-   at the beginning if `keep_end` is set. The caller frees the copy. If memory is exhausted, the function returns NULL
-   and sets console->out_of_memory. */
+   replaced by '?'. A text of more than `width` columns is cut to `width` columns. The removed part is replaced by
+   "...". It is the end of the text, or the beginning if `keep_end` is set. `width` must be at least 3. The caller frees
+   the copy. If memory is exhausted, the function returns NULL and sets console->out_of_memory. */
 char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end);
-/* Returns a copy as hr__fitted does, but does not cut it. */
+/* Returns a copy as hr__fitted does, but of the whole text. */
 static inline char *hr__presentable(struct hr__console *console, const char *text) {
   return hr__fitted(console, text, SIZE_MAX, false);
 }
 
 void hr__put_label(struct hr__console *console, const char *label);
-/* Prints a label, and in the next column a text that is wrapped at word boundaries. */
+/* Prints a label in the first column of a field list, and a text in the second column. The text is wrapped at word
+   boundaries. */
 void hr__put_field(struct hr__console *console, const char *label, const char *format, ...) HR_PRINTF(3, 4);
 
-/* ---- Markdown: special characters in text from the input are escaped ---- */
+/* ---- Markdown ---- */
 
-/* Prints a text from the input. Special characters are escaped. */
+/* Prints a text from the input. Characters that are special in Markdown are escaped. */
 void hr__markdown_text(struct hr__console *page, const char *text);
 /* Prints the head of a table. `first` is the title of the first column, which is left-aligned. `columns` has the titles
    of the other columns, separated by '|'; these columns are right-aligned. */

@@ -89,7 +89,7 @@ static char folded(char letter) {
 }
 
 /* Returns the edit distance with transpositions of adjacent letters (optimal string alignment). Case is ignored.
-   Returns SIZE_MAX if a word is too long. */
+   Returns SIZE_MAX if one of the words is too long. */
 static size_t edit_distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > MAX_WORD_BYTES || m > MAX_WORD_BYTES) return SIZE_MAX;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Open addressing with linear probing. At most half of the slots are occupied, so a lookup takes O(1) on average. A
- * slot stores the 32-bit hash of its entry. The caller compares keys only for entries with an equal hash, and the table
- * can grow without the keys.
+ * slot stores the 32-bit hash of its entry. The caller therefore compares keys only for entries with an equal hash, and
+ * the table can grow without access to the keys.
  *
- * Removing an entry moves later entries of the same sequence of occupied slots back into the gap, so the table needs no
- * deletion marks (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
+ * When an entry is removed, later entries of the same sequence of occupied slots move back into the gap. The table
+ * therefore needs no deletion marks (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
  */
 
 #include "base/hash.h"
@@ -23,7 +23,7 @@ static void insert(struct hr__hash *table, struct hr__hash_slot entry) {
 static bool make_room(struct hr__hash *table, struct hr_arena *arena) {
   if (2 * (table->count + 1) <= table->n_slots) return true;
   struct hr__hash larger = {.count = table->count, .n_slots = table->n_slots ? 2 * table->n_slots : FIRST_SLOTS};
-  if (larger.n_slots == 0) return false; /* there were 2^31 slots already */
+  if (larger.n_slots == 0) return false; /* the table already has 2^31 slots */
   larger.slots = arena ? hr_arena_alloc(arena, larger.n_slots * sizeof *larger.slots)
                        : calloc(larger.n_slots, sizeof *larger.slots);
   if (!larger.slots) return false;
@@ -45,7 +45,7 @@ void hr__hash_remove(struct hr__hash *table, struct hr__hash_cursor at) {
   uint32_t mask = table->n_slots - 1, gap = at.slot;
   for (uint32_t next = (gap + 1) & mask; table->slots[next].number; next = (next + 1) & mask) {
     uint32_t home = table->slots[next].hash & mask;
-    /* moved into the gap, the entry would be before its home slot */
+    /* An entry cannot move into a gap that is before its home slot, because lookups begin at the home slot. */
     if (((next - home) & mask) < ((next - gap) & mask)) continue;
     table->slots[gap] = table->slots[next];
     gap = next;

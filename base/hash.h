@@ -5,16 +5,17 @@
 /*
  * Digests and hash tables.
  *
- * A table maps a 32-bit hash to numbers less than HR_NONE, usually indices into an array of the caller. That array also
- * has the keys. To find a key, compare it with all entries that have its hash:
+ * A table maps a 32-bit hash to numbers less than HR_NONE. The numbers are usually indices into an array of the caller,
+ * and the keys are in the items of that array. To find a key, compare it with the keys of all entries that have its
+ * hash:
  *
  *   struct hr__hash_cursor at;
  *   for (uint32_t i = hr__hash_first(table, hash, &at); i != HR_NONE; i = hr__hash_next(table, &at))
  *     if (equal(&items[i], key)) return i;
  *
  * A table with all members 0 is empty. The memory of a table comes from an arena or, if `arena` is NULL, from malloc.
- * All calls for a table must use the same one of the two. The results of a run cannot depend on hash order: lookups do
- * not depend on the order of insertion, and no function iterates over a table.
+ * All calls for a table must pass the same `arena`. The results of a run cannot depend on the order of entries in a
+ * table, because no function iterates over a table.
  */
 
 #include "headroom/base.h"
@@ -31,7 +32,7 @@ static inline uint64_t hr__digest_add(uint64_t digest, uint64_t value) {
   return digest ^ digest >> 32;
 }
 
-/* Returns the hash of a 64-bit digest or key. */
+/* Returns the 32-bit hash of a 64-bit digest or key. */
 static inline uint32_t hr__hash_u64(uint64_t key) {
   return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 }
@@ -50,15 +51,15 @@ struct hr__hash_slot {
 
 struct hr__hash {
   struct hr__hash_slot *slots;
-  uint32_t n_slots, count; /* n_slots is 0 or a power of two, and at least 2 * count */
+  uint32_t n_slots, count; /* `count`: number of entries; `n_slots`: 0 or a power of two, and at least 2 * count */
 };
 
-/* The position of an entry in a table. It is valid until an entry is added or removed. */
+/* The position of an entry in a table. It is valid until any entry is added to the table or removed from it. */
 struct hr__hash_cursor {
   uint32_t slot, hash;
 };
 
-/* Searches the slots from the cursor on for an entry with the hash of the cursor. Moves the cursor to the entry and
+/* Searches for an entry with the hash of the cursor, beginning at the cursor's slot. Moves the cursor to the entry and
    returns its number. Returns HR_NONE if no such entry exists. */
 static inline uint32_t hr__hash_probe(const struct hr__hash *table, struct hr__hash_cursor *at) {
   for (;; at->slot = (at->slot + 1) & (table->n_slots - 1)) {
@@ -68,30 +69,35 @@ static inline uint32_t hr__hash_probe(const struct hr__hash *table, struct hr__h
   }
 }
 
-/* Returns the first number with this hash and sets the cursor to its slot. Returns HR_NONE if no such number exists. */
+/* Finds the first entry with this hash. Sets the cursor to the entry and returns its number. Returns HR_NONE if no such
+   entry exists. */
 static inline uint32_t hr__hash_first(const struct hr__hash *table, uint32_t hash, struct hr__hash_cursor *at) {
   if (!table->slots) return HR_NONE;
   *at = (struct hr__hash_cursor){hash & (table->n_slots - 1), hash};
   return hr__hash_probe(table, at);
 }
 
-/* Returns the next number with the same hash and moves the cursor to its slot. Returns HR_NONE if no such number
-   exists. */
+/* Finds the next entry with the same hash. Moves the cursor to the entry and returns its number. Returns HR_NONE if no
+   such entry exists. */
 static inline uint32_t hr__hash_next(const struct hr__hash *table, struct hr__hash_cursor *at) {
   at->slot = (at->slot + 1) & (table->n_slots - 1);
   return hr__hash_probe(table, at);
 }
 
-/* Adds a number. Its key must not be in the table. Returns false if memory is exhausted; the table is then
+/* Adds an entry. Its key must not be in the table already. Returns false if memory is exhausted; the table is then
    unchanged. */
 bool hr__hash_add(struct hr__hash *table, struct hr_arena *arena, uint32_t hash, uint32_t number);
 
+<<<<<<< HEAD
 /* Replaces the number at the cursor. No effect on an empty table. */
+=======
+/* Replaces the number of the entry at the cursor. */
+>>>>>>> r_sim
 static inline void hr__hash_set(struct hr__hash *table, struct hr__hash_cursor at, uint32_t number) {
   if (table->slots) table->slots[at.slot].number = number + 1;
 }
 
-/* Removes the entry at the cursor. Cursors are invalid afterwards. */
+/* Removes the entry at the cursor. All cursors are invalid afterwards. */
 void hr__hash_remove(struct hr__hash *table, struct hr__hash_cursor at);
 
 /* Removes all entries. The memory stays allocated. */
@@ -117,8 +123,8 @@ struct hr__pair_entry {
   uint32_t number;
 };
 
-/* A map from pairs to numbers less than HR_NONE, in an arena. A map with all members 0 is empty. Pairs cannot be
-   removed. */
+/* A map from pairs of integers to numbers less than HR_NONE. Its memory comes from an arena. A map with all members 0
+   is empty. Pairs cannot be removed. */
 struct hr__pair_map {
   struct hr__hash table;
   struct hr__pair_entry *entries;
@@ -129,7 +135,7 @@ static inline uint32_t hr__hash_pair(struct hr__pair pair) {
   return hr__hash_u64(pair.a ^ pair.b * UINT64_C(0xff51afd7ed558ccd));
 }
 
-/* Returns the number of the pair, or HR_NONE if the pair is not in the map. */
+/* Returns the number that the map stores for the pair, or HR_NONE if the pair is not in the map. */
 static inline uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct hr__pair pair) {
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&map->table, hr__hash_pair(pair), &at); i != HR_NONE;

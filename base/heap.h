@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Suppresses the compiler's warning about functions of a heap that a source file does not use. */
+/* Suppresses the compiler's warning about unused functions. A source file need not use all functions of a heap. */
 #ifdef __GNUC__
 #define HR__HEAP_FUNCTION __attribute__((unused)) static inline
 #else
@@ -19,9 +19,9 @@
  *     replaces the first item of a heap of `count` items by `item`
  *   void NAME_refill(ITEM *heap, uint32_t count, uint32_t hole, ITEM item, const void *self)
  *     replaces the item at index `hole` of a heap of `count` items by `item`
- * Each function takes O(log count). bool PRECEDES(const void *self, ITEM a, ITEM b) is a strict order. The functions
- * pass `self` on to PRECEDES. The first item of the heap is heap[0]. To remove it, call NAME_sink(heap, count - 1,
- * heap[count - 1], self).
+ * Each function takes O(log count) time. bool PRECEDES(const void *self, ITEM a, ITEM b) returns whether `a` must be
+ * before `b`; it is a strict order. The functions pass `self` on to PRECEDES. The first item of the heap is heap[0]. To
+ * remove it, call NAME_sink(heap, count - 1, heap[count - 1], self).
  *
  * HR__HEAP_PLACED(NAME, ITEM, PRECEDES, PUT) defines a heap that records the index of each item. The functions call
  * void PUT(const void *self, ITEM *heap, uint32_t at, ITEM item), which must store the item at index `at` and may

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Interned strings: an array of texts and an array of their lengths, both indexed by number, and a hash table of all
- * texts. A trace reader looks up a name for each row and column. For speed, texts are hashed and compared eight bytes
- * at a time.
+ * Interned strings: an array of texts and an array of their lengths, both indexed by the number of the text, and a hash
+ * table of all texts. A trace reader looks up a name for each row and column. For speed, texts are hashed and compared
+ * eight bytes at a time.
  */
 
 #include "base/names.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the last bytes of a text, at most eight, as one number. For two texts of equal length of at most eight
-   bytes, equal numbers imply equal texts. For texts of 4 to 7 bytes, the number consists of two overlapping groups
-   of 4 bytes. */
+/* Returns the last bytes of a text as one integer. `length` is the number of these bytes, at most eight. Texts of equal
+   length and with equal integers are equal. For texts of 4 to 7 bytes, the integer consists of the first 4 and the last
+   4 bytes, which overlap. */
 static uint64_t load_tail(const char *text, size_t length) {
   uint32_t first, last;
   if (length >= sizeof first) {

@@ -2,8 +2,8 @@
 #ifndef HR_BASE_NAMES_H
 #define HR_BASE_NAMES_H
 
-/* Interned strings. Equal texts have equal numbers. Numbers count from 0 in the order of first appearance. A table with
-   all members 0 is empty. */
+/* Interned strings. Each distinct text has a number. Numbers count from 0 in the order in which the texts were first
+   interned. A table with all members 0 is empty. */
 
 #include "base/hash.h"
 
@@ -12,11 +12,11 @@ struct hr__name_table {
   size_t *length; /* [count] */
   uint32_t count, capacity;
   struct hr__hash table;
-  uint64_t bytes; /* the size of all texts and of the pointers to them */
+  uint64_t bytes; /* memory used by all texts and by the pointers to them */
 };
 
 /* Returns the number of a text of `length` bytes. The text must not contain NUL. If the text is not in the table, the
-   function stores a copy with the next number. Returns HR_NONE if memory is exhausted. */
+   function first stores a copy and gives it the next unused number. Returns HR_NONE if memory is exhausted. */
 uint32_t hr__names_intern(struct hr__name_table *names, const char *text, size_t length);
 /* Returns the number of a text, or HR_NONE if the text is not in the table. */
 uint32_t hr__names_find(const struct hr__name_table *names, const char *text, size_t length);

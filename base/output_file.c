@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Atomic output files, and the list of unfinished files. The header describes how a file is created and named. */
+/* Atomic output files, and the list of unfinished files. base/output_file.h describes how a file is created and
+   named. */
 
 #include "base/output_file.h"
 
@@ -20,13 +21,15 @@
 /*
  * The list of unfinished files is the only global state of the library, because a signal handler has no other way to
  * find these files. The list is an array of pointers. Each entry is added or removed by one atomic operation, so
- * threads and the signal handler need no lock. The code that removes a path from the list owns the path afterwards.
+ * threads and the signal handler need no lock. Either a thread or the signal handler removes a path from the list,
+ * never both. A thread that removes a path then frees it. The signal handler only deletes the file, so its path is
+ * never freed.
  */
 
 enum { MAX_FILES = 64, LINK_BYTES = 32, MAX_NAMES = 1000 };
 static char *_Atomic unfinished[MAX_FILES];
 static atomic_uint discards;
-static atomic_bool all_named; /* tests only: never create a file without a name */
+static atomic_bool all_named; /* set by tests only: all files are created with a name */
 
 static uint32_t list_file(char *path) {
   for (uint32_t i = 0; i < MAX_FILES; i++) {
@@ -64,7 +67,7 @@ static int open_in_folder_of(const char *path) {
 }
 #endif
 
-/* Returns the path of a descriptor below /proc. linkat needs this path to name the file. */
+/* Returns the path below /proc that refers to an open descriptor. linkat needs this path to link the file to a name. */
 static const char *link_of(int descriptor, char buffer[LINK_BYTES]) {
   snprintf(buffer, LINK_BYTES, "/proc/self/fd/%d", descriptor);
   return buffer;
@@ -75,8 +78,8 @@ void hr__unfinished_name_all(bool all) {
 }
 
 /* Creates a file without a name in the folder of `path` and returns its descriptor. The system removes the file when
-   the process ends. Returns -1 with errno EOPNOTSUPP if the file system does not support such files, or -1 with the
-   errno of the failed call. */
+   the process ends, unless the file was linked to a name. Returns -1 with errno EOPNOTSUPP if the file system does not
+   support such files, or -1 with the errno of the failed call. */
 static int make_nameless(const char *path) {
 #ifdef O_TMPFILE
   char at[LINK_BYTES];
@@ -92,15 +95,15 @@ static int make_nameless(const char *path) {
   return -1;
 }
 
-/* Links a file without a name to `path`, which must not exist. Returns whether this succeeded; otherwise errno is
-   set. */
+/* Links a file without a name to `path`, which must not exist. Returns false with errno set on failure. */
 static bool link_to(int descriptor, const char *path) {
   char at[LINK_BYTES];
   return linkat(AT_FDCWD, link_of(descriptor, at), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* Links a file without a name to a short temporary name in the folder of `path`, and stores that path in `name`. The
-   short name is valid even if the name of `path` has the maximum length. */
+/* Links a file without a name to a short temporary name in the folder of `path`, and stores the path of the temporary
+   name in `name`. A name derived from `path` could be too long for the file system; the short name never is. Returns
+   false with errno set on failure. */
 static bool link_beside(int descriptor, const char *path, char *name, size_t size) {
   const char *slash = strrchr(path, '/');
   int folder_bytes = slash ? (int)(slash - path) + 1 : 0;
@@ -140,8 +143,8 @@ bool hr__unfinished_remove(uint32_t place) {
   return place == 0 || atomic_exchange(&unfinished[place - 1], NULL);
 }
 
-/* Returns the number of calls of hr_discard_unfinished. A file that was opened before the last call must not be
-   named. */
+/* Returns how often hr_discard_unfinished was called. The count is stored when a file is opened. If the count has
+   changed at the commit, the file has been discarded and must not get a name. */
 static unsigned count_discards(void) {
   return atomic_load(&discards);
 }
@@ -163,7 +166,8 @@ static enum hr_status cannot_write(const char *path, int number, struct hr_error
   return hr_fail(error, status, "%s: cannot be written: %s", path, strerror(number));
 }
 
-/* Returns the mode of the existing file, or 0666 less the umask for a new file. */
+/* Returns the mode of the file at `path`. If no such file exists, returns the mode for a new file: 0666 without the
+   bits of the umask. */
 static mode_t mode_for(const char *path) {
   struct stat info;
   if (stat(path, &info) == 0) return info.st_mode & 07777;
@@ -185,8 +189,8 @@ static void forget(struct hr__output_file *file) {
   *file = (struct hr__output_file){0};
 }
 
-/* Creates a file without a name. If the system does not support that, creates a temporary file in the folder of the
-   path. Returns the descriptor, or -1 with errno set. */
+/* Creates a file without a name. If this fails for any reason except lack of memory, creates a temporary file in the
+   folder of the path. Returns the descriptor, or -1 with errno set. */
 static int create_file(struct hr__output_file *file) {
   static const char suffix[] = ".XXXXXX";
   file->begun = count_discards();
@@ -240,8 +244,8 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
   return cannot_write(path, number, error);
 }
 
-/* Links a file without a name to its path. If the path exists, links the file to a temporary name in the same folder,
-   which the caller renames to the path. Returns whether this succeeded; otherwise errno is set. */
+/* Links a file without a name to its path. If the path exists already, links the file to a temporary name in the same
+   folder; the caller then renames the temporary name to the path. Returns false with errno set on failure. */
 static bool name_file(struct hr__output_file *file) {
   int descriptor = fileno(file->stream);
   if (!file->nameless || !file->path) return true;
@@ -255,7 +259,8 @@ static bool name_file(struct hr__output_file *file) {
   return file->temporary != NULL;
 }
 
-/* Flushes the stream and syncs the file. Returns whether all bytes are on the disk. */
+/* Flushes the stream and syncs the file, unless it is a device, a pipe or standard output, which are only flushed.
+   Returns whether all bytes were written. */
 static bool is_whole(const struct hr__output_file *file) {
   if (fflush(file->stream) != 0 || ferror(file->stream)) return false;
   return (!file->temporary && !file->nameless) || fsync(fileno(file->stream)) == 0;

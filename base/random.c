@@ -88,8 +88,7 @@ static const gsl_rng_type philox_type = {.name = "philox4x32-10",
                                          .get_double = adapter_get_double};
 
 gsl_rng hr__stream_rng(struct hr__stream *stream) {
-  /* GSL passes `state` to the adapter functions. `state` must be the address of a pointer to the stream. That pointer
-     is a member of the stream. */
+  /* GSL passes `state` to the adapter functions. It is the address of stream->self, which points to the stream. */
   stream->self = stream;
   return (gsl_rng){.type = &philox_type, .state = &stream->self};
 }

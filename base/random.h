@@ -5,7 +5,7 @@
 /*
  * Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3",
  * SC'11). The key is the scenario's seed. The counter is (draw, purpose, entity, replication). Each draw is a function
- * of these numbers only, so it does not depend on the number of other draws.
+ * of the key and the counter only, so it does not depend on how many other numbers were drawn.
  *
  * A stream is the sequence of draws of one purpose, entity and replication. The caller owns the memory of the stream; a
  * stream needs no clean-up.
@@ -24,31 +24,32 @@ enum hr__purpose {
   HR__PURPOSE_PLACEMENT = 6,
   HR__PURPOSE_SPOT_LEVEL = 7,   /* entity: the zone */
   HR__PURPOSE_SPOT_RECLAIM = 8, /* entity: the zone */
-  HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node; each launch has draws of its own */
-  HR__PURPOSE_BOOT = 10,        /* entity: the node; each launch has draws of its own */
+  HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node; each launch has separate draws */
+  HR__PURPOSE_BOOT = 10,        /* entity: the node; each launch has separate draws */
   HR__PURPOSE_SPOT_PRICE = 11,  /* entity: the zone */
-  HR__PURPOSE_REPLICATION = 12, /* the seeds of replications; entity: the number of the replication */
-  HR__PURPOSE_SAMPLE = 13,      /* jobs of a trace, drawn with replacement */
-  HR__PURPOSE_SHUFFLE = 14,     /* the order of the drawn jobs */
+  HR__PURPOSE_REPLICATION = 12, /* the seeds of replications; entity: the index of the replication */
+  HR__PURPOSE_SAMPLE = 13,      /* a sample of the jobs of a trace, drawn with replacement */
+  HR__PURPOSE_SHUFFLE = 14,     /* the random order of jobs */
   HR__PURPOSE_BLOCKS = 15,      /* blocks of a trace; entity: the position, replication: the layer */
   HR__PURPOSE_THINNING = 16,    /* entity: the job; draw: the position; replication: the layer */
-  HR__PURPOSE_FORECAST = 17,    /* future demand; entity: the series, HR_NONE for the total */
-  HR__PURPOSE_DESIGN = 18,      /* a sample of design points; entity: the axis */
-  HR__PURPOSE_BOOTSTRAP = 20,   /* replications, drawn with replacement */
-  HR__PURPOSE_MODEL_JOB = 33,   /* workload models; entity: the job */
-  HR__PURPOSE_MODEL_USER = 34,  /* workload models; entity: the user, or the tenant if the model has no users */
-  HR__PURPOSE_JITTER = 40       /* submit times of copies; entity: the job; replication: the copy */
+  HR__PURPOSE_FORECAST = 17, /* future demand; entity: the time series, or HR_NONE for the series of the total demand */
+  HR__PURPOSE_DESIGN = 18,   /* a sample of design points; entity: the axis */
+  HR__PURPOSE_BOOTSTRAP = 20,  /* replications, drawn with replacement */
+  HR__PURPOSE_MODEL_JOB = 33,  /* workload models; entity: the job */
+  HR__PURPOSE_MODEL_USER = 34, /* workload models; entity: the user, or the tenant if the model has no users */
+  HR__PURPOSE_JITTER = 40      /* submit times of copies; entity: the job; replication: the copy */
 };
 
 struct hr__stream {
   uint32_t key[2], counter[4];
   uint32_t block[4];
-  unsigned left;           /* number of words of the block that are not yet used */
-  struct hr__stream *self; /* the address of this member is the state of hr__stream_rng */
+  unsigned left;           /* how many words of the block are not used yet */
+  struct hr__stream *self; /* the address of this member is the `state` of the gsl_rng that hr__stream_rng returns */
 };
 void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose purpose, uint32_t entity,
                      uint32_t replication);
-/* Moves to the draws for launch number `life` of the entity. Each launch has 1,024 draws. */
+/* Moves the stream to the draws of launch `life` of the entity. Launches are numbered from 0, and each has 1,024
+   draws. */
 static inline void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t life) {
   stream->counter[0] = life << 8;
   stream->left = 0;
@@ -62,10 +63,11 @@ static inline double hr__stream_uniform(struct hr__stream *stream) {
 }
 
 /* Returns a random index in 0 .. n - 1 (n >= 1) with the given weights. `sums` are the cumulative sums of the weights.
-   `p` is a uniform random number in (0, 1). O(log n). */
+   `p` is a uniform random number in (0, 1). The search takes O(log n) time. */
 uint32_t hr__weighted_place(const double *sums, uint32_t n, double p);
 
-/* Returns a gsl_rng that draws from `stream`, for GSL's samplers. It is valid while the stream stays at its address. */
+/* Returns a gsl_rng that draws from `stream`, for GSL's samplers. It is valid as long as `stream` is not moved in
+   memory. */
 gsl_rng hr__stream_rng(struct hr__stream *stream);
 
 #endif

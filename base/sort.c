@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Least-significant-digit radix sort by bytes. It is stable. A byte that is equal in all keys is skipped. */
+/* Least-significant-digit radix sort by bytes. It is stable. A byte position with the same value in all keys is
+   skipped. */
 
 #include "base/sort.h"
 

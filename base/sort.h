@@ -9,7 +9,7 @@ struct hr__keyed_row {
   uint32_t row;
 };
 
-/* Sorts rows by key. The sort is stable and takes O(count) time and additional memory of the size of the rows. Returns
+/* Sorts rows by key. The sort is stable. It takes O(count) time and as much additional memory as the rows. Returns
    false if memory is exhausted; the order is then unchanged. */
 bool hr__sort_keyed_rows(struct hr__keyed_row *rows, size_t count);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers are formatted without printf, because printf would take most of the time to write a row of numbers and its
-   decimal point depends on the locale. */
+/* Numbers are formatted without printf for two reasons. When rows of numbers are written, printf would take most of the
+   time. Its decimal point also depends on the locale. */
 
 #include "base/text.h"
 
@@ -63,8 +63,8 @@ char *hr__put_usd(char *at, int64_t uusd) {
   return at + DECIMALS + 1;
 }
 
-/* Returns whether the value fits into an integer of millionths. The decimals of larger
-   values would be meaningless, because a double has only about 16 significant digits. */
+/* Returns whether the value, in millionths, fits into an integer. Decimals of larger values would be meaningless,
+   because a double has only about 16 significant digits. */
 static bool has_micros(double value) {
   return fabs(value) < 9e12;
 }
@@ -181,7 +181,7 @@ const char *hr__duration_text(double seconds, char *buffer) {
   return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
 }
 
-/* Returns the number of bytes of the valid UTF-8 sequence (RFC 3629) at `at`, or 0 if the sequence is not valid. */
+/* Returns how many bytes the UTF-8 sequence (RFC 3629) at `at` has, or 0 if the sequence is not valid. */
 static size_t sequence_length(const unsigned char *at) {
   if (at[0] < 0x80) return 1;
   size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;

@@ -8,10 +8,11 @@
 
 #include <stdint.h>
 
-/* The size of a buffer for any number below, including the terminating NUL. */
+/* The size of a buffer for the text of any of the functions below, including the terminating NUL. */
 #define HR__NUMBER_BYTES 32
 
-/* The hr__put functions write text at `at`, without a terminating NUL, and return the end of the text. */
+/* The hr__put functions write text at the address `at`, without a terminating NUL, and return the address after the
+   text. */
 char *hr__put_u64(char *at, uint64_t value);
 static inline char *hr__put_i64(char *at, int64_t value) {
   if (value < 0) *at++ = '-';
@@ -28,8 +29,8 @@ char *hr__put_usd(char *at, int64_t uusd);
 
 /* Formats a number with at most six decimals and without trailing zeros. The text is a valid JSON number. */
 const char *hr__decimal_text(double value, char *buffer);
-/* Formats a finite number as the shortest decimal that reads back as the same number, with an exponent if that is
-   shorter. The text is a valid JSON number. */
+/* Formats a finite number as the shortest decimal from which the same number can be read back. The decimal has an
+   exponent if it is shorter with one. The text is a valid JSON number. */
 const char *hr__exact_text(double value, char *buffer);
 /* Formats a count with thousands separators: "1,234,567". */
 const char *hr__count_text(uint64_t count, char *buffer);
@@ -37,8 +38,8 @@ const char *hr__count_text(uint64_t count, char *buffer);
 const char *hr__fixed_text(double value, unsigned decimals, char *buffer);
 /* Formats a ratio: "1.25", "12,345", "1.23e7". The text has at most 9 columns. */
 const char *hr__factor_text(double value, char *buffer);
-/* Formats micro-dollars as dollars, rounded to cents, or to dollars from $10,000 on: "$1,234.50", "$12,346",
-   "-$3.25". */
+/* Formats micro-dollars as dollars: "$1,234.50", "$12,346", "-$3.25". Amounts below $10,000 are rounded to cents,
+   larger amounts to dollars. */
 const char *hr__usd_text(int64_t uusd, char *buffer);
 /* Formats a duration: "0 s", "1.25 s", "4 min 10 s", "3 h 12 min", "12 d 3 h". */
 const char *hr__duration_text(double seconds, char *buffer);
@@ -57,8 +58,8 @@ static inline const char *hr__plural(uint64_t count) {
   return hr__counted(count, "", "s");
 }
 
-/* A 128-bit integer for sums of microseconds over millions of jobs and for products of GPUs and microseconds, which
-   exceed 64 bits. */
+/* A 128-bit integer. It is used for sums of microseconds over millions of jobs and for products of GPUs and
+   microseconds, because these can exceed 64 bits. */
 __extension__ typedef unsigned __int128 hr__wide;
 
 /* Durations in microseconds. */
@@ -71,7 +72,7 @@ static inline double hr__seconds(int64_t us) {
   return (double)us / (double)HR_SECOND_US;
 }
 
-/* The number of size classes of requests. Classes are numbered from the smallest to the largest. */
+/* The number of size classes of requests. They are numbered from 0, the smallest size first. */
 enum { HR__SIZES = 9 };
 /* Returns the size class of a request for `gpus` GPUs. */
 static inline uint32_t hr__size_of(uint32_t gpus) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A pool of threads that take tasks in ascending order. If a task fails, all tasks with lower numbers have ended or are
-   running. The failed task with the lowest number is therefore known when all threads have ended. */
+/* A pool of threads that take tasks in ascending order. If a task fails, no further task is started. At that time all
+   tasks with lower numbers have ended or are running. When all threads have ended, the failed task with the lowest
+   number is therefore known. */
 
 #include "base/threads.h"
 
@@ -16,7 +17,7 @@ struct threads_pool {
   struct hr_error error;
 };
 
-/* Returns the number of the next task, or tasks->count if no task is left or a task has failed. */
+/* Returns the index of the next task. Returns tasks->count if no task is left, or if a task has failed. */
 static size_t take(struct threads_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   size_t task = pool->failed == SIZE_MAX && pool->next < pool->tasks->count ? pool->next++ : pool->tasks->count;
@@ -50,7 +51,7 @@ enum hr_status hr__pool_run(const struct hr__tasks *tasks, uint32_t n_threads, s
   pthread_t *threads = calloc((size_t)more + 1, sizeof *threads);
   if (!threads) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   pthread_mutex_init(&pool.lock, NULL);
-  /* If the system refuses to create more threads, the existing ones run all tasks. */
+  /* If the system refuses to create more threads, the existing threads run all tasks. */
   while (begun + 1 < more && pthread_create(&threads[begun], NULL, work, &pool) == 0) begun++;
   work(&pool);
   for (uint32_t i = 0; i < begun; i++) pthread_join(threads[i], NULL);

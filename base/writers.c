@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Buffered text, CSV fields and JSON strings. Writing each field with its own function is several times as fast as
-   printf. */
+/* Buffered text, CSV fields and JSON strings. Each kind of field is formatted by a separate function. This is several
+   times as fast as printf. */
 
 #include "base/writers.h"
 
@@ -56,7 +56,7 @@ static void put_quoted(struct hr__csv_out *csv, const char *text) {
   hr__out_byte(&csv->out, '"');
 }
 
-/* Returns the length of a text, or SIZE_MAX if the text needs quotes. */
+/* Returns the length of a text, or SIZE_MAX if the text must be written in quotes. */
 static size_t plain_length(const char *text) {
   size_t length = 0;
   for (; text[length]; length++)

@@ -4,9 +4,10 @@
 
 /*
  * Buffered writers for large text, CSV and JSON files. Text is appended to a buffer of HR__OUT_BYTES bytes. A full
- * buffer is written to the file. Functions that write do not report errors; the commit does.
+ * buffer is written to the file. Functions that write do not report errors; hr__out_commit and hr__csv_commit report
+ * them.
  *
- * Use: open the file, write, then commit or abandon. The commit gives the file its name (see output_file.h).
+ * Use: open the file, write, then commit or abandon. The commit gives the file its name (see base/output_file.h).
  */
 
 #include "base/output_file.h"
@@ -19,14 +20,15 @@ enum { HR__OUT_BYTES = 1 << 18 };
 
 struct hr__out {
   struct hr__output_file file;
-  size_t used;        /* number of used bytes of the buffer */
+  size_t used;        /* how many bytes of the buffer are used */
   char *buffer;       /* [HR__OUT_BYTES] */
-  bool out_of_memory; /* a text could not be converted for lack of memory; the commit fails */
+  bool out_of_memory; /* memory was exhausted when a text was converted; the commit will fail */
 };
 
 /* Opens a file. The `path` "-" is standard output. */
 enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_error *error);
-/* Writes the rest of the buffer and commits the file. If this fails, the new file is removed. */
+/* Writes the contents of the buffer and commits the file (hr__output_commit). If this fails, the new file is
+   removed. */
 enum hr_status hr__out_commit(struct hr__out *out, struct hr_error *error);
 /* Discards the file. The call has no effect after a commit. */
 static inline void hr__out_abandon(struct hr__out *out) {
@@ -87,18 +89,18 @@ void hr__out_json_text(struct hr__out *out, const char *text);
 
 struct hr__csv_out {
   struct hr__out out;
-  bool within_row; /* the current row has a field, so the next field needs a comma */
+  bool within_row; /* the current row already has a field, so a comma must precede the next field */
 };
 
 /* Opens a file and writes `header` as its first row, unless `header` is NULL. */
 enum hr_status hr__csv_open(struct hr__csv_out *csv, const char *path, const char *header, struct hr_error *error);
 
-/* Commits the file (hr__out_commit). */
+/* Commits the file as hr__out_commit does. */
 static inline enum hr_status hr__csv_commit(struct hr__csv_out *csv, struct hr_error *error) {
   return hr__out_commit(&csv->out, error);
 }
 
-/* Discards the file (hr__out_abandon). */
+/* Discards the file as hr__out_abandon does. */
 static inline void hr__csv_abandon(struct hr__csv_out *csv) {
   hr__out_abandon(&csv->out);
 }

@@ -2,15 +2,16 @@
 /*
  * The ledger of costs: the cost of each pool, and the charges for each job. The two are computed independently. A pool
  * costs money from the time when its nodes are billed. A job is charged from the time when GPUs are allocated to it.
- * The difference is the cost of idle capacity.
+ * The cost of the pools minus the charges is the cost of idle capacity.
  *
- * Charges are in one array. A hash table finds them by account (tenant, class, pool, month). Each node of an elastic
- * pool has a session from its launch to its end. Some providers do not bill a node that is reclaimed within a certain
- * time after its launch. In such pools, charges for the use of a node are deferred until its session has exceeded this
- * time. Deferred uses are linked lists in one array; freed links are reused.
+ * Charges are in one array. There is one charge for each account (tenant, class, pool, month); a hash table finds the
+ * charge of an account. Each node of an elastic pool has a session from its launch to its end. Some providers do not
+ * bill a node that is reclaimed within a certain time after its launch. In such pools, charges for the use of a node
+ * are deferred until the node's session is longer than this time. Deferred uses are linked lists in one array; freed
+ * links are reused.
  *
- * For each running job only the present attempt is stored. Unless costs per job are requested, the memory of the ledger
- * therefore does not grow with the number of jobs.
+ * For each running job only the present attempt is stored, and nothing for finished jobs. Unless costs per job are
+ * requested, the memory of the ledger therefore does not grow with the number of finished jobs.
  */
 
 #include "base/array.h"
@@ -20,15 +21,15 @@
 
 #include <stdlib.h>
 
-/* The job that uses capacity, and the tenant and class that are charged. */
+/* The job that uses capacity, and the tenant and job class that are charged for it. */
 struct payer {
   hr_job job;
   uint32_t tenant;
   uint8_t class_;
 };
 
-/* The present attempt of a running job. It is stored because a job that still runs at the end of the run causes no
-   event. */
+/* The present attempt of a running job. The ledger charges it when the attempt ends. Attempts that last until the end
+   of the run end without an event; they are charged when the ledger is closed. */
 struct segment {
   int64_t from_us;
   struct payer payer;
@@ -36,17 +37,17 @@ struct segment {
   uint32_t gpu_milli;
 };
 
-/* The use of a node by a job that is not charged yet. */
+/* A deferred use: the use of a node by a job, which may be charged later. */
 struct held_use {
   int64_t from_us, to_us;
   struct payer payer;
   uint32_t gpu_milli;
-  uint32_t next; /* next link + 1; 0 at the end of the list */
+  uint32_t next; /* index of the next use in the list + 1; 0 at the end of the list */
 };
 
 struct session {
   int64_t since_us; /* HR_NEVER_US while the node is off */
-  uint32_t held;    /* first deferred use + 1; 0 if there is none */
+  uint32_t held;    /* index of the first deferred use + 1; 0 if the session has none */
 };
 
 struct book {
@@ -55,8 +56,8 @@ struct book {
   struct hr_pool_account account;
   uint64_t node_milli;
   uint32_t first_node;
-  int64_t free_us;          /* a node that is reclaimed within this time is not billed; 0 if all nodes are billed */
-  struct session *sessions; /* [nodes] of an elastic pool, else NULL */
+  int64_t free_us; /* a node that is reclaimed within this time after its launch is not billed; 0: all are billed */
+  struct session *sessions; /* by node of the pool; NULL unless the pool is elastic */
 };
 
 struct hr_ledger {
@@ -65,13 +66,14 @@ struct hr_ledger {
   uint32_t n_books;
   struct segment *segments; /* the attempts of running jobs, in no particular order */
   uint32_t n_segments, segments_capacity;
-  struct hr__hash segment_numbers; /* indices of `segments`, found by job */
+  struct hr__hash segment_numbers; /* maps a job to its index in `segments` */
   hr_amount *job_cost;             /* by job; may be NULL */
   struct hr_charge *charges;
   uint32_t n_charges, charges_capacity;
-  struct hr__hash charge_numbers; /* indices of `charges`, found by account */
+  struct hr__hash charge_numbers; /* maps an account to its index in `charges` */
   struct held_use *held_uses;
-  uint32_t n_held_uses, held_capacity, unused_held; /* unused_held: first unused link + 1; 0 if there is none */
+  /* unused_held: index of the first element of `held_uses` that can be reused + 1; 0 if there is none */
+  uint32_t n_held_uses, held_capacity, unused_held;
   enum hr_status status;
 };
 
@@ -102,7 +104,7 @@ static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_acc
   return &ledger->charges[ledger->n_charges++];
 }
 
-/* Charges a use whose times are within one month. */
+/* Charges a use of capacity that begins and ends in the same month. */
 static void charge_month(struct hr_ledger *ledger, struct payer payer, hr_pool pool, uint64_t gpu_milli,
                          int64_t from_us, int64_t to_us) {
   struct hr_account account = {
@@ -160,9 +162,10 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
   }
 }
 
-/* Ends a segment in a pool where nodes may turn out not to be billed. Defers the use of nodes for which this is still
-   possible. For the other nodes of the placement, charges the uses that were deferred earlier. Returns the milli-GPUs
-   on these other nodes. */
+/* Handles the end of a segment in a pool that does not bill nodes which are reclaimed early. A node is young while it
+   can still turn out not to be billed. The use of young nodes is deferred. For all other nodes of the placement, the
+   uses that were deferred earlier are charged. Returns how many milli-GPUs the job had on these other nodes; the caller
+   charges them. */
 static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *event, struct segment segment) {
   const struct book *book = &ledger->books[segment.pool.id];
   uint64_t rest_milli = 0;
@@ -200,11 +203,11 @@ static void begin_segment(struct hr_ledger *ledger, const struct hr_event *event
   ledger->segments[ledger->n_segments++] = segment;
 }
 
-/* Removes and returns the segment of a job. The last segment moves to its place in the array. */
+/* Removes the segment of a job from the array and returns it. The last segment of the array moves to the free place. */
 static struct segment take_segment(struct hr_ledger *ledger, hr_job job) {
   struct hr__hash_cursor at, last_at;
   uint32_t place = hr__hash_first(&ledger->segment_numbers, hr__hash_u32(job.id), &at);
-  /* memory was exhausted when the segment began */
+  /* no segment was stored, because memory was exhausted when the attempt began */
   if (place == HR_NONE) return (struct segment){.from_us = HR_NEVER_US};
   struct segment segment = ledger->segments[place], last = ledger->segments[--ledger->n_segments];
   ledger->segments[place] = last;
@@ -222,8 +225,8 @@ static void end_segment(struct hr_ledger *ledger, const struct hr_event *event) 
   charge_use(ledger, segment.payer, segment.pool, gpu_milli, segment.from_us, event->at_us);
 }
 
-/* Bills a session. The time that rounding and the minimum duration add is billed at the price at the end of the
-   session. */
+/* Bills a session. The billed time can be longer than the session, because it is rounded up and has a minimum. The
+   additional time is billed at the price that is valid at the end of the session. */
 static void bill_session(struct book *book, int64_t since_us, int64_t to_us) {
   int64_t length_us = hr__billed_us(&book->spec->market.billing, to_us - since_us);
   hr_amount extra_us = length_us - (to_us - since_us);
@@ -245,8 +248,8 @@ static void end_session(struct hr_ledger *ledger, hr_pool pool, struct session *
   session->since_us = HR_NEVER_US;
 }
 
-/* Returns the session of the event's node, or NULL if the pool is not elastic. Such pools are billed for their reserved
-   time, so the states of their nodes do not matter. */
+/* Returns the session of the event's node, or NULL if the pool is not elastic. Pools that are not elastic are billed
+   for a fixed time, so the states of their nodes do not matter. */
 static struct session *session_of(const struct hr_ledger *ledger, const struct hr_event *event) {
   const struct book *book = &ledger->books[event->pool.id];
   return book->sessions ? &book->sessions[event->node.id - book->first_node] : NULL;
@@ -343,7 +346,8 @@ void hr_ledger_destroy(struct hr_ledger *ledger) {
 
 /* ---- Results ---- */
 
-/* Bills a fixed or reserved pool: all its nodes for the time that was bought. */
+/* Bills a pool that is not elastic. All its nodes are billed, for the whole run or, in a reserved pool, for the whole
+   reserved time. */
 static void bill_window(struct book *book, int64_t end_us) {
   const struct hr_market_spec *market = &book->spec->market;
   bool reserved = market->market == HR_MARKET_RESERVED;

@@ -2,10 +2,10 @@
 /*
  * Accept classes: the distinct sets of pools that jobs accept.
  *
- * Each of the following describes a set of pools: a list of GPU types, a list of regions, a job class, a row of the
- * table of speeds, and a GPU memory size. Traces have many lists that describe the same few sets, so equal sets are
- * stored once. An accept class is the intersection of one set of each kind. Spot pools are removed for jobs that must
- * not use spot capacity.
+ * Each of the following determines a set of pools: a list of GPU types, a list of regions, a job class, a row of the
+ * table of speeds, and a GPU memory size. Many lists of a trace determine the same few sets, so equal sets are stored
+ * once. An accept class is the intersection of five sets, one of each of these kinds. For jobs that must not use spot
+ * capacity, the spot pools are then removed.
  */
 
 #include "sim/cluster/accepts.h"
@@ -41,12 +41,13 @@ static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *are
   return sets->row ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Returns the memory for the next set. The caller fills it in and then calls sets_intern. */
+/* Returns the memory for the next set. The caller writes the set to this memory and then calls sets_intern. */
 static uint8_t *sets_draft(const struct hr__pool_sets *sets) {
   return sets->row + (size_t)sets->count * sets->n_pools;
 }
 
-/* Adds the set in the memory that sets_draft returned, unless an equal set exists. Returns the number of the set. */
+/* Adds the set that the caller wrote to the memory returned by sets_draft, unless an equal set is stored already.
+   Returns the index of the stored set. */
 static uint32_t sets_intern(struct hr__pool_sets *sets) {
   const uint8_t *draft = sets_draft(sets);
   for (uint32_t i = 0; i < sets->count; i++)
@@ -58,7 +59,7 @@ static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t p
   return sets->row[(size_t)set * sets->n_pools + pool];
 }
 
-/* Returns the property by which a list selects pools (GPU type or region), or NULL if it is unknown for the pool. */
+/* Returns the GPU type or region of a pool, or NULL if it is unknown. Lists select pools by this property. */
 typedef const char *trait(const struct hr_pool_spec *spec);
 
 static const char *gpu_trait(const struct hr_pool_spec *spec) {
@@ -102,7 +103,7 @@ static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_are
   return HR_OK;
 }
 
-/* Adds a memory size to the ascending list, unless the list has this size. */
+/* Adds a memory size to accepts->memory_mib, which is ascending, unless the size is in it already. */
 static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   uint32_t at = accepts->n_memories;
   while (at > 0 && accepts->memory_mib[at - 1] >= memory_mib) at--;
@@ -111,8 +112,8 @@ static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   accepts->memory_mib[at] = memory_mib;
 }
 
-/* For each k, makes the set of pools whose GPUs have more memory than the k smallest sizes. Pools with unknown memory
-   are in each of these sets. */
+/* For each k, makes the set of pools whose GPU memory is larger than the k smallest distinct sizes of all pools. Pools
+   whose GPU memory is unknown are in each of these sets. */
 static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
                                        const struct hr_cluster_spec *cluster) {
   size_t max_sets = (size_t)cluster->n_pools + 1;
@@ -134,8 +135,8 @@ static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_ar
   return HR_OK;
 }
 
-/* Makes, for each row of the table of speeds, the set of pools in which the model runs. A model does not run in pools
- * where its speed is 0. */
+/* Makes, for each row of the table of speeds, the set of pools in which the model of the row runs. A model does not run
+   in a pool if its speed there is 0. */
 static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
   const struct hr_speeds *table = accepts->speeds->table;
   uint32_t n_rows = table ? table->n_rows + 1 : 0;
@@ -153,7 +154,7 @@ static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_aren
 
 /* ---- Accept classes ---- */
 
-/* A choice of one set of each kind. */
+/* One set of pools of each kind, by index. `barred`: spot pools are removed. */
 struct accepts_choice {
   uint32_t gpus, regions, class_, speeds, memory;
   bool barred;
@@ -234,7 +235,7 @@ static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr
   return accepts->set_of_memory[below];
 }
 
-/* Returns whether the job must not use spot capacity, because of the job itself or because of its class. */
+/* Returns whether the job must not use spot capacity. The job itself or its class can exclude spot capacity. */
 static bool must_not_use_spot(const struct hr__accepts *accepts, hr_job job) {
   const struct hr_trace *trace = accepts->trace;
   const struct hr_class_spec *classes = accepts->job_classes;

@@ -2,14 +2,15 @@
 /*
  * The state of a cluster. Free capacity is stored at three levels: free milli-GPUs per node, free whole GPUs per node
  * (in the pool's free index), and free milli-GPUs per pool. The second and third levels are derived from the first. A
- * placement without slices changes only the count of the pool.
+ * placement without slices has no particular nodes, so it changes only the free milli-GPUs of the pool.
  *
- * A node that comes and goes is available only while it is up. In any other state it has no free GPUs in the index and
- * does not count in the free GPUs of its pool. While the node is closing, its own count is maintained for the jobs that
- * still run on it.
+ * Nodes of some pools come and go: they are requested, boot, are up, and go down. Jobs can start on such a node only
+ * while it is up. In any other state the node has no free GPUs in the index, and its GPUs do not count as free GPUs of
+ * its pool. While the node is closing, its own count of free milli-GPUs is still maintained, because jobs still run on
+ * it and release their GPUs.
  *
- * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the counts are
- * derived from it. A whole GPU is free if it is idle.
+ * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the three levels are
+ * derived from it. A GPU counts as a free whole GPU if it is idle.
  */
 
 #include "sim/cluster/cluster.h"
@@ -20,8 +21,8 @@ enum { MILLI = 1000 };
 
 /* ---- Initialization ---- */
 
-/* Returns whether nodes of the pool come and go. This applies to pools with nodes that are elastic or reserved for a
-   limited time. */
+/* Returns whether nodes of the pool come and go. This is true of a pool that has nodes and is elastic, or is reserved
+   for a limited time. */
 static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
   const struct hr_market_spec *market = &spec->market;
   if (spec->nodes == 0) return false;
@@ -291,8 +292,8 @@ static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_no
 typedef void release_function(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                               const struct hr_slice *slice);
 
-/* Releases slices. `request` is NULL in counted allocation. `back` is hr_gpu_inventory_give or
-   hr_gpu_inventory_undo. */
+/* Releases slices. `request` is NULL in counted allocation. In per-GPU allocation, `back` releases a slice in the
+   inventory; it is hr_gpu_inventory_give or hr_gpu_inventory_undo. */
 static void release_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
                            const struct hr_slice *slices, uint32_t n_slices, release_function *back) {
   for (uint32_t i = 0; i < n_slices; i++) {
@@ -315,7 +316,8 @@ static const char *allocate_slice(struct hr_cluster *cluster, struct hr__pool *p
   return NULL;
 }
 
-/* Allocates all slices. If a slice breaks a rule, the function allocates nothing and returns the rule. */
+/* Allocates all slices and returns NULL. If a slice breaks a rule, the function allocates nothing and returns a
+   description of the rule. */
 static const char *allocate_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
                                    const struct hr_placement *placement) {
   for (uint32_t i = 0; i < placement->n_slices; i++) {
@@ -340,7 +342,8 @@ static bool needs_node(const struct hr_cluster *cluster, hr_job job, const struc
   return request ? hr_request_needs_node(request) : cluster->trace->gpus[job.id] > 0;
 }
 
-/* Returns the rule that the placement as a whole breaks, or NULL if it breaks none. */
+/* Returns a description of the rule that the placement as a whole breaks, or NULL if it breaks none. The slices are
+   checked when they are allocated. */
 static const char *refuse_placement(const struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
                                     const struct hr_request *request) {
   if (!hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), placement->pool))
@@ -372,7 +375,7 @@ const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_pla
   return NULL;
 }
 
-/* Returns the milli-GPUs of a placement that are on nodes on which jobs may start. */
+/* Returns how many milli-GPUs of a placement are on nodes on which jobs may start. */
 static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   uint64_t sum_milli = 0;
   for (uint32_t i = 0; i < placement->n_slices; i++)
@@ -417,7 +420,8 @@ void hr__cluster_undo_release(struct hr_cluster *cluster, const struct hr_placem
 
 /* ---- Jobs that never fit ---- */
 
-/* Ranks reasons why a job is rejected. A higher rank means that the job is closer to fitting. */
+/* Ranks the reasons for which pools do not fit a job. The reason with the highest rank is reported, because it is the
+   one that is closest to a fit. */
 static int nearness(enum hr_reason reason) {
   switch (reason) {
   case HR_REASON_NO_GPU_TYPE:
@@ -439,7 +443,8 @@ static int nearness(enum hr_reason reason) {
   }
 }
 
-/* Returns whether no task fits on a node for lack of MIG instances, not for lack of CPU or memory. */
+/* Returns whether the MIG instances of a node do not suffice for even one task, whatever CPU and memory the node
+   has. */
 static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request) {
   struct hr_request gpus_alone = *request;
   gpus_alone.cpu_milli = 0;
@@ -466,7 +471,7 @@ static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool num
   return never ? HR_REASON_NO_GROUP : reason;
 }
 
-/* Returns whether the pool is considered. Pools without nodes are ignored, unless no pool has nodes. */
+/* Returns whether a job could be placed in the pool. Pools without nodes are ignored, unless no pool has nodes. */
 static bool is_relevant(const struct hr_cluster *cluster, uint32_t pool) {
   return cluster->pools[pool].spec->nodes > 0 || cluster->n_nodes == 0;
 }

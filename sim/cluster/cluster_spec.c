@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Descriptions of clusters: pools and the objects that belong to them, tiers and networks, speeds by network, MIG
-   settings, quotas. */
+/* The description of a cluster (struct hr_cluster_spec): pools and the objects that belong to them, tiers and networks,
+   speeds by network, MIG settings, quotas. */
 
 #include "headroom/cluster.h"
 
@@ -103,7 +103,8 @@ static bool is_of_family(const char *model, const char *family) {
   return model && strncasecmp(model, family, strlen(family)) == 0;
 }
 
-/* Returns the rank of a matching model family. The longest family has the highest rank; "*" has the lowest. */
+/* Returns the rank of a model family that matches a model. If several families match, the one with the highest rank is
+   used. A longer family has a higher rank, and "*" has the lowest. */
 static size_t length_of(const char *family) {
   return strcmp(family, "*") == 0 ? 0 : strlen(family);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fragmentation of nodes: how much of the free GPU capacity of a node typical pods cannot use. A pod is one task of a
-   job. The typical pods of a trace are the most frequent distinct requests that together cover 95 % of all tasks. */
+/* The fragmentation F of a node measures how much of its free GPU capacity cannot be used by typical pods. A pod is one
+   task of a job. The typical pods of a trace are the most frequent distinct requests that together cover 95 % of all
+   tasks. */
 
 #include "headroom/unstable/fragmentation.h"
 #include "headroom/policy.h"
@@ -9,59 +10,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The calculation of F for nodes whose GPUs are partitioned by MIG. There, a pod can use the remainder of a GPU if the
-   GPU has, or can create, a suitable instance. The number of free milli-GPUs does not matter. */
+/* The calculation of F for nodes whose GPUs are partitioned by MIG. On such a node, a pod can use the free part of a
+   GPU if the GPU has, or can create, a suitable instance. How many milli-GPUs are free does not matter. */
 struct mig_fragments;
 
-/* Creates the state of this calculation in the arena. Returns NULL if memory is exhausted. */
+/* Creates the state of the calculation in the arena. Returns NULL if memory is exhausted. */
 static struct mig_fragments *mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                   const struct hr_acceptance *acceptance,
                                                   const struct hr_gpu_inventory *inventory);
 /* Returns F(node) x typical->total for a node with partitioned GPUs. If `slice` is not NULL, the result is for the
-   state after the slice was allocated to a task with `cpu_milli` of CPU. */
+   state of the node after `slice` is allocated to a task that uses `cpu_milli` of CPU. */
 static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
                              uint32_t cpu_milli);
 
 /*
- * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23). F is a sum over the GPUs of a node:
- * the free milli-GPUs of each GPU (its remainder) times the number of typical pods that cannot use them. A pod cannot
- * use a remainder in two cases:
+ * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23). The free milli-GPUs of a GPU are its
+ * remainder. F is a sum over the GPUs of a node: the remainder of each GPU times the number of typical pods that cannot
+ * use it. A pod cannot use a remainder in two cases:
  *  1. The pod requests more milli-GPUs of each GPU than the remainder, or it does not fit on the node for reasons other
  *     than GPUs. This depends on the remainder and on the free CPU of the node only.
- *  2. The pod requests several such GPUs, and the node has some, but too few of them. This depends on their number.
+ * 2. The remainder suffices for the pod, but the pod requests several GPUs, and too few GPUs of the node have a
+ * sufficient remainder. This depends on how many GPUs of the node have one.
  *
- * The free CPU of a node is reduced to a level: the number of distinct CPU requests of typical pods that do not exceed
- * it. For each level there is a table of the number of pods in each case. The table is computed when a node first has
- * this level. F is in pods x milli-GPUs. These are integers, so the order of summation does not affect comparisons.
+ * Of the free CPU of a node, only its level matters: how many of the distinct CPU requests of typical pods do not
+ * exceed it. For each level a table states how many pods are in case 1 and in case 2. The table is computed when it is
+ * first needed. F is in pods x milli-GPUs. These are integers, so the order of summation does not affect comparisons.
  */
 
 /* The typical pods that request `gpus` GPUs with `milli` milli-GPUs each, and `cpu_milli` of CPU. */
 struct need {
   uint32_t milli, gpus, cpu_milli;
-  uint64_t pods; /* later the sum over all needs of the group with at most this CPU */
+  uint64_t pods; /* of this need; after group_needs: cumulative within the group */
 };
 
-/* A group: needs first .. end - 1, which request the same number of GPUs and the same milli-GPUs. */
+/* A group of needs: needs first .. end - 1. They request the same number of GPUs, and the same milli-GPUs of each
+   GPU. */
 struct same_gpus {
   uint32_t first, end;
 };
 
 /*
- * The needs of typical pods in a set of pools that accept the same pods.
+ * The needs of typical pods in a set of pools. The pools of the set are acceptable to the same pods.
  *
- * A step is a number of milli-GPUs per GPU that some pod requests. A wide step is one that some pod requests on several
- * GPUs. A row belongs to one CPU level and has two parts. Entry k of the first part is the number of pods in case 1 for
- * a remainder that reaches k steps. The second part has, for each wide step and each number of GPUs that reach it, the
- * number of pods in case 2.
+ * A step is a number of milli-GPUs that some pod requests of each of its GPUs. A step is wide if some pod with several
+ * GPUs requests it. A remainder reaches a step if it is at least as large as the step. A row belongs to one CPU level
+ * and has two parts. Element k of the first part states how many pods are in case 1 for a remainder that reaches
+ * exactly k steps. The second part states how many pods are in case 2, for each wide step and each number of GPUs that
+ * reach this step.
  */
 struct needs {
-  struct need *need; /* of pods that request GPUs and accept the pools; sorted by (milli, gpus, cpu) */
+  struct need *need; /* the needs of pods that request GPUs and accept the pools; sorted by (milli, gpus, cpu) */
   uint32_t count;
   struct same_gpus *group; /* the groups of needs, in order */
   uint32_t n_groups;
-  uint64_t useless; /* number of all other pods, which cannot use any GPU of these pools */
+  uint64_t useless; /* how many pods cannot use any GPU of these pools: those that request no GPU or do not accept the
+                       pools */
   uint64_t pods;    /* number of all pods */
-  /* [HR_WHOLE_GPU_MILLI + 1]: number of distinct steps that a remainder of so many milli-GPUs reaches */
+  /* [HR_WHOLE_GPU_MILLI + 1]: element i states how many distinct steps a remainder of i milli-GPUs reaches */
   uint16_t *reached;
   uint16_t *wide; /* [n_wide]: the wide steps, ascending */
   uint32_t n_steps, n_wide;
@@ -70,7 +75,8 @@ struct needs {
   uint32_t n_rows, row_size;
 };
 
-/* The maximum number of rows. If there are more levels, several levels share a row, which is recomputed when needed. */
+/* The maximum number of rows. If there are more levels than this, several levels share the memory of a row. The row is
+   recomputed when it is needed for another level. */
 enum { MAX_ROWS = 256 };
 
 struct hr_fragmentation {
@@ -79,9 +85,9 @@ struct hr_fragmentation {
   const struct hr_gpu_inventory *inventory;
   uint32_t *cpu_milli; /* [n_levels]: the distinct CPU requests of typical pods, ascending */
   uint32_t n_levels;
-  struct needs *needs;       /* [n_pools]; used for the first pool of each set of pools that accept the same pods */
-  uint16_t *slot_milli;      /* [n_pools]: as in the inventory */
-  uint32_t *first_pool;      /* [n_pools]: the first pool that accepts the same pods */
+  struct needs *needs;       /* [n_pools]; only the elements of pools in `first_pool` are used */
+  uint16_t *slot_milli;      /* [n_pools]: as in struct hr_gpu_inventory */
+  uint32_t *first_pool;      /* [n_pools]: the first pool that is acceptable to the same pods */
   struct mig_fragments *mig; /* NULL if no GPU is partitioned */
 };
 
@@ -92,7 +98,7 @@ static bool accepts(const struct hr_fragmentation *f, uint32_t pod, uint32_t poo
   return f->acceptance->row[(size_t)class_ * f->acceptance->n_pools + pool];
 }
 
-/* Returns the CPU that a pod uses in a pool. */
+/* Returns how much CPU a pod uses in a pool. */
 static uint32_t cpu_milli_of(const struct hr_fragmentation *f, const struct hr_request *pod, uint32_t pool) {
   const uint32_t *gpu_cpu_milli = f->inventory->gpu_cpu_milli;
   uint32_t milli = f->slot_milli[pool] ? f->slot_milli[pool] : pod->gpu_milli;
@@ -132,7 +138,7 @@ static void find_levels(struct hr_fragmentation *f) {
       f->cpu_milli[f->n_levels++] = f->cpu_milli[i];
 }
 
-/* Replaces the number of pods of each need by the cumulative number within its group. */
+/* Replaces the number of pods of each need by the cumulative sum of these numbers within its group. */
 static void group_needs(struct needs *needs) {
   for (uint32_t i = 0; i < needs->count; i++) {
     struct need *need = &needs->need[i];
@@ -229,7 +235,7 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
 
 /* ---- Rows ---- */
 
-/* Returns the level of a free CPU: the number of distinct CPU requests <= `cpu_milli`. */
+/* Returns the level of an amount of free CPU: how many of the distinct CPU requests are at most `cpu_milli`. */
 static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
   uint32_t low = 0, high = f->n_levels;
   while (low < high) {
@@ -242,7 +248,7 @@ static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
   return low;
 }
 
-/* Returns the number of pods of a group that request at most `cpu_milli` of CPU. */
+/* Returns how many pods of a group request at most `cpu_milli` of CPU. */
 static uint64_t pods_within(const struct need *need, struct same_gpus group, uint32_t cpu_milli) {
   uint32_t low = group.first, high = group.end;
   while (low < high) {
@@ -328,13 +334,14 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
 
 /*
  * With MIG, F is a sum over the GPUs of a node: the remainder of each GPU times the number of pods that cannot use it.
- * This number depends on the pool, on the free CPU of the node and on the profiles of which the GPU could provide an
- * instance. Only few such states occur, so the numbers are cached in a direct-mapped table.
+ * How many pods cannot use it depends on three values: the pool, the free CPU of the node, and the profiles of which
+ * the GPU could provide an instance. Only few combinations of these values (states) occur, so the numbers of pods are
+ * cached in a direct-mapped table.
  */
 
 enum { CACHE_BITS = 12 };
 
-/* A state and its cached number of pods. */
+/* A state, and how many pods cannot use a GPU in this state. */
 struct cached {
   uint32_t pool_above; /* pool + 1; 0 if the entry is empty */
   uint32_t cpu_milli;
@@ -412,7 +419,8 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
 
 /* ---- Typical pods of a trace ---- */
 
-/* Returns the request without the properties that do not affect F: memory and the number of tasks. */
+/* Returns a copy of the request in which the properties that do not affect F are cleared: memory and the number of
+   tasks. */
 static struct hr_request pod_of(const struct hr_request *request) {
   struct hr_request pod = *request;
   pod.tasks = 1;
@@ -425,7 +433,7 @@ static struct hr_request pod_of(const struct hr_request *request) {
 struct fragmentation_group {
   struct hr_request pod;
   uint64_t pods;
-  uint32_t number; /* the number of the first request of the group */
+  uint32_t number; /* the index of the first request of the group */
 };
 
 #define BY(x, y, member)                                                                                               \
@@ -454,7 +462,7 @@ static int by_frequency(const void *a, const void *b) {
   return 0;
 }
 
-/* Makes one group for each distinct pod, in no particular order. Returns the number of groups. */
+/* Makes one group of requests for each distinct pod, in no particular order. Returns how many groups there are. */
 static uint32_t group_pods(const struct hr_requests *requests, struct fragmentation_group *groups) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < requests->count; i++)

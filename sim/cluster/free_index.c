@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An index of the nodes of a pool by free GPUs: one set of nodes for each number of free GPUs, and a set of the numbers
-   that occur. All queries take O(1). */
+/* An index of the nodes of a pool by free GPUs. It has one set of nodes for each number of free GPUs, and the set of
+   those numbers of free GPUs that at least one node has. All queries take O(1) time. */
 
 #include "sim/cluster/cluster.h"
 
@@ -74,17 +74,17 @@ uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus) {
 }
 
 /*
- * An index of groups of consecutive nodes by the largest gang that fits into the group. A gang takes empty nodes and
- * one more node for its remainder. Let w be the number of empty nodes of a group, and p the maximum number of free GPUs
- * on any other node of the group. The largest gang that fits then has w x (GPUs of a node) + p GPUs, and every smaller
- * gang fits, too. So this one number describes a group. A free index of the groups by this number finds the group with
- * the least free capacity in which a gang fits.
+ * An index of groups of consecutive nodes. The size of a group is the number of GPUs of the largest gang that fits into
+ * the group. A gang takes whole empty nodes and, for its remaining GPUs, one more node. Let w be the number of empty
+ * nodes of a group, and p the maximum number of free GPUs on any node that is not empty. The size of the group is then
+ * w x (GPUs of a node) + p, and every smaller gang fits, too. A free index of the groups by size therefore finds the
+ * smallest group into which a gang fits.
  */
 
 struct hr_group_index {
-  struct hr_group_index *next; /* the next group index of the same nodes */
+  struct hr_group_index *next; /* the next group index in the linked list of the same free index */
   uint32_t nodes_per_group, n_levels;
-  uint32_t *count; /* [groups][n_levels]: by number of free GPUs, the number of nodes of the group */
+  uint32_t *count; /* [groups][n_levels]: for each number of free GPUs, how many nodes of the group have it */
   struct hr_free_index *by_room;
 };
 
@@ -126,7 +126,8 @@ static void move_node(struct hr_group_index *groups, uint32_t node, uint32_t bef
   }
 }
 
-/* Returns the size of the largest gang that fits into nodes from .. end - 1, computed from the nodes. */
+/* Returns the number of GPUs of the largest gang that fits into nodes from .. end - 1. Computes it from the free GPUs
+   of these nodes. */
 static uint32_t room_by_node(const struct hr_free_index *index, uint32_t from, uint32_t end) {
   uint32_t size = index->gpus_per_node, whole = 0, rest = 0;
   for (uint32_t node = from; node < end && node < index->n_nodes; node++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The GPU inventory (see headroom/gpu_inventory.h). Its data are columns by node and by GPU. For each node it maintains
- * the sum and the maximum of the free milli-GPUs of its GPUs. With these, most nodes on which a task does not fit are
- * recognised without examining their GPUs.
+ * The GPU inventory (see headroom/gpu_inventory.h). Its data are arrays that are indexed by node or by GPU. For each
+ * node it maintains the sum and the maximum of the free milli-GPUs of the node's GPUs. If a task does not fit on a
+ * node, these two values usually show this without an examination of the GPUs.
  */
 
 #include "sim/cluster/cluster.h"
@@ -13,10 +13,10 @@
 /*
  * ---- MIG ----
  *
- * For a GPU with a fixed layout, the number of the layout and the set of occupied starts are stored. The idle instances
- * of a profile are the starts of this profile in the layout that are not occupied. For a GPU in on-demand mode, the
- * instances are those of its tasks. A set of profiles is an integer with one bit per profile. Profiles are numbered
- * from the largest to the smallest, so the highest bit is the smallest profile.
+ * For a GPU that has a layout, the index of the layout and the set of occupied starts are stored. The start of an
+ * instance is its first memory slice. An instance of the layout is idle if its start is not occupied. A GPU in mode
+ * HR_MIG_ON_DEMAND has no layout; it has one instance for each of its tasks. A set of profiles is an integer with one
+ * bit per profile. Profiles are numbered from the largest to the smallest, so the highest bit is the smallest profile.
  */
 
 static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
@@ -32,7 +32,7 @@ static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struc
   return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Allocates the columns for MIG instances if some pool has partitioned GPUs. `requests` may be NULL. */
+/* Allocates the arrays for MIG instances if some pool has partitioned GPUs. `requests` may be NULL. */
 static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
                                const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
   uint32_t n_split = 0;
@@ -112,7 +112,8 @@ static uint32_t smallest(uint32_t profiles) {
   return 31U - (uint32_t)__builtin_clz(profiles);
 }
 
-/* Returns the smallest of the `wanted` profiles of which the layout has an idle instance, or HR_NONE. */
+/* Returns the smallest profile of the set `wanted` of which the layout has an idle instance. `taken` is the set of
+   occupied starts. Returns HR_NONE if there is no such profile. */
 static uint32_t idle_profile(const struct hr_mig_layout *layout, uint32_t taken, uint32_t wanted) {
   for (; wanted; wanted &= ~(1U << smallest(wanted)))
     if (layout->starts[smallest(wanted)] & ~taken) return smallest(wanted);
@@ -125,7 +126,8 @@ static struct hr_instance instance_of(const struct hr_mig_spec *mig, uint32_t la
   return (struct hr_instance){(uint8_t)__builtin_ctz(idle), (uint8_t)profile, (uint8_t)layout, (uint8_t)before};
 }
 
-/* Finds another layout with a suitable instance for a GPU without tasks. Returns false if there is no such layout. */
+/* For a GPU that has no tasks, finds the layout that has the smallest suitable instance, and stores this instance in
+   `*found`. Returns false if no layout has a suitable instance. */
 static bool find_other_layout(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted,
                               struct hr_instance *found) {
   uint32_t best = HR_NONE, best_profile = 0;
@@ -147,8 +149,9 @@ static uint32_t instances_of(const struct hr_mig_layout *layout, uint32_t wanted
   return count;
 }
 
-/* Finds the layout with the maximum number of suitable instances for a gang, for a GPU without tasks. Returns false if
-   no layout has a suitable instance. */
+/* For a GPU that has no tasks, finds the layout with the largest number of suitable instances, so that several tasks of
+   a gang can be placed on the GPU. Of equal layouts, prefers the present one, then the first. Returns false if no
+   layout has a suitable instance. */
 static bool find_for_gang(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted, struct hr_instance *found) {
   uint32_t best = present, most = instances_of(&mig->layouts[present], wanted);
   for (uint32_t layout = 0; layout < mig->n_layouts; layout++) {
@@ -188,7 +191,7 @@ static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_re
   return is_free && find_other_layout(mig, layout, wanted, found);
 }
 
-/* Returns the set of GPUs of the node that have, or can create, a suitable instance. */
+/* Returns a set of GPUs of the node: those that have, or can create, a suitable instance. */
 static uint64_t mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
   uint32_t wanted = wanted_in(inventory, request, node);
@@ -221,7 +224,7 @@ static uint64_t mig_pick(const struct hr_gpu_inventory *inventory, const struct 
   return best_gpu == HR_NONE ? 0 : UINT64_C(1) << best_gpu;
 }
 
-/* Returns the slice of a task on a GPU on which the task fits. */
+/* Returns the slice that a task would get on the only GPU in the set `gpus`. The task must fit on this GPU. */
 static struct hr_slice mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                  hr_node node, uint64_t gpus) {
   struct hr_slice slice = {.node = node, .gpus = gpus};
@@ -249,7 +252,8 @@ static const char *refuse_kept(const struct hr_gpu_inventory *inventory, const s
   return is_idle ? NULL : "a GPU has no such idle instance";
 }
 
-/* Returns the rule that the instance of a slice breaks, or NULL if it breaks none. The task must fit on the GPU. */
+/* Returns a description of the rule that the instance of a slice breaks, or NULL if it breaks none. The task must fit
+   on the GPU. */
 static const char *mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                               const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
@@ -291,8 +295,9 @@ uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inv
   return profiles_of(mig, &state);
 }
 
-/* Restores the layout that a GPU had before the slice was allocated. Any of several tasks of a placement on the GPU may
-   have changed the layout. The occupied starts of the other tasks stay recorded until their slices are released. */
+/* Restores the layout that a GPU had before the slice was allocated. If a placement has several tasks on the GPU, this
+   is done for each of their slices, because any of them may have changed the layout. The starts that other tasks occupy
+   stay recorded until the slices of these tasks are released. */
 static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   if (mig->mode != HR_MIG_DYNAMIC || slice->instance.layout == slice->instance.layout_before) return;
@@ -304,7 +309,7 @@ static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *
 
 /* ---- An empty GPU ---- */
 
-/* Returns the maximum number of tasks on an empty GPU. */
+/* Returns how many tasks fit on one empty GPU. */
 static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
   uint32_t most = 0, count = 0;
   if (mig->mode == HR_MIG_ON_DEMAND) {
@@ -374,7 +379,8 @@ static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_
   }
 }
 
-/* Stores the CPU that comes with each GPU by default, if some pool has such a setting. */
+/* Stores, for each pool, how much CPU a task gets by default for each of its GPUs. Stores nothing if no pool has this
+   setting. */
 static enum hr_status init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
                                     const struct hr_cluster_spec *spec) {
   bool any = false;
@@ -429,13 +435,15 @@ uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory,
   return fitting;
 }
 
-/* Returns whether a set has at least `count` members. This is fast if `count` is small. */
+/* Returns whether a set has at least `count` members (at least one member if `count` is 0). This is fast if `count` is
+   small. */
 static bool has_as_many(uint64_t set, uint32_t count) {
   for (; count > 1 && set; count--) set &= set - 1;
   return set != 0;
 }
 
-/* Returns whether the free milli-GPUs of a GPU alone decide whether a task with one GPU fits on it. */
+/* Returns whether the task requests one GPU and the free milli-GPUs of a GPU alone decide whether the task fits on
+   it. */
 static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
 }
@@ -463,7 +471,8 @@ uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, co
   return fitting;
 }
 
-/* Returns the GPU with the minimum of free milli-GPUs; of several, the one with the lowest number. */
+/* Returns the GPU of the set `gpus` that has the fewest free milli-GPUs; of equal GPUs, the one with the lowest
+   index. */
 static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
   uint32_t best = (uint32_t)__builtin_ctzll(gpus);
   for (uint64_t rest = gpus; rest; rest &= rest - 1) {
@@ -473,8 +482,8 @@ static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
   return best;
 }
 
-/* Returns, as a set, the GPU with the minimum of free milli-GPUs among the GPUs with at least `requested_milli`, or the
-   empty set if there is no such GPU. */
+/* Among the GPUs with at least `requested_milli` free milli-GPUs, selects the one with the fewest; of equal GPUs, the
+   one with the lowest index. Returns the set with this GPU, or the empty set if no GPU has enough free milli-GPUs. */
 static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t requested_milli) {
   enum { GPU_BITS = 6 };
   uint32_t best = UINT32_MAX;
@@ -485,8 +494,7 @@ static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t reques
   return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
 }
 
-/* Selects GPUs in ascending order of free milli-GPUs. Whole GPUs have equal free milli-GPUs, so they are selected in
-   the order of their numbers. */
+/* Selects GPUs in ascending order of free milli-GPUs; GPUs with equal free milli-GPUs in ascending order of index. */
 uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   hr_node node, uint64_t gpus) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
@@ -587,7 +595,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Returns the number of tasks for which an empty node has suitable MIG instances. */
+/* Returns for how many tasks an empty node has suitable MIG instances. */
 static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
   uint64_t most = 0;
   for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
@@ -595,7 +603,7 @@ static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct h
   return most;
 }
 
-/* Returns the number of tasks for which an empty node has GPUs. */
+/* Returns for how many tasks an empty node has enough GPUs. */
 static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   uint64_t on_each = smaller(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));

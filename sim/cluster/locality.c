@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Locality: the tier and the network links of a placement, the tier that a job requires, and whether a placement or the
- * empty cluster satisfies this requirement.
+ * Locality: the tier and the network links of a placement; the tier that a job requires; whether a placement satisfies
+ * this requirement; and whether any placement on the empty cluster could satisfy it.
  */
 
 #include "sim/cluster/cluster.h"
@@ -24,8 +24,8 @@ static struct network_range nodes_of(const struct hr_cluster *cluster, const str
   return range;
 }
 
-/* Returns the narrowest tier of a placement on one node: the narrowest whose group contains all GPUs of the
-   placement. */
+/* Returns the tier of a placement on one node. This is the narrowest tier that has a group which contains all GPUs of
+   the placement. */
 static enum hr_tier tier_on_node(const struct hr_pool_spec *spec, const struct hr_placement *placement) {
   uint64_t gpus = 0;
   for (uint32_t i = 0; i < placement->n_slices; i++) gpus |= placement->slices[i].gpus;
@@ -38,8 +38,9 @@ static enum hr_tier tier_on_node(const struct hr_pool_spec *spec, const struct h
   return HR_TIER_NODE;
 }
 
-/* Returns the narrowest tier whose group contains the placement. Groups consist of consecutive nodes, so it suffices to
-   compare the lowest and the highest node. In counted allocation, tiers within a node are not distinguished. */
+/* Returns the narrowest tier that has a group which contains the whole placement. Groups consist of consecutive nodes,
+   so it suffices to compare the groups of the lowest and the highest node. In counted allocation, tiers within a node
+   are not distinguished. */
 enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
   if (placement->n_slices == 0) return HR_TIER_POOL;
@@ -52,7 +53,8 @@ enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_p
   return HR_TIER_POOL;
 }
 
-/* Returns the links of a placement. If a tier is not specified, the links of the next wider tier are returned. */
+/* Returns the network links of a placement. These are the links of the tier of the placement. If they are not
+   specified, the links of the next wider tier are returned. */
 enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
   enum hr_tier tier = hr_cluster_span(cluster, placement);
@@ -62,8 +64,9 @@ enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct 
 
 /* ---- Jobs ---- */
 
-/* Returns whether a job can spread over several groups. A job with one GPU satisfies every tier. In per-GPU allocation,
-   this function also considers tasks without GPUs, because they are placed on nodes. */
+/* Returns whether a placement of the job can extend over several groups. This is false for a job with one GPU, which
+   satisfies every required tier. In per-GPU allocation, tasks without GPUs are placed on nodes, so a job with several
+   such tasks can extend over several groups, too. */
 static bool may_spread(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
   return trace->gpus[job.id] > 1 || (cluster->inventory && trace->tasks && trace->tasks[job.id] > 1);
@@ -99,8 +102,8 @@ static void find_tiers(struct hr_cluster *cluster, struct hr_arena *arena) {
   cluster->tiers_within &= ~(1u << HR_TIER_ANY);
 }
 
-/* Makes the indices of node groups. They are used in counted allocation only. In per-GPU allocation, policies examine
-   the groups without an index. */
+/* Makes the group indices of all tiers that jobs require. They are used in counted allocation only. In per-GPU
+   allocation, policies examine the groups one after the other. */
 static enum hr_status make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
   for (uint32_t i = 0; i < cluster->n_pools && !cluster->inventory; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
@@ -120,9 +123,9 @@ enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *ar
 
 /* ---- The empty cluster ---- */
 
-/* Returns the number of tasks that fit into one group of the empty pool. */
+/* Returns how many tasks fit into one group of the empty pool. */
 static uint64_t room_of_group(const struct hr_pool_spec *spec, const struct hr_request *request, enum hr_tier tier) {
-  struct hr_pool_spec part = *spec; /* a node with the GPUs of one group, if the tier is within a node */
+  struct hr_pool_spec part = *spec; /* a node then has only the GPUs that one group has on a node */
   struct hr_cluster_spec alone = {.pools = &part, .n_pools = 1};
   part.gpus_per_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
   return (uint64_t)hr_pool_max_tasks(&alone, (hr_pool){0}, request) *
@@ -135,7 +138,7 @@ bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_
   if (!cluster->tiers_within) return false;
   struct hr_locality within = hr_cluster_locality(cluster, job);
   if (within.tier == HR_TIER_ANY || within.until_us != HR_NEVER_US) return false;
-  if (request && spec->mig) return false; /* the policy rejects such jobs */
+  if (request && spec->mig) return false; /* not decided here: the policy rejects such jobs */
   if (request) return room_of_group(spec, request, within.tier) < request->tasks;
   uint64_t n_nodes = hr_topology_nodes(&spec->topology, within.tier, spec->nodes);
   return n_nodes * spec->gpus_per_node < cluster->trace->gpus[job.id];

@@ -5,11 +5,11 @@
  * The start of an instance is its first memory slice. Memory slices are bits of an integer, so a few shifts find
  * sequences of free slices and the possible starts of a profile.
  *
- * The best start for an instance is the one after which most other instances still fit. The room for a profile is the
- * number of its instances that still fit. The rooms for all profiles are combined into one number with four bits for
- * each profile, the largest profile in the highest bits. The start after which this number is greatest is the best.
- * Large profiles have priority because they have few starts: a start that is lost for a large profile is also lost for
- * all smaller profiles, but the converse is not true.
+ * The room for a profile is the number of further instances of this profile that fit on the GPU. The best start for an
+ * instance is the one after which most room remains. To compare starts, the rooms for all profiles are combined into
+ * one integer with four bits for each profile; the largest profile is in the highest bits. The best start leaves the
+ * greatest integer. Large profiles have priority because they have few starts: a start that is lost for a large profile
+ * is also lost for all smaller profiles, but the converse is not true.
  */
 
 #include "headroom/mig.h"
@@ -28,7 +28,8 @@ _Static_assert(sizeof(struct hr_mig_gpu) <= 16, "a state is copied to try someth
 
 /* ---- Types ---- */
 
-/* Compares profiles: the largest first. Names break ties, so the result does not depend on the order of the rows. */
+/* Compares profiles for sorting, the largest first. Names break ties, so the order of profiles does not depend on the
+   order of the rows in the table. */
 static int compare_profiles(const void *left, const void *right) {
   const struct hr_mig_profile *a = left, *b = right;
   if (a->memory_slices != b->memory_slices) return b->memory_slices - a->memory_slices;
@@ -76,8 +77,8 @@ uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mig_gpu *
   return wanted->starts & runs;
 }
 
-/* Counts the instances that fit if each takes the lowest start. This is the maximum number, because all instances have
-   the same length. */
+/* Counts how many instances fit if each takes the lowest possible start. No other selection of starts has room for more
+   instances, because all instances of a profile have the same length. */
 uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile) {
   const struct hr_mig_profile *wanted = &type->profiles[profile];
   uint32_t starts = hr_mig_starts(type, gpu, profile);
@@ -89,8 +90,9 @@ uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gp
   return apart < max ? apart : max;
 }
 
-/* Returns the room for each profile of the set `wanted` as one number. Let p be the largest wanted profile for which
-   two states have different room. The state with more room for p has the greater number. */
+/* Returns the room for each profile of the set `wanted`, combined into one integer. To compare two states of a GPU, let
+   p be the largest wanted profile for which their rooms differ. The state with more room for p has the greater
+   integer. */
 static uint64_t outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted) {
   uint64_t room = 0;
   for (uint32_t i = 0; i < type->n_profiles; i++)
@@ -153,8 +155,8 @@ const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_mig_gpu 
 
 /* ---- Profile names: as in nvidia-smi and Kubernetes ---- */
 
-/* Returns the profile with that many compute slices and the minimum of memory, with or without media engines as
-   requested, or HR_NONE if no such profile exists. */
+/* Returns the profile that has `compute_slices` compute slices and, of these profiles, the least memory. `media` states
+   whether the profile must or must not have media engines. Returns HR_NONE if no such profile exists. */
 static uint32_t profile_with(const struct hr_mig_type *type, uint32_t compute_slices, bool media) {
   for (uint32_t i = type->n_profiles; i-- > 0;)
     if (type->profiles[i].compute_slices == compute_slices && type->profiles[i].media == media) return i;
@@ -209,9 +211,9 @@ static enum hr_status fail_unknown(const struct hr_mig_type *type, const char *w
   return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown for %.40s; there are: %s", what, text, type->gpu, list);
 }
 
-/* Returns a suggestion for an unknown name. Among the profiles with the number of compute slices in the text, it is the
-   one with the most similar name; if no name is similar, the smallest. Returns NULL if no profile has this number of
-   slices. */
+/* Returns a suggestion for an unknown profile name. Only profiles whose names begin with the same number of compute
+   slices, such as "3g.", are considered. The suggestion is the one with the most similar name or, if no name is
+   similar, the smallest of them. Returns NULL if no name begins with this number. */
 static const char *nearest_of_its_size(const struct hr_mig_type *type, const char *text) {
   const char *names[HR_MIG_PROFILES + 1] = {NULL};
   size_t count = 0;
@@ -246,8 +248,8 @@ static bool place_one(const struct hr_mig_type *type, uint8_t left[], struct hr_
   return false;
 }
 
-/* Places all remaining instances, by backtracking. The largest instance comes first, because it has the fewest
-   starts. */
+/* Places all remaining instances, by backtracking. The largest instance is placed first, because it has the fewest
+   possible starts. */
 static bool place_rest(const struct hr_mig_type *type, uint8_t left[], struct hr_mig_gpu *gpu) {
   uint32_t profile = 0;
   while (profile < type->n_profiles && !left[profile]) profile++;
@@ -297,7 +299,7 @@ static void count_balanced(const struct hr_mig_type *type, uint8_t count[]) {
   }
 }
 
-/* Returns the profile of Volcano's group `number`, or HR_NONE if there are fewer groups. */
+/* Returns the profile of Volcano's group with index `number`, or HR_NONE if there is no such group. */
 static uint32_t profile_of_group(const struct hr_mig_type *type, uint32_t number) {
   for (uint32_t slices = 1; slices <= type->compute_slices; slices++) {
     if (slices > type->compute_slices / 2U && slices < type->compute_slices) continue;
@@ -354,8 +356,8 @@ static enum hr_status fail_name(const struct hr_mig_type *type, const char *text
   return fail_unknown(type, "MIG layout", text, names, error);
 }
 
-/* Adds an element of a layout's name, such as "3g.40gb" or "2x1g.10gb", to the counts. Elements are separated by
-   commas. */
+/* The name of a layout is a list of elements that are separated by commas, such as "3g.40gb,2x1g.10gb". Adds the
+   instances of one element to the counts by profile. */
 static enum hr_status add_item(const struct hr_mig_type *type, const char *item, uint8_t count[],
                                struct hr_error *error) {
   char *behind;

@@ -3,8 +3,8 @@
  * The distinct requests of a trace. They are numbered in the order of first appearance and found through a hash table.
  * Policies can therefore handle each distinct request once instead of each job.
  *
- * In clusters with MIG, a request also contains, for each pool, the set of profiles that suffice for it. Equal arrays
- * of sets are stored once.
+ * In clusters with MIG, a request also has an array with one set of profiles for each pool. Any profile of the set
+ * suffices for the request. Equal arrays are stored once.
  */
 
 #include "sim/cluster/cluster.h"
@@ -18,20 +18,21 @@
 struct mig_needs {
   struct hr_arena *arena;
   const struct hr_cluster_spec *cluster; /* NULL if no GPU is partitioned */
-  const uint16_t **need;                 /* [count]: the distinct arrays of sets, each of them [n_pools] */
+  const uint16_t **need;                 /* [count]: the distinct arrays; each has n_pools sets */
   uint32_t count, capacity;
-  uint16_t *scratch;     /* [n_pools]: an array that is being built */
-  struct mig_name *name; /* by number of the profile name in the trace */
+  uint16_t *scratch;     /* [n_pools]: the array for the present request, before it is stored */
+  struct mig_name *name; /* indexed by the number of the profile name in the trace */
 };
 
 /* Initializes `needs`. `cluster` may be NULL. Returns HR_OK or HR_NO_MEMORY. */
 static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *arena,
                                      const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
-/* Sets the profiles that suffice for a job's request. If the job names a profile, this is the named profile, provided
-   that it has the memory that the job requests. Otherwise these are all profiles without media engines that have the
-   requested memory and compute slices. If the job names a profile but states no share or memory, these are taken from
-   the profile in the first pool that has it. No profile suffices for a task with several GPUs, because instances cannot
-   communicate with each other. Returns false if memory is exhausted. */
+/* Sets the profiles that suffice for a job's request. If the job names a profile, only this profile suffices, and only
+   if it has the memory that the job requests. If the job names no profile, all profiles suffice that have no media
+   engines and have at least the requested memory and compute slices. A job that names a profile need not state its
+   share of a GPU or its GPU memory. A missing share is set to the share of the profile, and a missing memory size to
+   the memory of the profile, both in the first pool that has the profile. No profile suffices for a task with several
+   GPUs, because instances cannot communicate with each other. Returns false if memory is exhausted. */
 static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
                           struct hr_request *request);
 
@@ -50,7 +51,8 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
   return a;
 }
 
-/* Splits a task that is larger than a node into the minimum number of equal tasks that fill nodes evenly. */
+/* If a task requests more GPUs than the largest node has, splits it into equal tasks. Each of these gets as many GPUs
+   as possible, but a divisor both of the requested number and of `max_gpus`, so that the tasks fill nodes evenly. */
 static void split(struct hr_request *request, uint32_t max_gpus) {
   if (max_gpus == 0 || request->gpus <= max_gpus) return;
   uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;
@@ -63,7 +65,7 @@ static void split(struct hr_request *request, uint32_t max_gpus) {
 /* The data from which the request of a job is derived. */
 struct requests_reader {
   const struct hr_trace *trace;
-  const struct hr__accepts *accepts; /* if NULL, accept classes are given in `accept_class` */
+  const struct hr__accepts *accepts; /* if NULL, the accept classes are in `accept_class` */
   const uint32_t *accept_class, *max_gpus;
   struct mig_needs mig;
 };
@@ -95,7 +97,7 @@ struct requests_table {
   struct hr_arena *arena;
   struct hr_requests *requests;
   uint32_t capacity;
-  struct hr__hash numbers; /* the numbers of the requests, found by request */
+  struct hr__hash numbers; /* maps a request to its index */
 };
 
 static uint32_t hash_of(const struct hr_request *request) {
@@ -124,8 +126,8 @@ static bool grow(struct requests_table *table) {
   return true;
 }
 
-/* Returns the number of an equal request. If none exists, the function adds the request. Returns HR_NONE if memory is
-   exhausted. */
+/* Returns the index of the request in the table. If the table has no equal request, the function adds it. Returns
+   HR_NONE if memory is exhausted. */
 static uint32_t number_of(struct requests_table *table, const struct hr_request *request) {
   struct hr_requests *requests = table->requests;
   struct hr__hash_cursor at;
@@ -145,7 +147,7 @@ struct hr__request_reader {
   struct requests_reader reader;
 };
 
-/* Returns the number of a job's request, or HR_NONE if memory is exhausted. */
+/* Returns the index of a job's request in the table, or HR_NONE if memory is exhausted. */
 static uint32_t find(struct hr__request_reader *self, hr_job job) {
   struct hr_request request = request_of(&self->reader, job);
   if (!mig_needs_add(&self->reader.mig, self->reader.trace, job, &request)) return HR_NONE;
@@ -168,7 +170,7 @@ static bool count_jobs(struct hr_requests *requests) {
   return true;
 }
 
-/* This cannot fail: in a streamed run all requests are added to the table before the run begins. */
+/* The look-up always succeeds, because in a streamed run all requests are added to the table before the run begins. */
 void hr__requests_submit(const struct hr_requests *requests, hr_job job) {
   requests->of_job[job.id] = find(requests->reader, job);
 }
@@ -200,8 +202,9 @@ struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_
 
 /* The meaning of a profile name in each pool. */
 struct mig_name {
-  uint16_t *profile;           /* [n_pools]: the set with the named profile, or the empty set */
-  uint32_t gpu_milli, mem_mib; /* of the first pool that has the profile; 0 if no pool has it */
+  uint16_t *profile; /* [n_pools]: the set that contains only the named profile, or the empty set if the pool does not
+                        have the profile */
+  uint32_t gpu_milli, mem_mib; /* share and memory of the profile in the first pool that has it; 0 if no pool has it */
 };
 
 /* Returns the MIG settings of a pool, or NULL if the pool has no partitioned GPUs. */
@@ -277,7 +280,8 @@ static const struct mig_name *name_of(const struct mig_needs *needs, const struc
   return number == HR_NONE ? NULL : &needs->name[number];
 }
 
-/* Returns the set with the named profile, or the empty set if the profile has less memory than the job requests. */
+/* Returns the set that contains only the named profile, or the empty set if the profile has less memory than the job
+   requests. */
 static uint16_t named_in(const struct mig_needs *needs, const struct mig_name *name, uint32_t pool,
                          uint64_t requested_mib) {
   const struct hr_mig_spec *mig = split_of(needs->cluster, pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tables of speeds. The rows of a table are sorted by model and, for each model, by number of GPUs. The rows of a model
- * are looked up once per model of the trace, not once per job.
+ * Tables of speeds. The rows of a table are sorted by model and, for each model, by number of GPUs. The range of rows
+ * of a model is looked up once for each model of the trace, not once for each job.
  */
 
 #include "sim/cluster/speeds.h"
@@ -23,8 +23,8 @@ static struct hr__row_span rows_of(const struct hr_speeds *table, const char *mo
   return span;
 }
 
-/* Returns the row with the maximum number of GPUs that does not exceed the job's number of GPUs, or the first row of
-   the model if there is no such row. */
+/* Among the rows of a model whose number of GPUs is at most `gpus`, returns the one with the most GPUs. If there is no
+   such row, returns the first row of the model. */
 static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span, uint32_t gpus) {
   if (span.count == 0) return table->n_rows;
   uint32_t row = span.first;

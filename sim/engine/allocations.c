@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The placements of running jobs, and the list of jobs of each node. A placement takes eight bytes per job. The slices
- * of gangs that span nodes are in one array, in blocks whose sizes are powers of two; freed blocks are reused. The jobs
- * of a node are a linked list. These lists are short because a node has few GPUs.
+ * of placements with several slices are in one array, in blocks whose sizes are powers of two; freed blocks are reused.
+ * The jobs of a node are a linked list. These lists are short, because few jobs fit on a node.
  */
 
 #include "base/array.h"
@@ -31,8 +31,8 @@ static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slice
   return HR_OK;
 }
 
-/* Returns the pool to record for a placement without slices. A policy may place a job that needs no node in any pool,
-   even in a pool without nodes. Such a job is recorded in the first pool that has nodes. */
+/* Returns the pool that is recorded for a placement without slices. A policy may place a job that needs no node in any
+   pool. If that pool has no nodes, the first pool that has nodes is recorded instead. */
 static hr_pool pool_of(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   return cluster->pools[placement->pool.id].spec->nodes > 0 ? placement->pool : cluster->first_pool;
 }
@@ -114,7 +114,7 @@ void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t *at = &residents->first[placement->slices[i].node.id];
     while (*at && residents->links[*at - 1].job.id != job.id) at = &residents->links[*at - 1].next;
-    if (!*at) continue; /* the job was already removed: several of its tasks were on this node */
+    if (!*at) continue; /* the job was already removed, because an earlier slice is on the same node */
     uint32_t link = *at - 1;
     *at = residents->links[link].next;
     residents->links[link].next = residents->unused;

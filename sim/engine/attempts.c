@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Attempts of jobs, in runs where a job can be stopped before its end. An attempt consists of phases: restarting (not
- * in the first attempt), working and, from time to time, writing a checkpoint. After a notice, a job may write a
- * checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is killed before it
- * restarts or works, and retries later.
+ * Attempts of jobs, in runs where a job can be stopped before its end. An attempt consists of phases: restarting
+ * (except in the first attempt of the job), working and, from time to time, writing a checkpoint. After a notice, a job
+ * may write a checkpoint and then leave its nodes. If the GPUs of a job have too little free memory, the job is killed
+ * before it restarts or works, and retries later.
  *
- * The event heap has one entry per running job: the end of its phase or of its work. Jobs that write to shared storage
- * are an exception: the pool's storage has one entry for the first write that completes. Work is measured on the job's
- * own clock, which stops during restarts and checkpoints. When a job is stopped, the work before its last checkpoint is
- * kept and later work is lost.
+ * The event heap has one entry per running job: the end of its phase or of its work. Jobs that write to the shared
+ * storage of their pool are an exception. They have no entries; the storage has one entry, for the first write that
+ * will complete. Work is measured on the job's own clock, which stops during restarts and checkpoints. When a job is
+ * stopped, the work before its last checkpoint is kept and later work is lost.
  */
 
 #include "base/array.h"
@@ -27,11 +27,11 @@
  * ---- Storage ----
  *
  * The shared storage of a pool. Checkpoints that are written at the same time share its bandwidth equally, so all
- * writers receive the same amount of service in the same time. The storage therefore needs only one clock: the service
- * that each writer has received so far. The mark of a writer is the value of the clock when the writer began plus the
- * size of its checkpoint. The writer is done when the clock reaches this mark. Service is an integer in units of 2^-10
- * MiB x microseconds per second. These units are so small that the division by the number of writers loses almost
- * nothing, and integers give equal results on all machines.
+ * writers receive the same amount of service in the same time. The storage therefore needs only one clock. It advances
+ * by the service that each of the present writers receives. The mark of a writer is the value of the clock when the
+ * writer began plus the size of its checkpoint. The writer is done when the clock reaches this mark. Service is an
+ * integer. Its unit is 2^-10 MiB x microseconds per second, which is so small that the division by the number of
+ * writers causes almost no rounding error. Integers are used because their results are the same on all machines.
  */
 
 #define SERVICE_PER_MIB (UINT64_C(1000000) << 10)
@@ -50,7 +50,7 @@ static void read_clock(struct hr__storage *storage, int64_t now_us) {
   storage->clock_us = now_us;
 }
 
-/* Returns the time until the clock has advanced by `service`, with `count` writers. */
+/* Returns the time until the clock has advanced by `service` while there are `count` writers. */
 static int64_t time_for(const struct hr__storage *storage, hr__service service, uint32_t count) {
   hr__service rate = (hr__service)storage->mib_s << 10;
   hr__service us = (service * count + rate - 1) / rate;
@@ -97,7 +97,7 @@ static enum hr_status cancel_write(struct hr__engine *engine, hr_pool pool, hr_j
   return schedule_first(engine, pool);
 }
 
-/* ---- Checkpoints: settings of the job's class and the job's own columns ---- */
+/* ---- Checkpoints: settings of the job's class, and the job's values in the trace ---- */
 
 /* Returns the settings of the job's class. All members are 0 if the run has no classes. */
 static const struct hr_class_spec *class_spec_of(const struct hr__engine *engine, hr_job job) {
@@ -125,8 +125,8 @@ static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_po
   return (int64_t)llround(seconds * (double)HR_SECOND_US);
 }
 
-/* Returns the rate of interruptions that reclaim at least one of the job's `n_nodes` nodes, relative to the rate for
-   one node. */
+/* Returns how many times as often a job on `n_nodes` nodes is interrupted as a job on one node. A job is interrupted if
+   any of its nodes is reclaimed. */
 static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
   switch (spot->model) {
   case HR_SPOT_ON_OFF:
@@ -143,9 +143,9 @@ static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_no
   return n_nodes;
 }
 
-/* Returns the checkpoint interval of Daly ("A higher order estimate of the optimum checkpoint interval for restart
-   dumps", 2006), to first order. With the write time d and the mean time M between interruptions, the interval is
-   sqrt(2 d M) - d, or M if d >= 2 M. */
+/* Returns the first-order checkpoint interval of Daly ("A higher order estimate of the optimum checkpoint interval for
+   restart dumps", 2006). Let d be the time to write a checkpoint and M the mean time between interruptions. The
+   interval is sqrt(2 d M) - d, or M if d >= 2 M. */
 static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
   if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
@@ -160,8 +160,8 @@ static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_poo
   return interval_us > 0 ? interval_us : HR_SECOND_US;
 }
 
-/* Returns the work between two checkpoints of a job at its present placement in `pool`, or HR_NEVER_US if the job
-   writes no periodic checkpoints. */
+/* Returns how much work a job does between two checkpoints at its present placement in `pool`. Returns HR_NEVER_US if
+   the job writes no periodic checkpoints. */
 static int64_t checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
   const struct hr_class_spec *class_ = class_spec_of(engine, job);
@@ -191,7 +191,7 @@ bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job) {
 }
 
 static bool can_save(const struct hr__engine *engine, hr_job job) {
-  if (hr__attempt_keeps_all(engine, job)) return false; /* all work is kept already */
+  if (hr__attempt_keeps_all(engine, job)) return false; /* all work is kept at all times, so no checkpoint is needed */
   return class_spec_of(engine, job)->checkpoint != HR_CHECKPOINT_NONE ||
          engine->attempt[job.id].interval_us != HR_NEVER_US;
 }
@@ -213,8 +213,8 @@ static void keep(struct hr__engine *engine, hr_job job) {
 }
 
 /* Returns the work completed so far. `*part` is set to the completed fraction of the next microsecond of work, in
-   millionths. The end of a phase is rounded up to a whole microsecond. In this time a fast job could do more work than
-   remains, so the result is limited to the job's total work. */
+   millionths. The end of a phase is rounded up to a whole microsecond. Because of this rounding, a fast job could seem
+   to have done more work than it has, so the result is limited to the job's total work. */
 static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t *part) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   *part = attempt->part;
@@ -231,7 +231,7 @@ static void note_saved(struct hr__engine *engine, hr_job job) {
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
-/* Adds the time since the beginning of the phase to the accounts of the job. The phase ends now. */
+/* Ends the present phase of the job: adds the time since the beginning of the phase to the job's accounts. */
 static void close_phase(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_job_accounting *accounting = &engine->accounting[job.id];
@@ -289,7 +289,7 @@ static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase
   return hr__schedule(engine, engine->view.now_us + class_spec_of(engine, job)->write_us, HR__PENDING_PHASE, job.id);
 }
 
-/* Returns whether the job would complete by `down_us` if it wrote no further checkpoint. For a job that backs off, the
+/* Returns whether the job would complete by `down_us` if it wrote no further checkpoint. If the job backs off, the
    function assumes that its next try succeeds. */
 static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
@@ -299,8 +299,8 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
   return hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) <= down_us - from_us;
 }
 
-/* Completes a checkpoint. A job that was to leave after this checkpoint keeps running if it can complete before its
-   node goes down. */
+/* Completes a checkpoint. If the job was to leave its nodes after this checkpoint, it leaves now, unless it can
+   complete before its node goes down. */
 static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_slice one;
@@ -331,7 +331,8 @@ static enum hr_status pace_node(struct hr__engine *engine, struct hr_slice slice
   return status;
 }
 
-/* Updates the speeds of the jobs on the GPUs of a placement, because a job was placed there or has left. */
+/* Updates the speeds of the jobs that share GPUs with a placement. Must be called after a job was placed there or has
+   left. */
 static enum hr_status neighbours_change(struct hr__engine *engine, const struct hr_placement *placement) {
   enum hr_status status = HR_OK;
   if (!engine->interferes || !hr__pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
@@ -389,7 +390,8 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
   return finish_save(engine, job);
 }
 
-/* Completes the first write to the storage of a pool, unless the pending entry is outdated. */
+/* Completes the first write to the storage of a pool. A pending entry is outdated if the time of this completion has
+   changed since; it is then ignored. */
 static enum hr_status advance_storage(struct hr__engine *engine, hr_pool pool) {
   struct hr__storage *storage = &engine->storage[pool.id];
   if (!storage->count || storage->next_us != engine->view.now_us) return HR_OK;
@@ -522,9 +524,9 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
   return HR_OK;
 }
 
-/* Handles a notice. A job that will complete before `down_us` continues to work. A job that restarts or backs off has
-   no new work to save and is interrupted at once. A working job writes a checkpoint and leaves if the remaining time is
-   sufficient for the checkpoint. All other jobs continue to work until they are stopped. */
+/* Handles a notice. A job that will complete by `down_us` continues to work. Of the other jobs, one that restarts or
+   backs off has no new work to save and is interrupted at once. A working job writes a checkpoint and then leaves, if
+   the remaining time is sufficient for the checkpoint. Otherwise the job continues to work until it is stopped. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (!can_save(engine, job)) return HR_OK;
@@ -552,7 +554,7 @@ enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job j
 }
 
 /* Ends the notice of a preempted job. The call has no effect if the job no longer runs or if a later notice replaced
-   this one. If the memory of a finished job was reclaimed, its state reads as a job that does not run. */
+   this one. If the job has finished and its memory was reclaimed, the state that is read here is not HR_JOB_RUNNING. */
 static enum hr_status evict(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;

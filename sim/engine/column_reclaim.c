@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Streamed runs. Per-job columns have addresses for all jobs of the trace, but only blocks of jobs in use have memory.
- * The pages of a block get memory when the first job of the block is submitted. They are returned to the system when
- * all jobs of the block are finished. A job that runs for months retains only its own block, not all later blocks. Job
- * ids are the same as in other runs, so no other code of the engine or of a policy depends on streaming, and ties are
- * broken in the same way.
+ * Streamed runs. Per-job columns (arrays indexed by job) have addresses for all jobs of the trace. The jobs are divided
+ * into blocks, and only blocks in use have memory. The pages of a block get memory when the first job of the block is
+ * submitted. They are returned to the system when all jobs of the block are finished. While a job runs for months, only
+ * its own block keeps its memory; later blocks can be returned. Job ids are the same as in runs that are not streamed.
+ * Other code of the engine and of policies therefore does not depend on streaming, and ties are broken in the same way.
  *
  * Pages of the engine's columns lose their contents when they are returned. Pages of the trace are mapped from the
- * trace's file; a later access would read them from the file again.
+ * trace's file, so they do not lose their contents: a later access reads them from the file again.
  */
 
 #include "base/array.h"
@@ -18,12 +18,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Some code still reads the state of finished jobs. It reads either the last state or zero. Neither value may mean that
-   the job waits or runs. */
+/* Some code reads the state of a job after the job has finished. It reads the last state or, if the memory was
+   reclaimed, zero. Neither value may mean that the job waits or runs. */
 _Static_assert(HR_JOB_FUTURE == 0, "the state of a finished job must not read as waiting or running");
 
-/* Returns the number of jobs of a block. It equals the number of bytes of a page. The narrowest column has one byte per
-   job, so a block is a whole number of pages in each column. */
+/* Returns how many jobs a block has: as many as a page has bytes. Each column has a whole number of bytes per job, so a
+   block takes a whole number of pages in each column. */
 static uint32_t block_jobs(void) {
   long page_bytes = sysconf(_SC_PAGESIZE);
   return page_bytes > 4096 ? (uint32_t)page_bytes : 4096;
@@ -83,7 +83,8 @@ static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct 
 
 static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block);
 
-/* Allocates a column. Huge pages are disabled, so that each block can be returned to the system separately. */
+/* Allocates a column. Huge pages are disabled, because otherwise a block could not be returned to the system
+   separately. */
 static void *column_of(void *self, uint32_t n_jobs, size_t width) {
   struct hr__column_reclaim *reclaim = self;
   size_t bytes = ((size_t)n_jobs + reclaim->block_jobs) * width;
@@ -115,8 +116,8 @@ enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
   return HR_OK;
 }
 
-/* When one page of a mapped file is read, Linux also maps the pages around it that are already in memory. The default
-   size of this area (fault_around_bytes) is 64 KiB. */
+/* When a page of a mapped file is accessed for the first time, Linux also maps the pages around it that are already in
+   its page cache. By default these are the pages of an area of 64 KiB (fault_around_bytes). */
 enum { FAULT_AROUND_BYTES = 1 << 16 };
 
 /* Releases all pages of a trace column that an access to the block may have mapped. These may include pages of

@@ -4,7 +4,7 @@
 
 /*
  * The state of one run, and the functions that files of the engine call in each other. All state is in struct
- * hr__engine; there are no global variables. Per-job and per-node columns are arrays indexed by id.
+ * hr__engine; there are no global variables. Columns are arrays indexed by the id of a job or node.
  *
  * The files are run.c (loop, start and end of a run), moves.c (moves of the policy), attempts.c (jobs that can be
  * stopped, checkpoints), sharing.c (jobs on one GPU), allocations.c (placements of running jobs), column_reclaim.c
@@ -22,19 +22,20 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* The placement of a running job in compact form. Most placements have a single slice. They need no block of the slice
-   store. */
+/* The placement of a running job in compact form. Most placements have a single slice, which is stored in the columns
+   of the engine. Only placements with several slices use the slice store. */
 struct hr__allocation_ref {
-  /* without slices: the pool; with one slice: its node; with more: the index of the first slice in the slice store */
+  /* for a placement without slices: the pool; with one slice: its node; with several: the index of the first slice in
+     the slice store */
   uint32_t first;
   uint32_t n_slices;
 };
 
-/* All stored data of a placement. */
+/* All data that the engine stores for a placement. */
 struct hr__allocation {
   struct hr__allocation_ref ref;
-  uint64_t gpus;      /* a set; only for a single slice, in per-GPU allocation */
-  uint32_t gpu_milli; /* only for a single slice, in per-GPU allocation */
+  uint64_t gpus;      /* the set of GPUs; used only for a single slice in per-GPU allocation */
+  uint32_t gpu_milli; /* used only for a single slice in per-GPU allocation */
   struct hr_instance instance;
 };
 
@@ -43,8 +44,9 @@ enum { HR__SLICE_CLASSES = 32 };
 struct hr__slice_store {
   struct hr_slice *slices;
   uint32_t count, capacity;
-  /* by block class: the first free block + 1, or 0 if no block is free. In the first slice of a free block, the id of
-     the node is the next free block + 1, or 0 */
+  /* by block class: the index of the first free block + 1, or 0 if no block is free. Free blocks of a class are a
+     linked list: in the first slice of a free block, the id of the node is the index of the next free block + 1, or 0
+     at the end */
   uint32_t free_block[HR__SLICE_CLASSES];
 };
 
@@ -61,21 +63,21 @@ enum hr__move_kind {
 struct hr__move {
   enum hr__move_kind kind;
   enum hr_reason reason;
-  bool keeps; /* preemption or notice: all work is kept */
+  bool keeps; /* preemption or notice: all work of the job is kept */
   hr_job job;
-  hr_node node;                     /* acquisition or release: the node */
+  hr_node node;                     /* request or release of a node: the node */
   int64_t at_us;                    /* wake-up: its time; notice: the time when the job is stopped */
-  int64_t attempt_us;               /* start or preemption: when the job's previous attempt began */
+  int64_t attempt_us;               /* start or preemption: the value of hr__engine.attempt_us before the move */
   int64_t kept_us;                  /* preemption: the kept work of the job before the move */
   struct hr__allocation allocation; /* preemption: the placement of the job before the move */
-  struct hr__node was;              /* release: the state of the node before the move */
+  struct hr__node was;              /* release of a node: the state of the node before the move */
 };
 
 struct hr_moves {
   struct hr__engine *engine;
   struct hr__move *list;
   uint32_t count, capacity;
-  enum hr_status status; /* the status of the first move that was refused; HR_OK if none was */
+  enum hr_status status; /* the status of the first move that was refused; HR_OK if no move was refused */
 };
 
 /* The phase of a running job, in runs where jobs can be stopped. */
@@ -90,18 +92,20 @@ enum hr__phase {
 /* The present attempt of a job, in runs where jobs can be stopped. Times are absolute; work is in microseconds at the
    reference speed. */
 struct hr__engine_attempt {
-  int64_t begun_us; /* when the attempt began; differs from the engine's attempt_us while the start is only planned */
+  /* when the attempt began. hr__engine.attempt_us is set earlier: when the policy makes the move */
+  int64_t begun_us;
   int64_t phase_us; /* when the present phase began */
-  int64_t progress_us; /* work completed when the present phase began, in all attempts together, without lost work */
+  /* completed work of all attempts together when the present phase began, without lost work */
+  int64_t progress_us;
   uint32_t part;       /* the completed fraction of the next microsecond of work, in millionths */
-  int64_t restart_us;  /* duration of the restart before the job works */
+  int64_t restart_us;  /* how long the restart takes before the job works */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US if there are no periodic checkpoints */
-  int64_t down_us;     /* phase LEAVING: when the job's node goes down */
-  int64_t evict_us;    /* when the policy's notice ends; 0: no notice */
-  bool evict_keeps;    /* all work is kept when the policy's notice ends */
-  int64_t unkept_us;   /* time spent working since the attempt began or work was last kept */
-  int64_t retry_us;    /* phase BACKING_OFF: when the job tries again */
-  uint32_t kills;      /* consecutive kills for lack of GPU memory */
+  int64_t down_us;     /* in phase HR__PHASE_LEAVING: when the job's node goes down */
+  int64_t evict_us;    /* when the policy's notice to the job ends; 0 if the job has no such notice */
+  bool evict_keeps;    /* whether all work of the job is kept when this notice ends */
+  int64_t unkept_us;   /* time spent working since the attempt began, or since work was last kept in this attempt */
+  int64_t retry_us;    /* in phase HR__PHASE_BACKING_OFF: when the job tries again */
+  uint32_t kills;      /* how many consecutive times the job was killed for lack of GPU memory */
   uint32_t speed_ppm, gpu_milli;
   enum hr__phase phase;
 };
@@ -110,9 +114,9 @@ struct hr__engine_attempt {
 __extension__ typedef unsigned __int128 hr__service;
 struct hr__storage {
   uint64_t mib_s;
-  hr__service clock; /* the service that each writer has received so far */
+  hr__service clock; /* advances by the service that each writer receives */
   int64_t clock_us;  /* when the clock was last updated */
-  int64_t next_us;   /* when the first writer is done; HR_NEVER_US without writers */
+  int64_t next_us;   /* when the first of the writers will be done; HR_NEVER_US if there are no writers */
   struct hr__storage_writer {
     hr__service mark;
     hr_job job;
@@ -123,56 +127,57 @@ struct hr__storage {
 /* The known speeds of pairs of models that share a GPU, sorted by `models`. */
 struct hr__pair_table {
   struct hr__pair_speed {
-    uint64_t models; /* model << 32 | other model; both are numbered as in the trace */
+    uint64_t models; /* model of the job << 32 | model of the other job; models are numbered as in the trace */
     uint32_t speed_ppm;
   } * of;
   uint32_t count;
 };
 
-/* The memory of a GPU in a pool where jobs get memory first come, first served: the policy does not enforce requests
-   for memory. */
+/* The memory of a GPU in a pool that does not reserve the GPU memory which jobs request. In such a pool, a job that
+   begins gets its memory if enough memory is free at that time. */
 struct hr__claim {
   uint32_t left_mib;
-  uint16_t tasks, milli; /* number of tasks that have memory on the GPU, and their milli-GPUs */
+  uint16_t tasks, milli; /* how many tasks have memory on the GPU, and how many milli-GPUs these tasks have */
 };
 
 struct hr__claims {
-  /* by node and GPU, as in the GPU inventory; valid only in pools with first come, first served memory; NULL if no pool
-     has such memory */
+  /* by node and GPU, as in the GPU inventory; valid only for pools that do not reserve GPU memory; NULL if there are no
+     such pools */
   struct hr__claim *of_gpu;
-  int64_t killed_us; /* when a job was last killed for lack of memory */
+  int64_t killed_us; /* when a job was last killed for lack of GPU memory */
 };
 
-/* The changing state of a pool whose nodes come and go (sim/market/market.c). */
+/* The state of the supply of a pool whose nodes come and go (sim/market/market.c). */
 struct hr__engine_market;
 
-/* The jobs on each node, as linked lists in one array. Freed links are reused. */
+/* The jobs on each node. They are linked lists of elements (links) of one array. Freed links are reused. */
 struct hr__residents {
   struct hr__resident *links;
-  uint32_t *first; /* by node: its first link + 1; 0 if the node has no jobs */
+  uint32_t *first; /* by node: the index of its first link + 1; 0 if the node has no jobs */
   uint32_t count, capacity, unused;
 };
 struct hr__resident {
   hr_job job;
-  uint32_t next; /* the next link + 1; 0 at the end of the list */
+  uint32_t next; /* the index of the next link + 1; 0 at the end of the list */
 };
 
 /* The columns whose memory is reclaimed during a streamed run (column_reclaim.c). */
 struct hr__column_reclaim {
-  uint32_t *unfinished;          /* by block: number of jobs that are not finished; NULL unless the run is streamed */
-  uint32_t n_blocks, block_jobs; /* block_jobs: number of jobs of a block */
+  uint32_t *unfinished;          /* by block: how many of its jobs are not finished; NULL unless the run is streamed */
+  uint32_t n_blocks, block_jobs; /* block_jobs: how many jobs a block has */
   struct hr__reclaimed_column {
     char *at;
-    size_t width;  /* of an entry, in bytes */
-    size_t bytes;  /* of the whole mapping; 0 if the column belongs to the trace */
-    size_t length; /* column of the trace: the size of all its entries, in bytes */
+    size_t width;  /* bytes per job */
+    size_t bytes;  /* size of the mapping; 0 if the column belongs to the trace */
+    size_t length; /* if the column belongs to the trace: its size in bytes */
   } * columns;
   uint32_t n_columns, capacity;
 };
 
 struct hr__engine {
   const struct hr_run_config *config;
-  struct hr_policy_ops ops; /* copied from the policy; functions that the policy's version does not have are NULL */
+  /* the policy's functions; those that the policy's interface version does not have are NULL */
+  struct hr_policy_ops ops;
   const struct hr_trace *trace;
   struct hr_arena arena;
   struct hr_cluster cluster;
@@ -181,7 +186,7 @@ struct hr__engine {
   struct hr_view view;
   struct hr_moves moves;
   void *policy;
-  uint32_t abilities; /* flags such as HR_POLICY_PREEMPTS */
+  uint32_t abilities; /* of the policy: flags such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
 
   uint8_t *state, *reason;                 /* by job: enum hr_job_state, enum hr_reason */
@@ -190,15 +195,18 @@ struct hr__engine {
   uint64_t *allocation_gpus;               /* by job: the GPUs of a single slice; NULL in counted allocation */
   struct hr_instance *allocation_instance; /* by job: the MIG instance of a single slice; NULL in counted allocation */
   uint32_t *gpu_milli;                     /* by job: milli-GPUs of the last attempt; NULL in counted allocation */
-  struct hr__column_reclaim reclaim;       /* of all per-job columns; used in streamed runs only */
+  struct hr__column_reclaim reclaim;       /* reclaims all per-job columns; used in streamed runs only */
   struct hr__slice_store store;
   struct hr__speed_table speeds;
   struct hr__network_speeds network;
-  /* by job: time of completion; only in runs with speeds in which jobs cannot be stopped, else NULL */
+  /* by job: time of completion. Used only in runs where jobs have different speeds but cannot be stopped; otherwise
+     NULL */
   int64_t *ended_us;
 
-  /* The members up to `storage` are NULL unless jobs can be stopped before their end. */
-  int64_t *attempt_us, *kept_us;        /* by job: when the present attempt began; the kept work */
+  /* The members from here to `storage` are NULL unless jobs can be stopped before their end. */
+
+  /* by job; attempt_us: when the present attempt began; kept_us: how much work is kept */
+  int64_t *attempt_us, *kept_us;
   struct hr__engine_attempt *attempt;   /* by job */
   struct hr_job_accounting *accounting; /* by job */
   struct hr__storage *storage;          /* by pool */
@@ -211,15 +219,16 @@ struct hr__engine {
   struct hr__claims claims;
   bool interferes;              /* jobs on the same GPU can slow each other down */
   struct hr__pair_table *pairs; /* by pool */
-  /* by node and GPU: when the last MIG reconfiguration ends; NULL if reconfiguration takes no time */
+  /* by node and GPU: when the latest MIG reconfiguration ends; NULL if reconfigurations take no time */
   int64_t *split_us;
 
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;          /* the last instant at which an event occurred */
   int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
-  /* the maximum run time of a job at the minimum speed, in a streamed run of the jobs submitted so far */
+  /* the longest run time that a job can have, at the minimum speed. In a streamed run, only jobs that are already
+     submitted are considered */
   int64_t longest_us;
-  uint32_t interference_ppm; /* the minimum speed factor of a job that shares its GPUs */
+  uint32_t interference_ppm; /* the minimum speed factor that a job can have because it shares its GPUs */
   bool stalled;
   uint64_t digest;
 };
@@ -227,8 +236,8 @@ struct hr__engine {
 /* ---- allocations.c ---- */
 /* Stores the placement of a job that starts. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* hr__allocation_get returns the stored placement of a job, and hr__allocation_set restores it. The slices of the
-   placement must not have been freed in between. */
+/* hr__allocation_get returns the stored placement of a job. hr__allocation_set stores it again, to undo a move. The
+   slices of the placement must not be freed between the two calls. */
 static inline struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job) {
   struct hr__allocation kept = {.ref = engine->allocation[job.id]};
   if (!engine->allocation_gpus) return kept;
@@ -257,14 +266,14 @@ enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const st
 void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* ---- Memory ---- */
-/* Allocates a zeroed per-job column of the result, with malloc or, in a streamed run, in the arena. Returns NULL if
-   memory is exhausted. */
+/* Allocates a zeroed per-job column of the result. The memory comes from malloc or, in a streamed run, from the arena.
+   Returns NULL if memory is exhausted. */
 static inline void *hr__result_column(struct hr__engine *engine, size_t width) {
   if (engine->config->stream) return hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, width);
   return calloc((size_t)engine->trace->n_jobs + 1, width);
 }
 
-/* Sets the error of the run and returns HR_NO_MEMORY. */
+/* Stores "out of memory" as the error of the run and returns HR_NO_MEMORY. */
 static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) {
   return hr_fail(engine->error, HR_NO_MEMORY, "out of memory for %" PRIu32 " jobs", engine->trace->n_jobs);
 }
@@ -272,9 +281,11 @@ static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) 
 /* ---- events.c ---- */
 /* Adds the event to the digest and notifies the observers. */
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
-/* Notifies the policy of an event that the observers have already received. Fails if the policy fails. */
+/* Notifies the policy of an event. The observers must already have been notified of it. Returns the status of the
+   policy. */
 enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event);
-/* Adds the event to the digest and notifies the observers and then the policy. Fails if the policy fails. */
+/* Adds the event to the digest, notifies the observers, and then notifies the policy. Returns the status of the
+   policy. */
 static inline enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
   hr__notify_observers(engine, event);
   return hr__notify_policy(engine, event);
@@ -290,34 +301,35 @@ static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_
 /* ---- attempts.c: jobs that can be stopped before their end ---- */
 /* Allocates the columns of attempts. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
-/* Initializes the state of a job. This is called for all jobs at the start of a run or, in a streamed run, when a job
-   is submitted. */
+/* Initializes the attempt state of a job. In a streamed run this is called when the job is submitted, otherwise for all
+   jobs at the start of the run. */
 static inline void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
   engine->attempt_us[job.id] = HR_NEVER_US;
   engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
 }
 
-/* Begins an attempt of a job that was just placed. The job begins to work or to restart. If its GPUs have too little
-   free memory, the job is killed instead. The speeds of other jobs on the same GPUs are updated. */
+/* Begins an attempt of a job that was just placed. If the GPUs of the job have enough free memory, the job begins to
+   work or to restart. Otherwise it is killed. The speeds of other jobs on the same GPUs are updated. */
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
 /* Handles a pending event of a job or of a pool's storage: the end of a phase, of a write to storage, or of a policy's
    notice. */
 enum hr_status hr__attempts_advance(struct hr__engine *engine, struct hr__pending pending);
-/* Closes the accounts of a job that has completed its work. Its capacity must have been released in the cluster. */
+/* Closes the accounts of a job that has completed its work. The caller must already have released the job's capacity in
+   the cluster. */
 enum hr_status hr__attempt_end(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* Returns whether all work of the job is kept at all times (continuous checkpoints). */
 bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job);
-/* Ends the attempt of a running job. Its capacity must have been released in the cluster. Work that is not kept is
-   lost, unless `keep` is set. */
+/* Ends the attempt of a running job. The caller must already have released the job's capacity in the cluster. If `keep`
+   is set, all work of the job is kept; otherwise the work since the last checkpoint is lost. */
 enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement, bool keep);
 /* Handles a notice to a running job: the job will be stopped at `down_us`. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us);
-/* Handles a policy's notice to a running job: the job will be stopped at `evict_us`. All its work is kept then if
-   `keeps` is set. hr__attempts_advance stops the job at that time. */
+/* Handles a policy's notice to a running job: the job will be stopped at `evict_us`. If `keeps` is set, all its work is
+   kept at that time. hr__attempts_advance stops the job at that time. */
 enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps);
 /* Stops a running job now. The job returns to the queue. */
 enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason);
-/* Marks all work of running jobs as kept, at the end of the run. */
+/* Called at the end of the run. Marks all work of running jobs as kept. */
 void hr__attempts_settle(struct hr__engine *engine);
 
 /* ---- sim/market/market.c: nodes that come and go ---- */
@@ -328,11 +340,11 @@ enum hr_status hr__markets_init(struct hr__engine *engine);
 void hr__markets_finish(struct hr__engine *engine);
 /* Handles a pending event of a pool or a node. */
 enum hr_status hr__markets_advance(struct hr__engine *engine, struct hr__pending pending);
-/* Requests all available nodes, for a policy that does not manage capacity. `*any` is set to whether any node was
-   available. */
+/* Requests all available nodes. Used if the policy does not manage capacity. Sets `*any` to true if any node was
+   requested, else to false. */
 enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any);
-/* hr__market_request requests the next available node of a pool, which must have one. hr__market_cancel cancels a
-   request of the same pass. */
+/* hr__market_request requests the next available node of a pool. The pool must have an available node.
+   hr__market_cancel cancels a request that was made in the same pass. */
 hr_node hr__market_request(struct hr__engine *engine, hr_pool pool);
 void hr__market_cancel(struct hr__engine *engine, hr_node node);
 /* Launches a requested node: the node is billed from now on and begins to boot. */
@@ -349,16 +361,16 @@ bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_plac
 /* Releases the memory claims of a job that leaves its placement. */
 void hr__claims_release(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
-/* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. The speed is the
-   product of the speeds by GPU type and by the network between the job's GPUs, in ppm of the reference. */
+/* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. It is the product of
+   the speed by GPU type and the speed by network (sim/cluster/speeds.h). It is in ppm of the reference speed. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
-/* Allocates the state of memory claims, of jobs that slow each other down, and of MIG reconfigurations. Adds their
-   effect to the maximum run time of a job. Must be called after hr__markets_init. Returns HR_NO_MEMORY if memory is
-   exhausted. */
+/* Allocates the state of memory claims, of jobs that slow each other down, and of MIG reconfigurations. Increases the
+   maximum run time of a job (longest_us) by the effect of jobs that slow each other down. Must be called after
+   hr__markets_init. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__sharing_init(struct hr__engine *engine);
 /* Returns the speed of a job at its placement, including the effect of the jobs that are on its GPUs now, in ppm of the
-   reference. */
+   reference speed. */
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* Returns whether jobs on the same GPU of the pool can slow each other down. */
 static inline bool hr__pool_interferes(const struct hr_pool_spec *spec) {
@@ -367,32 +379,34 @@ static inline bool hr__pool_interferes(const struct hr_pool_spec *spec) {
   return spec->sharing != HR_SHARING_WHOLE && (spec->n_interference > 0 || spec->n_pairs > 0);
 }
 
-/* Returns whether a placement has any of the GPUs of a node. `gpus` is a set with one bit per GPU. */
+/* Returns whether a placement includes at least one of the GPUs in the set `gpus` of the node. A set has one bit per
+   GPU. */
 static inline bool hr__placement_has_gpu(const struct hr_placement *placement, hr_node node, uint64_t gpus) {
   for (uint32_t i = 0; i < placement->n_slices; i++)
     if (placement->slices[i].node.id == node.id && placement->slices[i].gpus & gpus) return true;
   return false;
 }
 
-/* Returns the time from the start of a job until its MIG instances are ready. Must be called exactly once for each
-   start, because it also records the reconfiguration. */
+/* Returns how long a job that starts now must wait until its MIG instances are ready. Must be called exactly once for
+   each start, because it also records the reconfiguration. */
 int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 /* ---- column_reclaim.c: memory of finished jobs in streamed runs ---- */
 
-/* Registers the columns of the trace and makes the engine's arena allocate per-job columns whose memory can be
-   reclaimed. Returns HR_BAD_INPUT if the trace is not mapped from a file. */
+/* Registers the columns of the trace. From then on, the engine's arena allocates per-job columns in such a way that
+   their memory can be reclaimed. Returns HR_BAD_INPUT if the trace is not mapped from a file. */
 enum hr_status hr__column_reclaim_init(struct hr__engine *engine);
-/* Records that the job is finished. No code may read its columns afterwards. */
+/* Records that the job is finished. Its elements of all columns may be reclaimed from then on. */
 void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job);
-/* Returns the first job >= `from` that is in a block with unfinished jobs. Returns `from` if the run is not
-   streamed. */
+/* Used to iterate over unfinished jobs. Returns the first job >= `from` whose block has unfinished jobs. Returns `from`
+   if the run is not streamed. */
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
 /* Frees the columns of the engine. */
 void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim);
 
-/* Checks all invariants of the state (sim/verify/check.c). Per-job invariants are checked only if `every_job` is set.
-   Returns HR_INTERNAL, with the violated invariant in the error. */
+/* Checks the invariants of the state (sim/verify/check.c). The invariants of each single job are checked only if
+   `every_job` is set. If an invariant is violated, the function returns HR_INTERNAL and the error names the
+   invariant. */
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
 
 /* Returns an event of a node at the present instant. */
@@ -406,7 +420,7 @@ static inline const struct hr__engine *hr__engine_of(const struct hr_view *view)
   return (const void *)((const char *)view - offsetof(struct hr__engine, view));
 }
 
-/* Returns the milli-GPUs that a job requests, in counted allocation. */
+/* Returns how many milli-GPUs a job requests, in counted allocation. */
 static inline uint64_t hr__job_gpu_milli(const struct hr_trace *trace, hr_job job) {
   return (uint64_t)trace->gpus[job.id] * 1000;
 }

@@ -16,9 +16,9 @@ enum hr__pending_kind {
   HR__PENDING_PHASE,        /* the phase of a job ends: restart, checkpoint, work between checkpoints, or back-off */
   HR__PENDING_STORAGE,      /* the first write to a pool's storage completes */
   HR__PENDING_EVICT,        /* the notice of a preempted job ends */
-  HR__PENDING_LEVEL_AHEAD,  /* the next change of a pool's level of availability is one notice period ahead */
+  HR__PENDING_LEVEL_AHEAD,  /* a pool's level of availability will change in one notice period */
   HR__PENDING_LEVEL,        /* a pool's level of availability changes */
-  HR__PENDING_INTERRUPTION, /* the nodes of a pool's next group interruption get notice */
+  HR__PENDING_INTERRUPTION, /* the nodes that a pool's next group interruption reclaims get notice */
   HR__PENDING_NODE_NOTICE,  /* a node gets notice */
   HR__PENDING_NODE_DOWN,    /* a node goes down */
   HR__PENDING_WINDOW_CLOSE, /* a pool's reservation ends */
@@ -35,7 +35,8 @@ struct hr__pending {
 struct hr__event_heap {
   struct hr__pending *entries;
   uint32_t count, capacity;
-  /* by job: the index of its only entry + 1, or 0; NULL if entries are never removed before their time */
+  /* by job: the index of its only entry + 1, or 0 if it has no entry; NULL if entries are never removed before their
+     time */
   uint32_t *place;
 };
 
@@ -48,18 +49,19 @@ static inline enum hr__pending_kind hr__pending_kind(struct hr__pending pending)
 static inline uint32_t hr__pending_entity(struct hr__pending pending) {
   return (uint32_t)pending.kind_entity;
 }
-/* Returns whether `a` precedes `b`. Time, kind and entity are compared as one 128-bit number, because times are not
-   negative. The comparison has no branches: the processor could not predict which child of a heap node is smaller. */
+/* Returns whether `a` precedes `b`. Time, kind and entity are combined into one 128-bit number, which is possible
+   because times are not negative. The comparison therefore has no branches. The processor would predict branches badly
+   here, because either child of a heap node can be the smaller one. */
 static inline bool hr__pending_before(struct hr__pending a, struct hr__pending b) {
   __extension__ typedef unsigned __int128 wide;
   return ((wide)(uint64_t)a.at_us << 64 | a.kind_entity) < ((wide)(uint64_t)b.at_us << 64 | b.kind_entity);
 }
 
-/* Inserts an entry. O(log n). Returns HR_NO_MEMORY if memory is exhausted. */
+/* Inserts an entry in O(log n) time. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending);
-/* Removes and returns the first entry. The heap must not be empty. O(log n). */
+/* Removes the first entry in O(log n) time and returns it. The heap must not be empty. */
 struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap);
-/* Removes the entry of a job, if the job has one. `place` must not be NULL. O(log n). */
+/* Removes the entry of a job, if the job has one, in O(log n) time. `place` must not be NULL. */
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job);
 /* Frees the entries, but not `place`, which belongs to the caller. */
 static inline void hr__event_heap_finish(struct hr__event_heap *heap) {

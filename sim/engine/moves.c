@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Moves of a policy. A move takes effect when the policy makes it, so the view is always up to date. The list of moves
- * is used to roll moves back and to notify observers after the pass. The first move that breaks a rule is refused and
- * ends the run. The error names the time, job, policy and rule.
+ * Moves of a policy. A move takes effect in the cluster as soon as the policy makes it, so the policy's view is always
+ * up to date. The moves of a pass are stored in a list. The list is used to roll moves back, and to notify observers
+ * after the pass. If a move breaks a rule, it is refused and the run ends. The error names the time, job, policy and
+ * rule.
  *
- * The last part finds the reason why a waiting job does not start. The policy is asked first. If the policy gives no
- * reason, the engine checks whether a pool and its nodes have enough free capacity.
+ * The last part finds the reason why a waiting job does not start. The policy is asked first. If the policy states no
+ * reason, the engine checks whether the free capacity suffices.
  */
 
 #include "base/array.h"
@@ -48,7 +49,7 @@ static void set_state(struct hr__engine *engine, hr_job job, enum hr_job_state s
   engine->reason[job.id] = (uint8_t)reason;
 }
 
-/* Returns the locality rule that a start would break, or NULL if it breaks none. */
+/* Returns a description of the locality rule that a start would break, or NULL if it would break none. */
 static const char *refuse_locality(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   const struct hr_cluster *cluster = &engine->cluster;
   bool needs_no_node = placement->n_slices == 0 && engine->trace->gpus[job.id] == 0;
@@ -100,7 +101,8 @@ uint32_t hr_moves_mark(const struct hr_moves *moves) {
   return moves->count;
 }
 
-/* Returns whether the job was started in this pass. Its attempt has then not begun. */
+/* Returns whether the policy has started the job in this pass. The attempt of such a job has not begun, because
+   attempts begin after the pass. */
 static bool is_starting(const struct hr_moves *moves, hr_job job) {
   if (moves->engine->attempt_us[job.id] != moves->engine->view.now_us) return false;
   for (uint32_t i = moves->count; i-- > 0;)
@@ -213,7 +215,8 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   set_state(engine, job, HR_JOB_WAITING, HR_REASON_NONE);
 }
 
-/* Undoes a preemption. The capacity of the job is free, because all later moves have been undone. */
+/* Undoes a preemption. The capacity that the job had is free again, because all later moves have already been
+   undone. */
 static void undo_preemption(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   hr__allocation_set(engine, move->job, move->allocation);
@@ -278,7 +281,8 @@ const char *hr_wait_reason_words(enum hr_wait_reason_kind reason) {
   return (unsigned)reason < HR_N_WAIT_REASONS ? all[reason] : "";
 }
 
-/* Returns whether nodes of an acceptable pool have enough GPUs for the whole job. Such a job is placed on one node. */
+/* Returns whether the whole job fits on one empty node of an acceptable pool. Such a job is always placed on one
+   node. */
 static bool fits_one_node(const struct hr_cluster *cluster, uint32_t gpus, uint32_t accept_class) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
@@ -286,7 +290,8 @@ static bool fits_one_node(const struct hr_cluster *cluster, uint32_t gpus, uint3
   return false;
 }
 
-/* Returns whether enough nodes are empty for a gang, and another node has room for the remainder of the gang. */
+/* Returns whether a gang fits: whether enough nodes are empty, and one more node has room for the remaining GPUs of the
+   gang. */
 static bool fits_gang(const struct hr_free_index *index, uint32_t gpus) {
   uint32_t size = hr_free_index_gpus_per_node(index), whole = gpus / size, rest = gpus % size;
   uint32_t n_free = hr_free_index_count(index, size);
@@ -304,7 +309,7 @@ static bool has_nodes(const struct hr_cluster *cluster, uint32_t gpus, uint32_t 
   return gpus == 0;
 }
 
-/* Returns whether a task fits on some node, in per-GPU allocation. */
+/* Returns whether one task of the request fits on any node, in per-GPU allocation. */
 static bool has_node(const struct hr_cluster *cluster, const struct hr_request *request) {
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
     if (hr_cluster_accepts(cluster, request->accept_class, (hr_pool){cluster->inventory->pool[node]}) &&
@@ -323,7 +328,7 @@ static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_w
   }
 }
 
-/* Returns whether the job would fit into the pool if the booting nodes were up. */
+/* Returns whether the job would fit into the pool if the nodes that are booting were already up. */
 static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool number, uint64_t asked_milli,
                        bool single) {
   const struct hr__pool *pool = &cluster->pools[number.id];
@@ -343,8 +348,8 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
     if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_WAIT_REASON_BOOTING;
 }
 
-/* Sets the reason if no placement rule could place the job. In counted allocation this takes a few bit scans per pool.
-   In per-GPU allocation it examines each node, for one task of the job. */
+/* If the job does not fit into the free capacity, sets what it lacks as the reason. In counted allocation the check
+   takes a few bit scans per pool. In per-GPU allocation it examines each node, but for one task of the job only. */
 static void find_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
   bool enough = cluster->inventory

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The run loop. At each instant the loop handles the ends of jobs, changes of nodes, submissions and timers, in this
- * order. Then it runs one pass of the policy and carries out the policy's moves in order. A job with zero run time that
- * starts in a pass ends at the same instant, so the loop then handles the same instant again.
+ * order. Then it runs one pass of the policy and completes the policy's moves in order: attempts begin or end, and
+ * events are emitted. If a pass starts a job with zero run time, the job ends at the same instant. The loop then
+ * handles this instant again.
  *
  * Every event is added to the digest. Observers are notified of all events. The policy is notified of all events except
  * its own moves.
@@ -15,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The upper limit of simulated time. The sum of a time before this limit and a duration from the input cannot
+/* The upper limit of simulated time. Because of the limit, the sum of a time and a duration from the input cannot
    overflow. */
 #define LAST_US (INT64_MAX / 2)
 
-/* A run is stalled if no job is submitted or ends, and no work is kept, for this time plus the maximum run time of a
-   job. This happens if capacity that waiting jobs need never becomes available, or is always reclaimed before they make
-   progress. */
+/* A run is stalled if, for this time plus the maximum run time of a job, no job is submitted or ends and no work is
+   kept. This happens if the capacity that waiting jobs need never becomes available. It also happens if this capacity
+   is always reclaimed before the jobs can write a checkpoint. */
 #define STALL_US (INT64_C(365) * 86400 * HR_SECOND_US)
 
 enum { JOBS_CHECK_PASSES = 1 << 12 };
@@ -59,8 +60,8 @@ static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
   return hr__time_for_us(time_us, engine->interference_ppm);
 }
 
-/* Initializes the columns of a job at its submission, in a streamed run. In other runs the columns of all jobs are
-   initialized at the start. */
+/* Initializes the columns of a job when it is submitted in a streamed run. In other runs the columns of all jobs are
+   initialized at the start of the run. */
 static void init_job(struct hr__engine *engine, hr_job job) {
   engine->start_us[job.id] = HR_NEVER_US;
   hr__speeds_find_row(&engine->speeds, engine->trace, job);
@@ -121,7 +122,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
   }
 }
 
-/* Handles all events of the present instant up to the given kind. */
+/* Handles the pending events of the present instant, in the order of their kinds, up to kind `last`. */
 static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_kind last) {
   const struct hr__event_heap *heap = &engine->heap;
   enum hr_status status = HR_OK;
@@ -172,7 +173,8 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   return hr__schedule(engine, now_us + run_us, HR__PENDING_END, move->job.id);
 }
 
-/* Closes the accounts of a preempted job. The capacity of the job is already released in the cluster. */
+/* Closes the accounts of a preempted job. The capacity of the job was already released when the policy made the
+   move. */
 static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr__move *move) {
   struct hr__allocation now = hr__allocation_get(engine, move->job);
   int64_t attempt_us = engine->attempt_us[move->job.id];
@@ -248,15 +250,15 @@ static int64_t next_instant(const struct hr__engine *engine) {
   return at_us;
 }
 
-/* Advances the clock to the horizon and notifies the observers. No event occurs between the last instant and the
-   horizon. */
+/* Advances the clock to the horizon and notifies the observers. The caller has checked that the next event is later
+   than the horizon. */
 static void stop_at_horizon(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us = engine->config->horizon_us;
   notify_instant(engine);
 }
 
-/* Ends a stalled run at the last kill for lack of memory, if that is later than the last event. Such kills emit no
-   event, but they advance the clock. */
+/* Sets the end of a stalled run. This is the last event or, if later, the last kill for lack of GPU memory. Such a kill
+   emits no event, but it advances the clock. */
 static void stop_stalled(struct hr__engine *engine) {
   if (engine->claims.killed_us <= engine->last_us) return;
   engine->view.now_us = engine->last_us = engine->claims.killed_us;
@@ -267,7 +269,8 @@ static bool all_submitted(const struct hr__engine *engine) {
   return engine->cursor == engine->trace->n_jobs;
 }
 
-/* Returns whether the run is over. Events of markets never end, so a run with markets ends with its last job. */
+/* Returns whether the run is over. Markets always have further events, so a run with markets is over when its last job
+   has ended. */
 static bool is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
   return engine->markets && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
@@ -350,7 +353,7 @@ static enum hr_status create_policy(struct hr__engine *engine) {
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
 }
 
-/* Allocates columns that are needed if jobs can be stopped, or if jobs have different speeds. */
+/* Allocates the columns that are needed only if jobs can be stopped or have different speeds. */
 static enum hr_status begin_attempts(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   if (engine->markets || engine->interferes || engine->split_us || engine->claims.of_gpu ||
@@ -383,7 +386,7 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
   return status == HR_OK ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* Allocates the columns for per-GPU allocation. */
+/* Allocates the columns that are needed only in per-GPU allocation. */
 static enum hr_status allocate_gpu_columns(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
   engine->allocation_gpus = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->allocation_gpus);
@@ -416,7 +419,7 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .start_us = engine->start_us,
                                   .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
-  /* This precedes the creation of the policy, whose view includes available nodes. */
+  /* must precede the creation of the policy, because the policy's view includes the available nodes */
   if (engine->cluster.nodes) status = hr__markets_init(engine);
   if (status == HR_OK) status = hr__sharing_init(engine);
   if (status == HR_OK) status = create_policy(engine);
@@ -460,7 +463,7 @@ static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct
   totals->milli_us.restarting += accounting->milli_us.restarting;
 }
 
-/* Returns the totals of the jobs that wait or run at the end of a streamed run. */
+/* Returns totals over the jobs that still wait or run at the end of a streamed run. */
 static struct hr_unfinished_totals sum_unfinished(const struct hr__engine *engine) {
   const struct hr__column_reclaim *reclaim = &engine->reclaim;
   struct hr_unfinished_totals totals = {0};
@@ -471,7 +474,7 @@ static struct hr_unfinished_totals sum_unfinished(const struct hr__engine *engin
   return totals;
 }
 
-/* Creates the result. In runs that are not streamed, the result takes over the per-job columns. */
+/* Creates the result. In runs that are not streamed, the result becomes the owner of its per-job columns. */
 static enum hr_status make_result(struct hr__engine *engine, struct hr_result **result) {
   *result = malloc(sizeof **result);
   if (!*result) return hr__out_of_memory(engine);

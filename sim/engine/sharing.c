@@ -2,15 +2,16 @@
 /*
  * Jobs that share a GPU: their GPU memory and their speeds.
  *
- * Memory: in some pools, jobs get GPU memory first come, first served. There a job claims the memory of its tasks when
+ * Memory: some pools do not reserve the GPU memory that jobs request. There a job claims the memory of its tasks when
  * its attempt begins, and releases this memory when it leaves its placement. If some GPU has too little memory, all
  * tasks of the job are killed. The job keeps its placement but claims no memory, like a container that its node
- * restarts. It tries again after a back-off time that doubles with each consecutive kill. Claims are separate from the
- * GPU inventory: the inventory also changes while a policy plans, but claims change only when jobs begin and leave.
+ * restarts. It tries again after a back-off time that doubles with each consecutive kill. Claims are not part of the
+ * GPU inventory, because the inventory also changes while a policy makes and undoes moves. Claims change only when jobs
+ * actually begin and leave.
  *
- * Speed: jobs on one GPU slow each other down, except jobs that back off after a kill. The speed of a job is the
- * minimum of its speeds on all of its GPUs. When a task is placed on a GPU or leaves it, the speeds of the jobs on this
- * GPU change. No completed work is lost by such a change.
+ * Speed: jobs on one GPU slow each other down, except jobs that back off after a kill. A job that has several GPUs runs
+ * at the minimum of its speeds on them. When a task is placed on a GPU or leaves it, the speeds of the jobs on this GPU
+ * change. No completed work is lost by such a change.
  */
 
 #include "sim/engine/engine.h"
@@ -61,7 +62,7 @@ static void give(const struct hr__engine *engine, struct hr_slice slice, uint32_
   }
 }
 
-/* Claims the memory one task after the other, because several tasks of one job may share a GPU. */
+/* The memory is claimed for one task after the other, because several tasks of the job may share a GPU. */
 bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   if (!has_claims(engine, placement->pool)) return true;
   uint32_t mib = asked_mib(engine, job);
@@ -120,7 +121,7 @@ static enum hr_status bind_all_pairs(struct hr__engine *engine) {
   return status;
 }
 
-/* Returns the speed of `job` beside `other`, or 0 if it is unknown. */
+/* Returns the speed of `job` while it shares a GPU with `other`, or 0 if this speed is unknown. */
 static uint32_t pair_ppm(const struct hr__engine *engine, hr_pool pool, hr_job job, hr_job other) {
   const struct hr__pair_table *table = &engine->pairs[pool.id];
   const uint32_t *model = engine->trace->model;
@@ -141,8 +142,8 @@ uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const str
   return both_ppm > 0 ? both_ppm : 1;
 }
 
-/* Returns the speed of `tasks` tasks that together use `milli` milli-GPUs of one GPU. With time slicing, each task gets
-   an equal share of the time. */
+/* Returns the speed factor of each of `tasks` tasks that together use `milli` milli-GPUs of one GPU, in ppm. With
+   time-slicing, each task gets an equal share of the time. */
 static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t milli, uint32_t tasks) {
   uint32_t turn_ppm = spec->sharing == HR_SHARING_TIME_SLICE ? HR__FULL_SPEED_PPM / tasks : HR__FULL_SPEED_PPM;
   uint32_t step = 0;
@@ -164,11 +165,11 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
   return (hr_job){HR_NONE};
 }
 
-/* Returns the speed factor of a job on one of its GPUs, in ppm. */
+/* Returns the speed of a job on one of its GPUs relative to its speed on an unshared GPU, in ppm. */
 static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, hr_node node, uint32_t gpu) {
   const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
   size_t at = (size_t)node.id * inventory->max_gpus + gpu;
-  /* claims do not include killed tasks, which have no process on the GPU */
+  /* the claims do not include tasks that were killed, because these have no process on the GPU */
   const struct hr__claim *claim = claim_on(engine, pool, node, gpu);
   uint32_t tasks = claim ? claim->tasks : inventory->gpu_tasks[at];
   if (tasks < 2) return HR__FULL_SPEED_PPM;
@@ -220,8 +221,8 @@ static enum hr_status init_reconfiguration(struct hr__engine *engine) {
   return engine->split_us ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* Returns the time until an instance is ready. A job that is placed on a GPU during a reconfiguration also waits for
-   its end. */
+/* Returns the time until the instance of a slice is ready. If a GPU with a layout is being reconfigured, the job waits
+   until this reconfiguration has ended, even if its own instance needs none. */
 static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig, const struct hr_slice *slice) {
   if (mig->mode == HR_MIG_ON_DEMAND) return mig->lead_us;
   size_t gpu = (size_t)slice->node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
@@ -261,7 +262,7 @@ static enum hr_status init_claims(struct hr__engine *engine) {
   return HR_OK;
 }
 
-/* Returns the minimum speed factor that a job can have because it shares its GPUs, in ppm; at least 1. */
+/* Returns the minimum factor by which sharing can reduce the speed of a job, in ppm; at least 1. */
 static uint32_t min_interference_ppm(const struct hr__engine *engine) {
   uint32_t min_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {

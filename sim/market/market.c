@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that come and go. The supply is a function of time (see market.h), so the time when a node is reclaimed is
- * known in advance. A node is reclaimed for one of three causes: the level drops below the number of the node, a group
- * interruption includes the node, or the node reaches the end of its lifetime. The node gets notice a specified time
- * before it goes down. Changes of the level are known one notice period ahead. Capacity that will be gone within this
- * period is not available any more, so a change of the level never gives notice to a node at its launch.
+ * Nodes that come and go. The level of a pool is the number of its nodes that the provider offers: with level L these
+ * are nodes 0 .. L - 1. The supply is a function of time (see market.h), so the time when a node is reclaimed is known
+ * in advance. A node is reclaimed for one of three causes: the level drops so far that the node is not offered any
+ * more, a group interruption includes the node, or the node reaches the end of its lifetime. The node gets notice a
+ * specified time before it goes down (the notice period). Changes of the level are known one notice period ahead. If a
+ * drop of the level will take a node within this period, the node cannot be requested any more. A change of the level
+ * therefore never gives notice to a node at its launch.
  */
 
 #include "headroom/market.h"
@@ -16,12 +18,12 @@
 
 struct hr__engine_market {
   struct hr__level_source levels;
-  struct hr_level_step ahead; /* the first step that is not in `window` */
-  struct hr__fifo window;     /* of struct hr_level_step: the steps within the next notice period */
+  struct hr_level_step ahead; /* the first step of the level after those in `window` */
+  struct hr__fifo window;     /* struct hr_level_step: the steps of the level within the next notice period */
   uint32_t level;             /* the present level */
   struct hr__interruption_source interruptions;
   int64_t interruption_us;
-  uint32_t *hit, n_hit; /* [n_hit]: the nodes of the next group interruption */
+  uint32_t *hit, n_hit; /* [n_hit]: the nodes that the next group interruption reclaims, as indices within the pool */
   int64_t touched_us;
 };
 
@@ -33,7 +35,7 @@ static int64_t notice_us(const struct hr__engine *engine, hr_pool pool) {
   return spot_of(engine, pool)->notice_us;
 }
 
-/* Returns the time `before_us` before `at_us`, but at least the present time. */
+/* Returns at_us - before_us, or the present time if that is later. */
 static int64_t ahead_of(const struct hr__engine *engine, int64_t at_us, int64_t before_us) {
   int64_t now_us = engine->view.now_us;
   return at_us - now_us > before_us ? at_us - before_us : now_us;
@@ -45,8 +47,8 @@ static hr_node node_of(const struct hr__pool *pool, uint32_t number) {
 
 /* ---- Accounts ---- */
 
-/* Adds the time since the last call to the accounts of the pool. Must be called before any node of the pool changes its
-   state. */
+/* Updates the accounts of the pool for the time since the last call. Must be called before any node of the pool changes
+   its state. */
 static void settle_accounts(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr__engine_market *market = &engine->markets[pool.id];
@@ -87,7 +89,8 @@ static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node nod
 }
 
 static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
-  /* The node is closed first, so that the capacity which its jobs release is not used again. */
+  /* The node is closed before its jobs are stopped. Otherwise new jobs could start on the capacity that these jobs
+     release. */
   if (engine->cluster.nodes[node.id].state == HR_NODE_UP) hr__market_set_state(engine, node, HR_NODE_CLOSING);
   enum hr_status status = interrupt_residents(engine, node);
   if (status != HR_OK) return status;
@@ -97,8 +100,9 @@ static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node
   return emit_node_event(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
 }
 
-/* Gives notice to all jobs of a node. A job that leaves at once is removed from the list during the loop, so each link
-   is copied before its job gets notice. A job is in the list of a node at most once, so it gets one notice. */
+/* Gives notice to all jobs of a node that they will be stopped at `down_us`. A job that leaves at once is removed from
+   the list of the node's jobs during the loop. Each link of the list is therefore copied before its job gets notice. A
+   job is in the list of a node at most once, so it gets only one notice. */
 static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us) {
   const struct hr__residents *residents = &engine->residents;
   uint32_t link = residents->first[node.id];
@@ -111,7 +115,8 @@ static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, in
   return HR_OK;
 }
 
-/* Gives notice to a node: it will go down at `down_us`. A node that is booting goes down at once. */
+/* Gives notice to a node and its jobs: the node will go down at `down_us`. A node that is still booting goes down at
+   once. */
 static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t down_us) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state == HR_NODE_OFF) return HR_OK;
@@ -130,8 +135,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
 
 /* ---- Levels ---- */
 
-/* Updates the number of available nodes of a pool. Nodes that will be gone within the notice period are not
-   available. */
+/* Updates how many nodes of a pool are available: the minimum of the level until the end of the next notice period. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
@@ -155,7 +159,8 @@ static enum hr_status schedule_lookahead(struct hr__engine *engine, hr_pool pool
   return hr__schedule(engine, look_us, HR__PENDING_LEVEL_AHEAD, pool.id);
 }
 
-/* Moves the next step into the window. If the level drops, nodes above the new level get notice. */
+/* Moves the next step of the level into the window. If the level drops, the nodes that will not be offered any more get
+   notice. */
 static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
   struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
@@ -195,8 +200,8 @@ static enum hr_status handle_interruption(struct hr__engine *engine, hr_pool poo
   return status == HR_OK ? schedule_interruption(engine, pool) : status;
 }
 
-/* Gives notice to a node at the end of its lifetime. The event is ignored if the launch that it belongs to has been
-   released. */
+/* Gives notice to a node whose lifetime ends one notice period later. The event is ignored if the node was released
+   after the launch to which the event belongs. */
 static enum hr_status handle_age(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];
@@ -264,8 +269,8 @@ enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any) {
   return HR_OK;
 }
 
-/* Brings a node up at the end of its boot. The event is ignored if the node was released in the meantime. If the node
-   was then requested again, only the event at the end of the new boot counts. */
+/* Sets a node up at the end of its boot. The event is ignored if the node was released while it was booting. If the
+   node was then requested again, it is set up by the event at the end of the new boot only. */
 static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prices that are constant or change in steps. The step of a time is found by binary search. Sums are exact, because
-   the integral of a step function with integer steps is a sum of products of integers. */
+/* Prices that are constant or change in steps. The step that is valid at a given time is found by binary search. Price
+   sums are exact: prices and times are integers, so the integral of the price is a sum of products of integers. */
 
 #include "sim/market/market.h"
 
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Returns the last step at or before `at_us`. */
+/* Returns the index of the last step at or before `at_us`. */
 static uint32_t step_at(const struct hr_market_spec *market, int64_t at_us) {
   const struct hr_price_step *first = market->prices;
   for (uint32_t left = market->n_prices; left > 1;) {
@@ -54,8 +54,8 @@ hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us
   return sums->before[step] + step_sum(&sums->market->prices[step], to_us);
 }
 
-/* The Ornstein-Uhlenbeck process has a normal distribution given an earlier value, so it is drawn exactly at the
-   intervals, without numerical integration. */
+/* Given an earlier value, a later value of an Ornstein-Uhlenbeck process has a known normal distribution. The values at
+   the interval ends are therefore drawn from the exact distribution, without numerical integration. */
 
 static int64_t bounded(const struct hr__price_walk *walk, double deviation) {
   double uusd_h = (double)walk->mean_uusd_h * exp(deviation);
@@ -73,7 +73,7 @@ enum hr_status hr__price_walk_draw(const struct hr__price_walk *walk, uint64_t s
   gsl_rng rng = hr__stream_rng(&stream);
   double interval_h = (double)walk->interval_us / (3600 * (double)HR_SECOND_US);
   double reverted = exp(-interval_h / walk->reversion_h), spread = walk->volatility * sqrt(1 - reverted * reverted);
-  double deviation = gsl_ran_gaussian(&rng, walk->volatility); /* from the stationary distribution */
+  double deviation = gsl_ran_gaussian(&rng, walk->volatility); /* drawn from the stationary distribution */
   for (uint32_t i = 0; i < walk->n_steps; i++) {
     int64_t uusd_h = bounded(walk, deviation);
     bool same = *n_steps && (*steps)[*n_steps - 1].uusd_h == uusd_h;

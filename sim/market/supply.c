@@ -2,17 +2,20 @@
 /*
  * Three kinds of spot supply.
  *
- * Group interruptions are a Poisson process. Each interruption reclaims one or several nodes. Their number is one plus
- * a geometric variable, limited to the number n of nodes. Let E be the mean of this number and r the rate per node. The
- * rate of interruptions is n r / E. Each node is then reclaimed at exactly the rate r, with or without the limit.
+ * Group interruptions are a Poisson process. Each interruption reclaims one or several nodes. The size of an
+ * interruption is the number of nodes that it reclaims: one plus a geometric random variable, limited to the number n
+ * of nodes of the pool. Let E be the mean size (with the limit) and r the rate at which each node is to be reclaimed.
+ * The rate of interruptions is set to n r / E. Each node is then reclaimed at exactly the rate r, even if the limit
+ * reduces the sizes.
  *
  * Levels come from a record or from the model on-off. A record is repeated cyclically. In the model on-off, a zone
- * draws the lengths of its up and down periods from its own stream. The run begins in the stationary state, at a random
- * time within a period. Such a period is longer than the average: its length x has the density x f(x) / mean, if f is
- * the density of all periods. This density can be drawn in closed form for each kind of duration. The time 0 is at a
- * uniformly distributed point of the period.
+ * draws the lengths of its up and down periods from a separate random stream. The run begins in the stationary state,
+ * at a random time within a period. A period that contains a given time is longer on average than other periods. If f
+ * is the density of the lengths of all periods, the length x of this period has the density x f(x) / mean. Lengths with
+ * this density can be drawn in closed form for each kind of duration. The start of the run is at a uniformly
+ * distributed point of the period.
  *
- * Lifetimes end at a random age of the node.
+ * With lifetimes, each node is reclaimed at a random age.
  */
 
 #include "sim/market/market.h"
@@ -21,8 +24,8 @@
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
-/* Returns the probability that an interruption reclaims a further node. Without the limit, an interruption then
-   reclaims `batch_mean` nodes on average. */
+/* Returns the probability q that an interruption reclaims a further node. It is chosen such that an interruption would
+   reclaim `batch_mean` nodes on average if the number of nodes were not limited. */
 static double continue_probability(const struct hr_spot_spec *spec) {
   return spec->batch_mean > 1 ? 1 - 1 / spec->batch_mean : 0;
 }
@@ -55,8 +58,9 @@ void hr__interruption_source_init(struct hr__interruption_source *source, const 
   hr__stream_init(&source->stream, seed, HR__PURPOSE_SPOT_RECLAIM, spec->zone, replication);
 }
 
-/* Draws `count` of n_nodes without replacement, in ascending order. The nodes are examined in order. Each is selected
-   with probability (number of nodes still to be selected) / (number of nodes still to be examined). */
+/* Draws `count` of the n_nodes nodes of the pool without replacement, in ascending order. The nodes are examined one
+   after the other. Each is selected with the probability a / b, where `a` nodes must still be selected and `b` nodes
+   are not yet examined. */
 static void choose_nodes(struct hr__interruption_source *source, uint32_t *nodes, uint32_t count) {
   uint32_t chosen = 0;
   for (uint32_t node = 0; chosen < count; node++)
@@ -91,7 +95,7 @@ static bool has_record(const struct hr_spot_spec *spec) {
   return spec->model == HR_SPOT_TRACE && spec->n_levels > 0 && spec->period_us > 0;
 }
 
-/* Returns the step of the record at `at_us`. */
+/* Returns the index of the step of the record that is valid at `at_us`. */
 static uint32_t step_at(const struct hr_spot_spec *spec, int64_t at_us) {
   uint32_t low = 0, high = spec->n_levels - 1;
   while (low < high) {
@@ -104,7 +108,7 @@ static uint32_t step_at(const struct hr_spot_spec *spec, int64_t at_us) {
   return low;
 }
 
-/* Returns a step of the repeated record. Step 0 (`next`) is the one at the start of the run. */
+/* Returns step `next` of the repeated record. Step 0 is the one that is valid at the start of the run. */
 static struct hr_level_step recorded(const struct hr__level_source *source, uint32_t next) {
   const struct hr_spot_spec *spec = source->spec;
   int64_t offset_us = spec->offset_us % spec->period_us;
@@ -116,8 +120,8 @@ static struct hr_level_step recorded(const struct hr__level_source *source, uint
   return found;
 }
 
-/* Returns the next step of the record that changes the level. If all steps of a record have the same level, there is no
-   second step. */
+/* Returns the next step of the record that changes the level. If all steps of the record have the same level, the
+   source has only its first step. */
 static struct hr_level_step next_recorded(struct hr__level_source *source) {
   struct hr_level_step found = recorded(source, source->next);
   if (source->next == 0) {
@@ -178,16 +182,17 @@ struct hr_level_step hr__level_source_next(struct hr__level_source *source) {
 
 /* ---- Lifetimes, and the mean lifetime in any model ---- */
 
-/* Returns the share of nodes whose lifetime is at most `age_h`. The formula of Kadupitige, Jadhao and Sharma (HPDC'20)
-   is slightly greater than 0 at age 0; this share of nodes ends at once. The formula may exceed 1 before the last hour;
-   it is then limited to 1. */
+/* Returns the share of nodes whose lifetime is at most `age_h`, by the formula of Kadupitige, Jadhao and Sharma
+   (HPDC'20). At age 0 the formula is slightly greater than 0; this share of nodes is reclaimed at once. Before the last
+   hour the formula may exceed 1; it is then limited to 1. */
 static double gone_share(const struct hr_bathtub *bathtub, double age_h) {
   if (age_h >= bathtub->last_h) return 1;
   double raw = bathtub->a * (1 - exp(-age_h / bathtub->tau1_h) + exp((age_h - bathtub->b_h) / bathtub->tau2_h));
   return raw < 1 ? raw : 1;
 }
 
-/* Returns the age by which the given share of nodes has ended, by bisection to less than a microsecond. */
+/* Returns the age by which the given share of nodes is reclaimed. The age is found by bisection, to less than a
+   microsecond. */
 static double age_h(const struct hr_bathtub *bathtub, double share) {
   double low = 0, high = bathtub->last_h;
   for (int i = 0; i < 44; i++) {
@@ -210,8 +215,8 @@ int64_t hr__life_draw(const struct hr_spot_spec *spec, uint64_t seed, uint32_t n
   return life_us > 0 ? life_us : 1;
 }
 
-/* Returns the mean lifetime: the integral of the survival function, by the midpoint rule. The grid is much finer than
-   the features of the curve. */
+/* Returns the mean lifetime. It is the integral of the survival function, computed by the midpoint rule. The grid is
+   much finer than the features of the curve. */
 static double mean_life_h(const struct hr_bathtub *bathtub) {
   enum { STEPS = 20000 };
   double sum = 0, step = bathtub->last_h / STEPS;
@@ -219,7 +224,8 @@ static double mean_life_h(const struct hr_bathtub *bathtub) {
   return sum * step;
 }
 
-/* Returns the node time per reclaimed node in seconds, over one period of the record. */
+/* Returns the mean time in seconds until a node is reclaimed, according to the record: the node time of one period of
+   the record, divided by the number of nodes that are reclaimed in it. */
 static double recorded_life_s(const struct hr_spot_spec *spec) {
   double up_us = 0, lost = 0;
   for (uint32_t i = 0; i < spec->n_levels; i++) {

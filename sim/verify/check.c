@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checked mode. The checks recompute the state from the running jobs, which are found through their pending events, and
+ * Checked mode. The checks find the running jobs through their pending events, recompute the state from these jobs, and
  * compare it with the state that the engine maintains. They cover free GPUs per node, per pool and in the index, job
  * counts, the order of the event heap, the GPU inventory, GPU memory claims and MIG instances. Scratch memory comes
  * from malloc. This code is not optimized for speed.
@@ -18,7 +18,7 @@
 struct claims_use {
   struct claim_sum {
     uint64_t mib, tasks, milli;
-  } * of_gpu; /* by node and GPU, as in the inventory; NULL if no pool has claims */
+  } * of_gpu; /* by node and GPU, as in the inventory; NULL if no pool has memory claims */
 };
 
 static enum hr_status claims_use_init(struct claims_use *use, const struct hr__engine *engine);
@@ -32,10 +32,10 @@ static const char *claims_use_check(const struct claims_use *use, const struct h
 
 struct inventory_use {
   uint64_t *cpu_milli, *mem_mib;     /* by node */
-  uint32_t *tasks, *alone;           /* by node; `alone`: number of tasks that use the node exclusively */
+  uint32_t *tasks, *alone;           /* by node; `alone`: how many tasks use the node exclusively */
   uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the inventory */
-  /* by node and GPU; only the member `at` is used: the instances of tasks. UINT8_MAX marks an instance that two tasks
-   * use */
+  /* by node and GPU: the instances of tasks. Only the member `at` is used. The value UINT8_MAX marks an instance that
+     two tasks use */
   struct hr_mig_gpu *instances;
 };
 
@@ -59,8 +59,8 @@ static enum hr_status broken(const struct hr__engine *engine, const char *format
 }
 
 struct usage {
-  uint64_t *pool_milli; /* by pool: allocated milli-GPUs */
-  uint32_t *node_milli; /* by node: allocated milli-GPUs */
+  uint64_t *pool_milli; /* allocated milli-GPUs, by pool */
+  uint32_t *node_milli; /* allocated milli-GPUs, by node */
   struct inventory_use inventory;
   struct claims_use claims;
   uint32_t n_running;
@@ -81,8 +81,8 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
     usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
 }
 
-/* Checks a pending entry of a job that can be stopped. A pending end must be at the exact microsecond in which
-   the remaining work completes. */
+/* Checks a pending entry of a job, in a run where jobs can be stopped. If the entry is the end of the job, it must be
+   at the exact microsecond at which the remaining work completes. */
 static enum hr_status check_pending_phase(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   uint32_t job = hr__pending_entity(pending);
@@ -95,7 +95,7 @@ static enum hr_status check_pending_phase(const struct hr__engine *engine, uint3
   return HR_OK;
 }
 
-/* Checks a pending entry of a job: the end of its work or, if jobs can be stopped, of its phase. */
+/* Checks a pending entry of a job: the end of its work or, in a run where jobs can be stopped, the end of its phase. */
 static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   hr_job job = {hr__pending_entity(pending)};
@@ -203,7 +203,7 @@ static enum hr_status check_counts(const struct hr__engine *engine, const struct
 }
 
 /* Checks that the time for which a job held its GPUs is the sum of its work, checkpoints and restarts. This is true
-   between attempts and at the end of the run. */
+   while the job has no attempt, and at the end of the run. */
 static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t job) {
   const struct hr_job_accounting *accounting = &engine->accounting[job];
   if (engine->kept_us[job] > engine->trace->work_us[job]) return broken(engine, "job %" PRIu32 " kept too much", job);
@@ -224,7 +224,8 @@ static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t
   return HR_OK;
 }
 
-/* Checks that the speed of a running job is the speed at its placement, and greater than 0. */
+/* Checks that the stored speed of a running job is the speed that follows from its placement, and that it is greater
+   than 0. */
 static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job) {
   struct hr_slice one;
   if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
@@ -392,7 +393,8 @@ static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory,
   return NULL;
 }
 
-/* Compares the instances of tasks with those of the GPU and with each other. Returns the inconsistency, or NULL. */
+/* Checks that the tasks on a GPU use different instances, and that these are the instances recorded for the GPU.
+   Returns a description of the first inconsistency, or NULL. */
 static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                    size_t gpu, const struct hr_mig_spec *mig) {
   const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
@@ -407,7 +409,7 @@ static const char *check_instances(const struct hr_gpu_inventory *inventory, con
   return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "the instances of a GPU differ from its layout";
 }
 
-/* Checks the sums over the GPUs of a node. Returns the inconsistency, or NULL. */
+/* Checks the stored sums over the GPUs of a node. Returns a description of the first inconsistency, or NULL. */
 static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t node) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, (hr_node){node});
   uint32_t sum = 0, widest = 0;

@@ -3,13 +3,14 @@
 #define HR_TESTS_SIM_BRUTE_BOOKS_H
 
 /* A second implementation of the cost rules in docs/planner/costs.md. It computes all accounts after the run, by
-   examining every interval between changes. It shares no code with the ledger and is not optimized. */
+   examining every interval between changes. It shares no code with the ledger (sim/accounting/ledger.c) and is not
+   optimized. */
 
 #include "headroom/sim.h"
 
 enum {
   BRUTE_POOLS = 4,
-  BRUTE_TENANTS = 5, /* the last tenant stands for jobs without a tenant */
+  BRUTE_TENANTS = 5, /* the last index is used for jobs without a tenant */
   BRUTE_MONTHS = 16,
   BRUTE_JOBS = 40,
   BRUTE_SESSIONS = 1000,
@@ -23,7 +24,8 @@ struct brute_session {
   bool reclaimed;
 };
 
-/* The GPUs that a job has on one node or, in counted pools, in the whole pool. */
+/* The GPUs that a job has on one node. In a pool without particular nodes: the GPUs that the job has in the whole
+   pool. */
 struct brute_use {
   uint32_t job, pool, gpu_milli;
   uint32_t session; /* index in `sessions`; HR_NONE if the pool is not elastic */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPU memory that jobs get first come, first served. Each case is small enough to compute its results by hand: which
-   jobs are killed, when they try again, and how this affects other jobs. All runs are in checked mode. */
+/* Tests of pools that do not reserve the GPU memory of jobs, so that jobs are killed if too little memory is free. Each
+   case is small enough to compute its results by hand: which jobs are killed, when they try again, and how this affects
+   other jobs. All runs are in checked mode. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -15,18 +16,19 @@
 
 enum { MAX_JOBS = 3 };
 
-/* Jobs that are submitted at the same time, on nodes with one 16 GB T4. Members that a case does not set have no
+/* A test case: jobs that are submitted at the same time, on nodes with one 16 GB T4 each. Members that are 0 have no
    effect. */
 struct memory_case {
   uint32_t n_jobs;
   int64_t work_s[MAX_JOBS];
-  uint32_t tasks[MAX_JOBS]; /* by job: number of tasks; 0 means one task */
+  uint32_t tasks[MAX_JOBS]; /* how many tasks each job has; 0 means one task */
   uint64_t gib[MAX_JOBS];
   uint32_t model[MAX_JOBS];
   uint32_t replicas, mem_gib;
-  bool reserved, fractions; /* fractions: jobs share the GPU as halves, without interference; else by time slicing */
+  bool reserved, fractions; /* fractions: each job gets half of the GPU, without interference; otherwise jobs share the
+                               GPU by time-slicing */
   struct hr_pair_speed pairs[2];
-  struct hr_level_step levels[3]; /* number of nodes of a spot pool over time; at_us is in seconds here */
+  struct hr_level_step levels[3]; /* how many nodes of a spot pool are available over time; at_us is in seconds here */
   uint32_t n_levels;
   int64_t notice_s, restart_s;
   enum hr_checkpoint checkpoint;
@@ -74,7 +76,8 @@ static struct hr_result *run_on(const struct hr_trace *trace, const struct hr_po
   return result;
 }
 
-/* Runs a case. The result still points to the trace, which no longer exists; tests must not use this pointer. */
+/* Runs a case. The returned result still has a pointer to the trace, which no longer exists. Tests must not use this
+   pointer. */
 static struct hr_result *run_case(struct memory_case memory) {
   static char name[] = "p", gpu[] = "T4";
   int64_t submit_us[MAX_JOBS] = {0}, work_us[MAX_JOBS];
@@ -110,8 +113,8 @@ static struct hr_result *run_case(struct memory_case memory) {
   return run_on(&trace, &pool, &memory);
 }
 
-/* Compares the kills and the accounts of a job. `expected`: attempts, then in seconds the end, kept, lost, restarting
-   and held time. */
+/* Returns whether the kills and the accounts of a job are as expected. `expected` has the number of attempts, then in
+   seconds: the end, the kept, lost, restarting and held time. */
 static bool accounts_equal(const struct hr_result *result, uint32_t job, uint32_t kills, const int64_t *expected) {
   const struct hr_job_accounting *accounting = &result->accounting[job];
   const int64_t found[] = {accounting->attempts,    accounting->end_us / S,        accounting->kept_us / S,
@@ -141,7 +144,7 @@ static void second_job_is_killed_until_first_job_ends(void) {
   hr_result_destroy(result);
 }
 
-/* The same case with fractions. In this run nothing but kills stops jobs. */
+/* The same case with fractions, in a run in which jobs can only be stopped by kills. */
 static void second_job_is_killed_with_fractions(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .fractions = true, TWO_OF_9_GIB});
@@ -165,7 +168,8 @@ static void back_off_is_at_most_five_minutes(void) {
   hr_result_destroy(result);
 }
 
-/* Three jobs are placed on the GPU, but the killed one gets no share of the time. The other two get half of it each. */
+/* Three jobs are placed on the GPU. The killed job gets no share of the time; each of the other two jobs gets half of
+   it. */
 static void killed_job_gets_no_time_slice(void) {
   struct hr_result *result = run_case(
       (struct memory_case){.n_jobs = 3, .work_s = {100, 50, 20}, .gib = {9, 9, 0}, .replicas = 3, .mem_gib = 16});
@@ -191,7 +195,7 @@ static void killed_job_does_not_affect_pair_speed(void) {
   hr_result_destroy(result);
 }
 
-/* The second job tries again until the horizon. This time counts as held time. */
+/* The second job is killed again and again until the horizon. The time in which it backs off counts as held time. */
 static void run_ends_while_job_backs_off(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .horizon_s = 60, TWO_OF_9_GIB});
@@ -247,8 +251,8 @@ static void request_above_gpu_memory_is_rejected(void) {
 
 /* ---- Nodes that are reclaimed ---- */
 
-/* The second job is killed at 0, 10, 30 and 70 s. After the gap in supply, in a new attempt, it is killed at 200, 210,
-   230, 270 and 350 s. It runs at 510 s, after a restart of 5 s. */
+/* The second job is killed at 0, 10, 30 and 70 s. Then its node is reclaimed. In a new attempt from 200 s on, it is
+   killed at 200, 210, 230, 270 and 350 s. At 510 s it begins a restart of 5 s, and then it runs. */
 static void killed_job_survives_node_reclaim(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
                                                            .work_s = {150, 50},
@@ -278,8 +282,8 @@ static void killed_job_leaves_on_notice(void) {
   hr_result_destroy(result);
 }
 
-/* Jobs get notice at 100 s, at the end of the first job. The second job tries again at 150 s and stays if it can
-   complete in time. */
+/* Jobs get notice at 100 s, when the first job ends. The second job will try again at 150 s. It stays on its node if it
+   can complete before the node goes down. */
 static void killed_job_stays_if_it_can_complete(void) {
   for (int64_t extra_s = 0; extra_s < 2; extra_s++) {
     struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Random runs with too little GPU memory, compared with a second implementation. The policy places and stops jobs at
-   random. The reference clock gets only the placements and stops. It examines all jobs at every step and computes
-   kills, retries and ends to the microsecond. */
+/* Random runs with too little GPU memory, compared with a second implementation, the reference clock. The policy places
+   and stops jobs at random. The reference clock gets only these placements and stops. It examines all jobs at every
+   step and computes kills, retries and ends to the microsecond. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -67,7 +67,7 @@ static enum hr_status no_create(const struct hr_policy_env *env, void **self, st
   return HR_OK;
 }
 
-/* Returns whether the given GPUs of the node have room for all tasks of the request. */
+/* Returns whether the GPUs in the set `gpus` of the node have room for all tasks of the request. */
 static bool has_room_for_all(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   for (uint32_t gpu = 0; gpu < GPUS; gpu++)
@@ -94,7 +94,7 @@ static bool place(const struct hr_view *view, hr_job job, struct hr_slice *slice
   return true;
 }
 
-/* Stops some jobs, with or without notice, with or without their work, and starts other jobs. Some of these moves are
+/* Stops some jobs and starts others. Some jobs are stopped with notice, and some keep all their work. Some moves are
    rolled back. */
 static enum hr_status decide_random(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
@@ -189,9 +189,9 @@ enum phase { NOT_PLACED, BACKING_OFF, RESTARTING, WORKING };
 static struct {
   enum phase phase;
   const struct logged *at;
-  int64_t until_us;                 /* killed and restarting jobs: end of the phase */
+  int64_t until_us;                 /* phases BACKING_OFF and RESTARTING: the end of the phase */
   int64_t done;                     /* completed work in millionths of a microsecond */
-  int64_t kept_us, end_us, idle_us; /* idle_us: time in which the job was killed or restarting */
+  int64_t kept_us, end_us, idle_us; /* idle_us: time that the job spent in phases BACKING_OFF and RESTARTING */
   int64_t wait_s;                   /* back-off time after the next kill */
   uint32_t attempts, kills;
 } clock_of[JOBS];
@@ -204,7 +204,7 @@ static bool holds_memory(uint32_t job) {
   return clock_of[job].phase == RESTARTING || clock_of[job].phase == WORKING;
 }
 
-/* Returns the number of tasks that run on a GPU and stores the memory that they use in `*mib`. */
+/* Returns how many tasks run on a GPU. Stores in `*mib` how much memory they use. */
 static uint32_t tasks_on(uint32_t node, uint32_t gpu, uint64_t *mib) {
   uint32_t tasks = 0;
   *mib = 0;
@@ -244,7 +244,7 @@ static void try_to_begin_execution(uint32_t job, int64_t now_us) {
     for (uint32_t gpu = 0; gpu < GPUS; gpu++) {
       uint64_t mib;
       (void)tasks_on(node, gpu, &mib);
-      exceeded = exceeded || mib > MEM_MIB; /* no GPU was over its memory before this job */
+      exceeded = exceeded || mib > MEM_MIB; /* this job is the cause, because no GPU had too little memory before */
     }
   if (!exceeded) return;
   clock_of[job].phase = BACKING_OFF;
@@ -257,8 +257,8 @@ static bool is_done(uint32_t job) {
   return clock_of[job].phase == WORKING && clock_of[job].done >= scenario.work_us[job] * MILLION;
 }
 
-/* Advances the phases at one instant: first the ends of jobs, then retries and restarts, in the order of job
-   numbers. */
+/* Advances the phases of all jobs at one instant. First jobs end; then retries and restarts are handled. Both are done
+   in the order of job ids. */
 static void advance_phases(int64_t now_us) {
   for (uint32_t job = 0; job < JOBS; job++)
     if (is_done(job)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs compared with closed formulas: Daly's completion time under interruptions, and the newsvendor's
-   reservation. */
+/* Whole runs compared with closed formulas: Daly's formula for the completion time under interruptions, and the
+   newsvendor solution for the amount of reserved capacity. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -46,8 +46,8 @@ static struct hr_result *run(const struct hr_trace *trace, const struct hr_clust
 /*
  * J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps" (2006). Let M be the mean
  * time between interruptions and R the restart time. A segment of length x between two checkpoints takes M e^(R/M)
- * (e^(x/M) - 1) on average. A job of n intervals has n - 1 segments of length interval + write, and a last segment
- * without a write.
+ * (e^(x/M) - 1) on average. A job of n checkpoint intervals has n - 1 segments that consist of an interval and the
+ * write of a checkpoint, and a last segment without a write.
  */
 static double daly_s(double mean_s, double restart_s, double interval_s, double write_s, uint32_t n) {
   double with_write = exp((interval_s + write_s) / mean_s) - 1, last = exp(interval_s / mean_s) - 1;
@@ -104,7 +104,7 @@ static void completion_time_equals_dalys_formula(void) {
                                            cases[i].n, &error);
     double expected = daly_s(cases[i].mean_s, cases[i].restart_s, cases[i].interval_s, cases[i].write_s, cases[i].n);
     CU_ASSERT(fabs(mean - expected) < 3.5 * error);
-    CU_ASSERT(error < 0.02 * expected); /* precise enough to detect a formula that is 10 % off */
+    CU_ASSERT(error < 0.02 * expected); /* the mean is precise enough to detect an error of 10 % in the formula */
   }
 }
 
@@ -112,7 +112,7 @@ static void completion_time_equals_dalys_formula(void) {
 
 enum { HOURS = 200, MAX_DEMAND = 20 };
 
-/* Demand by hour. At each full hour, by_hour[hour] jobs of one GPU and one hour start. */
+/* At the beginning of each hour, by_hour[hour] jobs start. Each of them has one GPU and runs for one hour. */
 struct demand {
   uint32_t by_hour[HOURS], n_jobs;
   int64_t *submit_us, *work_us;
@@ -140,7 +140,7 @@ static void draw_demand(struct demand *demand, uint32_t seed) {
     }
 }
 
-/* Returns the cost in micro-dollars if `reserved` GPUs are reserved and all others are on-demand. */
+/* Returns the cost in micro-dollars if `reserved` GPUs are reserved and all further GPUs are on-demand. */
 static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t reserved_uusd_h,
                          int64_t on_demand_uusd_h) {
   struct hr_trace trace = {.source = "test",
@@ -166,8 +166,8 @@ static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t
   return (int64_t)(sum / HR_LEDGER_UNITS_PER_UUSD);
 }
 
-/* The newsvendor solution: the smallest Q such that demand exceeds Q in at most the share c_reserved / c_on_demand of
-   all hours. */
+/* Returns the newsvendor solution: the smallest Q for which the share of hours with a demand above Q is at most
+   c_reserved / c_on_demand. */
 static uint32_t newsvendor(const struct demand *demand, uint32_t n_hours, int64_t reserved_uusd_h,
                            int64_t on_demand_uusd_h) {
   for (uint32_t q = 1;; q++) {
@@ -191,7 +191,8 @@ static void cheapest_reservation_equals_newsvendor(void) {
       if (cost < min_cost) min_cost = cost, best = q;
       if (q == expected) cost_at_expected = cost;
     }
-    /* ties: an idle node is billed for a microsecond before it is released */
+    /* Two amounts of reserved GPUs can be equally good. Their costs then differ slightly, because an idle on-demand
+       node is billed for a microsecond before it is released. */
     CU_ASSERT(best == expected || cost_at_expected - min_cost < 1000);
     free(demand.submit_us);
     free(demand.work_us);

@@ -27,7 +27,7 @@ static void assert_equal(const struct hr__hash *table, uint32_t count) {
   for (uint32_t i = 0; i < KEYS; i++) CU_ASSERT_EQUAL(find(table, i, &at), numbers[i] ? numbers[i] - 1 : HR_NONE);
 }
 
-/* The steps alternate between phases with few and phases with many entries. */
+/* Phases in which the table has few entries alternate with phases in which it has many. */
 static void random_operations(void) {
   struct hr__hash table = {0};
   struct hr__hash_cursor at;
@@ -59,7 +59,7 @@ static void random_operations(void) {
   hr__hash_finish(&table);
 }
 
-/* Entries with equal hashes are all found, each of them once. */
+/* A search finds all entries with an equal hash, and each of them once. */
 static void entries_with_equal_hashes(void) {
   enum { SAME = 100 };
   struct hr__hash table = {0};

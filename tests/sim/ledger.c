@@ -11,8 +11,8 @@
 
 enum { MAX_JOBS = 4, PRICE = 7, ON_DEMAND = 11 };
 
-/* A run whose events are reported by the test instead of an engine. It has at most two pools of 2 nodes with 4 GPUs,
-   and a few jobs. Nodes 0 and 1 are in the first pool. */
+/* A run without an engine: the test reports the events. The run has a few jobs and at most two pools. Each pool has 2
+   nodes with 4 GPUs. Nodes 0 and 1 are in the first pool. */
 static struct {
   struct hr_pool_spec pools[2];
   struct hr_cluster_spec cluster;
@@ -35,7 +35,8 @@ static struct hr_pool_spec pool_of(enum hr_market market) {
                                           .to_us = HR_NEVER_US}};
 }
 
-/* Jobs 0 to 3 request 1, 2, 3 and 4 GPUs. They belong to tenants 0, 1, 0, 1 and to four different classes. */
+/* Jobs 0, 1, 2 and 3 request 1, 2, 3 and 4 GPUs. Jobs 0 and 2 belong to tenant 0, the others to tenant 1. Each job has
+   a different class. */
 static void prepare(enum hr_market market) {
   memset(&run, 0, sizeof run);
   run.pools[0] = pool_of(market);
@@ -145,7 +146,7 @@ static void pool_without_price_counts_time(void) {
   finish();
 }
 
-/* Returns the cost of 8 GPUs that are reserved from 20 s to `to_us`, in a run that ends at `end_us`. */
+/* Returns the cost of 8 GPUs in a run that ends at `end_us`. The GPUs are reserved from 20 s to `to_us`. */
 static hr_amount reserved_cost(int64_t to_us, int64_t end_us) {
   prepare(HR_MARKET_RESERVED);
   run.pools[0].market.from_us = 20 * S;
@@ -169,8 +170,8 @@ static void reservation_is_billed_for_reserved_time(void) {
 
 /* ---- Nodes that come and go ---- */
 
-/* Returns the time that is billed for a node that is up for `up_us` from 10 s on. The node is then released or, if
-   `is_released` is false, still up at the end of the run. */
+/* Returns how much time is billed for a node that is up for `up_us` from 10 s on. Then the run ends. If `is_released`
+   is set, the node is released immediately before. */
 static int64_t billed(struct hr_billing billing, int64_t up_us, bool is_released) {
   prepare(HR_MARKET_ON_DEMAND);
   run.pools[0].market.billing = billing;
@@ -224,8 +225,9 @@ static void rounding_is_billed_at_last_price(void) {
   acquire(10 * S, 0);
   acquire(10 * S, 1);
   job_runs(10 * S, 30 * S, 0, 0);
-  release(30 * S, 0);        /* 20 s at price 10, and 40 s more at 20, the price at the time of the release */
-  reclaim(30 * S - 1000, 1); /* one millisecond earlier the price is still 10 */
+  /* At least 60 s are billed: 20 s at price 10, and 40 s at price 20, which is valid at the release. */
+  release(30 * S, 0);
+  reclaim(30 * S - 1000, 1); /* one millisecond before 30 s the price is still 10 */
   struct hr_pool_account account = end_run(200 * S);
   CU_ASSERT(account.cost == (hr_amount)4000 * S * (20 * 10 + 40 * 20 + 60 * 10));
   CU_ASSERT(account.used == (hr_amount)1000 * S * 20 * 10);
@@ -240,8 +242,9 @@ static void prepare_free_hour(void) {
   begin();
 }
 
-/* A node that is launched at 10 s and runs a job for a minute. After `up_us` the given event ends its session;
-   HR_EVENT_TIMER means that the run ends instead. */
+/* Returns the account of a pool in which a node is launched at 10 s and runs a job for a minute. The event `kind` ends
+   the session of the node after `up_us`. HR_EVENT_TIMER means that the run ends at this time and the session does
+   not. */
 static struct hr_pool_account run_young_node(int64_t up_us, enum hr_event_kind kind, enum hr_reason reason) {
   prepare_free_hour();
   acquire(10 * S, 0);
@@ -293,7 +296,7 @@ static void launches_of_a_node_are_independent(void) {
   prepare_free_hour();
   acquire(0, 0);
   job_runs(0, 60 * S, 0, 0);
-  job_runs(0, 2 * HOUR, 1, 0); /* too long to be free: deferred uses of this session are charged */
+  job_runs(0, 2 * HOUR, 1, 0); /* this session is too long to be free, so its deferred uses are charged */
   release(2 * HOUR, 0);
   acquire(2 * HOUR, 0);
   job_runs(2 * HOUR, 2 * HOUR + 7 * S, 2, 0);
@@ -335,7 +338,7 @@ static void jobs_without_gpus_or_tenants(void) {
   begin();
   report_job_event(run.ledger, 0, HR_EVENT_START, 0, &no_slices);
   report_job_event(run.ledger, 9 * S, HR_EVENT_END, 0, &no_slices);
-  report_job_event(run.ledger, 0, HR_EVENT_START, 2, &no_slices); /* a placement in a pool, without nodes */
+  report_job_event(run.ledger, 0, HR_EVENT_START, 2, &no_slices); /* a placement in a pool, without particular nodes */
   report_job_event(run.ledger, 9 * S, HR_EVENT_END, 2, &no_slices);
   end_run(9 * S);
   CU_ASSERT_EQUAL_FATAL(charges(&list), 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the ledger fails, either once or permanently. The ledger must report the failure, at the latest
-   when it is closed. It must not crash or leak memory. */
+/* For each allocation of the ledger there are two runs. In one, only this allocation fails; in the other, this and all
+   later allocations fail. The ledger must report the failure, at the latest when it is closed. It must not crash or
+   leak memory. */
 
 #include "harness.h"
 #include "ledger_events.h"
@@ -18,7 +19,7 @@ static const struct hr_market_spec spot = {.market = HR_MARKET_SPOT,
                                            .to_us = HR_NEVER_US,
                                            .billing = {0, 0, 100000}};
 
-/* Jobs of many tenants on a new node. Their charges are first deferred and then made. */
+/* Reports jobs of many tenants on a new node. The charges of these jobs are first deferred and later made. */
 static void report_all(struct hr_ledger *ledger) {
   report_node_event(ledger, 0, HR_EVENT_ACQUIRE, HR_REASON_NONE, 0, 0);
   for (uint32_t i = 0; i < JOBS; i++) {

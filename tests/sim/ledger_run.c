@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The ledger in runs of the engine with markets, with and without a horizon. The ledger computes its accounts from
-   events. They must equal the engine's held times of jobs and up times of nodes. */
+   events. They must agree with the held times of jobs and the up times of nodes that the engine computes. */
 
 #include "base/random.h"
 #include "harness.h"

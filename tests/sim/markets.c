@@ -33,14 +33,14 @@ static void log_event(void *self, const struct hr_view *view, const struct hr_ev
         (struct logged){event->at_us / S, event->kind, event->reason, event->job.id, event->node.id};
 }
 
-/* Returns event number `n` of a kind, counted from 0, or NULL if there is no such event. */
+/* Returns the event with index `n` among the logged events of a kind, or NULL if there are not so many. */
 static const struct logged *nth(const struct log *log, enum hr_event_kind kind, uint32_t n) {
   for (uint32_t i = 0; i < log->count; i++)
     if (log->event[i].kind == kind && n-- == 0) return &log->event[i];
   return NULL;
 }
 
-/* Jobs of 4 GPUs on a spot pool of nodes with 4 GPUs. Members that a case does not set have no effect. */
+/* A test case: jobs with 4 GPUs each on a spot pool of nodes with 4 GPUs. Members that are 0 have no effect. */
 struct spot_case {
   uint32_t n_jobs, n_nodes;
   int64_t submit_s[MAX_JOBS], work_s[MAX_JOBS];
@@ -126,7 +126,8 @@ static void run_case(struct spot_case spot, struct outcome *outcome) {
   run_with(&trace, &cluster, &spot.class_, NULL, spot.horizon_s ? spot.horizon_s * S : HR_NEVER_US, outcome);
 }
 
-/* Compares the accounts of a job: attempts, then in seconds the end, kept, lost, saving, restarting and held time. */
+/* Returns whether the accounts of a job are as expected. `attempts` is the number of attempts. `seconds` has the end,
+   the kept, lost, saving, restarting and held time. */
 static bool accounts_equal(const struct outcome *outcome, uint32_t job, uint32_t attempts, const int64_t *seconds) {
   struct hr_job_accounting f = outcome->result->accounting[job];
   const int64_t found[] = {f.end_us / S,    f.kept_us / S,       f.lost_us / S,
@@ -205,7 +206,8 @@ static void writers_share_storage_bandwidth(void) {
   ASSERT_ACCOUNTS(&outcome, 0, 2, 270, 150, 0, 20, 0, 170);
   ASSERT_ACCOUNTS(&outcome, 1, 2, 270, 150, 0, 20, 0, 170);
   hr_result_destroy(outcome.result);
-  spot.notice_s = 15; /* only the first job has time for its write, and it has the storage for itself */
+  /* only the first job has enough time to write a checkpoint; no other job uses the storage meanwhile */
+  spot.notice_s = 15;
   run_case(spot, &outcome);
   ASSERT_ACCOUNTS(&outcome, 0, 2, 265, 150, 0, 10, 0, 160);
   ASSERT_ACCOUNTS(&outcome, 1, 2, 350, 150, 100, 0, 0, 250);
@@ -249,8 +251,8 @@ static void highest_nodes_are_reclaimed_first(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* Capacity is available from 60 s to 80 s and again from 90 s on. With 15 s of notice, nodes can be launched in the
-   first period only until 65 s. */
+/* Capacity is available from 60 s to 80 s and again from 90 s on. The notice period is 15 s, so in the first of these
+   two intervals nodes can be launched only until 65 s. */
 static void capacity_gone_within_notice_is_not_available(void) {
   struct outcome outcome;
   struct spot_case spot = {.n_jobs = 1,
@@ -264,7 +266,8 @@ static void capacity_gone_within_notice_is_not_available(void) {
   hr_result_destroy(outcome.result);
   spot.notice_s = 15;
   run_case(spot, &outcome);
-  ASSERT_ACCOUNTS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20); /* launched at 60 s; notice at 65 s; completes in time */
+  /* the node is launched at 60 s and gets notice at 65 s; the job completes in time */
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20);
   hr_result_destroy(outcome.result);
   spot.notice_s = 20;
   run_case(spot, &outcome);
@@ -319,8 +322,8 @@ static void reservation_is_available_for_its_time(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* Inference jobs may use the spot pool only. Training jobs may use the other two pools. Job 3 requests a T4, and the T4
-   pool for training is too small for it. */
+/* Inference jobs may use the spot pool only. Training jobs may use the other two pools. Job 3 requests a T4, but the T4
+   pool for training is too small for this job. */
 static void pools_for_some_job_classes(void) {
   enum { JOBS = 5 };
   char name[] = "pool", gpu[] = "T4", large[] = "H100";
@@ -361,8 +364,8 @@ static void pools_for_some_job_classes(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* A job is placed on GPUs with at least the memory that it requests per GPU, or it is rejected. Unknown memory counts
-   as sufficient. */
+/* A job is placed only on GPUs that have at least the memory that it requests per GPU. If there are none, the job is
+   rejected. GPUs whose memory is unknown count as sufficient. */
 static void jobs_use_gpus_with_sufficient_memory(void) {
   enum { JOBS = 4 };
   char name[] = "p", small[] = "T4", large[] = "A100-80", unknown[] = "mine";
@@ -400,7 +403,7 @@ static void jobs_use_gpus_with_sufficient_memory(void) {
 /* ---- Policies that stop jobs and manage capacity ---- */
 
 enum { SCRIPT = 16 };
-/* A move of a scripted policy and its time. */
+/* A move of a scripted policy, and when the policy makes it. */
 struct step {
   int64_t at_s;
   enum { START, PREEMPT, ACQUIRE, RELEASE, ROLL_BACK_ALL } move;
@@ -499,8 +502,8 @@ static void job_is_moved_within_a_pass(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* All moves of an instant are rolled back. The invariants of checked mode and the ends of jobs confirm that the state
-   is then the same as before. */
+/* All moves of an instant are rolled back. The state must then be the same as before. This is verified by the
+   invariants of checked mode and by the ends of jobs. */
 static void rollback_restores_state(void) {
   struct outcome outcome;
   RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, ACQUIRE, 0, 0}, {40, PREEMPT, 0, 0},
@@ -525,7 +528,7 @@ static void released_node_can_be_acquired_again(void) {
   ASSERT_ACCOUNTS(&outcome, 0, 1, 180, 100, 0, 0, 0, 100);
   ASSERT_ACCOUNTS(&outcome, 1, 1, 68, 50, 0, 0, 0, 50);
   CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 3);
-  /* not at 10 s: this boot was cancelled by the release */
+  /* not at 10 s, because the release cancelled the boot that would have ended then */
   CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_UP, 0)->at_s, 18);
   CU_ASSERT(outcome.result->pools[0].up_us == (hr_amount)(5 + 60 + 110) * S);
   hr_result_destroy(outcome.result);

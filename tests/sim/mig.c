@@ -148,7 +148,7 @@ static void double_memory_begins_at_even_slices(void) {
   CU_ASSERT_FALSE(create(&gpu, "1g.20gb", 3));
 }
 
-/* Memory slices are free, but not enough compute slices. */
+/* Enough memory slices are free, but too few compute slices. */
 static void compute_slices_run_out(void) {
   struct hr_mig_gpu gpu = {0};
   CU_ASSERT_TRUE(create(&gpu, "4g.40gb", 0));
@@ -209,7 +209,9 @@ static uint32_t set_of(const char *name) {
   return 1U << profile_of(a100, name) % 32;
 }
 
-/* If no job requests 4g or 7g, low starts are as good as high starts. An exception is a 1g next to a 3g. */
+/* The best start depends on the profiles that jobs may request. If no job requests 4g or 7g, a high start leaves no
+   more room than a low start, so the lowest start is the best. A 3g is an exception if only 1g is requested: at start 4
+   it leaves room for one more 1g than at start 0. */
 static void best_start_for_requested_profiles(void) {
   struct hr_mig_gpu gpu = {0};
   uint32_t one = profile_of(a100, "1g"), two = profile_of(a100, "2g"), three = profile_of(a100, "3g");
@@ -389,7 +391,8 @@ static void invalid_layouts(void) {
                 "all-2g.12gb+me, all-2g.12gb, all-1g.6gb+me, all-1g.6gb, group1, group2, group3");
 }
 
-/* A user's own table. There are enough slices for the third instance, but no start of its profile is free. */
+/* A table that a user defined. There are enough free slices for a third instance, but no start of its profile is
+   free. */
 static void starts_limit_instances(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .mem_mib = 5000, .compute_slices = 1, .memory_slices = 1, .starts = 0x3, .max_instances = 2},
@@ -419,7 +422,7 @@ static void maximum_number_of_instances(void) {
   struct hr_mig_type custom;
   struct hr_mig_gpu gpu = {0};
   hr_mig_type_init(&custom, "own", profiles, 3);
-  /* "+me": the table allows two instances, but a GPU has media engines for one */
+  /* "+me": the table allows two instances with media engines, but a GPU has media engines for one only */
   CU_ASSERT_EQUAL(hr_mig_room(&custom, &gpu, 1), 1);
   CU_ASSERT_EQUAL(hr_mig_room(&custom, &gpu, 2), 2);
   CU_ASSERT_TRUE(hr_mig_create(&custom, &gpu, 2, 0));
@@ -428,7 +431,8 @@ static void maximum_number_of_instances(void) {
   CU_ASSERT_EQUAL(hr_mig_starts(&custom, &gpu, 2), 0);
 }
 
-/* At its best start 0, the 2g leaves most room. The layout also needs a 1g at start 0, so the 2g must be at start 1. */
+/* The best start for the 2g would be 0, because most room remains then. But the layout also has a 1g that must be at
+   start 0, so the 2g must be at start 1. */
 static void layout_may_need_another_start(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .compute_slices = 1, .memory_slices = 1, .starts = 0x1, .max_instances = 1},

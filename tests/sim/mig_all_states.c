@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every state of every GPU type with MIG, compared with a brute-force search. The search has tables of its own for some
-   types (mig_brute.c). For every other type of the catalogue it uses the rows of the catalogue, so that the catalogue
-   can grow without a change of this test. */
+/* Every state of every GPU type with MIG, compared with a brute-force search. For some types the search uses tables in
+   mig_brute.c, which are independent of the catalogue. For all other types it uses the rows of the catalogue, so that
+   types can be added to the catalogue without a change of this test. */
 
 #include "harness.h"
 #include "mig_brute.h"
@@ -13,7 +13,7 @@
 enum { MAX_TYPES = 64 };
 
 static struct hr_catalog *catalog;
-static struct brute_type types[MAX_TYPES]; /* [n_types]: first those of mig_brute.c */
+static struct brute_type types[MAX_TYPES]; /* [n_types]: the types of mig_brute.c are first */
 static size_t n_types, n_own_tables;
 
 static struct brute_type brute_of_catalog(const struct hr_mig_type *type) {
@@ -60,7 +60,8 @@ static const struct hr_mig_type *type_of(const struct brute_type *brute) {
   return type;
 }
 
-/* Both sort profiles from the largest to the smallest, so indices agree; names confirm it. */
+/* The library and the search both sort profiles from the largest to the smallest, so a profile has the same index in
+   both. The test compares the names. */
 static void tables_are_the_same(void) {
   for (const struct brute_type *brute = types; brute < types + n_types; brute++) {
     const struct hr_mig_type *type = type_of(brute);
@@ -76,8 +77,8 @@ static struct brute_state state_of(const struct hr_mig_gpu *gpu) {
   return state;
 }
 
-/* Builds a state through the library from the last instance to the first; every step is valid, since subsets of a
-   valid state are. */
+/* Builds a state with functions of the library. The instances are created from the last start to the first. Each step
+   is valid, because any part of the instances of a valid state is a valid state, too. */
 static struct hr_mig_gpu gpu_of(const struct hr_mig_type *type, const struct brute_state *state) {
   struct hr_mig_gpu gpu = {0};
   for (int start = BRUTE_SLICES; start-- > 0;)
@@ -100,8 +101,8 @@ static bool is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu
   return profile == type->n_profiles;
 }
 
-/* Gathers all states with instances at `start` or after it, in addition to those in `gpu`. Removing an instance never
-   makes the others invalid, so all states are reached. */
+/* Gathers all states that consist of the instances in `gpu` and further instances at `start` or later. Each valid state
+   is reached, because it remains valid when an instance is removed. */
 static void gather_from(struct gathered *all, const struct hr_mig_gpu *gpu, uint32_t start) {
   if (start == all->type->memory_slices) {
     CU_ASSERT_TRUE_FATAL(all->count < sizeof all->states / sizeof *all->states);
@@ -142,9 +143,10 @@ static void states_are_the_same(void) {
   }
 }
 
-/* The numbers of docs/reference/sharing.md, for the types with tables of their own. A30 by hand: half of the GPU is
-   empty, has one 1g on either side, two of them, or one 2g. So there are 5 x 5 states, and 4g. In 2 x 5 x 5 more states
-   one of the 5 instances of a half has the media engines. */
+/* The numbers of states in docs/reference/sharing.md, for the types in mig_brute.c. For A30 the number can be computed
+   by hand. Each half of the GPU has one of 5 states: empty, a 1g at its first or its second slice, two 1g, or one 2g.
+   This gives 5 x 5 states. One more state has a 4g. In further 2 x 5 x 5 states, an instance has media engines: each
+   half has 5 such instances in all its states, and each can be combined with the 5 states of the other half. */
 static void numbers_of_states(void) {
   for (size_t i = 0; i < n_own_tables; i++) {
     static struct gathered all;
@@ -155,8 +157,9 @@ static void numbers_of_states(void) {
   }
 }
 
-/* The left half is 4g, 3g or one of four sets of 2g and 1g, the right one 3g, 2g + 1g or three 1g; or 7g has it all:
-   the 19 of NVIDIA's table for A100, where profiles with media engines and double memory are left out. */
+/* The 19 combinations of NVIDIA's table for A100, which omits profiles with media engines and double memory. In 18 of
+   them the left half of the GPU has one of six contents: a 4g, a 3g, or one of four combinations of 2g and 1g. The
+   right half has one of three: one 3g, one 2g with one 1g, or three 1g. The last combination is a 7g. */
 static void nvidias_nineteen(void) {
   struct hr_mig_profile profiles[HR_MIG_PROFILES];
   const struct hr_mig_type *whole;
@@ -213,7 +216,7 @@ static void starts_and_room(void) {
 
 /* ---- Layouts ---- */
 
-/* "1x3g.40gb,2x1g.10gb" */
+/* Writes the name of a layout, such as "1x3g.40gb,2x1g.10gb". */
 static void name_layout(const struct hr_mig_type *type, const uint8_t count[], char *text) {
   char *end = text;
   for (uint32_t i = 0; i < type->n_profiles; i++)
@@ -221,7 +224,8 @@ static void name_layout(const struct hr_mig_type *type, const uint8_t count[], c
   if (end == text) strcpy(text, "all-enabled");
 }
 
-/* If an arrangement exists, one is found, with the requested number of each profile. */
+/* If instances can be arranged on a GPU, the library finds an arrangement, and it has the requested number of instances
+   of each profile. */
 static void what_can_be_placed_is_placed(void) {
   for (const struct brute_type *brute = types; brute < types + n_types; brute++) {
     const struct hr_mig_type *type = type_of(brute);
@@ -260,7 +264,8 @@ static struct future future_of(const struct brute_type *brute, const struct brut
   return future;
 }
 
-/* Above 0: a has room for more of the largest wanted profile in which they differ. */
+/* Compares the room of two states for the largest wanted profile for which it differs. Returns a positive number if `a`
+   has more room, a negative number if `b` has more, and 0 if there is no such profile. */
 static int compare_futures(const struct future *a, const struct future *b, uint32_t wanted) {
   for (int i = 0; i < BRUTE_PROFILES; i++)
     if ((wanted >> i & 1) && a->room[i] != b->room[i]) return a->room[i] - b->room[i];
@@ -280,7 +285,8 @@ static void judge(const struct brute_type *brute, const struct brute_state *stat
     struct future other = future_of(brute, state, profile, start);
     int better = compare_futures(&other, &best, wanted);
     CU_ASSERT_TRUE(better < 0 || (better == 0 && start >= (int)chosen));
-    /* Stronger than the specification, and true of these types: no larger instance is lost that could be preserved. */
+    /* The best start loses no room for a larger instance that another start would preserve. The specification does not
+       require this, but it is true of these types. */
     for (int larger = 0; larger < profile; larger++)
       if (wanted >> larger & 1) CU_ASSERT_TRUE(best.room[larger] || !other.room[larger]);
   }
@@ -302,7 +308,7 @@ static void best_start_keeps_what_is_larger(void) {
   for (const struct brute_type *brute = types; brute < types + n_types; brute++) judge_all(brute, HR_MIG_ALL);
 }
 
-/* Every set of A30's profiles that may be requested, and some of A100's. */
+/* Tests all sets of profiles of A30 as the profiles that jobs may request, and some sets of profiles of A100. */
 static void best_start_for_some_sets(void) {
   for (uint32_t wanted = 0; wanted < 1U << brute_types[0].n_profiles; wanted++) judge_all(&brute_types[0], wanted);
   for (uint32_t wanted = 0; wanted < 1U << brute_types[1].n_profiles; wanted += 9) judge_all(&brute_types[1], wanted);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The effect of the selection of starts. Instances are created on one A100-80 and destroyed at random. A request is
- * blocked if enough slices are free but no start of its profile is. The same requests are served with four rules: the
- * best start for all profiles, the best start for the requested profiles, the first valid start, and the worst start.
- * The expected numbers are those of docs/reference/sharing.md.
+ * The effect of the rule that selects starts. Instances are created and destroyed at random on one A100-80. A request
+ * is blocked if enough slices are free, but no start of its profile is free. The same requests are served with four
+ * rules: the best start for all profiles, the best start for the requested profiles, the first valid start, and the
+ * worst start. The expected numbers are those of docs/reference/sharing.md.
  */
 
 #include "harness.h"
@@ -15,8 +15,8 @@
 enum rule { BEST, BEST_FOR_MIX, FIRST, WORST, N_RULES };
 enum { N_STEPS = 300000, MIX = 10, MAX_G = 4 };
 
-/* Requests for which enough slices are free (`n_requests`), by number of compute slices; index 0 is the total. Requests
-   of these for which no start is free (`n_blocked`). */
+/* Both arrays are indexed by the number of compute slices; index 0 is for the total. `n_requests`: how many requests
+   there were for which enough slices were free. `n_blocked`: how many of these requests were blocked. */
 struct tally {
   unsigned n_requests[MAX_G + 1], n_blocked[MAX_G + 1];
 };
@@ -73,8 +73,8 @@ static void count(struct tally *tally, uint32_t slices, bool n_blocked) {
   tally->n_blocked[slices] += n_blocked;
 }
 
-/* Serves requests. At each step an instance is either requested or destroyed. `mix` lists ten requests, from which each
-   request is drawn. */
+/* Serves requests. At each step an instance is either requested or destroyed. Each request is drawn from the ten
+   profiles in `mix`. */
 static struct tally serve_requests(const struct hr_mig_type *type, enum rule rule, const char *const mix[MIX],
                                    uint32_t arrivals_percent) {
   uint32_t mix_profiles[MIX], wanted = 0;
@@ -104,7 +104,7 @@ static unsigned permille(const struct tally *tally, size_t slices) {
   return n_requests ? (tally->n_blocked[slices] * 1000 + n_requests / 2) / n_requests : 0;
 }
 
-/* The number of blocked requests per thousand, by rule: for 3g, for 4g, and for all profiles. */
+/* How many of a thousand requests are blocked, by rule: of requests for 3g, of requests for 4g, and of all requests. */
 struct permille_by_rule {
   unsigned of_3g[N_RULES], of_4g[N_RULES], of_all[N_RULES];
 };

@@ -32,7 +32,7 @@ static void longest_matching_family_is_used(void) {
   CU_ASSERT_EQUAL(ppm_of("BERT-base", HR_NETWORK_INFINIBAND, 16), 900000);
   CU_ASSERT_EQUAL(ppm_of("bert", HR_NETWORK_INFINIBAND, 16), 900000);
   CU_ASSERT_EQUAL(ppm_of("BERT-LARGE", HR_NETWORK_INFINIBAND, 32), 700000);
-  /* the longest family that has rows for this network */
+  /* of the matching families that have rows for this network, the longest is used */
   CU_ASSERT_EQUAL(ppm_of("BERT-LARGE", HR_NETWORK_25GBE, 32), 333333);
   CU_ASSERT_EQUAL(ppm_of("BER", HR_NETWORK_INFINIBAND, 16), 1000000);
   CU_ASSERT_EQUAL(ppm_of("BER", HR_NETWORK_25GBE, 16), 500000);
@@ -157,8 +157,8 @@ static const struct hr_topology racks = {
     .network = {
         [HR_TIER_RACK] = HR_NETWORK_INFINIBAND, [HR_TIER_ZONE] = HR_NETWORK_100GBE, [HR_TIER_POOL] = HR_NETWORK_25GBE}};
 
-/* 8 nodes of 8 GPUs in 4 racks and 2 zones. Job 0 fits into a rack, job 1 on a node. Job 2 spans two zones, and job 3
-   two racks of a zone. */
+/* 8 nodes of 8 GPUs in 4 racks and 2 zones. Job 0 fits into a rack, and job 1 fits on a node. Job 2 spans two zones.
+   Job 3 spans two racks of a zone. */
 static void speed_depends_on_widest_tier(void) {
   struct network_case test = {.n_jobs = 4, .nodes = 8, .gpus_per_node = 8, .topology = racks};
   memcpy(test.gpus, (uint32_t[]){16, 8, 16, 16}, sizeof test.gpus);
@@ -180,8 +180,9 @@ static void speed_depends_on_widest_tier(void) {
   }
 }
 
-/* In the test above, jobs on links use (1,112 + 2,000 + 1,000) x 16 GPU-microseconds. 1,000 x 16 of them (24.3 %) have
-   no known speed. Here all speeds are known or no links are used, so there is no note. */
+/* In the test above, the jobs that use links take (1,112 + 2,000 + 1,000) x 16 GPU-microseconds. The note states that
+   the speed is unknown for 1,000 x 16 of them (24.3 %). In this test there is no note, because one job has a known
+   speed and the other uses no links. */
 static void no_note_if_all_speeds_are_known(void) {
   struct network_case test = {.n_jobs = 2, .nodes = 4, .gpus_per_node = 8, .topology = racks};
   memcpy(test.gpus, (uint32_t[]){16, 8}, 2 * sizeof *test.gpus);
@@ -190,7 +191,7 @@ static void no_note_if_all_speeds_are_known(void) {
   CU_ASSERT_STRING_EQUAL(test.notes, "");
 }
 
-/* The speed by network is multiplied by the speed of the model in the pool: 3 x 0.9. */
+/* The speed by network (0.9) is multiplied by the speed of the model in the pool (3). */
 static void speeds_are_multiplied(void) {
   uint32_t ppm[] = {3000000};
   struct hr_speeds three = {.n_pools = 1, .ppm = ppm};
@@ -222,7 +223,7 @@ static void speed_depends_on_islands_within_node(void) {
   hr_result_destroy(result);
 }
 
-/* `by_gpu` selects per-GPU allocation although no other setting requires it. */
+/* The setting `by_gpu` selects per-GPU allocation even if no other setting requires it. */
 static void by_gpu_selects_per_gpu_allocation(void) {
   struct network_case test = {.n_jobs = 2, .nodes = 1, .gpus_per_node = 8, .by_gpu = true};
   memcpy(test.gpus, (uint32_t[]){3, 4}, 2 * sizeof *test.gpus);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a run fails once, for each backfill and each market rule. The caller must get the error. The run
-   must not crash or leak memory. */
+/* For each allocation of a run there is a run in which this allocation fails. This is repeated for each backfill and
+   each market rule. The caller must get the error. The run must not crash or leak memory. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -17,13 +17,13 @@ static struct {
   uint32_t gpus[JOBS];
   uint64_t gpu_mem_mib[JOBS];
   int64_t deadline_us[JOBS];
-  const char *backfill, *placement, *market; /* market: the market rule; NULL for fixed nodes only */
+  const char *backfill, *placement, *market; /* market: the market rule; NULL if there are only fixed nodes */
   uint32_t n_jobs;
   bool has_locality; /* jobs must be within a rack or an island */
   bool by_gpu;
   uint8_t within[JOBS];
   int64_t within_wait_us[JOBS];
-  bool first_come; /* jobs share GPUs and are killed if there is too little GPU memory */
+  bool first_come; /* GPU memory is not reserved: jobs share GPUs and are killed if too little memory is free */
 } load;
 
 /* The jobs need more capacity than the cluster has, so the queue and the structures for planning grow. */
@@ -135,7 +135,7 @@ static void failures_are_reported_with_markets(void) {
   for (size_t i = 0; i < sizeof markets / sizeof *markets; i++) {
     bool by_deadline = i > 2;
     load.n_jobs = by_deadline ? 10 : 300;
-    /* a grid of times that is coarse enough for an exhaustive search */
+    /* all times are multiples of a coarse unit, so that an exhaustive search is possible */
     for (uint32_t job = 0; by_deadline && job < load.n_jobs; job++) {
       load.submit_us[job] = 0;
       load.work_us[job] = 1000 * (1 + job % 3);

@@ -77,7 +77,8 @@ static void incomplete_file_has_no_name(void) {
   unlink(path_of("new.csv"));
 }
 
-/* If two files with one name are open at the same time, each commit replaces the file, so the last one remains. */
+/* Two files with the same name are open at the same time. Each commit replaces the file, so the contents of the last
+   commit remain. */
 static void last_commit_replaces_file(void) {
   struct hr__output_file files[2];
   for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], path_of("both.csv"), NULL), HR_OK);
@@ -90,7 +91,8 @@ static void last_commit_replaces_file(void) {
   CU_ASSERT_EQUAL(count_files(), 1);
 }
 
-/* A name of the maximum length, for a new file and for its replacement. */
+/* A file whose name has the maximum length is written twice: first as a new file, then as a replacement of this
+   file. */
 static void names_of_maximum_length(void) {
   char name[256];
   memset(name, 'n', 255);

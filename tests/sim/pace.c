@@ -24,7 +24,7 @@ static struct {
   uint16_t gpu_milli[JOBS];
   struct hr_trace trace;
   struct hr_interference_step steps[STEPS];
-  uint32_t speed_ppm[2];             /* by model: the speed without other jobs */
+  uint32_t speed_ppm[2];             /* by model: the speed of a job that has its GPUs alone */
   struct hr_pair_speed pairs[PAIRS]; /* (a, a), (a, b) and (b, a); the pair (b, b) has no known speed */
   struct placed placed[JOBS];
 } scenario;
@@ -116,7 +116,7 @@ static bool is_running(const struct placed *placed, const bool *ended, uint32_t 
   return placed->start_us <= now_us && !ended[job];
 }
 
-/* Returns the speed of `job` beside `other`, or 0 if it is unknown. */
+/* Returns the speed of `job` while it shares a GPU with `other`, or 0 if this speed is unknown. */
 static uint32_t pair_ppm(uint32_t job, uint32_t other) {
   for (uint32_t i = 0; i < PAIRS; i++)
     if (scenario.model[job] == i / 2 && scenario.model[other] == i % 2) return scenario.pairs[i].speed_ppm;
@@ -152,8 +152,8 @@ static uint64_t speed_of(uint32_t job, const bool *ended, int64_t now_us) {
   return both > 0 ? both : 1;
 }
 
-/* Runs the reference clock and compares the ends of jobs. At each instant, jobs with complete work end before speeds
-   change. */
+/* Runs the reference clock and compares the ends of jobs. At each instant, jobs whose work is complete end before
+   speeds change. */
 static void compare_with_reference_clock(void) {
   bool ended[JOBS] = {0};
   uint64_t done[JOBS] = {0};
@@ -182,7 +182,8 @@ static void ends_equal_reference_clock(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 11, HR__PURPOSE_ARRIVAL, seed, 0);
     draw_scenario();
-    if (scenario.speed_ppm[0] < 50000) scenario.speed_ppm[0] = 50000; /* lower speeds take the clock too long */
+    /* with lower speeds the reference clock would take too long */
+    if (scenario.speed_ppm[0] < 50000) scenario.speed_ppm[0] = 50000;
     run();
     compare_with_reference_clock();
   }

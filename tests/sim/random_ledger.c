@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A thousand random runs, without an engine. Their events are reported to the ledger, and the accounts are compared
    with those that brute_books.c computes after the run. All accounts of tenants, pools and jobs must be exactly equal.
-   What tenants pay plus idle capacity must equal the cost of the pools. */
+   The charges of all tenants plus the cost of idle capacity must equal the cost of the pools. */
 
 #include "base/random.h"
 #include "brute_books.h"
@@ -42,7 +42,7 @@ static struct {
 static struct brute_books books;
 static struct hr__stream draws;
 
-/* Counts of special situations. They ensure that the random runs contain enough of each. */
+/* How often special situations occurred in all runs. The test checks that each occurred often enough. */
 static struct { uint64_t free_sessions, sessions, bounded, stepped, running_at_end, gangs, later_months; } seen;
 
 static uint32_t draw(uint32_t below) {
@@ -53,7 +53,7 @@ static bool chance(uint32_t in) {
   return draw(in) == 0;
 }
 
-/* Draws a duration: often zero or short, sometimes weeks. */
+/* Draws a duration. It is often zero or short and sometimes several weeks. */
 static int64_t draw_us(void) {
   int64_t us = 0;
   switch (draw(8)) {
@@ -187,7 +187,8 @@ static bool take_nodes(uint32_t job, uint32_t pool) {
   return true;
 }
 
-/* Places the job in a counted pool, whose free GPUs result from the jobs in it. Returns false if it does not fit. */
+/* Places the job in a pool without particular nodes. The free GPUs of the pool are computed from the jobs in it.
+   Returns false if the job does not fit. */
 static bool take_count(uint32_t job, uint32_t pool) {
   uint32_t used = 0, gpu_milli = scenario.gpus[job] * 1000;
   for (uint32_t i = 0; i < BRUTE_JOBS; i++)
@@ -290,7 +291,7 @@ static void close_reservation(uint32_t pool) {
 
 /* ---- A run ---- */
 
-/* Advances the time. Reservations that end until then are closed in the order of their ends. */
+/* Advances the time to `until_us`. Reservations that end by then are closed in the order of their ends. */
 static void advance_time(int64_t until_us) {
   for (;;) {
     uint32_t next = HR_NONE;
@@ -343,7 +344,7 @@ static void run_scenario(void) {
   /* short runs often end within reservations and between steps of prices */
   uint32_t n_steps = chance(3) ? draw(100) : STEPS;
   for (uint32_t i = 0; i < n_steps && scenario.now_us < (BRUTE_MONTHS - 1) * HR_MONTH_US; i++) step();
-  if (chance(2)) advance_time(scenario.now_us + draw_us()); /* a horizon after the last event */
+  if (chance(2)) advance_time(scenario.now_us + draw_us()); /* as if the run had a horizon after its last event */
   CU_ASSERT_FATAL(scenario.now_us < BRUTE_MONTHS * HR_MONTH_US);
   close_log();
   struct hr_result result = {.n_jobs = BRUTE_JOBS, .state = scenario.state, .end_us = scenario.now_us};

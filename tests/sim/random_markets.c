@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random clusters with all markets, with all backfills and placements, in checked mode. An observer follows the
- * placements, from events only. It checks that no node is over capacity, that no job starts on a node that is not up,
- * that no job starts on spot capacity that it must not use, that every interruption has a cause, and that the held
- * times of jobs equal their accounts.
+ * Random clusters with all markets, with all backfills and placements, in checked mode. An observer tracks the
+ * placements; it uses only the events. It checks that no node is over capacity, that no job starts on a node that is
+ * not up, that no job starts on spot capacity that it must not use, that every interruption has a cause, and that the
+ * held times of jobs equal their accounts.
  */
 
 #include "harness.h"
@@ -152,7 +152,7 @@ struct tracker {
   bool runs[MAX_JOBS];
   int64_t since_us[MAX_JOBS], held_us[MAX_JOBS];
   uint32_t n_violations;
-  uint32_t n_node_events; /* number of all node events, of which the first MAX_NODE_EVENTS are stored */
+  uint32_t n_node_events; /* how many node events occurred; only the first MAX_NODE_EVENTS of them are stored */
   struct {
     int64_t at_us;
     uint32_t kind, node;
@@ -205,7 +205,7 @@ static void track_stop(struct tracker *tracker, const struct hr_event *event) {
     report_violation(tracker, "a job leaves nodes that have no notice", event);
 }
 
-/* Returns the minimum level of a recorded pool between `at_us` and the end of a notice period that begins then. */
+/* Returns the minimum level of a pool with recorded levels during the notice period that begins at `at_us`. */
 static uint32_t min_level(const struct hr_pool_spec *pool, int64_t at_us) {
   const struct hr_spot_spec *spot = &pool->market.spot;
   uint32_t lowest = UINT32_MAX;
@@ -359,8 +359,8 @@ static bool accounts_agree(const struct random_case *random, const struct tracke
   return true;
 }
 
-/* Compares the node events of two runs up to the end of the shorter one. If the engine requests all nodes, they must
-   not depend on the policy. */
+/* Compares the node events of two runs up to the end of the shorter one. If the engine requests all nodes, node events
+   must not depend on the policy. */
 static bool node_events_agree(const struct tracker *a, const struct tracker *b) {
   uint32_t count = a->n_node_events < b->n_node_events ? a->n_node_events : b->n_node_events;
   if (count > MAX_NODE_EVENTS) count = MAX_NODE_EVENTS;

@@ -19,7 +19,7 @@ struct jobs {
 struct log {
   uint32_t count, instants;
   struct hr_event event[MAX_LOGGED];
-  uint32_t waiting[MAX_LOGGED]; /* number of waiting jobs after each instant */
+  uint32_t waiting[MAX_LOGGED]; /* how many jobs wait after each instant */
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -56,7 +56,7 @@ static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *p
 
 /* ---- Policies for single tests ---- */
 
-/* Stores only the number of jobs. */
+/* The create function of policies whose only state is the number of jobs. */
 static enum hr_status create_nothing(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   (void)error;
   *self = (void *)(uintptr_t)env->jobs->n_jobs;
@@ -184,7 +184,7 @@ static enum hr_status start_on(struct hr_moves *plan, uint32_t job, const struct
     (void)self;                                                                                                        \
     (void)view;                                                                                                        \
     (void)start_on(plan, job, slices, sizeof slices / sizeof *slices);                                                 \
-    return HR_OK; /* the policy ignores the status; the engine must not */                                             \
+    return HR_OK; /* the policy ignores the status of the refused move, but the engine must end the run */             \
   }
 WRONG_START(unknown_job, 7, {{0}, 4000, 0})
 WRONG_START(too_much_on_a_node, 0, {{0}, 5000, 0})

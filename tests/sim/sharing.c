@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Jobs that share GPUs. One part checks which placements are valid. The other part runs random policies; checked mode
-   verifies that the free capacity of each GPU and node is the total less the jobs' slices. */
+   verifies that the free capacity of each GPU and node is its total capacity minus the slices of its jobs. */
 
 #include "harness.h"
 #include "headroom/sim.h"
@@ -112,7 +112,7 @@ static void jobs_share_a_gpu(void) {
   CU_ASSERT_EQUAL_FATAL(RUN(&result, &error, {0, 1, {{{0}, 333, GPUS(1)}}},
                             {2, 2, {{{0}, 500, GPUS(1)}, {{1}, 500, GPUS(0)}}}, {3, 1, {{{1}, 0, 0}}}),
                         HR_BAD_POLICY);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "too little CPU")); /* 3 and 2 CPUs of 4 */
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "too little CPU")); /* 3 + 2 CPUs on a node with 4 */
   CU_ASSERT_EQUAL_FATAL(RUN(&result, &error, {0, 1, {{{0}, 333, GPUS(1)}}},
                             {2, 2, {{{0}, 500, GPUS(1)}, {{1}, 500, GPUS(0)}}}, {4, 0, {{{0}, 0, 0}}}),
                         HR_OK);
@@ -206,7 +206,7 @@ static const struct hr_policy_ops random_ops = {.abi = HR_POLICY_ABI,
                                                 .decide = decide_random,
                                                 .abilities = stops};
 
-/* The milli-GPUs of each GPU that jobs have, according to events. */
+/* How many milli-GPUs of each GPU are allocated to jobs, computed from the events. */
 struct gpu_use {
   uint32_t milli[16][8];
   bool is_exceeded;

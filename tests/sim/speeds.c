@@ -48,7 +48,7 @@ struct speed_case {
   struct hr_speeds speeds;
   const struct hr_policy_ops *policy;
   struct hr_class_spec class_;
-  struct hr_market_spec market; /* of the first pool */
+  struct hr_market_spec market; /* market of the first pool */
 };
 
 static struct hr_result *run_case(const struct speed_case *test) {
@@ -109,7 +109,8 @@ static void job_runs_at_speed_of_pool(void) {
   hr_result_destroy(result);
 }
 
-/* The row of a job has its model and the maximum number of GPUs that does not exceed the job's. */
+/* The row of a job is one of its model. Of the rows with at most as many GPUs as the job, it is the one with the most
+   GPUs. */
 static void rows_are_found_by_model_and_gpus(void) {
   struct hr_speed_row rows[] = {{model_a, 2}, {model_a, 4}};
   uint32_t ppm[] = {2000000, 5000000, 500000};
@@ -137,7 +138,8 @@ static void model_uses_pools_with_positive_speed(void) {
   test.speeds = (struct hr_speeds){.rows = rows, .n_rows = 2, .n_pools = 2, .ppm = ppm};
   struct hr_result *result = run_case(&test);
   CU_ASSERT_EQUAL(end_of(result, 0), 10);
-  CU_ASSERT_EQUAL(end_of(result, 1), 20); /* waits for the first job, because it cannot use the other pool */
+  /* job 1 waits for job 0, because its speed is 0 in the other pool */
+  CU_ASSERT_EQUAL(end_of(result, 1), 20);
   CU_ASSERT_EQUAL(result->state[2], HR_JOB_REJECTED);
   CU_ASSERT_EQUAL(result->reason[2], HR_REASON_NO_GPU_TYPE);
   CU_ASSERT_EQUAL(end_of(result, 3), 10);

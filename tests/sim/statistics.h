@@ -3,9 +3,9 @@
 #define HR_TESTS_SIM_STATISTICS_H
 
 /*
- * Statistical tests of samples. Seeds are fixed, so a test that passes once always passes. The bounds determine the
- * probability that a correct implementation fails with an arbitrary seed. For a difference of 4.5 standard errors it is
- * 7 in a million. For a Kolmogorov-Smirnov distance of 2.47 / sqrt(n) it is 1 in 100,000.
+ * Statistical tests of samples. Seeds are fixed, so a test that passes once always passes. With another seed, a correct
+ * implementation could fail. The probability of this follows from the bounds: 7 in a million for the bound of 4.5
+ * standard errors, and 1 in 100,000 for the bound of 2.47 / sqrt(n) on the Kolmogorov-Smirnov distance.
  */
 
 #include "harness.h"

@@ -9,7 +9,7 @@
 
 enum { DRAWS = 300000 };
 
-/* Parameters in seconds, in the ranges that occur in spot records. */
+/* The durations that are tested. Their parameters, in seconds, are in the ranges that occur in spot records. */
 static const struct hr_duration kinds[] = {{HR_DURATION_EXPONENTIAL, 5000, 0},
                                            {HR_DURATION_LOG_NORMAL, 7.9737, 1.481},
                                            {HR_DURATION_LOG_NORMAL, 3, 0.2},

@@ -129,8 +129,8 @@ static void sum_periods(const struct hr_spot_spec *spec, uint32_t cycles, double
   }
 }
 
-/* The share of time up is a quotient of sums. For its standard error, note that (1 - share) x up - share x down has the
-   mean 0 in each cycle. */
+/* The share of time in which a zone is up is a quotient of two sums. Its standard error is derived from the difference
+   (1 - share) x up - share x down of each cycle, whose mean is 0. */
 static void availability_and_reclaim_rate(void) {
   enum { CYCLES = 100000 };
   for (size_t i = 0; i < N_ZONES; i++) {
@@ -145,8 +145,8 @@ static void availability_and_reclaim_rate(void) {
   }
 }
 
-/* Returns the probability that the rest of the up period that contains a random time is less than `x`. It is the
-   integral of the survival function divided by the mean. */
+/* Take the up period that contains a random time. Returns the probability that it ends less than `x` after this time.
+   The probability is the integral of the survival function from 0 to `x`, divided by the mean up time. */
 static double rest_below(const void *self, double x) {
   const struct hr_duration *up = self;
   double a = up->a, b = up->b, mean = hr__duration_mean_s(up);

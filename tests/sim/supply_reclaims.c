@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Spot nodes that are reclaimed at a rate, alone or in groups, and nodes with a limited lifetime. */
+/* Spot nodes that are reclaimed at a given rate, alone or in groups, and spot nodes with a limited lifetime. */
 
 #include "sim/market/market.h"
 #include "statistics.h"
@@ -36,8 +36,8 @@ static struct tally interruptions_of(const struct hr_spot_spec *spec, uint32_t n
   return tally;
 }
 
-/* Returns the probability of an interruption of `size` nodes: one plus a geometric variable, limited to the number of
-   nodes. */
+/* Returns the probability that an interruption reclaims `size` nodes. The size is one plus a geometric random variable,
+   limited to the number of nodes. */
 static double share_of_size(double batch_mean, uint32_t n_nodes, uint32_t size) {
   double q = 1 - 1 / batch_mean;
   return pow(q, size - 1) * (size == n_nodes ? 1 : 1 - q);
@@ -48,7 +48,7 @@ static void expect_sizes(const struct tally *tally, double batch_mean, uint32_t 
   uint32_t cells = 0, tail_seen = 0;
   for (uint32_t size = 1; size <= n_nodes; size++) {
     double expected = tally->n_interruptions * share_of_size(batch_mean, n_nodes, size);
-    if (expected < 10) { /* too few for a cell of its own */
+    if (expected < 10) { /* too few for a separate cell of the test */
       tail += expected;
       tail_seen += tally->size[size];
       continue;
@@ -83,8 +83,8 @@ static double gap_below(const void *self, double hours) {
   return gsl_cdf_exponential_P(hours, 1 / *per_h);
 }
 
-/* 20 nodes with a rate r each, and groups of 3 on average without the limit. The rate of interruptions is 20 r (1 - q)
-   / (1 - q^20) with q = 2/3. */
+/* 20 nodes, each with a rate r. Interruptions would reclaim 3 nodes on average if their size were not limited to 20.
+   The rate of interruptions is 20 r (1 - q) / (1 - q^20) with q = 2/3. */
 static void interruptions_are_a_poisson_process(void) {
   enum { INTERRUPTIONS = 20000 };
   struct hr_spot_spec spec = {.model = HR_SPOT_ADVISOR, .rate_per_h = 0.01, .batch_mean = 3};
@@ -102,7 +102,7 @@ static void interruptions_are_a_poisson_process(void) {
   free(hours);
 }
 
-/* Interruptions of two of five nodes reclaim each of the ten pairs equally often. */
+/* Of interruptions that reclaim two of five nodes, each of the ten possible pairs is equally frequent. */
 static void nodes_of_interruption_are_uniform(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 2};
   struct hr__interruption_source source;
@@ -136,7 +136,8 @@ static double counted_share(const struct hr_spot_spec *spec, uint32_t n_nodes, u
 }
 
 /* If each interruption reclaims one node, k nodes are interrupted k times as often as one node. If each reclaims all
-   nodes, k nodes are interrupted as often as one node. Sizes between these are approximated by the mean size. */
+   nodes, k nodes are interrupted as often as one node. Other distributions of sizes are approximated by their mean
+   size. */
 static void interruption_rate_of_gangs(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 1};
   CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 10, 3), 3, 1e-9);
@@ -201,12 +202,13 @@ static const struct hr_bathtub bathtubs[] = {
     {.a = 0.5, .tau1_h = 0.9, .tau2_h = 0.8, .b_h = 24, .last_h = 26} /* no node reaches the last hour */};
 enum { N_BATHTUBS = sizeof bathtubs / sizeof *bathtubs };
 
-/* The formula without its limits: valid up to the age at which it reaches 1, or up to the last hour. */
+/* The formula for the share of reclaimed nodes, without a limit at 1. It is valid up to the age at which it reaches 1,
+   or up to the last hour if that is earlier. */
 static double raw_share(const struct hr_bathtub *b, double age_h) {
   return b->a * (1 - exp(-age_h / b->tau1_h) + exp((age_h - b->b_h) / b->tau2_h));
 }
 
-/* Returns the age by which all nodes have ended. */
+/* Returns the age by which all nodes are reclaimed. */
 static double end_h(const struct hr_bathtub *b) {
   double low = 0, high = b->last_h;
   for (int i = 0; i < 60; i++) {
@@ -216,7 +218,8 @@ static double end_h(const struct hr_bathtub *b) {
   return high;
 }
 
-/* Returns the share of nodes that have ended by an age, of those that do not reach the last hour. */
+/* Considers only nodes that do not reach the last hour. Returns the share of these nodes that are reclaimed by the
+   given age. */
 static double ended_share(const void *self, double age_h) {
   const struct hr_bathtub *b = self;
   return raw_share(b, age_h) / raw_share(b, end_h(b));
@@ -285,8 +288,9 @@ static void mean_lifetimes(void) {
   CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 700);
 }
 
-/* The record has 4 nodes for 10 s, 1 for 20 s, 3 for 10 s and 2 for 20 s, which are 130 node seconds. 3 nodes and 1
-   node are reclaimed; none is where the record repeats. */
+/* The record has 4 nodes for 10 s, 1 node for 20 s, 3 nodes for 10 s and 2 nodes for 20 s: 130 node seconds in total.
+   At the first change 3 nodes are reclaimed, and at the third change 1 node. No node is reclaimed when the record
+   repeats. */
 static void mean_lifetime_of_record(void) {
   struct hr_level_step levels[] = {{0, 4}, {10 * HR_SECOND_US, 1}, {30 * HR_SECOND_US, 3}, {40 * HR_SECOND_US, 2}};
   struct hr_spot_spec spec = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 4, .period_us = 60 * HR_SECOND_US};
