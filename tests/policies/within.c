@@ -10,7 +10,7 @@
 
 enum { MAX_JOBS = 5, MAX_PARAMS = 3 };
 
-/* Up to a few jobs on 6 nodes with 2 GPUs each. Rack 0 has nodes 0 and 1, rack 1 nodes 2 and 3, rack 2 nodes 4 and 5.
+/* A few jobs on 6 nodes with 2 GPUs each. Rack 0 has nodes 0 and 1, rack 1 nodes 2 and 3, rack 2 nodes 4 and 5.
    The placement is first-fit. Times are in microseconds. */
 struct within_case {
   uint32_t n_jobs;
