@@ -88,11 +88,7 @@ static inline uint32_t hr__hash_next(const struct hr__hash *table, struct hr__ha
    unchanged. */
 bool hr__hash_add(struct hr__hash *table, struct hr_arena *arena, uint32_t hash, uint32_t number);
 
-<<<<<<< HEAD
-/* Replaces the number at the cursor. No effect on an empty table. */
-=======
-/* Replaces the number of the entry at the cursor. */
->>>>>>> r_sim
+/* Replaces the number of the entry at the cursor. No effect on an empty table. */
 static inline void hr__hash_set(struct hr__hash *table, struct hr__hash_cursor at, uint32_t number) {
   if (table->slots) table->slots[at.slot].number = number + 1;
 }

@@ -107,7 +107,8 @@ static struct naive_params random_params(struct hr__stream *stream, int64_t unit
   return params;
 }
 
-/* Sets random users and names. Some cases have none. Others have more names per user than qssf compares. */
+/* Sets random users and names. Some cases have no users or names. In some cases, a user has more names than `qssf`
+   compares. */
 static void random_users(struct hr__stream *stream, struct replay_case *workload) {
   static const uint32_t max_users[] = {1, 2, 4, 9}, max_names[] = {1, 3, 8, REPLAY_NAMES};
   uint32_t users = max_users[below(stream, 4)], names = max_names[below(stream, 4)];
@@ -119,8 +120,8 @@ static void random_users(struct hr__stream *stream, struct replay_case *workload
   }
 }
 
-/* Changes a workload to shared GPUs, one per node. Most jobs request multiples of 1/20 of a GPU, so that jobs often
-   fill a GPU exactly; the others request any number of thousandths. */
+/* Changes a workload so that each node has one shared GPU. Most jobs request multiples of 1/20 of a GPU, so that jobs
+   often fill a GPU exactly; the others request any number of thousandths. */
 static void share_gpus(struct hr__stream *stream, struct replay_case *workload) {
   workload->shares = true;
   for (uint32_t p = 0; p < workload->n_pools; p++) workload->pools[p].shape.gpus_per_node = 1000;
@@ -146,8 +147,8 @@ static void remove_job(struct replay_case *workload, uint32_t job) {
   memmove(&workload->jobs[job], &workload->jobs[job + 1], (workload->n_jobs - job) * sizeof *workload->jobs);
 }
 
-/* Removes jobs from a case with a difference. At the end, removing any single remaining job would remove the
-   difference. */
+/* Reduces a case in which the outcomes differ: removes jobs until the outcomes would be equal if any one of the
+   remaining jobs were removed. */
 static void shrink(struct replay_case *workload, struct replay_rules rules) {
   bool smaller = true;
   while (smaller) {
@@ -164,8 +165,8 @@ static void shrink(struct replay_case *workload, struct replay_rules rules) {
   }
 }
 
-/* Number of runs that were compared, and of runs that were not, because rounding errors may have decided between jobs.
- */
+/* Two counts: the runs that were compared, and the runs that were not compared because rounding errors may have decided
+   which job was first. */
 struct tally {
   uint32_t compared, undecided;
 };
@@ -176,9 +177,10 @@ static bool applies_to(const struct replay_case *workload, struct replay_rules r
   return !workload->shares || (rules.placement != NAIVE_POOL && rules.backfill <= NAIVE_SKIP);
 }
 
-/* Runs one case under the orders that depend on history (`uses_history`) or under the others. Plain rules (see
-   REPLAY_PLAIN_RULES) run with every placement; the others run with one placement, which depends on the case number.
-   Returns whether any outcome differs; then `rules` is the combination. */
+/* Runs one case under the orders that depend on past usage or on finished jobs (`uses_history` true), or under all
+   other orders (false). Combinations with a plain order (see REPLAY_PLAIN_RULES) run with every placement. Combinations
+   with another order run with one placement, which depends on the case number. Returns whether any outcome differs; if
+   so, `rules` is the combination. */
 static bool case_differs(const struct replay_case *workload, uint32_t number, bool uses_history,
                          struct replay_rules *rules, struct tally *tally) {
   struct hr_trace *trace = replay_trace(workload);
@@ -281,7 +283,7 @@ static void different_outcomes_are_found(void) {
   hr_trace_destroy(trace);
 }
 
-/* Ensures that a new order of the queue policy is compared too. */
+/* Checks that every order of the queue policy is compared, so that a new order is not forgotten. */
 static void every_order_has_a_naive_scheduler(void) {
   struct hr_policy_choice queue;
   size_t orders = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads the Helios Venus trace files of the folder REAL_TRACES_DIR and runs them by both schedulers. */
+/* Reads the Helios Venus trace files from the folder REAL_TRACES_DIR, and runs them with both schedulers. */
 
 #include "helios_case.h"
 

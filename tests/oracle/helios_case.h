@@ -10,12 +10,14 @@
    trace file is missing. The caller frees workload->jobs. */
 bool helios_read(struct replay_case *workload, uint32_t nodes);
 
-/* Reads the jobs of two virtual clusters in September, with users and tenants, for one pool of `nodes` nodes x 8 GPUs.
-   Job names are synthetic; new names appear throughout the trace. Returns false and prints a message if the trace file
-   is missing. The caller frees workload->jobs. */
+/* Reads the jobs of two virtual clusters in September, with their users and tenants, for one pool of `nodes` nodes x 8
+   GPUs. The trace file has no job names. The function therefore invents a name for each job, so that orders that use
+   names can be tested; some names occur only in later parts of the trace. Returns false and prints a message if the
+   trace file is missing. The caller frees workload->jobs. */
 bool helios_read_september(struct replay_case *workload, uint32_t nodes);
 
-/* Sets limits between one and three times the run time. Every fourth job has an exact limit. */
+/* Sets the limit of each job to a value from one to three times its run time. The limit of every fourth job is exactly
+   its run time. */
 void helios_set_synthetic_limits(struct replay_case *workload);
 
 /* Runs Headroom and the naive scheduler. Prints the rules, the run times in seconds and the first difference, if any.

@@ -6,9 +6,9 @@
  *
  *   oracle_helios_full [NODES [FIRST_RULE [RULES [JOBS]]]]
  *
- * NODES: number of nodes (default: 56). FIRST_RULE, RULES: first combination and number of combinations, numbered as in
- * replay.h (default: all). JOBS: number of jobs (default: all). Conservative backfill uses only the first PLANNED_JOBS
- * jobs, because the naive scheduler would need hours for all of them.
+ * NODES: number of nodes (default: 56). FIRST_RULE: index of the first combination, as in replay.h (default: 0). RULES:
+ * number of combinations (default: all). JOBS: number of jobs (default: all). Conservative backfill uses only the first
+ * PLANNED_JOBS jobs, because the naive scheduler would need hours for all of them.
  */
 
 #include "headroom/trace_files.h"

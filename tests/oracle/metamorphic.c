@@ -43,8 +43,8 @@ static void random_case(uint32_t number, struct replay_case *workload) {
   }
 }
 
-/* A change of a workload and its expected effect: every start is multiplied by `scale`, and placements and the digest
-   stay the same if the flags are set. `apply` may add one job. */
+/* A change of a workload and its expected effect: every start time is multiplied by `scale`. Two flags state whether
+   the placements and the digest must also be unchanged. `apply` changes the workload, and may add one job. */
 struct change {
   void (*apply)(struct replay_case *workload);
   int64_t scale;
@@ -182,7 +182,7 @@ static struct hr_trace *relabelled_trace(const struct replay_case *workload, boo
   return trace;
 }
 
-/* Submits are distinct in these cases, so the order of rows does not break any ties. */
+/* All submit times differ in these cases, so the order of the rows has no effect. */
 static void labels_and_row_order_keep_outcome(void) {
   for (uint32_t number = 0; number < CASES; number++) {
     struct replay_job jobs[MAX_JOBS + 1];
@@ -204,9 +204,10 @@ static void labels_and_row_order_keep_outcome(void) {
   }
 }
 
-/* Strict FIFO with placement `pool` is monotone in capacity. Proof by induction: if no earlier job starts later than in
-   the original run, then at the original start of a job at most as many GPUs are allocated as in the original run. With
-   backfill or with another placement, more capacity can delay jobs (Graham's anomalies). */
+/* With order `fifo`, backfill `strict` and placement `pool`, more capacity never delays a job. Proof by induction: if
+   no earlier job starts later than in the original run, then at the original start of a job at most as many GPUs are
+   allocated as in the original run. With another backfill or placement, more capacity can delay jobs (Graham's
+   anomalies). */
 static void additional_node_delays_no_job_in_strict_fifo(void) {
   const struct replay_rules rules = {NAIVE_FIFO, NAIVE_STRICT, NAIVE_POOL};
   uint32_t n_earlier = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A second implementation of the engine and the queue policy, used to check both. It implements docs/reference/rules.md
- * in the plainest way, so that a reader can verify it. Two shortcuts skip work that cannot change the result:
+ * in the plainest way, so that a reader can verify it. For speed, two shortcuts omit work that cannot change the
+ * result:
  *
  *   - A pass ends once every waiting job requests more GPUs than are free.
  *   - A conservative pass plans only the jobs up to the last one that fits into the GPUs that are free now.
@@ -44,7 +45,7 @@ struct state {
   uint32_t *free;               /* by unit: GPUs that are free now */
   uint32_t *future_free;        /* by unit: expected free GPUs at a future time */
   uint32_t *remaining;          /* by unit: buffer of place_gang */
-  uint32_t *capacity_by_unit;   /* by unit: first row of the profile */
+  uint32_t *capacity_by_unit;   /* by unit: its GPUs; the first row of a profile before running jobs are subtracted */
   uint32_t n_free;              /* sum of `free` */
   uint32_t *waiting, n_waiting; /* in the order of the queue */
   uint32_t *running, n_running;
@@ -52,10 +53,11 @@ struct state {
   struct profile profile;
   struct share share[NAIVE_MAX_TENANTS]; /* by tenant: dominant share at the last sort (DRF) */
   uint32_t *admitted, n_admitted;        /* all jobs submitted so far, without rejected ones */
-  uint32_t *finished, n_finished;        /* in the order of their ends; jobs that ended at one instant by index */
-  int64_t *predicted;                    /* by job: predicted GPU time, computed at submission (QSSF) */
-  struct naive_usage usage;              /* at the last update */
-  int64_t next_factor_update;            /* earliest time of the next update of the fair-share factors */
+  /* in the order of their ends; jobs that ended at the same instant are sorted by index */
+  uint32_t *finished, n_finished;
+  int64_t *predicted;         /* by job: predicted GPU time, computed at submission (QSSF) */
+  struct naive_usage usage;   /* the usage as of the last update */
+  int64_t next_factor_update; /* earliest time of the next update of the fair-share factors */
 };
 
 static void *realloc_or_abort(void *old, size_t bytes) {
@@ -123,7 +125,7 @@ static bool has_factors(const struct naive_input *in) {
 }
 
 /* Compares two jobs under orders that depend on past usage or on finished jobs. Returns a negative number if a is
-   first, a positive number if b is first, 0 if the jobs are equal or the order is another one. */
+   first, a positive number if b is first, and 0 if the jobs are equal. Under all other orders, returns 0. */
 static int compare_by_history(struct state *s, uint32_t a, uint32_t b) {
   const struct naive_input *in = s->in;
   struct naive_account of_a = naive_account_of(in, a), of_b = naive_account_of(in, b);
@@ -187,12 +189,12 @@ static void add_slot(struct naive_placement *placement, uint32_t unit, uint32_t 
   placement->slot[placement->count++] = (struct naive_slot){unit, gpus};
 }
 
-/* Returns whether the placement rule prefers unit a to unit b, given their free GPUs. Unit b has the lower number. Both
+/* Returns whether the placement rule prefers unit a to unit b, given their free GPUs. Unit b has the lower index. Both
    have enough free GPUs. */
 static bool is_better_unit(const struct state *s, uint32_t free_a, uint32_t free_b) {
   if (s->in->placement == NAIVE_BEST_FIT) return free_a < free_b;
   if (s->in->placement == NAIVE_WORST_FIT) return free_a > free_b;
-  return false; /* NAIVE_FIRST_FIT, NAIVE_POOL: the lowest number */
+  return false; /* NAIVE_FIRST_FIT, NAIVE_POOL: the unit with the lowest index is preferred */
 }
 
 /* Returns the unit for `gpus` GPUs; n_units: no unit has enough free GPUs. `pools`: bit p is set if units of pool p are
@@ -206,8 +208,8 @@ static uint32_t choose_unit(const struct state *s, const uint32_t *free, uint32_
   return chosen;
 }
 
-/* Places a job that needs several nodes of one pool: on entirely free nodes, lowest unit number first, and the
-   remainder on a node that the placement rule selects. Returns whether the job fits. */
+/* Places a job that needs several nodes of one pool: on entirely free nodes, those with the lowest unit indices first,
+   and the remainder on a node that the placement rule selects. Returns whether the job fits. */
 static bool place_gang(struct state *s, const uint32_t *free, uint32_t gpus, uint32_t pool,
                        struct naive_placement *placement) {
   uint32_t whole = gpus / s->in->pools[pool].gpus_per_node, rest = gpus % s->in->pools[pool].gpus_per_node;
@@ -300,7 +302,8 @@ static struct share dominant_share(const struct state *s, uint32_t tenant) {
   return dominant;
 }
 
-/* Updates the usage of all accounts. Orders with factors keep the last update for `calc_period`, as Slurm does. */
+/* Updates the usage of all accounts. Under orders with fair-share factors, nothing is updated until `calc_period` has
+   passed since the last update, as in Slurm. */
 static void update_usage(struct state *s) {
   const struct naive_input *in = s->in;
   if ((has_factors(in) && s->now < s->next_factor_update) || s->n_waiting == 0) return;
@@ -473,7 +476,7 @@ static uint32_t earliest_row(struct state *s, uint32_t job, struct naive_placeme
   const struct profile *profile = &s->profile;
   for (uint32_t row = 0;; row++) {
     if (!find_placement(s, profile->free[row], job, placement))
-      continue; /* then not into the minimum of several rows either */
+      continue; /* the job then does not fit into the minimum of several rows either */
     memcpy(s->future_free, profile->free[row], s->n_units * sizeof *s->future_free);
     for (uint32_t r = row + 1; r < profile->rows && profile->at[r] < profile->at[row] + reserved_length(s->in, job);
          r++)
@@ -483,8 +486,9 @@ static uint32_t earliest_row(struct state *s, uint32_t job, struct naive_placeme
   }
 }
 
-/* Returns the number of waiting jobs up to the last one after `from` that fits into the free GPUs; `from` if there is
-   none. Later jobs cannot start in this pass. */
+/* Finds the last waiting job, not before index `from`, that fits into the GPUs that are free now. Returns the number of
+   waiting jobs up to and including this job; `from` if there is no such job. Jobs after it cannot start in this pass.
+ */
 static uint32_t n_jobs_to_plan(struct state *s, uint32_t from) {
   struct naive_placement placement = {0, NULL};
   uint32_t n = s->n_free >= smallest_waiting(s) ? s->n_waiting : from;

@@ -17,7 +17,8 @@
  *   order       value of the queue policy's parameter `order`
  *   fair_share  value of its parameter `fair_share`; NULL: the order does not use that parameter
  *   key         expression for the sort key of `job` in `in`, evaluated in naive.c; the job with the smallest key is
- *               first. 0: the order has no key; naive.c compares jobs by other rules. Ties go to the lower index
+ *               first. 0: the order has no key; naive.c compares jobs by other rules. Of jobs with
+ *               equal keys, the one with the lower index is first
  *
  * Every order of the queue policy must be in this table or in naive_preemptive.h; test oracle_compare checks this.
  * Code depends on the sequence of the rows: the orders before EDF depend only on the job's submit, run time (or limit
@@ -53,7 +54,7 @@ enum { NAIVE_MAX_POOLS = 8, NAIVE_MAX_TENANTS = 8, NAIVE_MAX_USERS = 16 };
    parameters of the same names, but times are in the unit of the jobs. */
 struct naive_params {
   double tenant_weight[NAIVE_MAX_TENANTS]; /* relative shares; used by the fair-share and multifactor orders */
-  int64_t half_life;                       /* of usage; 0: usage does not decay */
+  int64_t half_life;                       /* half-life of usage; 0: usage does not decay */
   int64_t calc_period;                     /* minimum time between two updates of the fair-share factors */
   int64_t max_age;                         /* the wait at which the age factor reaches 1 */
   double weight_age, weight_fair_share, weight_size, weight_qos;
@@ -73,10 +74,11 @@ struct naive_input {
   const int64_t *submit, *work, *limit, *estimate, *deadline;
   const int32_t *priority;
   const uint32_t *gpus, *accepts; /* accepts: bit p is set if the job accepts pool p */
-  uint32_t units_per_gpu;         /* the unit of all GPU counts: 1: GPUs; 1000: thousandths of a GPU */
-  const uint32_t *tenant;         /* below NAIVE_MAX_TENANTS */
-  const uint32_t *user;           /* below NAIVE_MAX_USERS; 0: none */
-  const char *const *name;        /* NULL: none */
+  /* the unit of all GPU counts. 1: counts are in GPUs; 1000: counts are in thousandths of a GPU */
+  uint32_t units_per_gpu;
+  const uint32_t *tenant;  /* below NAIVE_MAX_TENANTS */
+  const uint32_t *user;    /* below NAIVE_MAX_USERS; 0: none */
+  const char *const *name; /* NULL: none */
   struct naive_params params;
   uint32_t n_pools;
   struct naive_pool pools[NAIVE_MAX_POOLS];
@@ -98,7 +100,8 @@ struct naive_placement {
 struct naive_result {
   int64_t *start;                    /* by job; -1: rejected */
   struct naive_placement *placement; /* by job; meaningful only for jobs that started */
-  bool undecided; /* a decision depended on two usages that differ by little more than rounding errors */
+  /* some decision depended on two usages that were too close to be compared reliably (see naive_shares.c) */
+  bool undecided;
 };
 
 /* Runs until all jobs have ended. Aborts if out of memory. Free the result with naive_result_finish. */

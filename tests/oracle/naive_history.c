@@ -11,17 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of a user's latest names that are compared with a new name; number of characters that are compared. */
+/* MAX_NAMES: number of a user's latest names that are compared with a new name. NAME_LENGTH: number of characters that
+   are compared. */
 enum { MAX_NAMES = 32, NAME_LENGTH = 64 };
 
 /* ---- Prediction ----------------------------------------------------------------------------------------- */
 
-/* The edit distance of two names, by the recursive definition with memoization. */
+/* The edit distance of two names, computed by its recursive definition. Results are stored so that none is computed
+   twice. */
 struct distances {
   const char *a, *b;
   size_t length_a, length_b;
   uint32_t memo[NAME_LENGTH + 1]
-               [NAME_LENGTH + 1]; /* distance of the rests of a and b from these indices, plus 1; 0: not computed */
+               /* [i][k]: edit distance of the rest of a from index i and the rest of b from index k, plus 1; 0: not
+                  computed yet */
+               [NAME_LENGTH + 1];
 };
 
 /* Returns the edit distance of the rest of a from index i and the rest of b from index k. */
@@ -37,7 +41,8 @@ static uint32_t distance_from(struct distances *d, size_t i, size_t k) {
   return min;
 }
 
-/* The similarity of two names: common / length; length: that of the longer name; common: length - edit distance. */
+/* The similarity of two names, as the fraction common / length. `length` is the length of the longer name; `common` is
+   length - edit distance. */
 struct similarity {
   uint32_t common, length;
 };
@@ -52,7 +57,7 @@ static bool same_name(const char *a, const char *b) {
   return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Returns whether no job finished before finished job i has the same user and the same name. */
+/* Returns whether finished job i is the first finished job with its user and its name. */
 static bool is_first_of_name(const struct naive_input *in, const uint32_t *finished, uint32_t i) {
   for (uint32_t k = 0; k < i; k++)
     if (in->user[finished[k]] == in->user[finished[i]] && same_name(in->name[finished[k]], in->name[finished[i]]))
@@ -60,8 +65,8 @@ static bool is_first_of_name(const struct naive_input *in, const uint32_t *finis
   return true;
 }
 
-/* Returns the most similar of the user's MAX_NAMES latest names, by the end of the first job of each name. NULL: no
-   name is similar enough. */
+/* Returns the user's name that is most similar to the job's name. Only the latest MAX_NAMES names of the user are
+   compared; a name is as old as the end of the first job with that name. NULL: no name is similar enough. */
 static const char *most_similar_name(const struct naive_input *in, const uint32_t *finished, uint32_t n_finished,
                                      uint32_t job) {
   const char *best = NULL;
@@ -80,11 +85,11 @@ static const char *most_similar_name(const struct naive_input *in, const uint32_
   return best;
 }
 
-/* Which finished jobs count: those of the user with a name, those of the user, all. */
+/* Which finished jobs are considered: those of the user that have a certain name, those of the user, or all. */
 enum scope { SAME_NAME, SAME_USER, ANY_JOB };
 
 /* Returns the weighted mean run time of finished jobs; -1: there are none in the scope. Each job has `decay` times the
-   weight of the job that finished after it. `name`: for SAME_NAME; the user is that of `job`. */
+   weight of the job that finished after it. The user is that of `job`. `name` is used for SAME_NAME only. */
 static double mean_run_time(const struct naive_input *in, const uint32_t *finished, uint32_t n_finished, uint32_t job,
                             enum scope scope, const char *name) {
   double sum = 0, weights = 0, weight = 1;
@@ -98,8 +103,9 @@ static double mean_run_time(const struct naive_input *in, const uint32_t *finish
   return weights > 0 ? sum / weights : -1;
 }
 
-/* Returns the first of these that exists: the estimate; the mean over jobs of the same user and name; the mean over the
-   user's jobs with the most similar name; the mean over the user's jobs; the mean over all jobs; the limit; 0. */
+/* Returns the predicted run time, which is the first of these values that exists: the estimate; the mean over jobs of
+   the same user and name; the mean over the user's jobs with the most similar name; the mean over the user's jobs; the
+   mean over all jobs; the limit; 0. */
 static double predicted_run_time(const struct naive_input *in, const uint32_t *finished, uint32_t n_finished,
                                  uint32_t job) {
   if (in->estimate[job] >= 0) return (double)in->estimate[job];
@@ -129,7 +135,8 @@ int64_t naive_level_begin(uint32_t level) {
 }
 
 /* Returns P(S < end | S >= begin) / E[min(S, end) - begin | S >= begin] per GPU-second; S: service of a finished job,
-   in GPU-microseconds. Both are means over the jobs with S >= begin, so the number of these jobs cancels. */
+   in GPU-microseconds. P and E are sums over the jobs with S >= begin, divided by the number of these jobs, so this
+   number cancels out. */
 static double index_until(int64_t begin, int64_t end, const int64_t *service_us, uint32_t n_finished) {
   double n_done = 0, service_s = 0;
   for (uint32_t i = 0; i < n_finished; i++) {

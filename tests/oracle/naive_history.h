@@ -14,7 +14,7 @@
 int64_t naive_predicted_gpu_time(const struct naive_input *in, const uint32_t *finished, uint32_t n_finished,
                                  uint32_t job);
 
-enum { NAIVE_LEVELS = 14 }; /* of service, for `gittins` */
+enum { NAIVE_LEVELS = 14 }; /* number of levels of service, for `gittins` */
 /* Returns the service at which a level begins, in GPU-microseconds; INT64_MAX for level NAIVE_LEVELS. */
 int64_t naive_level_begin(uint32_t level);
 /* Returns the Gittins index of a level from the services of finished jobs; -1: no finished job reached the level. */

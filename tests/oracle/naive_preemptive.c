@@ -22,12 +22,13 @@ struct state {
   const struct naive_preemptive_input *in;
   struct job *job;
   struct naive_outcome *outcome;
-  uint32_t *active, n_active; /* waiting and running jobs: sorted by the last pass, then new jobs */
-  uint32_t next_job;          /* first job that has not been submitted */
+  /* waiting and running jobs: first those that were sorted by the last pass, then new jobs */
+  uint32_t *active, n_active;
+  uint32_t next_job; /* first job that has not been submitted */
   int64_t now;
   int64_t *finished_service;        /* GPUs x time of each finished job, in any order */
-  uint32_t n_finished, next_update; /* next_update: n_finished at which the indices are updated */
-  double index[NAIVE_LEVELS];       /* gittins: index by level, at the last update */
+  uint32_t n_finished, next_update; /* next_update: value of n_finished at which the indices are updated next */
+  double index[NAIVE_LEVELS];       /* for gittins: by level, the Gittins index as of the last update */
 };
 
 static void *calloc_or_abort(size_t count, size_t size) {
@@ -38,7 +39,7 @@ static void *calloc_or_abort(size_t count, size_t size) {
 
 /* ---- Time ----------------------------------------------------------------------------------------------- */
 
-/* Returns the number of thresholds of the order; srtf has none. */
+/* Returns the number of service thresholds of the order; 0 for srtf. */
 static uint32_t n_thresholds(const struct state *s) {
   return s->in->order == NAIVE_PREEMPTIVE_GITTINS ? NAIVE_LEVELS - 1 : s->in->order == NAIVE_LAS ? NAIVE_THRESHOLDS : 0;
 }
@@ -97,7 +98,7 @@ static void end_due_jobs(struct state *s) {
   s->n_active = n_kept;
 }
 
-/* Moves jobs whose service has reached a threshold to their queues. */
+/* Moves each job whose service has reached a threshold to the queue that begins at the threshold. */
 static void apply_crossings(struct state *s) {
   for (uint32_t i = 0; i < s->n_active; i++) {
     struct job *job = &s->job[s->active[i]];
@@ -108,8 +109,8 @@ static void apply_crossings(struct state *s) {
   }
 }
 
-/* Updates the Gittins indices if enough jobs have finished since the last update. The first call, without finished
-   jobs, makes lower levels better. */
+/* Updates the Gittins indices if enough jobs have finished since the last update. At the first call no job has
+   finished, and the indices are set such that lower levels are first. */
 static void update_indices(struct state *s) {
   if (s->n_finished < s->next_update) return;
   for (uint32_t i = 0; i < NAIVE_LEVELS; i++)

@@ -19,7 +19,7 @@
 
 #define LN_2 0.69314718055994530942
 #define ROUNDING 1e-11         /* relative difference that rounding errors can cause */
-#define DISTINCT 3e-6          /* relative difference that Headroom is certain to notice */
+#define DISTINCT 3e-6          /* from this relative difference on, Headroom certainly treats usages as different */
 #define UNDERFLOW_LIMIT 1e-280 /* smaller usages lose precision or become 0 */
 
 static bool has_users(const struct naive_input *in) {
@@ -109,7 +109,8 @@ int naive_tree_compare(const struct naive_usage *usage, const struct naive_input
   return compare(usage->gpu_time[a.tenant][a.user], usage->gpu_time[b.tenant][b.user], underflowed, undecided);
 }
 
-/* The factor is (n - k) / n; n: number of known accounts, k: number of accounts that precede this one. */
+/* Returns the factor of an account: (n - k) / n, where n is the number of known accounts, and k the number of accounts
+   that precede this one. */
 static double tree_factor(const struct naive_usage *usage, const struct naive_input *in, struct naive_account account,
                           bool *undecided) {
   double n_accounts = 0, n_before = 0;
@@ -130,9 +131,9 @@ void naive_tree_factors(struct naive_usage *usage, const struct naive_input *in,
 
 /* ---- Rule "classic" ------------------------------------------------------------------------------------- */
 
-/* Returns effective usage / share of an account, both relative to the totals. Effective usage is the account's own
-   usage plus an equal part of the usage of the other users of its tenant. Only tenants and users that have submitted a
-   job have a share. */
+/* Returns effective usage / share of an account, both relative to the totals of all accounts. Effective usage is the
+   account's own usage plus an equal part of the usage of the other users of its tenant. Only tenants and users that
+   have submitted a job have a share. */
 static double classic_usage_per_share(const struct naive_usage *usage, const struct naive_input *in,
                                       struct naive_account account) {
   double all = 0, weights = 0, users = 0;

@@ -27,8 +27,8 @@ static bool differs(const struct replay_case *workload, const struct preemptive_
   return different;
 }
 
-/* Removes jobs from a case with a difference. At the end, removing any single remaining job would remove the
-   difference. */
+/* Reduces a case in which the outcomes differ: removes jobs until the outcomes would be equal if any one of the
+   remaining jobs were removed. */
 static void shrink(struct replay_case *workload, const struct preemptive_rules *rules) {
   bool smaller = true;
   while (smaller) {

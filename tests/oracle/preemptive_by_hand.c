@@ -217,7 +217,7 @@ static void gittins_index_rises_with_service(void) {
 /* A scheduler for srtf and las that has no future events: it advances time by one microsecond and looks for changes. */
 struct tick_job {
   enum { FUTURE, ACTIVE, FINISHED } state;
-  bool running, visited; /* visited: by the current pass */
+  bool running, visited; /* visited: the current pass has visited the job */
   int64_t remaining;     /* work in microseconds */
   int64_t service;       /* GPU-microseconds */
   int64_t entered;       /* when the job entered its queue */
@@ -343,7 +343,7 @@ static struct preemptive_outcome run_by_ticks(const struct replay_case *workload
 }
 
 static void equal_outcomes_with_tick_scheduler(void) {
-  /* Without gittins: cases with times of a few microseconds do not reach its second level. */
+  /* gittins is not compared, because in cases with times of a few microseconds no job reaches its second level. */
   enum { CASES = 1000, ORDERS = NAIVE_LAS + 1, RULES = 2 * ORDERS };
   uint32_t preemptions[RULES] = {0};
   for (uint32_t number = 0; number < CASES * RULES; number++) {

@@ -41,7 +41,8 @@ static bool chance(struct hr__stream *stream, uint32_t percent) {
   return below(stream, 100) < percent;
 }
 
-/* Returns a number of GPUs: usually at most 3, otherwise any number up to the capacity, rarely above it, rarely 0. */
+/* Returns a number of GPUs: usually at most 3, otherwise any number up to the capacity, rarely more than the capacity,
+   and rarely 0. */
 static uint32_t random_gpus(struct hr__stream *stream, uint32_t capacity) {
   if (chance(stream, 8)) return 0;
   if (chance(stream, 50)) return 1 + below(stream, 3);
@@ -49,7 +50,7 @@ static uint32_t random_gpus(struct hr__stream *stream, uint32_t capacity) {
   return 1 + below(stream, 2 * capacity);
 }
 
-/* Returns a random time of at most `range` units of the grain, in microseconds. */
+/* Returns a random time in microseconds: at most `range` times the unit of the grain (enum preemptive_grain). */
 static int64_t random_time(struct hr__stream *stream, enum preemptive_grain grain, uint32_t range) {
   static const int64_t units_us[] = {1, HR_SECOND_US, HR_SECOND_US, 150 * HR_SECOND_US};
   if (grain != PREEMPTIVE_FINE) return below(stream, range + 1) * units_us[grain];

@@ -20,10 +20,11 @@ struct preemptive_rules {
 
 /* The magnitude of the times of a random case. */
 enum preemptive_grain {
-  PREEMPTIVE_TICKS,   /* a few microseconds: many ties */
-  PREEMPTIVE_SECONDS, /* a few seconds, in whole seconds; gangs reach thresholds between them */
-  PREEMPTIVE_FINE,    /* a few seconds, in whole microseconds */
-  PREEMPTIVE_LONG,    /* multiples of 150 seconds: jobs reach the default thresholds */
+  PREEMPTIVE_TICKS, /* a few microseconds: many ties */
+  /* a few seconds, in whole seconds; the service of gangs can reach thresholds between whole seconds */
+  PREEMPTIVE_SECONDS,
+  PREEMPTIVE_FINE, /* a few seconds, in whole microseconds */
+  PREEMPTIVE_LONG, /* multiples of 150 seconds: jobs reach the default thresholds */
   PREEMPTIVE_GRAINS
 };
 enum { PREEMPTIVE_MAX_JOBS = 40 };

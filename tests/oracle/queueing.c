@@ -2,9 +2,9 @@
 /*
  * Compares simulated mean waits with queueing theory: the Erlang C formula (M/M/c), the Pollaczek-Khinchine formula
  * (M/G/1) and Cobham's formula (M/G/1 with priorities; "Priority assignment in waiting line problems", Operations
- * Research 2, 1954). Each case has several replications. The value of the formula must lie in the 99.9 % confidence
+ * Research 2, 1954). Each case has several replications. The value of the formula must be inside the 99.9 % confidence
  * interval of the mean (Student's t over replications). The value of the same formula for run times that are 5 % longer
- * must lie outside, which verifies that the interval is narrow enough to detect errors.
+ * must be outside the interval; this verifies that the interval is narrow enough to detect errors.
  */
 
 #include "base/random.h"
@@ -80,7 +80,8 @@ static int64_t draw_us(gsl_rng *rng, enum run_time run_time, double mean) {
 
 static struct hr_trace *make_trace(const struct queue *queue, uint32_t replication) {
   struct hr__stream arrival, run_time, class_;
-  uint32_t entity = (uint32_t)(1000 * queue->load) + queue->servers; /* different random numbers for each case */
+  /* so that each case has different random numbers */
+  uint32_t entity = (uint32_t)(1000 * queue->load) + queue->servers;
   hr__stream_init(&arrival, 1, HR__PURPOSE_ARRIVAL, entity, replication);
   hr__stream_init(&run_time, 1, HR__PURPOSE_RUN_TIME, entity, replication);
   hr__stream_init(&class_, 1, HR__PURPOSE_USER, entity, replication);

@@ -152,9 +152,10 @@ struct tenant_weights {
   char name[REPLAY_TENANTS][16];
 };
 
-/* Returns whether tenants have weights. In Headroom, weights need quotas. A job that requests more GPUs than are free
-   in the whole cluster then waits for its quota, and such a job does not block later jobs. The naive scheduler has no
-   quotas. Both agree only under backfill `skip`, where no waiting job blocks later jobs. */
+/* Returns whether tenants have weights. In Headroom, weights need quotas. With quotas, a job that requests more GPUs
+   than are free in the whole cluster waits for its quota, and does not block later jobs. The naive scheduler has no
+   quotas. The two schedulers therefore agree only under backfill `skip`, under which no waiting job blocks later jobs.
+ */
 static bool has_tenant_weights(const struct replay_case *workload, struct replay_rules rules) {
   return replay_uses_history(rules) && rules.backfill == NAIVE_SKIP && workload->params.tenant_weight[0] > 0;
 }

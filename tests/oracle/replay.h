@@ -24,17 +24,19 @@ struct replay_job {
   uint32_t name;    /* argument of replay_name; 0: no name */
 };
 
-/* Numbers of GPU types, regions and tenants. No pool has the GPU type or the region with the highest number. */
+/* How many GPU types, regions and tenants there are. No pool has the last GPU type or the last region, so a job that
+   accepts only these is rejected. */
 enum { REPLAY_TYPES = 4, REPLAY_REGIONS = 3, REPLAY_TENANTS = 4 };
 struct replay_pool {
   struct naive_pool shape;
   uint32_t type;
-  uint32_t region;  /* number of the region + 1; 0: no region */
+  uint32_t region;  /* index of the region + 1; 0: no region */
   uint32_t classes; /* as in struct hr_pool_spec */
 };
 
 enum { REPLAY_NAMES = 48 };
-/* Returns a name; NULL for 0. Names differ in similarity; some differ only after the first 64 characters. */
+/* Returns a name; NULL for 0. Some names are more similar to each other than others; some differ only after the first
+   64 characters. */
 const char *replay_name(uint32_t name);
 
 /* Jobs sorted by submit. */
@@ -43,9 +45,10 @@ struct replay_case {
   uint32_t n_jobs;
   struct replay_pool pools[NAIVE_MAX_POOLS];
   uint32_t n_pools;
-  bool shares;                /* each node has one shared GPU; `gpus` of jobs and pools counts thousandths of a GPU */
-  struct naive_params params; /* times in microseconds; tenant weights apply only under backfill `skip`; weight 0 of
-                                 tenant 0: no weights */
+  bool shares; /* each node has one shared GPU; `gpus` of jobs and pools counts thousandths of a GPU */
+  /* times are in microseconds; tenant weights are used only with backfill `skip`; if the weight of tenant 0 is 0, there
+     are no weights */
+  struct naive_params params;
 };
 /* Returns the documented defaults of the queue policy. */
 struct naive_params replay_default_params(void);
@@ -58,7 +61,8 @@ struct replay_rules {
   enum naive_backfill backfill;
   enum naive_placement_rule placement;
 };
-/* All combinations are numbered from 0 to REPLAY_RULES - 1. The placement changes fastest, the order slowest. */
+/* All combinations are numbered from 0 to REPLAY_RULES - 1. Consecutive numbers first differ in the placement, then in
+   the backfill, then in the order. */
 enum { REPLAY_RULES = NAIVE_ORDERS * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
 /* The first REPLAY_PLAIN_RULES combinations have the orders before EDF in NAIVE_ORDER_TABLE. */
 enum { REPLAY_PLAIN_RULES = NAIVE_EDF * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };

@@ -6,8 +6,8 @@
 
 #include <inttypes.h>
 
-/* Names are a stem and a number. LONG_STEM has the 64 characters that qssf compares, so the number after it is ignored.
- */
+/* A name consists of a stem and a number. LONG_STEM has 64 characters, and `qssf` compares only the first 64
+   characters, so it ignores the number after this stem. */
 #define LONG_STEM "a-name-that-goes-on-and-on-until-all-that-counts-of-it-has-been-"
 _Static_assert(sizeof LONG_STEM == 64 + 1, "number of characters that qssf compares");
 #define NAMES_OF(n) "train-" #n, "bert" #n, LONG_STEM #n, "x" #n

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Market rules by deadline on small random records of spot capacity. A rule never misses a deadline that leaves time
-   for two changes of nodes. The omniscient rule pays the minimum cost, which an exhaustive search over the use of each
-   time step finds. */
+/* Market rules by deadline on small random records of spot capacity. If the time to the deadline is enough for the work
+   and two changes of nodes, no rule misses the deadline. The omniscient rule pays the minimum cost; an exhaustive
+   search over all ways to use each time step finds this minimum. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -24,15 +24,16 @@ static uint32_t draw(uint32_t below) {
 }
 
 struct deadline_case {
-  uint32_t n_steps, work, change; /* numbers of steps */
+  /* n_steps: length of the record; work: work of the job; change: change-over time; all in time steps */
+  uint32_t n_steps, work, change;
   int64_t price[N_PLACES];
   bool available[MAX_STEPS];
 };
 
 /* ---- Exhaustive search ------------------------------------------------------------------------------ */
 
-/* Returns the minimum cost from `time` on, given the work done, the current place, and the number of steps that the
-   current change of nodes still takes. */
+/* Returns the minimum cost from `time` on, given the work that has been done, the current place (pool), and the number
+   of steps until the current change of nodes is complete. */
 static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t changing,
                         uint32_t done) {
   if (done == c->work) return 0;
@@ -63,7 +64,8 @@ static void count(void *self, const struct hr_view *view, const struct hr_event 
     bill->cost_us[event->node.id] += event->at_us - bill->since_us[event->node.id];
 }
 
-/* Returns the cost of a run with the rule, in the units of the search; NEVER_MET if the deadline was missed. */
+/* Returns the cost of a simulated run with the rule, in the same unit as the exhaustive search; NEVER_MET if the
+   deadline was missed. */
 static int64_t cost_of_run(const struct deadline_case *c, int64_t rule) {
   char spot[] = "spot", on_demand[] = "on-demand", gpu[] = "V100";
   struct hr_level_step levels[MAX_STEPS];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Properties of dominant resource fairness, with backlogs of small equal jobs. A tenant with a backlog gets at least
- * its share of its dominant resource, minus one job of each other tenant. No tenant is ahead of another tenant by more
- * than one job. No usable resource is idle. CPU and memory count, although only GPUs can be exhausted; shares of CPU
- * and memory may therefore exceed 1.
+ * Properties of dominant resource fairness, in cases in which each tenant has many small equal jobs. A tenant has a
+ * backlog if some of its jobs wait. A tenant with a backlog gets at least its share of its dominant resource, minus one
+ * job for each other tenant. No tenant is ahead of a tenant with a backlog by more than one job. No GPU is idle if a
+ * job waits for it. CPU and memory affect the dominant shares, but do not limit which jobs fit, so shares of CPU and
+ * memory may exceed 1.
  */
 
 #include "harness.h"
@@ -67,8 +68,8 @@ static double share(const struct backlog *b, uint32_t t, uint32_t n_jobs) {
   return dominant / b->weight[t];
 }
 
-/* Each other tenant can be ahead by at most one job, which uses one GPU. A tenant with a backlog therefore has its
-   share of all other GPUs, or a larger share of another resource. */
+/* Each other tenant can be ahead by at most one job, which uses one GPU. Of the GPUs that remain after one GPU for each
+   other tenant, a tenant with a backlog therefore has its share, or it has such a share of another resource. */
 static void check_shares(const struct backlog *b) {
   double weights = 0;
   for (uint32_t t = 1; t <= b->n_tenants; t++) weights += b->weight[t];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* No decision depends on the future. If later jobs are removed, a run is unchanged until the first of them is
-   submitted. If the run time of a job is changed, a run is unchanged until the job ends. Orders by true run time use
-   the future by design, so the second property is not checked for them. */
+/* No decision depends on the future. If the last jobs of a trace are removed, a run is unchanged until the first of
+   them would be submitted. If the run time of a job is changed, a run is unchanged until the job ends. Orders by true
+   run time use the future by design, so the second property is not checked for them. */
 
 #include "harness.h"
 #include "lab.h"
@@ -55,7 +55,7 @@ static void run(struct lab *lab, struct log *log) {
   CU_ASSERT_FATAL(log->count < MAX_LOGGED);
 }
 
-/* Compares two logs up to `until_us`, exclusive. */
+/* Compares the events of two logs before `until_us`. */
 static bool same_until(const struct log *a, const struct log *b, int64_t until_us) {
   for (uint32_t i = 0; i < a->count || i < b->count; i++) {
     bool over_a = i >= a->count || a->entry[i].at_us >= until_us;
@@ -118,8 +118,8 @@ static void run_times_do_not_change_decisions_before_the_end(void) {
   CU_ASSERT(n_different > CASES);
 }
 
-/* Two jobs wait for one GPU. The short job has waited longer relative to its run time; the long job was submitted
-   first. Their run times differ by 2^44 us. */
+/* Two jobs wait for one GPU. Relative to its run time, the short job has waited longer than the long job. The long job
+   was submitted first. Their run times differ by 2^44 us. */
 static void long_run_times_are_compared_exactly(void) {
   struct lab lab;
   const int64_t s = HR_SECOND_US;

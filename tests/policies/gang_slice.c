@@ -32,7 +32,7 @@ static void slice_begins_when_a_job_waits(void) {
   hr_result_destroy(result);
 }
 
-/* Rows: the first job; the second and the third job together. Slices of 10 s. */
+/* The first row has the first job; the second row has the second and the third job. Slices last 10 s. */
 static void jobs_of_a_row_run_together(void) {
   struct hr_result *result = small_run((struct small_run){ONE_NODE, .n_jobs = 3, .work_s = {30, 20, 40},
                                                           .gpus = {8, 3, 5}, .params = {{"slice_s", "10"}}});
@@ -62,7 +62,7 @@ static void idle_gpus_are_used_by_other_rows(void) {
   hr_result_destroy(result);
 }
 
-/* With two rows, each for one job, the third job waits until a row is empty. */
+/* There are at most two rows, and each has room for one job. The third job waits until a row is empty. */
 static void number_of_rows_is_limited(void) {
   struct small_run it = {ONE_NODE, .n_jobs = 3, .work_s = {60, 60, 60}, .gpus = {8, 8, 8}, .params = {{"rows", "2"}}};
   struct hr_result *result = small_run(it);
@@ -76,7 +76,7 @@ static void number_of_rows_is_limited(void) {
   hr_result_destroy(result);
 }
 
-/* With a restart overhead of 40 s and slices of 30 s, a slice without progress is extended. */
+/* The restart overhead is 40 s and slices last 30 s, so a job makes no progress in its slice. The slice is extended. */
 static void slice_without_progress_is_extended(void) {
   struct hr_result *result =
       small_run((struct small_run){ONE_NODE, .n_jobs = 2, .work_s = {60, 60}, .gpus = {8, 8}, .restart_s = 40});
@@ -85,7 +85,7 @@ static void slice_without_progress_is_extended(void) {
   hr_result_destroy(result);
 }
 
-/* GPUs counted by pool, without nodes. At half the speed, 60 s of work take 120 s. */
+/* GPUs are only counted (placement `pool`). At half the speed, 60 s of work take 120 s. */
 static void counted_allocation(void) {
   struct hr_result *result =
       small_run((struct small_run){ONE_NODE, .n_jobs = 2, .work_s = {60, 60}, .gpus = {8, 8}, .n_models = 1,

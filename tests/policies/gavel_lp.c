@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time shares, compared with an exhaustive search over a grid in small cases; and fairness properties in random
-   cases. */
+/* Shares of time (policies/rounds/round_shares.h). In small cases they are compared with an exhaustive search over a
+   grid of shares; in random cases, fairness properties are checked. */
 
 #include "harness.h"
 #include "policies/rounds/round_shares.h"
@@ -27,7 +27,7 @@ static double speed_of(const struct small *small, uint32_t kind, uint32_t pool) 
   return small->speed[kind * small->problem.n_pools + pool];
 }
 
-/* Draws speeds from 0.1 to 3. Sometimes a kind cannot run in a pool, except in the first pool. */
+/* Draws speeds from 0.1 to 3. Sometimes a kind cannot run in a pool; every kind can run in the first pool. */
 static void draw_problem(struct small *small, uint32_t n_kinds, uint32_t n_pools, uint32_t max_jobs) {
   *small = (struct small){.problem = {.n_kinds = n_kinds, .n_pools = n_pools, .max_level = (double)INFINITY}};
   for (uint32_t p = 0; p < n_pools; p++) {
@@ -88,7 +88,7 @@ static bool is_feasible(const struct small *small, const double *share) {
   return true;
 }
 
-/* Calls `visit` for each feasible point of the grid. */
+/* Calls `visit` for each point of the grid that satisfies all constraints. */
 static void for_each_point(const struct small *small, uint32_t steps, void (*visit)(void *self, const double *share),
                            void *self) {
   uint32_t cells = small->problem.n_kinds * small->problem.n_pools, at[MAX_KINDS * MAX_POOLS] = {0};
@@ -121,7 +121,7 @@ static void compare_point(void *self, const double *share) {
   best->dominated = best->dominated || (never_worse && better);
 }
 
-/* Returns an upper bound for the loss if a solution is rounded down to the grid. */
+/* Returns by how much the level can at most decrease if a solution is rounded down to a point of the grid. */
 static double grid_loss(const struct small *small, uint32_t steps) {
   double maximum = 0;
   for (uint32_t k = 0; k < small->problem.n_kinds; k++) {
@@ -155,7 +155,8 @@ static void level_equals_exhaustive_search(void) {
   expect_optimum(2, 3, 8, 10);
 }
 
-/* If possible, every rate is at least 1 / scale, and no point of the grid with such rates costs less. */
+/* If it is possible that every rate is at least 1 / scale, the solution has such rates, and no point of the grid with
+   such rates costs less. */
 static void cost_equals_exhaustive_search(void) {
   random_state = 2;
   int met = 0;
@@ -205,7 +206,7 @@ static void no_job_is_slower_than_with_an_equal_share(void) {
     draw_problem(&small, 2 + draw(MAX_KINDS - 1), MAX_POOLS, 4);
     for (uint32_t p = 0; p < MAX_POOLS; p++) gpus += small.pool_gpus[p];
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) jobs += small.kinds[k].jobs;
-    if (gpus > jobs) continue; /* an equal share would be more than a job with one GPU can use */
+    if (gpus > jobs) continue; /* there are more GPUs than jobs, so a job could not use its equal share of every pool */
     checked++;
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) {
@@ -218,7 +219,7 @@ static void no_job_is_slower_than_with_an_equal_share(void) {
   CU_ASSERT(checked > 100);
 }
 
-/* No feasible point has a positive sum of relative gains over all jobs. */
+/* There is no other feasible point at which the relative gains and losses of all jobs have a positive sum. */
 static void shares_are_pareto_efficient(void) {
   random_state = 4;
   for (int i = 0; i < 500; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kinetic tournament, compared with a scan. Random contestants are added, changed and removed while time passes.
-   The first contestant, and the first contestant within a bound, must be those that a scan by rounded values finds. */
+/* The kinetic tournament, compared with a scan over all contestants. Random contestants are added, changed and removed
+   while time passes. The first contestant, and the first contestant whose `value` is within a bound, must be the same
+   as those that the scan finds with rounded values. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -26,7 +27,7 @@ static uint64_t draw(struct field *field, uint64_t below) {
   return (upper << 32 | hr__stream_next(&field->draws)) % below;
 }
 
-/* The value that an order would use: rounded and cubed, so that close values become equal. */
+/* The value that an order (such as WFP3) would use. It is cubed and rounded, so close values become equal. */
 static double value(const struct field *field, uint32_t name) {
   struct hr__line line = field->racing[name].line;
   return pow((double)(field->now_us - line.since_us) / line.slowness, 3);

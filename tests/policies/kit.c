@@ -39,7 +39,7 @@ static uint32_t model_next(const struct model *model, int64_t key, uint32_t job,
   return best;
 }
 
-/* Returns the sum over all entries up to (key, job), inclusive. */
+/* Returns the sum of the values of all entries up to and including (key, job). */
 static int64_t model_sum_up_to(const struct model *model, int64_t key, uint32_t job) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < JOBS; i++)
@@ -143,7 +143,7 @@ static void job_tree_iteration_order(void) {
   struct listing listing = {.model = model};
   CU_ASSERT(hr_job_tree_each(&tree, NULL, in_order, &listing));
   CU_ASSERT_EQUAL(listing.count, tree.count);
-  for (int i = 0; i < 200; i++) { /* from a random entry on: all following entries in order */
+  for (int i = 0; i < 200; i++) { /* begins at a random entry, and visits all following entries in order */
     int64_t key = draw(KEYS);
     uint32_t job = draw(JOBS), left = 0;
     struct hr_job_entry after = {key, {job}, 0}, entry = after;
@@ -187,7 +187,7 @@ static void reserve_at_random(struct hr__cluster_profile *profile, uint32_t acce
   for (int64_t t = expected; t < expected + length; t++) free_gpus[t] -= gpus;
 }
 
-/* Checks the window from now on in which at least `gpus` GPUs are free: it ends at a tick, or never. */
+/* Checks for how long from now on at least `gpus` GPUs are free, for each number of GPUs. */
 static void check_window(struct hr__cluster_profile *profile, uint32_t accept_class, const uint32_t *free_gpus) {
   for (uint32_t gpus = 1; gpus <= SIZE; gpus++) {
     int64_t end = 0;
@@ -196,8 +196,9 @@ static void check_window(struct hr__cluster_profile *profile, uint32_t accept_cl
   }
 }
 
-/* A policy that compares profiles with a table of ticks when it is created, because only policies have access to a
-   cluster. Afterwards it starts the job. */
+/* A policy whose creation compares profiles with a table that has the free GPUs of each tick. The test is in a policy
+   because only policies have access to a cluster. After the test, the policy starts the only job, so that the run ends.
+ */
 static enum hr_status create_checker(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   const hr_job running_job = {0};
   const struct hr_placement in_pool = {.n_slices = 0};

@@ -154,7 +154,8 @@ bool lab_run(struct lab *lab, const struct hr_observer *observer) {
   lab->result = NULL;
   bool ok = hr_sim_run(&config, &lab->result, &error) == HR_OK;
   if (!ok) printf("%s\n", error.text);
-  if (ok) lab->result->trace = NULL; /* the trace ends with this function */
+  /* the result must not refer to the trace, which is freed when this function returns */
+  if (ok) lab->result->trace = NULL;
   free(columns);
   return ok;
 }

@@ -12,8 +12,8 @@
 
 enum { LAB_JOBS = 256, LAB_POOLS = 4, LAB_NAMES = 8, LAB_QUOTAS = 16, LAB_SLICES = 8 };
 
-/* Times are in microseconds. 0 means: no limit, estimate or deadline; whole GPUs. Tenants, users and models are numbers
-   from 1 to LAB_NAMES - 1; 0 means none. */
+/* Times are in microseconds. If a limit, estimate or deadline is 0, the job has none. If the fraction of a GPU is 0,
+   the job uses whole GPUs. Tenants, users and models are numbers from 1 to LAB_NAMES - 1; 0: none. */
 struct lab_job {
   int64_t submit_us, work_us;
   uint32_t gpus;
@@ -33,7 +33,7 @@ struct lab {
   uint32_t n_pools;
   struct hr_class_spec classes[HR_N_CLASSES];
   struct hr_quota_node nodes[LAB_QUOTAS];
-  struct hr_quota_spec quotas; /* no quotas if it has no nodes */
+  struct hr_quota_spec quotas; /* if it has no nodes, there are no quotas */
   struct hr_policy_choice policy;
   int64_t horizon_us;
   struct hr_result *result; /* result of the last run */
@@ -49,8 +49,8 @@ void lab_set(struct lab *lab, const char *key, const char *value);
 void lab_add_pool(struct lab *lab, uint32_t nodes, uint32_t gpus_per_node);
 /* Appends a job, and returns its index. Jobs must be added in order of submit time. */
 uint32_t lab_add_job(struct lab *lab, struct lab_job job);
-/* Adds a tenant or cohort; tenant 1 is named "t1". Members that are not set mean: no limits, weight 1, child of the
-   root. Returns the index of the node. */
+/* Adds a tenant or cohort; tenant 1 is named "t1". If members are not set, the node has no limits and the weight 1, and
+   is a child of the root. Returns the index of the node. */
 uint32_t lab_add_quota(struct lab *lab, struct hr_quota_node node);
 /* Returns the name of a tenant, "t1" for tenant 1. */
 const char *lab_tenant_name(uint32_t tenant);

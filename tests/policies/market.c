@@ -116,7 +116,8 @@ static void spot_first_waits_uses_on_demand_and_returns(void) {
            &log);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 0), 100);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 0), 160);
-  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 0), 1300); /* available for 300 s */
+  /* spot capacity has then been available for 300 s */
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 0), 1300);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_PREEMPT, ON_DEMAND, 0), 1360);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, SPOT, 0), 1360);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_RELEASE, ON_DEMAND, 0), 1390);
@@ -143,7 +144,8 @@ static void spot_first_prefers_available_spot(void) {
   struct log log;
   run_case((struct market_case){.rule = "spot-first", .n_jobs = 3, .work_s = {500, 500, 500}}, &log);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 2), 0);
-  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 3), -1); /* no more nodes than needed */
+  /* no fourth spot node is acquired, because it is not needed */
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 3), -1);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, SPOT, 2), 60);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 0), -1);
 }
@@ -158,7 +160,8 @@ static void on_demand_only_acquires_no_spot(void) {
            &log);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, SPOT, 0), -1);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_END, ON_DEMAND, 0), 160);
-  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 1), 200); /* on the node that was not released yet */
+  /* starts on the node that has not been released yet */
+  CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 1), 200);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_ACQUIRE, ON_DEMAND, 1), -1);
 }
 
@@ -173,7 +176,7 @@ static void idle_nodes_are_released_down_to_the_minimum(void) {
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_RELEASE, ON_DEMAND, 0), 210);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_RELEASE, ON_DEMAND, 1), -1);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_START, ON_DEMAND, 2),
-                  1000); /* on the node that was kept as the minimum */
+                  1000); /* starts on the node that was not released because of the minimum */
   c.set[1][1] = "0";
   run_case(c, &log);
   CU_ASSERT_EQUAL(event_time_s(&log, HR_EVENT_RELEASE, ON_DEMAND, 1), 210);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs on GPUs with MIG, compared with independent rules and tables (mig_brute.h). Each job has an instance
-   that it accepts, and begins to work when the instance exists. Under `skip` no job waits while an instance for it is
-   available. */
+/* Whole runs on GPUs with MIG, compared with independent rules and tables (mig_brute.h). The tests check that each
+   running job has an instance that it accepts, that it begins to work when the instance exists, and that with the
+   backfill `skip` no job waits while an instance for it is available. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -16,7 +16,7 @@
 enum { JOBS = 80, POOLS = 2, NODES = 3, GPUS = 3, CASES = 240, LAYOUTS = 4, NAMES = 4 };
 
 struct gpu {
-  struct brute_state has; /* existing instances; with instances on demand, those in use by jobs */
+  struct brute_state has; /* the existing instances; if instances are created on demand, only those that jobs use */
   bool taken[BRUTE_SLICES];
   int layout;
   int64_t ready_us;
@@ -38,7 +38,7 @@ static struct {
   bool waits[JOBS];
   int64_t end_us[JOBS], now_us;
   const char *rule;
-  bool skips; /* no job blocks another one */
+  bool skips; /* with the backfill `skip`: waiting jobs do not block other jobs */
   uint64_t n_waited, n_splits, n_shared;
 } world;
 
@@ -68,12 +68,12 @@ static struct hr_mig_spec *make_spec(const struct brute_type *type, enum hr_mig_
   struct hr_mig_type made;
   hr_mig_type_init(&made, type->gpu, profiles, (uint32_t)type->n_profiles);
   struct hr_mig_spec *spec = hr_mig_spec_create(&made, mode);
-  for (uint32_t i = 0; i < made.n_profiles; i++) /* profiles have the same numbers in both tables */
+  for (uint32_t i = 0; i < made.n_profiles; i++) /* profiles have the same indices in both tables */
     CU_ASSERT_STRING_EQUAL_FATAL(made.profiles[i].name, type->profiles[i].name);
   return spec;
 }
 
-/* Creates instances at random positions, until several attempts have failed. */
+/* Tries 12 times to create a random instance at a random position. */
 static struct brute_state draw_layout(const struct brute_type *type) {
   struct brute_state state;
   memset(state.begins, -1, sizeof state.begins);
@@ -164,8 +164,8 @@ static void draw_jobs(void) {
 
 /* ---- Expected state --------------------------------------------------------------------------------- */
 
-/* Returns whether an instance is acceptable for the job. A share in thousandths may be rounded up or down to slices: 3
-   of 7 slices are 428 or 429. */
+/* Returns whether an instance is acceptable for the job. A job may request 3 of 7 slices as 428 or as 429 thousandths;
+   both must be accepted. */
 static bool is_acceptable(const struct brute_type *type, uint32_t job, int number) {
   const struct brute_profile *profile = &type->profiles[number];
   if ((uint64_t)profile->memory * 1000 < world.gpu_mem_mib[job]) return false;

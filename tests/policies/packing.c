@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Placement rules compared with naive implementations on random small clusters, while tasks start and end. Typical
-   pods, fragmentation and random placement in cases computed by hand. */
+   pods, fragmentation and random placement are tested in cases computed by hand. */
 
 #include "base/arena.h"
 #include "harness.h"
@@ -216,7 +216,8 @@ static void fragmentation_equals_naive_sum(void) {
 
 /* ---- Cases computed by hand ------------------------------------------------------------------------- */
 
-/* 19 of 20 pods are 95 %. The twentieth pod is omitted. */
+/* Typical pods are the most frequent requests that together make up 95 % of all pods. Here these are 19 of 20 pods; the
+   request of the twentieth pod is omitted. */
 static void typical_pods_cover_95_per_cent(void) {
   enum { JOBS = 20 };
   uint32_t gpus[JOBS], cpu_milli[JOBS];
@@ -224,7 +225,7 @@ static void typical_pods_cover_95_per_cent(void) {
   for (uint32_t i = 0; i < JOBS; i++) {
     gpus[i] = i < 6 ? 0 : 1;
     cpu_milli[i] = i == JOBS - 1 ? 9000 : 4000;
-    mem_mib[i] = i; /* not significant */
+    mem_mib[i] = i; /* has no effect on the result */
   }
   struct hr_trace trace = {.n_jobs = JOBS, .gpus = gpus, .cpu_milli = cpu_milli, .mem_mib = mem_mib};
   struct hr_arena arena = {0};
@@ -262,19 +263,21 @@ static void requests_are_per_task(void) {
   hr__arena_finish(&arena);
 }
 
-/* A node with 2 GPUs and 8 CPUs, on which a pod uses half a GPU and 6 CPUs. */
+/* A node with 2 GPUs and 8 CPUs. A pod uses half a GPU and 6 CPUs of it, so 1500 thousandths of a GPU and 2 CPUs are
+   free. The comments state how many of the 1500 thousandths are fragments for each typical pod. */
 static void fragmentation_of_one_node(void) {
   struct hr_pool_spec pool = {
       .sharing = HR_SHARING_FRACTION, .nodes = 1, .gpus_per_node = 2, .cpu_milli_per_node = 8000};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
   struct hr_request taken = {.gpus = 1, .gpu_milli = 500, .cpu_milli = 6000};
-  /* all 1500 thousandths of a GPU are fragments */
+  /* the pod needs no GPU, so all 1500 are fragments */
   struct hr_request pods[] = {{.gpus = 0, .cpu_milli = 1000},
-                              {.gpus = 1, .gpu_milli = 1000, .cpu_milli = 2000}, /* 500 are fragments: too small */
-                              {.gpus = 1, .gpu_milli = 250, .cpu_milli = 1000},  /* no fragments */
-                              /* 1500 are fragments: not enough CPU */
+                              /* 500 are fragments: too small for the pod */
+                              {.gpus = 1, .gpu_milli = 1000, .cpu_milli = 2000},
+                              {.gpus = 1, .gpu_milli = 250, .cpu_milli = 1000}, /* no fragments */
+                              /* all 1500 are fragments: not enough CPU */
                               {.gpus = 1, .gpu_milli = 250, .cpu_milli = 4000},
-                              /* 1500 are fragments: not enough GPUs */
+                              /* all 1500 are fragments: only one GPU is wholly free */
                               {.gpus = 2, .gpu_milli = 1000, .cpu_milli = 1000}};
   uint64_t counts[] = {1, 2, 3, 4, 5};
   struct hr_typical_pods typical = {.count = 5, .request = pods, .pods = counts, .total = 15};
@@ -292,8 +295,8 @@ static void fragmentation_of_one_node(void) {
   hr__arena_finish(&arena);
 }
 
-/* Each further CPU in use makes one more of the pods impossible. The resulting states collide in the table of known
-   states. */
+/* With each additional CPU in use, one more of the pods does not fit. The resulting states of the node are so many that
+   they collide in the table of known states. */
 static void fragmentation_of_many_states(void) {
   enum { PODS = 9000 };
   struct hr_pool_spec pool = {
@@ -327,7 +330,8 @@ static int32_t count_score(const struct hr_packing *packing, const struct hr_req
   return hr_packing_rule_find("fgd", NULL)->score(packing, request, node);
 }
 
-/* Two pools of equal nodes need one score per pool. Later, each group of nodes in equal state needs one score. */
+/* There are two pools of equal nodes. At first, one score per pool is computed. Later, one score is computed for each
+   set of nodes in equal state. */
 static void equivalent_nodes_share_a_score(void) {
   struct hr_pool_spec pools[2] = {{.sharing = HR_SHARING_FRACTION, .nodes = 500, .gpus_per_node = 4},
                                   {.sharing = HR_SHARING_FRACTION, .nodes = 700, .gpus_per_node = 8}};
@@ -354,7 +358,7 @@ static void equivalent_nodes_share_a_score(void) {
   n_scores = 0;
   CU_ASSERT_TRUE(hr_packer_find(packer, 0, &node, &gpus));
   CU_ASSERT_EQUAL(n_scores, 2);
-  for (uint32_t i = 0; i < 10; i++) { /* ten equivalent nodes, and another one */
+  for (uint32_t i = 0; i < 10; i++) { /* ten equivalent nodes, and one that differs */
     hr_gpu_inventory_take((struct hr_gpu_inventory *)(uintptr_t)config.inventory, &requests[0],
                           &(struct hr_slice){{100 + i}, 0, 1, {0}});
     hr_packer_taken(packer, 0, (hr_node){100 + i});
@@ -391,7 +395,7 @@ static void random_rule_reaches_every_node_and_gpu(void) {
     CU_ASSERT_TRUE_FATAL(hr_packer_find(packer, 0, &node, &gpus));
     seen[node.id][__builtin_ctzll(gpus)]++;
   }
-  /* Chi-square with 19 degrees of freedom exceeds 43.8 for one seed in a thousand. */
+  /* With 19 degrees of freedom, chi-square exceeds 43.8 with a probability of 0.001. */
   double expected = (double)DRAWS / (NODES * GPUS), chi = 0;
   for (int node = 0; node < NODES; node++)
     for (int gpu = 0; gpu < GPUS; gpu++) chi += (seen[node][gpu] - expected) * (seen[node][gpu] - expected) / expected;

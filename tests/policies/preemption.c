@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The cost and the time of preemption: cases computed by hand, to the microsecond. */
+/* When preemption occurs, and which work it costs. All cases are computed by hand, exact to the microsecond. */
 
 #include "harness.h"
 #include "lab.h"
@@ -40,7 +40,7 @@ static void work_after_the_last_checkpoint_is_lost(void) {
   CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 50 * S + 1);
   CU_ASSERT_EQUAL(accounting(&lab, 0)->restarting_us, 30 * S);
   CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 2);
-  ENDS(0, 300 * S + 1 + 30 * S + 800 * S); /* 200 s were saved by checkpoints */
+  ENDS(0, 300 * S + 1 + 30 * S + 800 * S); /* checkpoints saved the first 200 s of work */
   CU_ASSERT_EQUAL(accounting(&lab, 0)->held_us, 1000 * S + 50 * S + 1 + 30 * S);
   CU_ASSERT_EQUAL(accounting(&lab, 1)->lost_us, 0);
   lab_finish(&lab);
@@ -79,8 +79,8 @@ static void preempted_checkpoint_keeps_all_work(void) {
   lab_finish(&lab);
 }
 
-/* A job that keeps its work would precede a new job with 900 s of work. A job that has lost its work does not precede
-   it. */
+/* A new job has 900 s of work. A stopped job that keeps its work has less remaining work, and precedes the new job. If
+   it loses its work, it does not precede the new job. */
 static void lost_work_counts_as_remaining_work(void) {
   struct lab lab;
   begin(&lab, "srtf");
@@ -113,7 +113,7 @@ static void killed_job_is_rejected_and_frees_its_gpus(void) {
   lab_finish(&lab);
 }
 
-/* At the end of the minimum run time there is no other event that would cause a pass. */
+/* No event occurs at the end of the minimum run time, so the policy must request a wake-up. */
 static void preempted_at_the_end_of_its_minimum_run_time(void) {
   struct lab lab;
   static const char *const placements[] = {"pool", "best-fit"};
@@ -175,7 +175,7 @@ static void evicted_after_the_grace_period(void) {
   }
 }
 
-/* A third job, without priority, does not start on the freed GPU. */
+/* A third job, without priority, does not start on the GPU that the victim frees. */
 static void killed_after_the_grace_period(void) {
   struct lab lab;
   begin_eviction(&lab, "kill");
@@ -225,8 +225,8 @@ static void reclaimed_at_the_end_of_its_minimum_run_time(void) {
   lab_finish(&lab);
 }
 
-/* The running job enters the second service queue at 300 s; then the waiting job of the same tenant, which the quota
-   blocks until then, preempts it. */
+/* A job of the same tenant waits, because the quota blocks it. At 300 s, the running job enters the second service
+   queue, and the waiting job preempts it. */
 static void rank_change_starts_job_blocked_by_quota(void) {
   struct lab lab;
   begin(&lab, "las");
@@ -241,8 +241,8 @@ static void rank_change_starts_job_blocked_by_quota(void) {
   lab_finish(&lab);
 }
 
-/* Both jobs preempt each other after each promotion. The restart overhead is longer than each attempt, so no job makes
-   progress. */
+/* After each promotion, one of the two jobs preempts the other. The restart overhead is longer than the attempts, so
+   neither job makes progress. */
 static void run_without_progress_is_stalled(void) {
   struct lab lab;
   lab_begin(&lab);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Selection of victims on small random clusters, checked with the stream of events only. Each victim is necessary, has
-   a lower rank than the job that preempts it, and has run for the minimum time. A waiting job does not fit even without
-   all jobs that it may preempt. The placement of gangs is checked node by node. */
+/* Selection of victims on small random clusters, checked with nothing but the stream of events. Each victim must be
+   necessary, must have a lower rank than the job that preempts it, and must have run for the minimum time. A waiting
+   job must not fit even if all jobs that it may preempt were removed. The placement of gangs is checked node by node.
+ */
 
 #include "harness.h"
 #include "lab.h"
@@ -15,7 +16,7 @@ static const char *const victim_rules[] = {"last", "least-lost", "youngest", "lo
 static const char *const accountings[] = {"requeue", "checkpoint", "kill"};
 
 struct placed {
-  /* gpus: by node of the cluster; with placement by count, all GPUs are on the pool's first node */
+  /* gpus: by node of the cluster. If GPUs are only counted, all GPUs of a pool are assigned to its first node */
   uint32_t pool, gpus[MAX_NODES];
 };
 
@@ -26,8 +27,8 @@ struct watch {
   uint8_t state[LAB_JOBS];
   int64_t since_us[LAB_JOBS];
   struct placed placed[LAB_JOBS];
-  uint32_t victims[LAB_JOBS], n_victims; /* stopped since the last start */
-  bool by_priority, started;             /* by_priority: the order; started: a job has started at this instant */
+  uint32_t victims[LAB_JOBS], n_victims; /* jobs that were stopped since the last start of a job */
+  bool by_priority, started; /* by_priority: the order is by priority; started: a job has started at this instant */
   uint32_t n_groups, n_stopped, faults;
 };
 
@@ -84,8 +85,8 @@ static void report_fault(struct watch *w, const char *words, uint32_t job, int64
   if (w->faults++ < 3) printf("\njob %u at %lld us: %s", (unsigned)job, (long long)now_us, words);
 }
 
-/* Checks the victims of one preempting job. `excluded`: jobs whose GPUs are free for it. In `state`, the victims are
-   still running. */
+/* Checks the victims of `job`, which preempts them. `excluded`: the jobs whose GPUs are treated as free; all others,
+   also victims, are treated as running. */
 static void check_victims(struct watch *w, uint32_t job, int64_t now_us) {
   bool excluded[LAB_JOBS] = {false};
   uint32_t free[MAX_NODES];
@@ -136,9 +137,9 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   record_placement(w, job, event->placement, event->at_us);
 }
 
-/* At the end of an instant, checks that no waiting job would fit without all jobs that it may preempt. If the order is
-   not by priority, instants with starts are not checked, because a job may have been tried before a later job freed
-   capacity. */
+/* At the end of an instant, checks that no waiting job would fit if all jobs that it may preempt were removed. If the
+   order is not by priority, instants at which jobs started are not checked: a job may have been tried before a later
+   job freed capacity by preemption. */
 static void check_waiting_jobs(void *self, const struct hr_view *view) {
   struct watch *w = self;
   bool skipped = w->started && !w->by_priority;
@@ -228,7 +229,7 @@ static void every_victim_is_necessary(void) {
   check_cases("priority");
 }
 
-/* If the order is not by priority, a job may preempt others while jobs before it may not. */
+/* If the order is not by priority, a job may be allowed to preempt others although jobs before it in order are not. */
 static void every_victim_is_necessary_under_other_orders(void) {
   check_cases("fifo");
   check_cases("aging");

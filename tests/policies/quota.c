@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The quota tree: trees computed by hand, and random trees compared with an independent, recursive form of the formulas
-   that uses only the usage of each tenant. Amounts in this file are small numbers of thousandths of a GPU. */
+/* The quota tree. Some trees are computed by hand. Random trees are compared with an independent, recursive form of the
+   formulas, whose only input is the usage of each tenant. Amounts in this file are small integers, in thousandths of a
+   GPU. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -14,7 +15,7 @@
 enum { MAX_NODES = 40 };
 #define NEVER HR_NO_LIMIT
 
-/* A spec, a trace with its tenants and further ones, and the tree. */
+/* A quota spec, a trace with the tenants of the spec and with other tenants, and the tree. */
 struct fixture {
   struct hr_quota_node nodes[MAX_NODES];
   struct hr_quota_spec spec;
@@ -109,7 +110,7 @@ static void lending_limit(void) {
   uint32_t b = add_tenant(&f, cohort, 4);
   last(&f)->lend_milli = 1;
   create_tree(&f, 10);
-  AVAILABLE(a, 7); /* its own, and one of b's */
+  AVAILABLE(a, 7); /* its own quota, and one of b's */
   AVAILABLE(b, 4);
   hr_quota_tree_take(f.tree, a, 7);
   AVAILABLE(a, 0);
@@ -138,8 +139,9 @@ static void borrowing_limit(void) {
   hr__arena_finish(&f.arena);
 }
 
-/* Cohort org guarantees 2 of its own. Its children: research, with tenants a (4) and b (4), lends at most 3; product,
-   with tenant c (6), has a maximum of 9. */
+/* Cohort org has a guarantee of 2 itself, and two children. Cohort research contains the tenants a and b, with
+   guarantees of 4 each, and lends at most 3. Cohort product contains tenant c, with a guarantee of 6, and has a maximum
+   of 9. */
 struct company {
   struct fixture f;
   uint32_t a, b, c;
@@ -173,7 +175,8 @@ static void three_levels(void) {
   AVAILABLE(a, 8);
   AVAILABLE(c, 3);
   CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, a, 4, stranger));
-  CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, a, 8, stranger)); /* because research is guaranteed 8 */
+  /* because research has a guarantee of 8 in total */
+  CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, a, 8, stranger));
   CU_ASSERT_TRUE(hr_quota_tree_may_reclaim(f.tree, a, 16, stranger));
   CU_ASSERT_FALSE(hr_quota_tree_may_reclaim(f.tree, a, 17, stranger));
   CU_ASSERT_FALSE(hr_quota_tree_may_reclaim(f.tree, stranger, 1, a));
@@ -193,7 +196,7 @@ static void usage_may_exceed_availability(void) {
   struct fixture f = company.f;
   hr_quota_tree_take(f.tree, company.c + 1, 15);
   AVAILABLE(company.c, -3);
-  AVAILABLE(company.a, 2); /* research keeps five */
+  AVAILABLE(company.a, 2); /* research keeps 5 for itself */
   hr_quota_tree_take(f.tree, company.a, 10);
   AVAILABLE(company.a, -8);
   hr__arena_finish(&f.arena);
@@ -272,8 +275,8 @@ static void large_amounts_do_not_overflow(void) {
 
 /* ---- Random cases ----------------------------------------------------------------------------------- */
 
-/* The formulas for a random tree. Node -1 is the root. A tenant of the trace that the spec does not name is node
-   n_nodes + its index. */
+/* A random tree, for which the formulas are evaluated directly. Node -1 is the root. The node of a tenant of the trace
+   that is not in the spec is n_nodes + the index of the tenant. */
 struct brute {
   const struct fixture *f;
   int64_t total;
@@ -295,7 +298,7 @@ static const struct hr_quota_node *spec_of(const struct brute *b, int n) {
   return n < (int)b->f->spec.n_nodes ? &b->f->nodes[n] : &b->f->spec.fallback;
 }
 
-/* Returns whether node n is used. Nodes n_nodes + index are not used for tenants that the spec names. */
+/* Returns whether node n exists. For a tenant that is in the spec, node n_nodes + index does not exist. */
 static bool exists(const struct brute *b, int n) {
   int tenant = n - (int)b->f->spec.n_nodes;
   return tenant < 0 || node_of(b, (uint32_t)tenant) == n;
@@ -331,7 +334,8 @@ static int64_t local(const struct brute *b, int n) {
   return limit == NEVER ? 0 : larger(0, subtree(b, n) - (int64_t)limit);
 }
 
-/* `counted`: usage as Kueue counts it, without what members use of the capacity that they keep; otherwise all usage. */
+/* Returns the usage of a node. If `counted`, the usage is that of Kueue, without the part that children cover with
+   capacity that they keep; otherwise it is all usage at the node and below it. */
 static int64_t usage(const struct brute *b, int n, bool counted) {
   int64_t sum = 0;
   for (uint32_t tenant = 0; tenant <= b->f->trace.tenants.count; tenant++)
@@ -357,8 +361,8 @@ static int64_t potential(const struct brute *b, int n) {
   return smaller(sum, subtree(b, n) + (int64_t)spec_of(b, n)->borrow_milli);
 }
 
-/* Returns `milli`, limited by what the maxima of the node and its ancestors leave, given their usage (`of_usage`) or no
-   usage. */
+/* Returns `milli`, or less if the maximum of the node or of one of its ancestors allows only less. With `of_usage`, the
+   current usage is subtracted from the maxima; otherwise the usage is taken as 0. */
 static int64_t limited_by_maxima(const struct brute *b, int n, bool of_usage, int64_t milli) {
   for (; n >= 0; n = parent_of(b, n))
     if (spec_of(b, n)->max_milli != NEVER)
@@ -449,7 +453,7 @@ static void take(struct brute *b, uint32_t tenant, int64_t milli) {
   b->used[tenant] += milli;
 }
 
-/* Adds random usage, also more than is available, and removes some of it again. */
+/* Adds random usage, sometimes more than is available, and then removes some of it. */
 static void use_random_amounts(struct brute *b) {
   uint32_t n_tenants = b->f->trace.tenants.count;
   for (int step = 0; step < 20; step++) {
@@ -465,8 +469,8 @@ static void use_random_amounts(struct brute *b) {
   for (uint32_t tenant = 0; tenant <= n_tenants; tenant++) compare(b, tenant);
 }
 
-/* Each tenant uses what is available, in random order and portions. The maxima are not exceeded, and the total usage
-   does not exceed the cluster and the guarantees. */
+/* The tenants use, in random order and in random portions, all capacity that is available to them. The maxima are not
+   exceeded, and the total usage does not exceed the cluster and the guarantees. */
 static void use_available_amounts(struct brute *b) {
   uint32_t n_tenants = b->f->trace.tenants.count;
   int64_t all = 0, guaranteed = 0;
@@ -488,8 +492,8 @@ static void use_available_amounts(struct brute *b) {
   CU_ASSERT_FATAL(usage(b, -1, true) <= subtree(b, -1));
 }
 
-/* Creates the tree for another cluster size and with the same usage. The tree must not depend on the order in which
-   usage was added. */
+/* Creates a tree for a different cluster size, and adds the same usage in another order. The result must not depend on
+   that order. */
 static void create_tree_again(struct fixture *f, struct brute *b, uint32_t total) {
   b->total = total;
   create_tree(f, total);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas in runs of the queue policy, with random trees and loads. After every start, the stream of events is checked:
- * no tenant or cohort exceeds its maximum, or the sum of its guarantee and its borrowing limit; capacity that others
- * keep is available to them. A job is rejected if and only if it could never run. No job within the guarantee of its
- * tenant waits while GPUs of that tenant are lent to jobs that may be preempted.
+ * Quotas in runs of the queue policy, with random trees and loads. The stream of events is checked after every start.
+ * No tenant or cohort exceeds its maximum, or the sum of its guarantee and its borrowing limit. Capacity that a tenant
+ * or cohort keeps remains available to it. A job is rejected if and only if it could never run. No job within the
+ * guarantee of its tenant waits while GPUs of that tenant are lent to jobs that may be preempted.
  */
 
 #include "harness.h"
@@ -40,7 +40,7 @@ static bool is_of(const struct lab *lab, uint32_t tenant, uint32_t node) {
   return tenant && nodes[node].is_tenant && strcmp(nodes[node].name, lab_tenant_name(tenant)) == 0;
 }
 
-/* Returns the node of a tenant; HR_NONE if the spec does not name the tenant. */
+/* Returns the node of a tenant; HR_NONE if the tenant is not in the quota spec. */
 static uint32_t node_of(const struct lab *lab, uint32_t tenant) {
   for (uint32_t i = 0; i < lab->quotas.n_nodes; i++)
     if (is_of(lab, tenant, i)) return i;
@@ -70,8 +70,8 @@ static uint64_t guaranteed_below(const struct lab *lab, uint32_t node) {
   return sum;
 }
 
-/* The borrowing limit applies beyond all guarantees at a node and below it. Lending limits can only reduce what is
-   available. */
+/* The borrowing limit of a node is added to the sum of all guarantees at the node and below it. Lending limits are
+   ignored here, because they can only reduce what is available. */
 static void check_limits(struct watch *w, int64_t now_us) {
   for (uint32_t i = 0; i < w->lab->quotas.n_nodes; i++) {
     const struct hr_quota_node *node = &w->lab->quotas.nodes[i];
@@ -102,8 +102,9 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (starts && milli) check_limits(w, event->at_us);
 }
 
-/* Returns the GPUs of jobs that a tenant within its guarantee may preempt: jobs of tenants that exceed their
-   guarantees, up to the excess. All tenants are children of the root, and no lending limits are set. */
+/* Returns how many GPUs (in thousandths) a tenant within its guarantee can get by preemption: the GPUs of jobs of
+   tenants that exceed their guarantees, for each tenant at most the excess. In these cases, all tenants are children of
+   the root, and there are no lending limits. */
 static uint64_t preemptible_milli(const struct watch *w, uint32_t tenant, int64_t now_us) {
   uint64_t sum = 0;
   for (uint32_t t = 1; t <= TENANTS; t++) {
@@ -143,8 +144,8 @@ static uint64_t roll_limit(struct lab_dice *dice, uint32_t percent, uint32_t max
   return lab_chance(dice, percent) ? (1 + lab_roll(dice, maximum)) * UINT64_C(1000) : HR_NO_LIMIT;
 }
 
-/* Draws a tree whose guarantees do not exceed the cluster. `flat`: no cohorts; the spec names all tenants; the only
-   limits are maxima. */
+/* Draws a tree whose guarantees do not exceed the cluster. `flat`: there are no cohorts, all tenants are in the spec,
+   and the only limits are maxima. */
 static void draw_tree(struct lab *lab, struct lab_dice *dice, uint32_t gpus, bool flat) {
   uint32_t n_cohorts = flat ? 0 : lab_roll(dice, 4), left = gpus;
   for (uint32_t i = 0; i < n_cohorts + TENANTS; i++) {
@@ -197,7 +198,7 @@ static uint64_t subtree(const struct lab *lab, uint32_t node) {
   return sum;
 }
 
-/* Returns the capacity of the root: all GPUs, minus what its children keep. */
+/* Returns the capacity that the root can distribute: all GPUs, minus those that its children keep. */
 static uint64_t root_milli(const struct lab *lab, uint64_t total_milli) {
   for (uint32_t i = 0; i < lab->quotas.n_nodes; i++) {
     uint64_t of = subtree(lab, i), lends = lab->quotas.nodes[i].lend_milli;
@@ -206,7 +207,8 @@ static uint64_t root_milli(const struct lab *lab, uint64_t total_milli) {
   return total_milli;
 }
 
-/* Returns the maximum that a tenant could ever use, computed from the leaf upwards as in Kueue (potentialAvailable). */
+/* Returns how much a tenant could use on an empty cluster, without regard to maxima. It is computed from the leaf
+   upwards, as in Kueue (potentialAvailable). */
 static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
   if (node == HR_NONE) return root_milli(lab, total_milli);
   const struct hr_quota_node *at = &lab->quotas.nodes[node];
@@ -215,7 +217,8 @@ static uint64_t potential(const struct lab *lab, uint32_t node, uint64_t total_m
   return at->borrow_milli != HR_NO_LIMIT && maximum > of + at->borrow_milli ? of + at->borrow_milli : maximum;
 }
 
-/* Returns the potential, limited by the maxima, which apply to all usage at a node and below it. */
+/* Returns how much a tenant could use on an empty cluster: the result of the function above, limited by the maxima of
+   the nodes on the path, which apply to all usage at a node and below it. */
 static uint64_t limited_potential(const struct lab *lab, uint32_t node, uint64_t total_milli) {
   uint64_t maximum = potential(lab, node, total_milli);
   for (; node != HR_NONE; node = lab->quotas.nodes[node].parent)
@@ -223,8 +226,8 @@ static uint64_t limited_potential(const struct lab *lab, uint32_t node, uint64_t
   return maximum;
 }
 
-/* Checks that all jobs have ended, and that the rejected jobs are those that request more than their tenant's
-   potential. */
+/* Checks that all jobs have ended, and that exactly those jobs were rejected that request more than their tenant could
+   use on an empty cluster. */
 static void check_ends(const struct lab *lab, uint32_t gpus) {
   for (uint32_t i = 0; i < lab->n_jobs; i++) {
     uint64_t milli = lab->jobs[i].gpus * UINT64_C(1000);
@@ -291,8 +294,8 @@ static void guaranteed_jobs_do_not_wait(void) {
 }
 
 /* Tenants 1 and 2 are guaranteed four GPUs each, which is also the maximum of tenant 1. Tenant 1 uses three GPUs, and a
-   job of it waits for two. Then two jobs that request the last GPU arrive: a job of tenant 1, within its guarantee, and
-   a shorter job of tenant 2, which would borrow. */
+   further job of tenant 1 waits for two GPUs. Then two jobs arrive that request the last free GPU: a job of tenant 1,
+   within its guarantee, and a shorter job of tenant 2, which would borrow. */
 static void guaranteed_job_passes_job_held_back(void) {
   struct lab lab;
   lab_begin(&lab);
@@ -318,8 +321,8 @@ static void guaranteed_job_passes_job_held_back(void) {
   lab_finish(&lab);
 }
 
-/* A job waits for two GPUs of one node. Two nodes have room for jobs after it, but the tenant of these jobs may use
-   only one GPU. */
+/* A job waits for two GPUs of one node. Two nodes have one free GPU each for later jobs, but the tenant of the later
+   jobs may use only one GPU. */
 static void plan_respects_quota_of_started_jobs(void) {
   struct lab lab;
   lab_begin(&lab);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rounds in cases computed by hand; and the benefit of known throughputs, with measured values. */
+/* The policy `rounds` in cases computed by hand; and how much known speeds improve the result, with measured speeds. */
 
 #include "small_run.h"
 
@@ -90,8 +90,8 @@ static void free_capacity_is_used_within_a_round(void) {
   hr_result_destroy(result);
 }
 
-/* The second job runs on the first type only. With an objective that ignores speeds, the first job occupies that
-   type. */
+/* The second job can run only on the first GPU type. With an objective that ignores speeds, the first job uses the GPUs
+   of that type. */
 static void type_is_left_to_job_that_needs_it(void) {
   struct small_run it = {.n_pools = 2,
                          .nodes = {1, 1},
@@ -158,7 +158,7 @@ static void cheap_type_is_used_before_a_late_deadline(void) {
   struct starts starts;
   struct hr_result *result = run_logged(two_priced_types(1000), &starts);
   CU_ASSERT(result->accounting[0].end_us <= 1000 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->accounting[0].held_us, 200 * HR_SECOND_US); /* all the work at half the speed */
+  CU_ASSERT_EQUAL(result->accounting[0].held_us, 200 * HR_SECOND_US); /* all work was done at half the speed */
   CU_ASSERT(!starts_in(&starts, 1));
   hr_result_destroy(result);
 }
@@ -183,8 +183,8 @@ static void late_jobs_are_equally_late(void) {
   hr_result_destroy(result);
 }
 
-/* Two rounds of work before a deadline of 200 s: a node is paid for in these rounds only. Reserved capacity costs
-   nothing in addition, and is used first. */
+/* The job has two rounds of work, and a deadline at 200 s. A node is paid for only in the rounds in which the job runs.
+   Reserved capacity has no additional cost, so it is used first. */
 static void nodes_are_released_after_use(void) {
   struct small_run it = {.n_pools = 2,
                          .nodes = {1, 0},

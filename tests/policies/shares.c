@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Decayed usage, compared with the sum over all intervals. Fair Tree ranks, compared with a recursion from the root.
-   Classic factors, compared with their formula in a tree computed by hand. */
+/* Shares of accounts (policies/queue/order/shares.h). Decayed usage is compared with a sum over all intervals of usage.
+   Ranks of Fair Tree are compared with those of a recursion from the root. Factors of the rule classic are compared
+   with a tree computed by hand. */
 
 #include "policies/queue/order/shares.h"
 #include "base/arena.h"
@@ -58,8 +59,9 @@ struct stretch {
   int64_t from_us, to_us, milli;
 };
 
-/* Usage at time T of g GPUs from a to b: g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)), without decay g (b - a).
-   The powers may be close, so the difference is computed as 2^(-(T - b) / h) (1 - 2^(-(b - a) / h)). */
+/* At time T, the usage of g GPUs from a to b is g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)); without decay, it
+   is g (b - a). The two powers may be almost equal, so their difference is computed as 2^(-(T - b) / h) (1 - 2^(-(b -
+   a) / h)). */
 static double used(const struct stretch *stretch, int64_t now_us, int64_t half_life_us) {
   int64_t end_us = stretch->to_us < now_us ? stretch->to_us : now_us;
   if (stretch->from_us >= now_us) return 0;
@@ -120,7 +122,7 @@ static void usage_equals_sum_over_intervals(void) {
 
 /* ---- Fair Tree -------------------------------------------------------------------------------------- */
 
-/* Sets the usage of an account without decay, by a run of one second. */
+/* Without decay: sets the usage of an account, by a run of one second. */
 static void set_usage(struct fixture *f, uint32_t of, uint32_t gpus) {
   int64_t milli = (int64_t)gpus * 1000;
   hr__shares_advance(&f->shares, 0);
@@ -141,8 +143,8 @@ static double level(const struct tree *tree, uint32_t tenant) {
   return sum * 1e6 / tree->weight[tenant];
 }
 
-/* Returns the number of accounts strictly before an account: those of tenants with less usage / weight; and, among the
-   users of the same tenant and of tied tenants, those with less usage. */
+/* Returns the number of accounts that precede an account: the users of tenants with less usage / weight, and, of the
+   users of its own tenant and of tenants with equal usage / weight, those with less usage. */
 static uint32_t rank_of(const struct tree *tree, uint32_t of) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < tree->n_accounts; i++) {
@@ -184,7 +186,7 @@ static void tree_factors_equal_recursive_ranks(void) {
   }
 }
 
-/* 12 GPUs with weight 3 and 8 GPUs with weight 2 are equal, for any run time. */
+/* 12 GPUs with weight 3 and 8 GPUs with weight 2 are equal usages per weight, whatever the run time is. */
 static void rounding_does_not_break_ties(void) {
   for (uint32_t round = 1; round <= 200; round++) {
     struct fixture f;
@@ -240,7 +242,8 @@ static void classic_factors_equal_the_formula(void) {
   hr__arena_finish(&f.arena);
 }
 
-/* a and b each have 1/1002 of the shares, and used 1/3 and 2/3. U / S is 334 and 668, so both factors are almost 0. */
+/* Tenants a and b each have 1/1002 of all shares. a used 1/3 of the total usage, so its U / S is 334; b used 2/3, so
+   its U / S is 668. Both factors are therefore almost 0. */
 static void tiny_classic_factors_differ(void) {
   struct fixture f;
   uint32_t number[3];

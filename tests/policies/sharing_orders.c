@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* With shared GPUs, orders count fractions of GPUs. Small runs computed by hand; in each of them another job would be
-   first if a fraction counted as a whole GPU. */
+/* With shared GPUs, orders count fractions of GPUs. These are small runs computed by hand. In each of them, a different
+   job would be first if a fraction counted as a whole GPU. */
 
 #include "harness.h"
 #include "lab.h"
@@ -71,7 +71,7 @@ static void size_counts_fractions_with_quotas(void) {
   check_sizes(true);
 }
 
-/* Relative to two GPUs, the sizes are 0.4 and 0.5. */
+/* Relative to the two GPUs of the cluster, the sizes of the jobs are 0.4 and 0.5. */
 static void size_factor_counts_fractions(void) {
   for (int favours_small = 0; favours_small < 2; favours_small++) {
     uint32_t spread, whole;
@@ -84,8 +84,8 @@ static void size_factor_counts_fractions(void) {
 
 /* ---- By usage --------------------------------------------------------------------------------------- */
 
-/* For 10 s tenant 1 uses 0.3 of each of two GPUs, and tenant 2 uses 0.7 of one GPU: 6 and 7 GPU-seconds. Then each
-   tenant has a job for all GPUs; the job of tenant 2 is in the earlier row. */
+/* For 10 s tenant 1 uses 0.3 of each of two GPUs (6 GPU-seconds), and tenant 2 uses 0.7 of one GPU (7 GPU-seconds).
+   Then each tenant submits a job that needs all GPUs. The job of tenant 2 is in the earlier row of the trace. */
 static void begin_usages(const char *order, uint32_t *of_1, uint32_t *of_2) {
   begin(order, 1, 2);
   add(0, 10, 2, 300, 1);
@@ -105,8 +105,8 @@ static void usage_counts_fractions(void) {
   }
 }
 
-/* Tenant 1 uses 0.3 of each of two GPUs, and tenant 2 uses 0.7 of one GPU. Then there is room for a job of one of
-   them. */
+/* Tenant 1 uses 0.3 of each of two GPUs, and tenant 2 uses 0.7 of one GPU. Each has a waiting job, and there is room
+   for only one of these jobs. */
 static void dominant_share_counts_fractions(void) {
   begin("drf", 1, 2);
   add(0, 100, 2, 300, 1);
@@ -117,8 +117,8 @@ static void dominant_share_counts_fractions(void) {
 }
 
 /* Tenant 1 uses fractions of eight GPUs, on more than one node, and two tasks with 501 thousandths of a CPU each, in
-   total 1,002. Tenant 2 uses one fraction, and 1,001 thousandths of a CPU. Relative to 8,000 thousandths, CPU is the
-   dominant resource, because the shares of GPUs are 0.64 and 0.08 of eight. */
+   total 1,002. Tenant 2 uses one fraction, and 1,001 thousandths of a CPU. CPU is the dominant resource of both
+   tenants: the cluster has 8,000 thousandths of a CPU, and of its eight GPUs the tenants use 0.64 and 0.08. */
 static void dominant_share_counts_cpu_of_all_tasks(void) {
   begin("drf", 2, 4);
   lab.pools[0].cpu_milli_per_node = 4000;
@@ -131,7 +131,7 @@ static void dominant_share_counts_cpu_of_all_tasks(void) {
 
 /* ---- By service ------------------------------------------------------------------------------------- */
 
-/* Adds a pool with one GPU that exists until `to_s`. */
+/* Adds a pool with one GPU. The pool exists until `to_s`. */
 static void add_temporary_pool(int64_t to_s) {
   lab_add_pool(&lab, 1, 1);
   lab.pools[1].sharing = HR_SHARING_FRACTION;
@@ -140,7 +140,7 @@ static void add_temporary_pool(int64_t to_s) {
 }
 
 /* A job with 0.6 GPUs is stopped after 100 s, when its pool ends; its service is 60 GPU-seconds. Then a new job and
-   this job wait for the same GPU. A service equal to the threshold belongs to the next queue. */
+   this job wait for the same GPU. A job whose service is equal to the threshold is in the next service queue. */
 static void attained_service_counts_fractions(void) {
   static const struct {
     const char *order, *threshold_s;

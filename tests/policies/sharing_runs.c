@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs on pools with shared GPUs, compared job by job with a scheduler that examines every node for every task:
-   start times, nodes and GPUs. */
+/* Whole runs on pools with shared GPUs. The start time, nodes and GPUs of each job are compared with those of a naive
+   scheduler, which examines every node for every task. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -127,7 +127,8 @@ static void run_engine(const char *backfill, const char *rule) {
 /* ---- Naive scheduler -------------------------------------------------------------------------------- */
 
 static struct naive naive;
-static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; only the first; only the second */
+/* by acceptance class and pool: class 0 accepts both pools, class 1 only the first, class 2 only the second */
+static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1};
 
 static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
   bool has_gpus = world.gpus[job] > 0;
@@ -227,7 +228,7 @@ static bool fits_now(const char *rule, uint32_t job) {
   return fits;
 }
 
-/* Returns whether the job fits after all jobs have left that are expected to end by `at_us`. */
+/* Returns whether the job would fit without the running jobs that are expected to end by `at_us`. */
 static bool fits_at(const char *rule, uint32_t job, int64_t at_us, int64_t now_us) {
   struct naive before = naive;
   for (uint32_t i = 0; i < JOBS; i++)
@@ -261,7 +262,7 @@ static uint32_t backfill(const char *rule, uint32_t head, int64_t now_us) {
     struct naive before = naive;
     struct job was = world.naive[i];
     if (!try_start(rule, i, now_us)) continue;
-    /* A job that ends before the reservation by its limit does not delay the head. */
+    /* If a job reaches its limit before the reservation begins, it does not delay the head. */
     bool is_short = world.limit_us[i] <= at_us - now_us;
     bool allowed = is_short;
     if (!is_short) {

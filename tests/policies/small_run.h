@@ -2,7 +2,8 @@
 #ifndef HR_TESTS_POLICIES_SMALL_RUN_H
 #define HR_TESTS_POLICIES_SMALL_RUN_H
 
-/* A few jobs on a few nodes with a given policy and parameters. Times are in seconds, and runs are in checked mode. */
+/* Runs a few jobs on a few nodes with a given policy and parameters. Times are in seconds. Runs use the checked mode,
+   in which the engine checks its invariants. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -93,7 +94,7 @@ static struct hr_result *small_run_with(const struct small_run *it, const struct
   if (status != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   hr_policy_choice_finish(&choice);
-  result->trace = NULL; /* the trace ends with this function */
+  result->trace = NULL; /* the result must not refer to the trace, which does not exist after this function */
   return result;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The waiting jobs with quotas, compared with a scan of all jobs, over random quota trees. Random operations add,
-   start, stop and remove jobs, and change ranks. After each operation the test compares, for each shape: the first job
-   that is not held back, the first job within its guarantee, and the first job with a value within a bound. */
+   start, stop and remove jobs, and change the ranks of tenants. After each operation, three jobs are compared for each
+   shape: the first job that is not held back, the first job within its tenant's guarantee, and the first job with a
+   value within a bound. */
 
 #include "policies/queue/waiting.h"
 #include "base/arena.h"
@@ -72,7 +73,8 @@ static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct 
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
-/* Draws cohorts in a chain or side by side, and tenants in any of them or at the root. */
+/* Draws a random quota tree. The cohorts are either nested in a chain, or all are children of the root. Each tenant is
+   a child of a random cohort or of the root. */
 static void create_tree(struct fixture *f) {
   uint32_t limits = roll(4);
   for (uint32_t i = 0; i < COHORTS + TENANTS; i++) {
@@ -131,7 +133,7 @@ static void start_job(struct fixture *f) {
   f->jobs[id].stage = RUNS;
 }
 
-/* Returns a random job at this stage; HR_NONE: none found. */
+/* Returns a random job at the given stage; HR_NONE: no such job was found. */
 static uint32_t random_job(const struct fixture *f, enum stage stage) {
   uint32_t from = f->n_jobs ? roll(f->n_jobs) : 0;
   for (uint32_t i = 0; i < f->n_jobs; i++)

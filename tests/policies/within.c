@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs with topology constraints: cases computed by hand, to the microsecond; and combinations with other features that
-   are rejected. */
+/* Jobs with topology constraints: cases computed by hand, exact to the microsecond; and combinations with other
+   features that are reported as errors. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -10,7 +10,8 @@
 
 enum { MAX_JOBS = 5, MAX_PARAMS = 3 };
 
-/* Jobs on 6 nodes with 2 GPUs, in racks of 2 nodes, placed first-fit. */
+/* A few jobs on 6 nodes with 2 GPUs each. Rack 0 has nodes 0 and 1, rack 1 nodes 2 and 3, rack 2 nodes 4 and 5.
+   The placement is first-fit. Times are in microseconds. */
 struct within_case {
   uint32_t n_jobs;
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], wait_us[MAX_JOBS];
@@ -32,7 +33,7 @@ static void record_event(void *self, const struct hr_view *view, const struct hr
   it->last_node[event->job.id] = event->placement->slices[event->placement->n_slices - 1].node.id;
 }
 
-/* NULL: the run was rejected. */
+/* Runs the case. NULL: the run failed. */
 static struct hr_result *run_case(struct within_case *it) {
   char name[] = "p", gpu[] = "T4";
   struct hr_mig_spec mig = {0};
@@ -96,7 +97,7 @@ static void job_waits_for_a_rack(void) {
   CU_ASSERT_EQUAL(result->start_us[3], 10); /* rack 2 is free: nodes 4 and 5 */
   CU_ASSERT_EQUAL(it.first_node[3], 4);
   hr_result_destroy(result);
-  it.n_jobs = 5; /* one more job; no rack is free for it before 15 */
+  it.n_jobs = 5; /* one more job, for which no rack is free before 15 */
   it.submit_us[4] = 11;
   it.work_us[4] = 5;
   it.gpus[4] = 4;
@@ -113,13 +114,14 @@ static void job_waits_for_a_rack(void) {
   hr_result_destroy(result);
 }
 
-/* Nodes 0, 2 and 4 are in use, so each rack has one free node. */
+/* Jobs 0 to 3 use nodes 0 to 4. Job 4 needs two nodes of one rack. */
 static struct within_case one_free_node_per_rack(void) {
   struct within_case it = {.n_jobs = 5};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 0, 1}, 5 * sizeof(int64_t));
   memcpy(it.work_us, (int64_t[]){50, 50, 1000, 1000, 5}, 5 * sizeof(int64_t));
   memcpy(it.gpus, (uint32_t[]){2, 2, 2, 4, 4}, 5 * sizeof(uint32_t));
-  /* jobs use nodes 0, 1, 2, and 3 and 4; node 5 is free, and nodes 0 and 1 are free from 50 on */
+  /* jobs 0, 1 and 2 use nodes 0, 1 and 2, job 3 uses nodes 3 and 4; node 5 is free now, and nodes 0 and 1 are free from
+     50 on */
   it.within[4] = HR_TIER_RACK;
   set_no_expiry(&it);
   return it;
@@ -127,7 +129,7 @@ static struct within_case one_free_node_per_rack(void) {
 
 static void constraint_expires_at_the_exact_time(void) {
   struct within_case it = one_free_node_per_rack();
-  it.work_us[1] = 1000; /* node 0 is free from 50 on, and node 5; no rack is free before 1000 */
+  it.work_us[1] = 1000; /* node 0 is free from 50 on, and node 5 is free now, but no whole rack is free before 1000 */
   struct hr_result *result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[4], 1000);
   hr_result_destroy(result);
@@ -147,7 +149,8 @@ static void constraint_expires_at_the_exact_time(void) {
   hr_result_destroy(result);
 }
 
-/* A preferred rack is used if it is free: nodes 4 and 5, although nodes 3 and 4 come first. */
+/* If a rack is only preferred, it is used if it is free: here nodes 4 and 5 are used, although first-fit would select
+   nodes 3 and 4. */
 static void preferred_rack_is_used_if_free(void) {
   struct within_case it = one_free_node_per_rack();
   memcpy(it.gpus, (uint32_t[]){2, 2, 2, 0, 4}, 5 * sizeof(uint32_t));
@@ -200,31 +203,32 @@ static void constraint_of_a_class(void) {
   hr_result_destroy(result);
 }
 
-/* The head needs a rack, and rack 0 is free from 100 on. A job that would use a node of rack 0 after that time does not
-   start before it. */
+/* The head needs a rack, and rack 0 is free from 100 on. A job that would still use a node of rack 0 after 100 does not
+   start before the head. */
 static void backfill_does_not_delay_rack_reservation(void) {
   struct within_case it = {.n_jobs = 5, .params = {{"backfill", "easy"}}};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 1, 2}, 5 * sizeof(int64_t));
   memcpy(it.work_us, (int64_t[]){50, 100, 300, 10, 60}, 5 * sizeof(int64_t));
-  /* node 0; nodes 1 and 2; nodes 3 and 4; a rack; one node */
+  /* by job: 0 uses node 0; 1 uses nodes 1 and 2; 2 uses nodes 3 and 4; 3 is the head and needs a rack; 4 needs one node
+   */
   memcpy(it.gpus, (uint32_t[]){2, 4, 4, 4, 2}, 5 * sizeof(uint32_t));
   it.within[3] = HR_TIER_RACK;
   set_no_expiry(&it);
   struct hr_result *result = run_case(&it);
-  CU_ASSERT_EQUAL(result->start_us[3], 100); /* rack 0, when node 1 is free, too */
-  CU_ASSERT_EQUAL(result->start_us[4], 2);   /* on node 5, until 62 */
+  CU_ASSERT_EQUAL(result->start_us[3], 100); /* the head starts on rack 0, when node 1 becomes free */
+  CU_ASSERT_EQUAL(result->start_us[4], 2);   /* runs on node 5 until 62 */
   hr_result_destroy(result);
   it.work_us[4] = 400; /* ends after 100, but node 5 does not belong to rack 0 */
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[3], 100);
   CU_ASSERT_EQUAL(result->start_us[4], 2);
   hr_result_destroy(result);
-  it.gpus[4] = 1; /* only node 0 has room for it from 50 on, but node 0 is reserved */
+  it.gpus[4] = 1; /* from 50 on, only node 0 has room for job 4, but node 0 is reserved */
   it.submit_us[4] = 60;
-  it.gpus[2] = 6; /* nodes 3 to 5 */
+  it.gpus[2] = 6; /* job 2 uses nodes 3 to 5 */
   result = run_case(&it);
   CU_ASSERT_EQUAL(result->start_us[3], 100);
-  CU_ASSERT_EQUAL(result->start_us[4], 100); /* on node 2 */
+  CU_ASSERT_EQUAL(result->start_us[4], 100); /* starts on node 2 */
   /* the constraint of the head expires at 21; then nodes 1 and 2 are reserved from 100 on */
   it.wait_us[3] = 20;
   hr_result_destroy(result);
@@ -258,7 +262,7 @@ static void backfill_does_not_delay_expired_constraint(void) {
 
 /* ---- Unsupported combinations ------------------------------------------------------------------------ */
 
-/* The run is rejected with an error that names the parameter or policy, and what it does not support. */
+/* The run fails with an error that contains the name of the parameter or policy, and what it does not support. */
 static void check_rejected(struct within_case it, const char *subject, const char *unsupported) {
   it.n_jobs = 1;
   it.gpus[0] = 4;
@@ -283,7 +287,7 @@ static void unsupported_combinations_are_rejected(void) {
   check_rejected((struct within_case){.policy = "gang-slice"}, "'gang-slice'", "'within'");
 }
 
-/* Orders that preempt by default do not preempt jobs if there are topology constraints. */
+/* If jobs have topology constraints, orders that preempt by default do not preempt. */
 static void no_preemption_with_constraints(void) {
   struct within_case it = three_jobs_on_three_racks();
   it.within[3] = HR_TIER_RACK;

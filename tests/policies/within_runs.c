@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs of jobs with topology constraints (racks, zones, nodes), compared job by job with a scheduler that
-   examines every rack and every node at every instant: start times and nodes. */
+/* Whole runs of jobs with topology constraints (racks, zones, nodes). The start time and the nodes of each job are
+   compared with those of a naive scheduler, which examines every rack and every node at every instant. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -63,8 +63,8 @@ static void draw_pools(void) {
   world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = n_pools};
 }
 
-/* Draws either overdue jobs or constraints that expire. With both, a run would depend on the times of passes that are
-   caused by timers only. */
+/* Draws random jobs. Either some jobs run beyond their limits (`overdue`), or some constraints expire. If a case had
+   both, its result would depend on the times of passes that no event causes. */
 static void draw_jobs(bool overdue) {
   static const uint8_t tiers[] = {HR_TIER_ANY, HR_TIER_ANY, HR_TIER_RACK, HR_TIER_RACK, HR_TIER_ZONE, HR_TIER_NODE};
   for (uint32_t i = 0; i < JOBS; i++) {
@@ -148,12 +148,13 @@ static enum hr_tier tier_of(uint32_t job) {
 }
 
 static int64_t until_of(uint32_t job) {
-  if (world.within[job] == HR_TIER_ANY) return world.submit_us[job] + 25; /* the expiry of its class */
+  /* the constraint and its expiry are those of the class */
+  if (world.within[job] == HR_TIER_ANY) return world.submit_us[job] + 25;
   return world.wait_us[job] == HR_UNKNOWN_US ? INT64_MAX : world.submit_us[job] + world.wait_us[job];
 }
 
-/* Returns the node with at least `gpus` free GPUs that the rule selects in a range, except the nodes that `place`
-   already has; -1: none. */
+/* Returns the node that the rule selects in a range. The node must have at least `gpus` free GPUs, and must not be in
+   `place` yet. -1: no such node. */
 static int pick(enum rule rule, const uint32_t *left, uint32_t from, uint32_t end, uint32_t gpus,
                 const struct place *place) {
   int best = -1;
@@ -172,7 +173,8 @@ static void add_slot(struct place *place, int node, uint32_t gpus) {
   place->gpus[place->n_slices++] = gpus;
 }
 
-/* Places a gang on nodes of a range: whole nodes from the lowest number on, and one node for the remainder. */
+/* Places a gang on nodes of a range: on wholly free nodes, those with the lowest indices first, and the remainder on
+   one more node. */
 static bool place_gang(enum rule rule, const uint32_t *left, uint32_t from, uint32_t end, uint32_t size, uint32_t gpus,
                        struct place *place) {
   *place = (struct place){0};
@@ -232,7 +234,7 @@ static uint32_t largest_gang(enum rule rule, const uint32_t *left, uint32_t from
   return gpus;
 }
 
-/* Places a gang in the first pool with a group that has room, in the tightest such group. */
+/* Places a gang in the first pool with a group in which it fits; in that pool, in the tightest such group. */
 static bool place_within(enum rule rule, const uint32_t *left, enum hr_tier tier, uint32_t gpus, struct place *place) {
   if (gpus == 0 || is_single(gpus)) return place_anywhere(rule, left, gpus, place);
   for (uint32_t i = 0; i < world.cluster.n_pools && tier > HR_TIER_NODE; i++) {
@@ -276,8 +278,8 @@ static int64_t expected_us(uint32_t job, int64_t now_us) {
   return end_us > now_us ? end_us : now_us + 1;
 }
 
-/* Returns whether the job could start at a later time, if running jobs end as expected and the GPUs of `taken` remain
-   in use. */
+/* Returns whether the job could start at a later time, if running jobs end as expected, except that the GPUs of `taken`
+   remain in use. */
 static bool could_start(enum rule rule, uint32_t job, int64_t at_us, int64_t now_us, const struct place *taken) {
   uint32_t left[MAX_NODES];
   struct place unused;
@@ -324,7 +326,7 @@ static void pass(enum mode mode, enum rule rule, int64_t now_us) {
   }
 }
 
-/* Rejects the jobs that do not fit on the empty cluster. */
+/* Rejects the jobs that would not fit even on an empty cluster. */
 static void reject(enum rule rule) {
   for (uint32_t i = 0; i < JOBS; i++) {
     struct place unused;

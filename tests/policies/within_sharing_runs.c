@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs with per-GPU allocation of jobs with topology constraints (islands, NUMA domains, nodes, racks, zones),
-   compared job by job with a scheduler that counts the room of every group for every job: start times, nodes and
-   GPUs. */
+/* Whole runs of jobs with topology constraints (islands, NUMA domains, nodes, racks, zones) under per-GPU allocation.
+   The start time, nodes and GPUs of each job are compared with those of a naive scheduler, which counts the room of
+   every group for every job. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -65,7 +65,7 @@ static void draw_pools(void) {
   world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = 1 + draw(POOLS), .by_gpu = true};
 }
 
-/* `of_several`: also draw jobs with fractions of several GPUs. */
+/* `of_several`: some of the jobs request fractions of several GPUs. */
 static void draw_jobs(bool of_several) {
   for (uint32_t i = 0; i < JOBS; i++) {
     world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + draw(6);
@@ -144,7 +144,8 @@ static void run_engine(const char *backfill, const char *rule) {
 /* ---- Naive scheduler -------------------------------------------------------------------------------- */
 
 static struct naive naive;
-static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; only the first; only the second */
+/* by acceptance class and pool: class 0 accepts both pools, class 1 only the first, class 2 only the second */
+static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1};
 
 static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
   bool has_gpus = world.gpus[job] > 0;
@@ -184,7 +185,7 @@ static uint32_t milli_on(const struct hr_request *request, const struct naive_no
   return request->gpus * (node->whole_only ? 1000 : request->gpu_milli);
 }
 
-/* Places one task on GPUs of a set, preferring those with the least free capacity. False: no room. */
+/* Places one task on GPUs of a set. GPUs with less free capacity are preferred. False: the task does not fit. */
 static bool place_on_gpus(const char *rule, struct naive_node *node, const struct hr_request *request, uint64_t set,
                           uint64_t *gpus) {
   struct naive alone = naive;
@@ -280,7 +281,8 @@ static uint32_t groups_of(uint32_t pool, enum hr_tier tier, struct group *groups
   return count;
 }
 
-/* Places a job in the first pool with a group that has room, in the group with the least room. */
+/* Places a job in the first pool with a group that has enough room; in that pool, in the group with the least room that
+   is enough. */
 static bool try_within(const char *rule, uint32_t number, enum hr_tier tier, struct job *job) {
   static struct group groups[NAIVE_MOST_NODES * NAIVE_MOST_GPUS];
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
@@ -312,8 +314,8 @@ static int64_t until_of(uint32_t number) {
   return world.wait_us[number] == HR_UNKNOWN_US ? INT64_MAX : world.submit_us[number] + world.wait_us[number];
 }
 
-/* Returns whether the request needs one group. A task on one node is always within a tier that does not split the nodes
-   of any pool. */
+/* Returns whether the constraint restricts the placement of the request. A job with a single task is always within one
+   group if the tier splits the nodes of no pool. */
 static bool needs_group(uint32_t number) {
   static struct group groups[NAIVE_MOST_NODES * NAIVE_MOST_GPUS];
   enum hr_tier tier = (enum hr_tier)world.within[number];
@@ -340,7 +342,7 @@ static bool try_start(const char *rule, uint32_t number, int64_t now_us) {
   return true;
 }
 
-/* Rejects the jobs that do not fit on the empty cluster. Returns their number. */
+/* Rejects the jobs that would not fit even on an empty cluster. Returns their number. */
 static uint32_t reject(const char *rule) {
   uint32_t n_rejected = 0;
   for (uint32_t i = 0; i < JOBS; i++) {
@@ -496,8 +498,8 @@ static void placements_equal_count_of_all_groups(void) {
   CU_ASSERT(lapsed > 100);
 }
 
-/* Fractions of several GPUs may fit by number without having a placement, so groups are tried one after the other. Each
-   job that can run does run, within its constraint. */
+/* If tasks request fractions of several GPUs, a group may have enough room by number but no placement, so groups are
+   tried one after the other. The test checks that each job that can run does run, within its constraint. */
 static void fractions_of_several_gpus_are_placed(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 17, HR__PURPOSE_ARRIVAL, seed, 0);
