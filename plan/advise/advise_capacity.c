@@ -563,7 +563,7 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
 /* ---- Idle elastic nodes ---------------------------------------------------------------------------- */
 
 /* The only elastic pool whose utilization is below high_utilization. Returns HR_NONE if there are several such pools,
-   and the number of pools if there is none. */
+   and the number of pools if none exists. */
 static uint32_t idle_elastic_pool(const struct hr_advice *advice, bool *any_spot) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   uint32_t found = cluster->n_pools;

@@ -34,7 +34,7 @@ static inline double hr__interval_centre(const struct hr__interval *interval) {
   return interval->of_median ? interval->median : interval->mean;
 }
 
-/* Half the width of the interval, relative to the estimate. Infinite if there is no interval, 0 if its width is 0. */
+/* Half the width of the interval, relative to the estimate. Infinite if no interval exists, 0 if its width is 0. */
 static inline double hr__interval_relative(const struct hr__interval *interval) {
   if (isnan(interval->low)) return (double)INFINITY;
   double half = (interval->high - interval->low) / 2, centre = fabs(hr__interval_centre(interval));

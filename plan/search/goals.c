@@ -155,7 +155,7 @@ static enum hr_status check_bounded(const struct hr__goals *goals, const struct 
                  spec->self.place);
 }
 
-/* Adds a goal on completion if there is none. Rejected jobs do not wait, so a goal on waits alone would favour
+/* Adds a goal on completion if none exists. Rejected jobs do not wait, so a goal on waits alone would favour
    candidates that reject large jobs. */
 static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
   const struct hr__figure completed = {.measure = HR__M_COMPLETED_SHARE};

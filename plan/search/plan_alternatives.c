@@ -200,7 +200,7 @@ static int by_cost(const void *a, const void *b) {
 }
 
 /* Selects the metrics of the frontier. The wait is the metric of the first goal on a time, or the 95 % quantile of the
-   wait if there is no such goal. The cost is the monthly cost. */
+   wait if no such goal exists. The cost is the monthly cost. */
 static void find_figures(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
   const struct hr__figure wait = {.measure = HR__M_WAIT_P95}, cost = {.measure = HR__M_MONTHLY};

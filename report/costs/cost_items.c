@@ -61,7 +61,7 @@ static bool has_gpu(const struct hr_pool_spec *pool, const char *gpu) {
 }
 
 /* Returns the index of the first pool of a GPU type. GPU types are listed in the order of these indices. Pools without
-   nodes are returned only if there are no others, so that they do not change this order. */
+   nodes are returned only if no others exist, so that they do not change this order. */
 static uint32_t first_of(const struct hr_cluster_spec *cluster, const char *gpu) {
   uint32_t first = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++)

@@ -139,7 +139,7 @@ static bool has_model(const struct hr_trace *trace, const char *name) {
 }
 
 /* The interference pairs of a pool contain names of models. Returns the first of these names that is the model of no
-   job; NULL if there is none. */
+   job; NULL if none exists. */
 static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
   for (uint32_t i = 0; i < pool->n_pairs; i++) {
     if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;

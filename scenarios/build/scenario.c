@@ -76,7 +76,7 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* Sets `*json` to the value at the path `key`, as JSON text. `*json` is not changed if there is no such value. The
+/* Sets `*json` to the value at the path `key`, as JSON text. `*json` is not changed if no such value exists. The
    caller frees it. */
 static enum hr_status print_part(const cJSON *tree, const char *key, char **json, struct hr_error *error) {
   const cJSON *value = tree;

@@ -43,7 +43,7 @@ static size_t list_names(const char *word, const char *const *known, char *text,
   return count;
 }
 
-/* Returns the longest name that is a prefix of the word; NULL if there is none. */
+/* Returns the longest name that is a prefix of the word; NULL if none exists. */
 static const char *longest_prefix(const char *word, const char *const *known) {
   const char *longest = NULL;
   for (; *known; known++)
@@ -51,7 +51,7 @@ static const char *longest_prefix(const char *word, const char *const *known) {
   return longest;
 }
 
-/* Returns the name that a misspelt word probably means; NULL if there is none. If the word consists of a name, a
+/* Returns the name that a misspelt word probably means; NULL if none exists. If the word consists of a name, a
    separator and more characters, this name has precedence over a similar name with another beginning. For example,
    "H100-80" means H100, although "A100-80" differs in only one letter. */
 static const char *nearest_name(const char *word, const char *const *known) {

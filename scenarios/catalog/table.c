@@ -266,7 +266,7 @@ static bool same_key(const struct hr__table_format *format, const unsigned char 
   return true;
 }
 
-/* Returns the row that has the same key as `row`; HR_NONE if there is none. */
+/* Returns the row that has the same key as `row`; HR_NONE if none exists. */
 static uint32_t find_row(const struct hr__table *table, uint32_t hash, const unsigned char *row) {
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&table->by_key, hash, &at); i != HR_NONE; i = hr__hash_next(&table->by_key, &at))

@@ -72,7 +72,7 @@ struct hr_ledger {
   uint32_t n_charges, charges_capacity;
   struct hr__hash charge_numbers; /* maps an account to its index in `charges` */
   struct held_use *held_uses;
-  /* unused_held: index of the first element of `held_uses` that can be reused + 1; 0 if there is none */
+  /* unused_held: index of the first element of `held_uses` that can be reused + 1; 0 if none exists */
   uint32_t n_held_uses, held_capacity, unused_held;
   enum hr_status status;
 };

@@ -113,7 +113,7 @@ static uint32_t smallest(uint32_t profiles) {
 }
 
 /* Returns the smallest profile of the set `wanted` of which the layout has an idle instance. `taken` is the set of
-   occupied starts. Returns HR_NONE if there is no such profile. */
+   occupied starts. Returns HR_NONE if no such profile exists. */
 static uint32_t idle_profile(const struct hr_mig_layout *layout, uint32_t taken, uint32_t wanted) {
   for (; wanted; wanted &= ~(1U << smallest(wanted)))
     if (layout->starts[smallest(wanted)] & ~taken) return smallest(wanted);

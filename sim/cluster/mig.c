@@ -299,7 +299,7 @@ static void count_balanced(const struct hr_mig_type *type, uint8_t count[]) {
   }
 }
 
-/* Returns the profile of Volcano's group with index `number`, or HR_NONE if there is no such group. */
+/* Returns the profile of Volcano's group with index `number`, or HR_NONE if no such group exists. */
 static uint32_t profile_of_group(const struct hr_mig_type *type, uint32_t number) {
   for (uint32_t slices = 1; slices <= type->compute_slices; slices++) {
     if (slices > type->compute_slices / 2U && slices < type->compute_slices) continue;

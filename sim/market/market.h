@@ -110,7 +110,7 @@ struct hr__interruption_source {
 double hr__interruption_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held);
 void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec,
                                   uint32_t n_nodes, uint64_t seed, uint32_t replication);
-/* Returns the time of the next interruption, or HR_NEVER_US if there is none. Stores the indices of the reclaimed nodes
+/* Returns the time of the next interruption, or HR_NEVER_US if none exists. Stores the indices of the reclaimed nodes
    in `nodes`, in ascending order, and stores in `*count` how many there are. `nodes` must have room for n_nodes
    elements. */
 int64_t hr__interruption_source_next(struct hr__interruption_source *source, uint32_t *nodes, uint32_t *count);

@@ -25,7 +25,7 @@ static enum hr_status claims_use_init(struct claims_use *use, const struct hr__e
 static void claims_use_finish(struct claims_use *use);
 static void claims_use_add(struct claims_use *use, const struct hr__engine *engine, hr_job job,
                            const struct hr_placement *placement);
-/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if there is no inconsistency. */
+/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if no inconsistency exists. */
 static const char *claims_use_check(const struct claims_use *use, const struct hr__engine *engine, uint32_t *node);
 
 /* The resources in use on each node and GPU, summed over the running jobs. */
@@ -44,7 +44,7 @@ static enum hr_status inventory_use_init(struct inventory_use *use, const struct
 static void inventory_use_finish(struct inventory_use *use);
 static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
                               const struct hr_placement *placement);
-/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if there is no inconsistency. */
+/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if no inconsistency exists. */
 static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
                                        uint32_t *node);
 

@@ -24,7 +24,7 @@
 enum { N_BLOCKS = 4, ENOUGH_BYTES = 1 << 16, ENOUGH_FIELDS = 1 << 14 };
 
 struct hr__csv_blocks {
-  /* State of the producer, which fills blocks: the thread, or the caller if there is no thread. */
+  /* State of the producer, which fills blocks: the thread, or the caller without a thread. */
   const char *path;
   struct hr__input *input;
   struct csv_parser parser;

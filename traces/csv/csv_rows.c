@@ -88,7 +88,7 @@ static bool equals_ignoring_case(const char *name, const char *target, size_t le
 }
 
 /* Returns the index of the first column name of the file, from index `from` on, that equals the name of the schema
-   column `target`, ignoring case. Returns HR_NONE if there is none. */
+   column `target`, ignoring case. Returns HR_NONE if none exists. */
 static uint32_t find_ignoring_case(const struct csv_header *header, const struct hr__csv_column *target,
                                    uint32_t from) {
   size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;
@@ -271,7 +271,7 @@ struct csv_rows {
   bool have_header;
   uint64_t n_rows; /* number of rows after the header */
   struct hr__value_reader values;
-  struct hr__row_fault fault; /* first fault of the current row; fault.fault is NULL if there is none */
+  struct hr__row_fault fault; /* first fault of the current row; fault.fault is NULL if none exists */
 };
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */

@@ -137,7 +137,7 @@ static bool matches(struct hr_text text, const char *required) {
   return false;
 }
 
-/* Returns the first JSON format of the table with a key that occurs in the text; NULL if there is none. */
+/* Returns the first JSON format of the table with a key that occurs in the text; NULL if none exists. */
 static const char *json_format(struct hr_text beginning) {
   static const struct {
     const char *key, *format;

@@ -16,7 +16,7 @@ extern const struct hr__format_reader hr__swf_reader, hr__philly_reader, hr__phi
 
 /* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 thousandths are a
    share of one GPU. More than 1000 are rounded up to whole GPUs; `*rounded` is set to true if that changes the
-   request. Returns false if there are no tasks, or more than HR_MAX_GPUS GPUs. */
+   request. Returns false if no tasks exist, or more than HR_MAX_GPUS GPUs. */
 bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
 
 /* Divides a job into one task for each of `nodes` nodes: its GPUs, and its totals in `cpu_milli` and `mem_mib`. If

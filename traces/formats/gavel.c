@@ -110,7 +110,7 @@ static size_t count_fields(struct hr_text line) {
   return n;
 }
 
-/* Returns the columns of the version with `n_fields` fields; NULL if there is no such version. */
+/* Returns the columns of the version with `n_fields` fields; NULL if no such version exists. */
 static const char *const *header_of(size_t n_fields) {
   static const char *const six[] = {"job_type",     "command", "num_steps_arg", "total_steps", "arrival_time",
                                     "scale_factor", NULL};

@@ -350,7 +350,7 @@ static bool waits_are_for_tiers(const struct hr_trace *trace, uint32_t from, uin
 }
 
 /* Checks conditions that concern several columns, for jobs [from, to). Returns a sentence that describes the fault,
-   or NULL if there is none. */
+   or NULL if none exists. */
 static const char *columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
   if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' in all jobs";
   if (trace->min_gpus && !bounds_are_valid(trace->min_gpus, trace->gpus, from, to))

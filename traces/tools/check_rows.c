@@ -180,7 +180,7 @@ struct copies {
 };
 
 /* Returns the last job in the table that is a copy of `job`, with `work_us` used as the run time of `job`; HR_NONE
-   if there is none. */
+   if none exists. */
 static uint32_t find_copy(const struct copies *copies, const struct hr_trace *trace, uint32_t job, int64_t work_us,
                           struct hr__hash_cursor *at) {
   for (uint32_t i = hr__hash_first(&copies->table, copy_hash(trace, job, work_us), at); i != HR_NONE;

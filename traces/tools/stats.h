@@ -123,7 +123,7 @@ struct hr_trace_stats {
 /* ---- Parts ------------------------------------------------------------------------------------------ */
 
 /* Returns the family with the lowest Akaike information criterion among those that were fitted to all values;
-   HR__N_FAMILIES if there is none. */
+   HR__N_FAMILIES if none exists. */
 enum hr__family hr__best_family(const struct hr__distribution_fit fits[HR__N_FAMILIES]);
 
 #endif

@@ -47,7 +47,7 @@ static enum hr_status unknown_writer(const char *name, struct hr_error *error) {
 }
 
 /* Returns the last suffix of the file name, with its point, not counting the suffix of a compression. Returns NULL
-   if there is no suffix. A point at the beginning of a file name marks a hidden file and begins no suffix. */
+   if no suffix exists. A point at the beginning of a file name marks a hidden file and begins no suffix. */
 static const char *ending_of(const char *path, size_t length) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   for (const char *at = path + length; at > name + 1; at--)

@@ -150,7 +150,7 @@ struct hr_trace_check_config {
 struct hr_trace_check {
   struct hr_trace_check_config config;
   struct hr_finding *findings; /* [n_findings], sorted by severity (highest first), then by code */
-  /* [n_loads]: the load of each closed set of pools, highest load first. Empty if there is no cluster, or if all jobs
+  /* [n_loads]: the load of each closed set of pools, highest load first. Empty without a cluster, or if all jobs
      are submitted at one instant. */
   struct hr_offered_load *loads;
   uint32_t n_findings, n_loads;

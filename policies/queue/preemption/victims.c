@@ -58,7 +58,7 @@ static void sort_victims(struct hr__preemptor *preemptor) {
                                                               [HR__VICTIMS_LEAST_LOST] = by_loss,
                                                               [HR__VICTIMS_YOUNGEST] = by_age,
                                                               [HR__VICTIMS_LOWEST_PRIORITY] = by_priority};
-  if (preemptor->n_victims > 1) /* if there are no victims, the list may be NULL */
+  if (preemptor->n_victims > 1) /* if no victims exist, the list may be NULL */
     qsort(preemptor->victims, preemptor->n_victims, sizeof *preemptor->victims, orders[preemptor->terms.victims]);
 }
 
