@@ -71,7 +71,7 @@ enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *jso
 /* Frees the members of `axis`, not `axis` itself. */
 void hr__grid_axis_finish(struct hr_grid_axis *axis);
 
-/* Copies the strings of a list. If `list` is NULL, there are no strings. The caller calls hr__grid_texts_free(),
+/* Copies the strings of a list. If `list` is NULL, the copy is empty. The caller calls hr__grid_texts_free(),
    also after an error. */
 enum hr_status hr__grid_texts_copy(const struct hr__builder *builder, const cJSON *list, char ***texts, size_t *count);
 /* Frees a list of strings and its strings. NULL is allowed. */
@@ -170,7 +170,7 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]);
    is added to the list of files of this scenario. Returns NULL if out of memory. The caller frees the path. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
 
-/* Loads the catalogue, and the files whose paths are in the section `catalog` of the scenario. Does nothing if the
+/* Loads the catalogue, and the files that the section `catalog` of the scenario names. Does nothing if the
    catalogue is already loaded. */
 enum hr_status hr__open_catalog(struct hr__builder *builder);
 

@@ -5,7 +5,7 @@
  * The input is a list of figures: the speed or the throughput of a model on a GPU type. The scenario contains
  * figures, and may name a file with more figures. All figures of one model on the same number of GPUs are divided by
  * the figure for the reference type, so their unit does not matter. A figure of the scenario may be for a pool; it
- * has precedence over the figure for the GPU type of the pool. If there is no figure, the speed is the dense FP16
+ * has precedence over the figure for the GPU type of the pool. If no figure exists, the speed is the dense FP16
  * TFLOPS (tensor cores included) of the GPU type, divided by that of the reference type, both from the catalogue.
  * With "default": "same", it is 1.
  *
@@ -384,7 +384,7 @@ static enum hr_status warn_misspelt_types(struct speed_builder *self) {
 }
 
 /* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If it is unknown, the error has the place of the key `name`,
-   and names `whose` GPU type it is. */
+   and its text names the pool with this GPU type, or the reference type. */
 static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *whose,
                               double *tflops) {
   const struct hr_gpu_type *type;

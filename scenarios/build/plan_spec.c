@@ -94,7 +94,7 @@ static uint32_t gpus_of_step(const struct hr__builder *builder, const struct hr_
   return gpus;
 }
 
-/* Sets the overrides of a level that stands for a total number of GPUs. */
+/* Sets the overrides of a level that represents a total number of GPUs. */
 static enum hr_status set_gpus(struct hr__builder *builder, const struct hr_plan_variable *variable, double gpus,
                                struct hr_grid_level *level) {
   uint32_t step = gpus_of_step(builder, variable);

@@ -5,7 +5,7 @@
  * parameters. Keys of the scenario have precedence over the preset.
  *
  * Tables list the keys, each with a mask of the markets or of the interruption models that allow it. Bit 1 << M of a
- * mask stands for market or model M.
+ * mask represents market or model M.
  */
 
 #include "scenarios/build/pools.h"

@@ -388,7 +388,7 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
 
 /* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
-/* Sets `*n_steps` to the number of steps of a random price until the horizon. If there is no horizon, the steps cover
+/* Sets `*n_steps` to the number of steps of a random price until the horizon. Without a horizon, the steps cover
    a year. */
 static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
                                   uint32_t *n_steps) {

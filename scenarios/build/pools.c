@@ -53,8 +53,8 @@ static enum hr_status check_cpus(struct hr__builder *builder) {
 
 /* ---- Node order ------------------------------------------------------------------------------------- */
 
-/* `node_order` is a list of runs. The run "POOL*COUNT" stands for the next COUNT nodes of the pool, and "POOL" for
-   the next one. If the pool has fewer nodes left, the run stands for these nodes only. An order therefore stays valid
+/* `node_order` is a list of runs. The run "POOL*COUNT" means the next COUNT nodes of the pool, and "POOL" for
+   the next one. If the pool has fewer nodes left, the run means these nodes only. An order therefore stays valid
    if the size of a pool is overridden. */
 
 struct order {

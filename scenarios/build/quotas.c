@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `quotas`: a forest of cohorts whose leaves are tenants, as in Kueue and KAI.
+ * `quotas`: a forest of cohorts with tenants as leaves, as in Kueue and KAI.
  *
  * Cohorts may be listed in any order. In the spec, a parent precedes its children, and all cohorts precede the
  * tenants. Amounts are in milli-GPUs. Shares refer to the GPUs of all nodes of the cluster.

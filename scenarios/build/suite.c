@@ -67,7 +67,7 @@ static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
   tolerances->loose_digest = strcmp(digest, "any") == 0;
 }
 
-/* Reads tolerances. A member whose value is an object is the tolerance of one metric, and its key is the name of the
+/* Reads tolerances. A member with an object as its value is the tolerance of one metric, and its key is the name of the
    metric. Other members apply to all metrics and have fixed keys. */
 static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON *object,
                                        struct hr_tolerances *tolerances) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `topology` of a pool: islands, NUMA domains, racks, zones, and the networks that connect them. `network_speeds`: the
- * speed of jobs whose GPUs are connected by a network.
+ * speed of jobs with GPUs that are connected by a network.
  *
  * The size of each tier divides that of the next larger tier. The table of speeds is sorted by network, model and
  * GPUs. If the scenario has rows for a model and a network, all rows of the catalogue for this model and network are

@@ -2,7 +2,7 @@
 /*
  * Workload models as JSON files: the key table hr__workload_model_keys, reading and writing.
  *
- * MODEL_NUMBERS and SIZE_NUMBERS list the keys whose values are numbers or lists of numbers. The rows of the key
+ * MODEL_NUMBERS and SIZE_NUMBERS list the keys with numbers or lists of numbers as values. The rows of the key
  * table, the reader and the writer are generated from these lists. A new key needs one line in a list, and one in
  * docs/reference/schemas/like.schema.json.
  */

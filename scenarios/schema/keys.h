@@ -71,7 +71,7 @@ enum hr__key_type {
 
 /* A key that a document may have. */
 struct hr__key {
-  const char *path; /* path from the outermost object, with dots; "*" stands for any name or any index of a list */
+  const char *path; /* path from the outermost object, with dots; "*" matches any name or any index of a list */
   enum hr__key_type type;
   bool required;
   /* bounds of a number, of the length of a text in bytes, or of the number of entries of a list */

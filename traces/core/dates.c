@@ -173,8 +173,8 @@ char *hr__date_put(char *at, int64_t us, bool zoned) {
   return at;
 }
 
-/* Returns the length of the unit at `*at` in microseconds and moves `*at` past the unit. Returns 0 if there is no
-   unit at `*at`. If `alone` is set, the end of the text also counts as a unit, and it means seconds. */
+/* Returns the length of the unit at `*at` in microseconds and moves `*at` past the unit. Returns 0 if no
+   unit begins at `*at`. If `alone` is set, the end of the text also counts as a unit, and it means seconds. */
 static int64_t parse_unit(const char **at, bool alone) {
   static const struct {
     char letter;

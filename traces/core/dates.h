@@ -17,7 +17,7 @@ enum { HR__DATE_BYTES = 32 };
    have room for HR__DATE_BYTES. Returns the end of the text, or NULL if the year is not in 1 .. 9999. */
 char *hr__date_put(char *at, int64_t us, bool zoned);
 
-/* The note on a trace whose dates have no zone. */
+/* The note on a trace that has dates without a zone. */
 #define HR__LOCAL_DATES_NOTE                                                                                           \
   "dates have no time zone and are used as they are: across changes to or from summer time, times are one hour off"
 

@@ -49,7 +49,7 @@ struct hr_text hr__input_plain_lines(struct hr__input *input);
 /* Returns the number, from 1, of the line that was read last. */
 uint64_t hr__input_line_number(const struct hr__input *input);
 
-/* The path that stands for standard input, and the name of standard input in messages. */
+/* The path that means standard input, and the name of standard input in messages. */
 extern const char hr__standard_input[];
 
 /* Reads a complete file. Its first bytes determine whether it is plain, gzip or zstd. The decoded file may have at

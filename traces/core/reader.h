@@ -31,7 +31,7 @@ struct hr__format_reader {
   bool has_params;     /* parameters may follow the name of the format */
 };
 
-/* The fault of a row. If `column` is set, the fault is in the field of that column, whose value is `value`. If
+/* The fault of a row. If `column` is set, the fault is in the field of that column, and `value` is its value. If
    `column` is NULL, the fault is in the row as a whole, and `fault` is a complete sentence. In JSON files a row is
    an item of a list, and `column` is a path inside the item. */
 struct hr__row_fault {

@@ -74,7 +74,7 @@ static enum hr_status header_add(struct csv_header *header, struct hr__reader *r
 }
 
 /* Returns the length of a column name in a column map without its unit. "submit_time(us)" in a column map also
-   matches a column "submit_time" of the file, whose name has no unit. */
+   matches the column name "submit_time" without a unit in the file. */
 static size_t length_without_unit(const char *name) {
   size_t length = strlen(name);
   const char *open = strrchr(name, '(');

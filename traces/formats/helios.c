@@ -37,8 +37,8 @@ static const struct hr__csv_column acme_columns[] = {COMMON_COLUMNS{"type", NULL
 
 struct cluster_log {
   struct hr__reader *reader;
-  /* n_uneven: jobs whose GPUs cannot be divided evenly among their nodes; n_other_duration: jobs whose column
-     `duration` differs from end - start */
+  /* n_uneven: jobs with GPUs that cannot be divided evenly among their nodes; n_other_duration: jobs with a value in
+     column `duration` that differs from end - start */
   uint64_t n_uneven, n_other_duration;
 };
 

@@ -104,7 +104,7 @@ static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result)
 
 /* ---- Containers ------------------------------------------------------------------------------------- */
 
-/* Bits of hr__kube_pod.kinds for shared GPUs and MIG instances. Each lower bit stands for whole GPUs of one maker. */
+/* Bits of hr__kube_pod.kinds for shared GPUs and MIG instances. Each lower bit means whole GPUs of one maker. */
 enum { SHARED_KIND = 1 << 8, MIG_KIND = 1 << 9, OTHER_MIG_KIND = 1 << 10 };
 
 /* Returns the bit in hr__kube_pod.kinds for the maker of a whole GPU; 0 if the resource is not a GPU. */

@@ -21,7 +21,7 @@ struct joined {
   uint32_t *of_uid;   /* [names.count] for a uid: the object with this uid; HR_NONE: no such object */
   uint32_t *of_owner; /* [names.count] for a uid: the Workload that belongs to the object with this uid */
   uint32_t *of_class; /* [names.count] for a name: the priority class with this name, as an index in `words` */
-  /* Counters of jobs. note_all() prints each of them in a note, which describes what is counted. */
+  /* Counters of jobs. note_all() prints each of them in a note that describes what it counts. */
   uint64_t n_evicted, n_past, n_mixed, n_kinds, n_shared, n_early;
 };
 

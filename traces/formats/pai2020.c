@@ -249,7 +249,7 @@ struct pai {
   struct hr__reader *reader;
   struct pai_jobs jobs; /* empty unless have_jobs is set */
   bool have_jobs;
-  /* Counters of tasks. note_what_is_assumed() prints each of them in a note, which describes what is counted. */
+  /* Counters of tasks. note_what_is_assumed() prints each of them in a note that describes what it counts. */
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 

@@ -48,7 +48,7 @@ const struct hr__format_reader hr__philly_reader = {.read = read_philly};
 
 struct philly_log {
   struct hr__json_get get;
-  /* Counters of jobs and attempts. note_all() prints each of them in a note, which describes what is counted. */
+  /* Counters of jobs and attempts. note_all() prints each of them in a note that describes what it counts. */
   uint64_t n_retried, n_failed_attempts, n_attempts_without_times, n_early;
 };
 

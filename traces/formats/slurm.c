@@ -40,7 +40,7 @@ struct sacct_job {
   const char *left_out; /* reason why the job is not replayed; NULL: it is replayed */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
-  int64_t attempt_us, began_us; /* submit and start of the last attempt, whose properties are stored */
+  int64_t attempt_us, began_us; /* submit and start of the last attempt; its properties are stored */
   uint32_t user, tenant, types, gpus, tasks, cpu_milli;
   int32_t priority;
   uint8_t outcome;
@@ -52,7 +52,7 @@ struct sacct_state {
   struct sacct_job *jobs; /* in the order of the job ids in the name table `ids` */
   uint32_t n_jobs, capacity;
   bool has_request_columns; /* the file has a column with the requested resources */
-  /* Counters of rows. note_all() prints each of them in a note, which describes what is counted. */
+  /* Counters of rows. note_all() prints each of them in a note that describes what it counts. */
   uint64_t n_steps, n_attempts, n_restarts, n_components, n_eligible_later, n_partition_limits, n_uneven, n_mixed,
       n_per_node, n_priorities, n_early, n_shares;
 };
@@ -133,8 +133,8 @@ static bool parse_span(struct hr_text text, int64_t *us) {
 
 /* ---- Resources -------------------------------------------------------------------------------------- */
 
-/* Appends a GPU type to the list. Sets `mixed` if the list already has a type. Returns false if there is no room for
-   the type. */
+/* Appends a GPU type to the list. Sets `mixed` if the list already has a type. Returns false if the list is too full
+   for the type. */
 static bool add_type(struct tres *tres, struct hr_text type) {
   size_t used = strlen(tres->types);
   if (used + type.length + 2 > sizeof tres->types) return false;
@@ -446,7 +446,7 @@ static bool read_times(struct sacct_state *sacct, const struct sacct_row *row, s
 
 /* ---- Rows to jobs ------------------------------------------------------------------------------------ */
 
-/* Parses a priority or a number of restarts. An invalid number is no reason to skip the job, so it is treated as 0. */
+/* Parses a priority or a number of restarts. An invalid number is treated as 0, and the job is not skipped. */
 static uint64_t number_of(struct hr_text text) {
   const struct hr__number_rule rule = {1, INT64_MAX, true};
   uint64_t value = 0;

@@ -40,7 +40,7 @@ static const char *const field_names[N_FIELDS] = {
 struct swf {
   struct hr__reader *reader;
   uint64_t n_over_limit;    /* number of jobs that ran longer than their limit */
-  uint64_t n_other_request; /* number of jobs whose allocated processors differ from their request */
+  uint64_t n_other_request; /* number of jobs with more or fewer allocated processors than requested */
   int64_t requested;        /* processors that the last job requested */
   int64_t start_s;          /* time of second 0, from UnixStartTime in the header */
   bool has_start, bad_start, is_utc, has_jobs;

@@ -197,7 +197,7 @@ static bool list_members(struct search *search, const cJSON *object, uint32_t *c
   return true;
 }
 
-/* Searches an object for the first member whose key equals that of an earlier member. Returns false if out of
+/* Searches an object for the first member with the same key as an earlier member. Returns false if out of
    memory. */
 static bool search_object(struct search *search, const cJSON *object) {
   struct hr__json_repeat *repeat = search->repeat;

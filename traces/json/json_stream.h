@@ -21,7 +21,7 @@ struct hr__json_item {
 
 /* The members of a file to read, and the callback for items. */
 struct hr__json_schema {
-  /* Members of the outermost object whose items are read one by one, NULL-terminated. Other members are read as a
+  /* Members of the outermost object that are read item by item, NULL-terminated. Other members are read as a
      whole. If the outermost value is a list, its items are read one by one. */
   const char *const *streamed;
   /* returns true if a member that is not in `streamed` is needed; NULL: no such member is needed */

@@ -43,8 +43,8 @@ static uint32_t count_below(const struct hr__job_value *values, uint32_t count, 
   return low;
 }
 
-/* `begin` is the index of the first run time that equals the bound. Sets `*neighbours` to the number of jobs whose
-   run time is below the bound and at least 4/5 of it. Returns the mean number of these jobs per distinct run time. */
+/* `begin` is the index of the first run time that equals the bound. Sets `*neighbours` to the number of jobs with a
+   run time below the bound and at least 4/5 of it. Returns the mean number of these jobs per distinct run time. */
 static double mean_count_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
   uint32_t from = count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
   *neighbours = begin - from;

@@ -45,7 +45,7 @@ static int64_t *in_file_order(const struct hr_trace *trace, uint32_t *job_of_row
   return submit_us;
 }
 
-/* Reports rows whose job was submitted before the job of the previous row. */
+/* Reports rows with a job that was submitted before the job of the previous row. */
 static void check_order(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   if (!trace->row) return;
@@ -210,7 +210,7 @@ static bool count_copies(const struct hr__check_state *checker, struct copies *c
   return true;
 }
 
-/* Returns the share of jobs for which there is another job that differs only in its run time, which is one step
+/* Returns the share of jobs with a twin: a job that differs only in its run time, which is one step
    longer. The share is estimated from a sample of jobs from the whole trace. */
 static double share_by_chance(const struct hr__check_state *checker, const struct copies *copies) {
   const struct hr_trace *trace = checker->trace;

@@ -2,10 +2,10 @@
 /*
  * Generates workloads.
  *
- * Arrivals are a Poisson process whose rate depends on the time of day. Candidates arrive at the peak rate, and each
- * is accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). All other properties of a job have
- * random streams of their own, indexed by the number of the job. A change of one parameter therefore does not change
- * the other draws. Times are whole milliseconds, so a written trace contains exactly the drawn values.
+ * Arrivals are a Poisson process with a rate that depends on the time of day. Candidates arrive at the peak rate, and
+ * each is accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). All other properties of a job
+ * have random streams of their own, indexed by the number of the job. A change of one parameter therefore does not
+ * change the other draws. Times are whole milliseconds, so a written trace contains exactly the drawn values.
  */
 
 #include "base/output_file.h"

@@ -2,7 +2,7 @@
 /*
  * Writes the Standard Workload Format, version 2.2 (D. Feitelson, Parallel Workloads Archive). Lines are in order of
  * submit time, as the format requires. Instants are rounded half up to seconds. An interval is the difference of two
- * rounded instants. A limit above 0 is written as at least 1 s, because 0 means that there is no limit.
+ * rounded instants. A limit above 0 is written as at least 1 s, because 0 means no limit.
  */
 
 #include "traces/core/numbers.h"
