@@ -21,7 +21,7 @@ struct verb {
   /* size of the struct to which the options write their values */
   size_t args_bytes;
   void (*set_defaults)(void *args); /* NULL: all values are zero by default */
-  /* stores the command for output that quotes it; may be NULL */
+  /* stores the command line, for verbs that show it in their output; may be NULL */
   void (*set_command)(void *args, const struct command *command);
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };

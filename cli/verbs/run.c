@@ -78,7 +78,7 @@ static enum hr_status run_replications(const struct input *input, const struct r
 
 /* ---- Streaming: which scenarios can be streamed ----------------------------------------------------- */
 
-/* Parameters of the policy `queue` whose memory grows with the number of submitted jobs. */
+/* Values of parameters with which the policy `queue` needs memory that grows with the number of submitted jobs. */
 static const struct unbounded_param {
   const char *key;
   const char *values[4]; /* ends with NULL */

@@ -65,8 +65,8 @@ static void fill_interval(const double *sorted, enum hr__measure_kind kind, doub
     median_interval(sorted, count, confidence, &interval->low, &interval->high);
   else
     student_interval(interval, confidence);
-  /* If all of two or more values are equal, the interval has width 0, even if there are too few values for the
-     confidence. */
+  /* If there are at least two values and all are equal, the interval has width 0, even if there are too few values for
+     the confidence. */
   if (count > 1 && sorted[0] == sorted[count - 1]) interval->low = interval->high = interval->mean = sorted[0];
 }
 

@@ -2,8 +2,9 @@
 #ifndef HR_POLICIES_QUEUE_SUBQUEUES_H
 #define HR_POLICIES_QUEUE_SUBQUEUES_H
 
-/* Subqueues of a shape: the lists of the shape, and the groups in which subqueues are parked while admission limits
-   hold them back. This header is used by waiting.c and subqueues.c only. */
+/* The subqueues of a shape. A subqueue is either listed, in the lists of its shape, or parked in a group while an
+   admission limit blocks it. subqueues.c explains groups and their representatives. This header is used by waiting.c
+   and subqueues.c only. */
 
 #include "headroom/policy_kit.h"
 #include "policies/queue/waiting.h"
@@ -48,9 +49,9 @@ struct hr__subqueue_group {
   struct hr__admission_limit limit;
   uint32_t number;
   bool of_preferred, is_blocked;
-  struct hr_job_tree subqueues;                             /* parked subqueues, sorted by their entries */
-  struct hr__subqueue *representative;                      /* NULL: none; always NULL if the group is empty */
-  struct hr__subqueue_group *next_represented;              /* next group with the same representative */
+  struct hr_job_tree subqueues;                /* parked subqueues, sorted by their entries */
+  struct hr__subqueue *representative;         /* subqueue that is considered for the whole group; NULL: none */
+  struct hr__subqueue_group *next_represented; /* next group with the same representative */
   struct hr__subqueue_group *next_in_shape, *prev_in_shape; /* neighbours in shape->represented */
 };
 
@@ -77,8 +78,8 @@ static inline bool hr__group_has_room(const struct hr__waiting *waiting, const s
          waiting->admission.room(waiting->self, limit->place, limit->kind) >= hr__admission_limit_need(limit);
 }
 
-/* Returns whether a limit that blocks one subqueue of the group also blocks the others. This is the case if all
-   subqueues of the group have the same need at that limit. */
+/* Returns whether a limit that blocks one subqueue of the group also blocks the others. `limit` may be another limit
+   than that of the group. It blocks all subqueues of the group if they have the same need at that limit. */
 static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *limit) {
   return limit->place != HR_NONE && limit->place <= group->limit.place && limit->milli == group->limit.milli &&
          limit->spare == group->limit.spare;
@@ -92,8 +93,8 @@ void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *sh
 /* Parks a listed subqueue that the limit blocks. */
 enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                  const struct hr__admission_limit *limit);
-/* Lists all subqueues of the shape that are in a group with a representative and whose limit has enough room, so that a
-   search finds them. */
+/* For each group of the shape that has a representative and a limit with enough room: moves all its subqueues to the
+   lists of the shape, so that a search finds them. */
 enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
 
 /* Updates the shape after its lists have changed. */

@@ -32,9 +32,9 @@ struct hr__buckets {
   uint64_t value;   /* value since `until_us`; 0 before the first call of hr__buckets_set() */
 };
 
-/* Initializes a series with at most `room` buckets, `room` >= 2. If the run is at least `room` microseconds long, at
-   least half of the buckets are used. Returns HR_NO_MEMORY if out of memory; call hr__buckets_finish() even on
-   failure. */
+/* Initializes a series with at most `room` buckets, `room` >= 2. The first width is 1 us, so at least half of the
+   buckets are used, except in runs shorter than `room` microseconds. Returns HR_NO_MEMORY if out of memory; call
+   hr__buckets_finish() even on failure. */
 enum hr_status hr__buckets_init(struct hr__buckets *buckets, uint32_t room);
 static inline void hr__buckets_finish(struct hr__buckets *buckets) {
   free(buckets->bucket);

@@ -226,9 +226,9 @@ enum hr_status hr__catalog_check_spelling_region(const struct hr_catalog *catalo
 
 /* ---- Discounts -------------------------------------------------------------------------------------- */
 
-/* Returns how specifically the family of a discount matches an instance type. The result is 2 + the length of the
-   family if the family is a prefix of the name of the instance type, 2 if it is its GPU type, 1 if it is "*", and 0
-   if it does not match. */
+/* Returns how specifically the family of a discount matches an instance type. The result is 0 if the family
+   does not match, 1 if the family is "*", 2 if the family is the GPU type of the instance type, and 2 + the length of
+   the family if the family is a prefix of the name of the instance type. */
 static size_t fit_of(const struct hr_discount *discount, const struct hr_instance_type *type) {
   size_t length = strlen(discount->family);
   bool begins = strncasecmp(discount->family, type->name, length) == 0;
@@ -270,9 +270,9 @@ static const struct hr_discount *best_discount(const struct hr_catalog *catalog,
   return best;
 }
 
-/* A row for another upfront payment may match the instance type more specifically than the row for the requested
-   payment. If the discount of that row is smaller, it is used: the discount of the less specific row is assumed to be
-   too large for this instance type. */
+/* Two rows may match: row A for the requested upfront payment, and row B, which is more specific but is for another
+   payment. If B has the smaller discount, B is used, because the discount of A is then assumed to be too large for this
+   instance type. */
 enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                    const struct hr_discount **discount, struct hr_error *error) {
   const struct hr_instance_type *type;
@@ -326,7 +326,8 @@ static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table
 
 /* ---- References between tables ---------------------------------------------------------------------- */
 
-/* Writes the place of a row for messages. A built-in row can be faulty if a file replaced a row to which it refers. */
+/* Writes the place of a row for messages. It may be in a built-in table: a row of a file can replace the row to which a
+   built-in row refers, so that the built-in row is no longer valid. */
 static const char *place_of(const struct hr__table *table, size_t row, const char *path, char *text, size_t size) {
   if (path && table->line[row])
     snprintf(text, size, "%s:%u", path, (unsigned)table->line[row]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The placements of running jobs, and the list of jobs of each node. A placement takes eight bytes per job. The slices
- * of placements with several slices are in one array, in blocks whose sizes are powers of two; freed blocks are reused.
+ * The placements of running jobs, and the list of jobs of each node. A placement takes eight bytes per job. If
+ * a placement has several slots (struct hr_slice), they are in one common array, in a block with a size that is a power
+ * of two. Freed blocks are reused.
  * The jobs of a node are a linked list. These lists are short, because few jobs fit on a node.
  */
 
@@ -31,7 +32,7 @@ static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slice
   return HR_OK;
 }
 
-/* Returns the pool that is recorded for a placement without slices. A policy may place a job that needs no node in any
+/* Returns the pool that is recorded for a placement without slots. If a job needs no node, a policy may place it in any
    pool. If that pool has no nodes, the first pool that has nodes is recorded instead. */
 static hr_pool pool_of(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   return cluster->pools[placement->pool.id].spec->nodes > 0 ? placement->pool : cluster->first_pool;
@@ -114,7 +115,7 @@ void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t *at = &residents->first[placement->slices[i].node.id];
     while (*at && residents->links[*at - 1].job.id != job.id) at = &residents->links[*at - 1].next;
-    if (!*at) continue; /* the job was already removed, because an earlier slice is on the same node */
+    if (!*at) continue; /* the job was already removed, because an earlier slot is on the same node */
     uint32_t link = *at - 1;
     *at = residents->links[link].next;
     residents->links[link].next = residents->unused;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The quota tree. Some trees are computed by hand. Random trees are compared with an independent, recursive form of the
-   formulas, whose only input is the usage of each tenant. Amounts in this file are small integers, in thousandths of a
-   GPU. */
+/* The quota tree. Some trees are computed by hand. The results for random trees are compared with
+   those of a second, recursive implementation, which stores only the usage of each tenant. Amounts in this file are
+   small integers, in thousandths of a GPU. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -167,7 +167,7 @@ static void three_levels(void) {
   struct fixture f = company.f;
   uint32_t a = company.a, b = company.b, c = company.c, stranger = c + 1;
   AVAILABLE(a, 20);
-  AVAILABLE(c, 9); /* the maximum, although 15 could be borrowed */
+  AVAILABLE(c, 9); /* limited by the maximum of 9; without it, 15 including its own 6 */
   POTENTIAL(c, 9);
   AVAILABLE(stranger, 15);
   AVAILABLE(HR_NONE, 15);
@@ -334,8 +334,8 @@ static int64_t local(const struct brute *b, int n) {
   return limit == NEVER ? 0 : larger(0, subtree(b, n) - (int64_t)limit);
 }
 
-/* Returns the usage of a node. If `counted`, the usage is that of Kueue, without the part that children cover with
-   capacity that they keep; otherwise it is all usage at the node and below it. */
+/* Returns the usage of a node. If `counted`, returns the usage as Kueue counts it: each child adds only the part of its
+   usage that exceeds the capacity that it does not lend. Otherwise returns all usage at the node and below it. */
 static int64_t usage(const struct brute *b, int n, bool counted) {
   int64_t sum = 0;
   for (uint32_t tenant = 0; tenant <= b->f->trace.tenants.count; tenant++)
@@ -469,8 +469,9 @@ static void use_random_amounts(struct brute *b) {
   for (uint32_t tenant = 0; tenant <= n_tenants; tenant++) compare(b, tenant);
 }
 
-/* The tenants use, in random order and in random portions, all capacity that is available to them. The maxima are not
-   exceeded, and the total usage does not exceed the cluster and the guarantees. */
+/* The tenants use, in random order and in random portions, all capacity that is available to them. Checks that no
+   maximum is exceeded, and that the total usage is at most the size of the cluster or the sum of the guarantees,
+   whichever is larger. */
 static void use_available_amounts(struct brute *b) {
   uint32_t n_tenants = b->f->trace.tenants.count;
   int64_t all = 0, guaranteed = 0;
