@@ -58,7 +58,7 @@ struct hr__subqueue_group {
 
 /* Removes a parked subqueue from its group. */
 enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
-/* Changes the entry of a parked subqueue, whose first job is the same as before. */
+/* Changes the entry of a parked subqueue. Its first job must be the same as before. */
 enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           struct hr_job_entry now);
 /* Updates the groups that a subqueue represents, after its entry has changed. */
@@ -92,8 +92,8 @@ void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *sh
 /* Parks a listed subqueue that the limit blocks. */
 enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                  const struct hr__admission_limit *limit);
-/* Lists all subqueues of the shape that are in a group with a representative and whose limit has enough room, so that a
-   search finds them. */
+/* Lists all subqueues of the shape that are in a group with a representative and have a limit with enough room, so that
+   a search finds them. */
 enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
 
 /* Updates the shape after its lists have changed. */
