@@ -252,7 +252,7 @@ static void search_all(const struct omniscient_search *search) {
     for (uint32_t place = 1; place < search->n_places; place++) change_to(search, time, place);
     for (uint32_t place = 1; place < search->n_places; place++) work_at(search, time, place);
     wait_nowhere(search, time);
-    /* the table has the costs of n_change + 2 times, so this entry is that of `time`, which is no longer needed */
+    /* the table has the costs of n_change + 2 times, so this entry belongs to `time`, and it is not needed any more */
     clear_costs(search, time + search->n_change + 2);
   }
 }

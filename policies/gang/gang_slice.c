@@ -6,8 +6,8 @@
  * In Ousterhout's matrix, a column is a GPU, and a row is a set of jobs that fit on the cluster at the same time. Each
  * job has a placement in one row, and always runs at that placement. One row at a time is the present row. Each row is
  * present for one time slice, then the next row follows. GPUs that are idle in the present row are used by jobs of the
- * following rows whose placements are free (alternate selection). While all jobs run, there are no time slices, and no
- * row follows another.
+ * following rows if the placements of these jobs are free (alternate selection). While all jobs run, time slices are
+ * not used, and the row does not change.
  */
 
 #include "policies/kit/planned_state.h"
@@ -351,7 +351,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 /* ---- Turns ---------------------------------------------------------------------------------------- */
 
 /* Returns whether each running job of the present row has made progress in the slice. Until all have, the slice is
-   extended, so that a job whose restart overhead is longer than a slice can work. */
+   extended, so that a job with a restart overhead longer than a slice can work. */
 static bool has_worked(const struct slicer *slicer, const struct hr_view *view) {
   for (const struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
     if (gang->runs && hr_view_done_us(view, gang->job) == gang->start_work_us) return false;

@@ -13,7 +13,7 @@ struct hr__deadline_entry {
   uint32_t id;
 };
 
-/* A queue whose members are all 0 is empty. The ring buffer is allocated in the arena and doubles when it is full. */
+/* A queue with all members 0 is empty. The ring buffer is allocated in the arena and doubles when it is full. */
 struct hr__deadline_fifo {
   struct hr__deadline_entry *ring;
   uint32_t first, count, capacity; /* capacity: a power of two, or 0 */

@@ -51,7 +51,7 @@ struct hr__kinetic {
   uint32_t capacity, count, n_free;
 };
 
-/* Returns the index of a new place, whose contestant the caller must set; HR_NONE: out of memory. */
+/* Returns the index of a new place. The caller must set its contestant. HR_NONE: out of memory. */
 uint32_t hr__kinetic_add(struct hr__kinetic *kinetic);
 /* Sets the contestant of a place, and updates the path to the root. */
 void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__contestant contestant);

@@ -9,7 +9,7 @@
  * times are found by descending from the root. A change of one bin updates one leaf of each tournament of the pool.
  *
  * A start is first only noted in a list; the job is inserted into the trees at the next query. A job that ends before
- * that query is never inserted. While no job waits there are no queries, so starts cost little.
+ * that query is never inserted. While no job waits, no queries are made, so starts cost little.
  *
  * For gangs within one group of a tier, each (pool, nodes per group, GPUs) that was ever queried has a tournament over
  * the groups of the tier. Its values are the times at which the gang fits in each group. Groups with changed bins are

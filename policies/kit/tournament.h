@@ -8,7 +8,7 @@
  * contains the maximum of the group, for each lane. In a tally, which is a tree of counts, it contains the sum. Level 0
  * has one entry per place, and the last level has only the root. All levels except the last are padded with zeros to
  * whole groups. The caller owns the memory of shape.size x lanes values. Memory that is filled with 0 is a valid tree
- * whose values are all 0. For speed, `lanes` should be a compile-time constant.
+ * with all values 0. For speed, `lanes` should be a compile-time constant.
  */
 
 #include <stdbool.h>

@@ -37,7 +37,8 @@ struct hr__gpu_allocator {
   struct hr_acceptance acceptance; /* the acceptance classes of the cluster, then one class for each pool */
   struct hr_slice *slices;         /* [number of tasks of the largest gang] */
   const struct hr_cluster *cluster;
-  /* allocator whose requests have no CPU and memory (hr__gpu_allocator_lacks_node_resources); NULL until needed */
+  /* allocator for the same requests without CPU and memory (hr__gpu_allocator_lacks_node_resources); NULL until
+     needed */
   struct hr__gpu_allocator *bare;
   bool failed; /* memory ran out during a search */
 };

@@ -25,7 +25,7 @@ struct hr__locality_state {
   uint8_t *is_over; /* by job: 1 if its constraint has expired */
   struct expiry *heap;
   uint32_t n_expiries, capacity;
-  /* earliest time at which the head fits anywhere, as computed by the last search for a head whose constraint can
+  /* earliest time at which the head fits anywhere, as computed by the last search for a head with a constraint that can
      expire */
   int64_t anywhere_us;
 };
@@ -221,9 +221,9 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
              : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, HR_TIER_ANY, &unused);
 }
 
-/* Returns the earliest time, at most `by_us`, at which a job of the kind fits; HR_NEVER_US: none. Jobs whose expected
-   end has passed are expected to end one microsecond from now. On return, the snapshot does not contain the jobs that
-   end at or before the returned time. */
+/* Returns the earliest time, at most `by_us`, at which a job of the kind fits; HR_NEVER_US: none. Jobs that still run
+   after their expected end are expected to end one microsecond from now. On return, the snapshot does not contain the
+   jobs that end at or before the returned time. */
 static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                         uint32_t kind, int64_t by_us) {
   struct job_end end;
@@ -491,8 +491,8 @@ static void pop_expiry(struct hr__locality_state *locality) {
   expiries_sink(locality->heap, locality->n_expiries, last, NULL);
 }
 
-/* Returns the first constraint in the heap whose job waits, and that has not been marked as expired; NULL: none. A job
-   that has ended does not count as waiting, even if its state has been discarded and reads as 0. */
+/* Returns the first constraint in the heap that belongs to a waiting job and has not been marked as expired; NULL:
+   none. A job that has ended does not count as waiting, even if its state has been discarded and reads as 0. */
 static const struct expiry *first_expiry(struct hr__locality_state *locality, const struct hr_view *view) {
   while (locality->n_expiries > 0) {
     hr_job job = locality->heap[0].job;

@@ -32,9 +32,9 @@ int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *vie
 bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
                          const struct hr__shape *head, int64_t at_us, int64_t now_us);
 
-/* Called before a pass. Finds a waiting job whose constraint has expired, writes it to `*job`, and returns the flag
-   that the caller must set for it; NULL: no such job. The flag changes the kind of the job, so the caller must set it
-   with hr__queue_change_kind. */
+/* Called before a pass. Finds a waiting job with an expired constraint, writes it to `*job`, and returns the flag that
+   the caller must set for it; NULL: no such job. The flag changes the kind of the job, so the caller must set it with
+   hr__queue_change_kind. */
 uint8_t *hr__locality_next_expired(struct hr__queue *queue, const struct hr_view *view, hr_job *job);
 /* Called after a pass: requests a wake-up for the next expiry of a constraint. */
 enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);

@@ -306,10 +306,10 @@ const struct hr_packing_rule hr__pack_kube_most_allocated = {
     .summary = "Kubernetes' MostAllocated: the fullest node, GPUs with three times the weight of CPU or memory",
     .score = score_most};
 
-/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): selects the node whose fragmentation
-   F the task increases least. Score: 100 x sigmoid((F before - F after) / 1000), truncated. For a task with a fraction
-   of a GPU, the score is computed for each GPU on which the fraction fits, and the first GPU with the maximum score is
-   selected. Only the first of several GPUs with equal free capacity is evaluated, unless they are MIG GPUs. */
+/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): selects the node for which the task
+   increases the fragmentation F least. Score: 100 x sigmoid((F before - F after) / 1000), truncated. For a task with a
+   fraction of a GPU, the score is computed for each GPU on which the fraction fits, and the first GPU with the maximum
+   score is selected. Only the first of several GPUs with equal free capacity is evaluated, unless they are MIG GPUs. */
 
 static int32_t score_of(const struct hr_packing *packing, uint64_t before, uint64_t after) {
   double less = (double)((int64_t)before - (int64_t)after) / (double)packing->typical->total / HR_WHOLE_GPU_MILLI;

@@ -145,8 +145,8 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 
-/* Updates the ranks of the order, and which subqueues quotas hold back. Call this after the set of running jobs has
-   changed. */
+/* Updates the ranks of the order, and which subqueues are blocked by quotas. Call this after the set of running jobs
+   has changed. */
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);
 /* Starts the job `entry` of a shape: removes it from the queue and notifies the listeners. */
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,

@@ -79,7 +79,7 @@ static bool keeps_priorities_apart(const struct hr__queue *queue, const struct h
   return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
-/* The full key for orders whose keys do not change. It is needed if quotas or preemption divide the jobs into
+/* The full key for orders with keys that do not change. It is needed if quotas or preemption divide the jobs into
    subqueues. */
 static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)self;
@@ -209,7 +209,7 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   return queue->head;
 }
 
-/* If the job's subqueue is held back and its first job is another job, returns that first job; else HR_NONE. */
+/* If the job's subqueue is held back and the job is not its first job, returns that first job; else HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
@@ -290,7 +290,7 @@ static uint32_t explains_by(const struct hr__queue *queue) {
 }
 
 /* Returns whether no job can wait for ever because of other jobs: each waiting job becomes the first in order at some
-   time, and from then on other jobs cannot delay it. */
+   time, and afterwards other jobs cannot delay it. */
 static bool is_starvation_free(const struct hr__queue *queue) {
   if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
   return queue->order->ages && queue->order->ages(queue);
@@ -373,7 +373,7 @@ static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *
   return queue->quota ? pass_by_quota(queue, view, moves) : pass(queue, view, moves, queue->backfill);
 }
 
-/* Changes the kind of each waiting job whose topology constraint has expired. */
+/* Changes the kind of each waiting job with an expired topology constraint. */
 static enum hr_status expire_localities(struct hr__queue *queue, const struct hr_view *view) {
   enum hr_status status = HR_OK;
   uint8_t *flag;

@@ -59,7 +59,7 @@ struct hr__subqueue_group {
 
 /* Removes a parked subqueue from its group. */
 enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
-/* Changes the entry of a parked subqueue, whose first job is the same as before. */
+/* Changes the entry of a parked subqueue. Its first job must be the same as before. */
 enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           struct hr_job_entry now);
 /* Updates the groups that a subqueue represents, after its entry has changed. */

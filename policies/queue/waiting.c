@@ -7,7 +7,7 @@
  *
  * Under some orders the keys of all jobs change, continuously or all at the same time, so a sorted list of subqueues
  * would have to be sorted again in each pass. Under these orders the subqueues are in a kinetic tournament instead. It
- * provides the first job, and the first job whose value is within a bound, but not the order of the other jobs.
+ * provides the first job, and the first job with a value within a bound, but not the order of the other jobs.
  */
 
 #include "policies/queue/waiting.h"
@@ -371,9 +371,9 @@ struct waiting_search {
   bool found;
 };
 
-/* Visits a node of a tournament (hr__kinetic_visit), whose first subqueue has the first job `name`. Returns whether
-   this job precedes the job found so far. If it does, and the node is a leaf (`alone`), searches the subqueue for its
-   first job whose value is within the bound. */
+/* Visits a node of a tournament (hr__kinetic_visit). The first subqueue of the node has the first job `name`. Returns
+   whether this job precedes the job found so far. If it does, and the node is a leaf (`alone`), searches the subqueue
+   for its first job with a value within the bound. */
 static bool find_in_subqueue(void *self, uint32_t name, bool alone) {
   struct waiting_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
@@ -395,7 +395,7 @@ static bool next_in_tournament(const struct hr__waiting *waiting, const struct h
   return search.found;
 }
 
-/* Searches a subqueue for its first job whose value is within the bound. The job replaces the job found so far if it
+/* Searches a subqueue for its first job with a value within the bound. The job replaces the job found so far if it
    precedes that job. */
 static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                             struct waiting_search *search) {
@@ -503,8 +503,8 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
   return true;
 }
 
-/* Determines the current job of the walk, which is the job of the first cursor. Before that, enters each subqueue whose
-   first job precedes that job. False: no further job, or out of memory. */
+/* Determines the current job of the walk, which is the job of the first cursor. Before that, enters each subqueue with
+   a first job that precedes that job. False: no further job, or out of memory. */
 static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
     if (enter(waiting, walk, walk->next)) continue;

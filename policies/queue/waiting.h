@@ -31,7 +31,7 @@ static inline void *hr__ensure_room(struct hr_arena *arena, void *list, uint32_t
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
-/* A subqueue: waiting jobs of one shape whose relative order never changes. */
+/* A subqueue: waiting jobs of one shape that never change their relative order. */
 struct hr__subqueue {
   uint64_t name; /* name of the subqueue, defined by the order */
   struct hr__shape *shape;
@@ -81,13 +81,13 @@ struct hr__shape {
 typedef int64_t hr__full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
 /* Returns the line of a job (struct hr__line). Used for orders in which the keys of all jobs change linearly with time,
-   or all at the same time. The job whose line has the largest value has the smallest full key. */
+   or all at the same time. The job with the largest value of its line has the smallest full key. */
 typedef struct hr__line hr__line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
 /* The functions that determine which subqueues are held back, and which are preferred. */
 struct hr__admission {
-  /* Returns whether a limit holds back the first job of a subqueue, whatever capacity is free, and writes the limit. If
-     so, no other job of the subqueue may start. */
+  /* Returns whether a limit blocks the first job of a subqueue, whatever capacity is free, and writes the limit. If so,
+     no other job of the subqueue may start. */
   bool (*is_held)(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *limit);
   int64_t (*room)(void *self, uint32_t place, enum hr__admission_limit_kind kind);
   /* Returns whether the subqueue is preferred. NULL: none is. */
@@ -133,8 +133,8 @@ struct hr__waiting {
   uint32_t n_groups, groups_capacity;
   struct hr__pair_map group_numbers, class_numbers;
   struct hr_job_tree
-      /* by limit: tree of the groups that the limit blocks, sorted by need. The last element is for groups whose limit
-         is not determined */
+      /* by limit: tree of the groups that the limit blocks, sorted by need. The last element is for groups with a limit
+         that is not determined */
       *blocked;
 };
 
@@ -160,7 +160,7 @@ static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b
   return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
 }
 
-/* Initializes an empty queue for up to `n_jobs` jobs. If `full_key` is NULL, there are no subqueues, and `admission`
+/* Initializes an empty queue for up to `n_jobs` jobs. If `full_key` is NULL, subqueues are not used, and `admission`
    must also be NULL. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
                                 hr__full_key *full_key, const struct hr__admission *admission, void *self);
@@ -224,7 +224,7 @@ struct hr__walk {
    walk->shape is NULL. */
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
                     struct hr__walk *walk);
-/* Moves the walk to the next job. False: there is no further job, or memory is not available; in the second case
+/* Moves the walk to the next job. False: no further job exists, or memory is not available; in the second case
    walk->shape is NULL. */
 bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Returns whether the current job, or a job after it, has a value of at most `bound`. */
@@ -235,8 +235,7 @@ static inline struct hr__shape *hr__waiting_shape(const struct hr__waiting *wait
   return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind})];
 }
 
-/* Returns the shape whose first job is the first in order of all shapes; NULL if no job waits, or if all are held back.
- */
+/* Returns the shape that has the first job in order of all shapes; NULL if no job waits, or if all are held back. */
 static inline struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < waiting->n_active; i++) {
@@ -260,7 +259,7 @@ static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__wa
   return found ? waiting->subqueues[waiting->subqueue_of[listed.job.id]] : NULL;
 }
 
-/* Returns whether an admission limit holds back the subqueue of the walk's current job now. */
+/* Returns whether an admission limit blocks the subqueue of the walk's current job now. */
 static inline bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
   struct hr__admission_limit limit;
   return waiting->admission.is_held &&

@@ -2,18 +2,18 @@
 /*
  * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
  * its time that each job should spend in each pool (round_shares.c). At the start of each round, the policy chooses to
- * run the jobs whose run time is furthest below their shares. A job that is chosen again for the same pool keeps its
+ * run the jobs with run times furthest below their shares. A job that is chosen again for the same pool keeps its
  * placement and continues. Capacity that becomes free within a round is used at once; no job is preempted within a
  * round. A job that runs or waits is called a member.
  *
  * Choice of jobs: candidates are pairs of a job and a pool. The priority of a pair is (share of the job in the pool) /
- * (time for which the job ran in the pool since the shares were computed); a pair whose job has not run in the pool has
- * the highest priority. Pairs are taken in order of priority, and each pair that fits is chosen. Of pairs with equal
- * priority, the one whose job has more credit is first. Credit is the time for which the job should have run according
- * to its shares, minus the time for which it ran. It is not reset when shares are computed again, so jobs get their
- * shares in the long run.
+ * (time for which the job ran in the pool since the shares were computed); if the job has not run in the pool, the pair
+ * has the highest priority. Pairs are taken in order of priority, and each pair that fits is chosen. Of pairs with
+ * equal priority, the pair of the job with more credit is first. Credit is the time for which the job should have run
+ * according to its shares, minus the time for which it ran. It is not reset when shares are computed again, so jobs get
+ * their shares in the long run.
  *
- * A lease is the claim of a job of the previous round to keep its placement; a job whose lease ends is evicted, and
+ * A lease is the claim of a job of the previous round to keep its placement; a job is evicted when its lease ends, and
  * moves or stops. While jobs are chosen, two states of the free capacity are planned. In `free`, only the jobs chosen
  * so far use capacity; in `leases`, all placements with leases are in use, too. If possible, a job is placed in
  * capacity that is free in `leases`. Otherwise it is placed in capacity that is free in `free`, and the leases there,

@@ -23,8 +23,8 @@ const struct hr__backfill hr__backfill_strict = {.pass = pass};
    be tried again in the pass. The next job to start is found among the first jobs of all shapes that fit: it is the one
    that is first in order. */
 
-/* Returns, of the shapes that fit, the one whose first job is the first in order, and its placement; NULL if no shape
-   fits. */
+/* Compares the first jobs of the shapes that fit, and returns the shape of the job that is first in order, and its
+   placement; NULL if no shape fits. */
 static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
@@ -59,8 +59,8 @@ const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = 
  *
  * Jobs of one shape differ only in their limits. Therefore two checks per shape are sufficient: whether the shape fits
  * now, and whether a job of the shape may run beyond T. If it may, the next candidate is the first job of the shape;
- * otherwise it is the first job of the shape whose limit ends by T. A candidate must come after the previous candidate
- * in order, so each job is considered once, as in a simple walk over the queue.
+ * otherwise it is the first job of the shape with a limit that ends by T. A candidate must come after the previous
+ * candidate in order, so each job is considered once, as in a simple walk over the queue.
  */
 
 struct backfill_candidate {

@@ -13,7 +13,7 @@ struct hr__profile {
   int64_t *at_us;
   uint32_t *free;
   uint32_t count, capacity;
-  /* number of past steps whose memory precedes the first step; move_down makes this memory usable again */
+  /* number of past steps in memory before the first step; move_down makes this memory usable again */
   uint32_t skipped;
 };
 

@@ -2,8 +2,8 @@
 #ifndef HR_POLICIES_QUEUE_BACKFILL_CAPACITY_PROFILE_H
 #define HR_POLICIES_QUEUE_BACKFILL_CAPACITY_PROFILE_H
 
-/* Future capacity: for each bin, a step function of time whose value is the number of free GPUs. A bin is a node, or a
-   pool if GPUs are only counted. All memory is allocated in the arena. */
+/* Future capacity: for each bin, the number of free GPUs as a step function of time. A bin is a node, or a pool if GPUs
+   are only counted. All memory is allocated in the arena. */
 
 #include "headroom/policy.h"
 #include "policies/queue/waiting.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Conservative backfilling (Mu'alem and Feitelson, TPDS 2001). Every waiting job gets a reservation, in order, and a
- * job whose reservation begins now starts. The result is the same as if each pass made all reservations again, from the
- * running jobs and the limits. Therefore, when a job ends before its limit, later reservations may move to earlier
+ * job starts if its reservation begins now. The result is the same as if each pass made all reservations again, from
+ * the running jobs and the limits. Therefore, when a job ends before its limit, later reservations may move to earlier
  * times.
  *
  * The reservation of a job is at the earliest time t for which the placement rule finds a placement. The rule is
@@ -90,7 +90,7 @@ static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int6
   return true;
 }
 
-/* Removes jobs that no longer wait from the remembered batches. This includes jobs that have ended, whose state may
+/* Removes jobs that no longer wait from the remembered batches. This includes jobs that have ended; their state may
    have been discarded and then reads as 0. The lists do not grow, so no memory is needed. */
 static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
   uint32_t n_known = batches->n_known;
@@ -135,8 +135,8 @@ static enum hr_status begin_walks(struct hr__batches *batches) {
   return HR_OK;
 }
 
-/* Returns the walk whose current job is the first in order. `*next`: the first in order of the current jobs of all
-   other walks. */
+/* Compares the current jobs of all walks, and returns the walk of the job that is first in order. `*next`: the first in
+   order of the current jobs of all other walks. */
 static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_entry *next) {
   struct hr__walk *first = &batches->walks[0];
   *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
@@ -248,7 +248,7 @@ enum { LENGTH_CLASSES = 4 * 64 };
 /* Maximum number of jobs in a kept plan. More jobs are allowed if many jobs wait (remembers_too_many). */
 enum { MAX_REMEMBERED = 4096 };
 
-/* Jobs whose limit is at least length_us cannot start before start_us. */
+/* Jobs with a limit of at least length_us cannot start before start_us. */
 struct bound {
   int64_t length_us, start_us;
 };
@@ -329,7 +329,7 @@ static uint32_t length_class(int64_t length_us) {
   return 4 * bits + (uint32_t)next_two;
 }
 
-/* Stores that jobs of the shape whose limit is at least `length_us` cannot start before `start_us`. */
+/* Stores that jobs of the shape with a limit of at least `length_us` cannot start before `start_us`. */
 static void learn_bound(const struct planner *planner, struct bounds *bounds, int64_t length_us, int64_t start_us) {
   uint32_t class = length_class(length_us);
   struct bound bound = {length_us, start_us};
@@ -337,7 +337,7 @@ static void learn_bound(const struct planner *planner, struct bounds *bounds, in
     bounds->of[i] = bound;
 }
 
-/* Returns a time before which a job whose limit is `length_us` cannot start in the current plan. */
+/* Returns a time before which a job with the limit `length_us` cannot start in the current plan. */
 static int64_t known_bound(const struct bounds *bounds, int64_t length_us) {
   uint32_t class = length_class(length_us);
   if (length_us >= bounds->of[class].length_us) return bounds->of[class].start_us;
@@ -487,16 +487,16 @@ static bool is_as_planned(struct planner *planner, int64_t now_us) {
   return hr__cluster_profile_matches(&planner->cluster_profile, now_us, planner->cluster_profile.per_bin);
 }
 
-/* Returns whether the plan contains so many jobs that were already started that it should be replaced. The new plan has
-   the same reservations, but contains waiting jobs only. Without this limit, if all jobs end as planned, the plan would
-   finally contain all jobs of the trace. */
+/* Returns whether the plan should be replaced because it contains too many jobs that were already started. The new plan
+   has the same reservations, but contains waiting jobs only. Without this limit, if all jobs end as planned, the plan
+   would finally contain all jobs of the trace. */
 static bool remembers_too_many(const struct planner *planner, const struct hr_view *view) {
   uint32_t n_jobs = planner->batches.n_jobs;
   return n_jobs > MAX_REMEMBERED && n_jobs / 8 > view->n_waiting;
 }
 
 /* `kept` is set to true again by continue_plan, and by make_plan if it makes a complete plan. If make_plan starts all
-   waiting jobs, there are no reservations and no plan to be kept. */
+   waiting jobs, no reservations exist, and no plan needs to be kept. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   bool continues = is_as_planned(planner, view->now_us) && !remembers_too_many(planner, view);

@@ -8,7 +8,7 @@
  * x pools), independent of the number of waiting jobs.
  *
  * Under spot-first a job waits for spot capacity for a limited time, its patience, before it uses on-demand. Each
- * demand has a count of its jobs whose patience is over. A node that has been idle for a minimum time is released.
+ * demand has a count of its jobs without remaining patience. A node that has been idle for a minimum time is released.
  * Under spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
  */
 
@@ -112,7 +112,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   return hr__deadline_fifo_add(&market->patience, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Counts jobs whose patience is over. An entry of a job that has started or ended meanwhile is skipped. It is
+/* Counts jobs without remaining patience. An entry of a job that has started or ended meanwhile is skipped. It is
    recognized because patience_us then differs from the time of the entry: after a start it is HR_NEVER_US, and after
    the state of an ended job was discarded it reads as 0. No entry with time 0 is left by then, because such entries are
    removed in the first pass, before any job that waited can have ended. */
@@ -364,7 +364,7 @@ static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   return market->levels[pool.id][market->gpus_per_node[pool.id]] > 0;
 }
 
-/* Releases spare nodes whose minimum idle time is over. */
+/* Releases spare nodes that have been idle for the minimum time. */
 static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;

@@ -46,7 +46,7 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
 /* A demand: waiting jobs with equal requests. */
 struct hr__market_demand {
   uint32_t gpus, accept_class;
-  uint32_t count, impatient; /* count: number of waiting jobs; impatient: number of those whose patience is over */
+  uint32_t count, impatient; /* count: number of waiting jobs; impatient: number of those without remaining patience */
   uint32_t held;             /* number of those that quotas block in this pass */
   bool is_single, may_use_spot;
 };

@@ -88,8 +88,8 @@ static bool cross(struct hr__service *service, const struct hr__queue *queue, co
   return service_start(service, queue, job, view->attempt_us[job.id]);
 }
 
-/* Moves one running job whose crossing is due into the next service queue. `*job`: that job; HR_NONE: no crossing is
-   due. False: out of memory. */
+/* Moves one running job with a due crossing into the next service queue. `*job`: that job; HR_NONE: no crossing is due.
+   False: out of memory. */
 static bool service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
                           hr_job *job) {
   struct hr_job_entry due;
@@ -308,8 +308,8 @@ static enum hr_status gittins_create(struct hr__queue *queue, const struct hr_po
 
 /* ---- The index ------------------------------------------------------------------------------------ */
 
-/* Returns the index of a job whose service is the lower boundary of the level; negative if no finished job had more
-   service. */
+/* Returns the index of a job with a service equal to the lower boundary of the level; negative if no finished job had
+   more service. */
 static double index_of(const struct gittins *gittins, uint32_t level) {
   double beyond = 0, done = 0, spent_s = 0, best = -1, from_s = begin_s(level);
   for (uint32_t i = level; i < N_LEVELS; i++) beyond += gittins->count[i];

@@ -260,7 +260,7 @@ struct drf {
   uint64_t *total;               /* by resource: total amount; 0: unspecified */
   struct tenant *tenants;        /* by tenant; the last element is for jobs without a tenant */
   uint32_t n_tenants;
-  uint32_t changed; /* the only tenant whose key has changed since the last ranking; or NO_TENANT or SEVERAL_TENANTS */
+  uint32_t changed; /* the only tenant with a changed key since the last ranking; or NO_TENANT or SEVERAL_TENANTS */
 };
 
 #define NO_TENANT HR_NONE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Orders with a key that is fixed at submission, and two orders whose keys change with time: remaining run time (srtf)
-   and WFP3. */
+/* Orders with a key that is fixed at submission, and two orders with keys that change with time: remaining run time
+   (srtf) and WFP3. */
 
 #include "policies/queue/order/order.h"
 

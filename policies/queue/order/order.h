@@ -15,8 +15,8 @@ struct hr__order {
      order of (submit, row). */
   int64_t (*key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
-  /* Used by orders whose keys change while jobs wait; NULL in other orders. `subqueue` returns the name (a number) of
-     the job's subqueue. The relative order of the jobs of a subqueue never changes, although their keys change. */
+  /* Used by orders with keys that change while jobs wait; NULL in other orders. `subqueue` returns the name (a number)
+     of the job's subqueue. The relative order of the jobs of a subqueue never changes, although their keys change. */
   uint64_t (*subqueue)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
   /* keys never decrease, so the key of a subqueue needs to be computed again only when the subqueue is the first of its
@@ -25,7 +25,7 @@ struct hr__order {
 
   /* Used by orders in which the keys of running jobs differ from those of waiting jobs; NULL in other orders.
      `running_key` returns the key of a running job. `running_bound` returns a bound for a waiting job: running jobs
-     whose keys exceed the bound come after the waiting job. With such orders, preemption is by default by order. */
+     with keys above the bound come after the waiting job. With such orders, preemption is by default by order. */
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*running_bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting);
 
@@ -38,7 +38,7 @@ struct hr__order {
   const struct hr__listener *listener;
   /* Called before a pass: updates what depends on time. */
   enum hr_status (*begin_pass)(struct hr__queue *queue, const struct hr_view *view);
-  /* Called after a job started or stopped: ranks the subqueues whose keys have changed. */
+  /* Called after a job started or stopped: ranks the subqueues with changed keys. */
   enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
   /* Called after a pass: requests a wake-up for the next time at which the order changes. */
   enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);

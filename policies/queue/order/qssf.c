@@ -5,8 +5,8 @@
  *
  * If the job has an estimate of its run time, the estimate is used. Otherwise the run time is predicted from finished
  * jobs, with more weight on those that finished later. The prediction uses the first of these sets that is not empty:
- * the user's jobs with the same name (the trace's `model`); the user's jobs whose name is the most similar one, if it
- * is similar enough; all jobs of the user; all jobs. If no job has finished yet, the limit of the job is used.
+ * the user's jobs with the same name (the trace's `model`); the user's jobs with the most similar name, if it is
+ * similar enough; all jobs of the user; all jobs. If no job has finished yet, the limit of the job is used.
  */
 
 #include "policies/queue/dispatch.h"

@@ -80,7 +80,7 @@ int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
 /* Computes the factors of all accounts. */
 void hr__shares_update(struct hr__shares *shares);
 
-/* Initializes the shares. There are no accounts at first. */
+/* Initializes the shares. The list of accounts is empty at first. */
 static inline void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
                                    const struct hr_quota_spec *weights) {
   *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};

@@ -180,7 +180,7 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
   return status;
 }
 
-/* Adds the running jobs whose minimum run time has passed to the jobs that may be preempted. */
+/* Adds the running jobs that have run for their minimum run time to the jobs that may be preempted. */
 static enum hr_status end_protection(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__deadline_entry entry;
@@ -434,8 +434,8 @@ static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_
 /* ---- Preemption for single jobs ------------------------------------------------------------------- */
 
 /* The next job to try. At first it is the first job of a shape. If that job was refused, the first jobs of the other
-   subqueues of the shape are tried, too, because they may be allowed to preempt other running jobs. Subqueues that
-   quotas hold back are also tried, because preemption may reduce the usage that blocks them. */
+   subqueues of the shape are tried, too, because they may be allowed to preempt other running jobs. Subqueues that are
+   blocked by quotas are also tried, because preemption may reduce the usage that blocks them. */
 struct preemption_candidate {
   struct hr__shape *shape; /* NULL: no further job */
   struct hr_job_entry entry;
@@ -513,7 +513,7 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
 }
 
 /* Starts the beneficiary of a preemption (struct hr__preemptor) if it fits. If it does not fit although all victims
-   have left, it is no longer the beneficiary, and other jobs may use the capacity. */
+   have left, it stops being the beneficiary, and other jobs may use the capacity. */
 static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   hr_job job = preemptor->beneficiary;

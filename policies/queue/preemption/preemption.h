@@ -9,7 +9,7 @@
 #include "policies/queue/quota/quota.h"
 
 /* A preemption rule. Each running job has a key, and each waiting job has a bound. The waiting job may preempt running
-   jobs whose keys are larger than its bound. */
+   jobs with keys larger than its bound. */
 struct hr__preemption {
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry head);
@@ -79,7 +79,7 @@ struct hr__preemptor {
   struct hr_slice *slices;
   uint32_t n_victims, victims_capacity, slices_capacity, n_slices;
   uint32_t *gain; /* by node of a pool: GPUs of its eligible jobs, which preemption would free */
-  hr_job *jobs;   /* buffer of jobs whose keys change */
+  hr_job *jobs;   /* buffer of jobs with changing keys */
   uint32_t jobs_capacity;
 };
 

@@ -118,7 +118,7 @@ static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
 
-/* A search for victims among those running jobs of one pool whose keys exceed the bound of a waiting job. */
+/* A search for victims among those running jobs of one pool that have keys above the bound of a waiting job. */
 struct pool_search {
   struct hr__queue *queue;
   const struct hr_view *view;
@@ -242,7 +242,7 @@ static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves 
   return HR_OK;
 }
 
-/* Returns whether the free GPUs of the pool, and the GPUs of running jobs whose keys exceed the bound, are together
+/* Returns whether the free GPUs of the pool, and the GPUs of running jobs with keys above the bound, are together
    enough for the job. On which nodes they are is ignored. */
 static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound) {
   const struct hr_job_tree *running = &queue->preemptor->running[pool];

@@ -3,9 +3,9 @@
  * Quotas in the queue policy: a job starts only if its tenant's quota admits it. Under all orders, jobs within the
  * guarantees of their tenants precede jobs that would borrow, as in Kueue (pkg/scheduler). Each tenant has its own
  * subqueues; a subqueue is preferred if its first job is within the guarantee. If a tenant may not use more now, its
- * subqueue is parked (see waiting.h) at the node of the quota tree whose limit blocks it, and does not block other
- * subqueues. When a job releases its GPUs, there is more room at the node of its tenant and at all ancestors of this
- * node.
+ * subqueue is parked (see waiting.h) at the node of the quota tree that has the blocking limit, and does not block
+ * other subqueues. When a job releases its GPUs, there is more room at the node of its tenant and at all ancestors of
+ * this node.
  */
 
 #include "policies/queue/quota/quota.h"

@@ -14,10 +14,10 @@ struct hr__quota {
 };
 
 /* Creates queue->quota, and adds it to the listeners of the queue. Call this before queue->waiting is initialized: it
-   writes `admission`, whose functions hold back subqueues whose first job exceeds what its tenant may use now, and
-   prefer subqueues whose first job is within the guarantee of its tenant. False: out of memory. */
+   writes `admission`. The functions of `admission` block a subqueue if its first job exceeds what its tenant may use
+   now, and prefer a subqueue if its first job is within the guarantee of its tenant. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
-/* Returns whether the job exceeds what its tenant may use now. `*quota`: the tenant or cohort whose limit is exceeded,
+/* Returns whether the job exceeds what its tenant may use now. `*quota`: the tenant or cohort with the exceeded limit,
    as in hr_wait_reason. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 

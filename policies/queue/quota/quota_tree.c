@@ -149,7 +149,7 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
 
 /* The loop follows the path from the tenant's leaf to the root. `from_below`: unused capacity that the nodes visited so
    far keep for themselves. Each node limits how much capacity can come from its parent. At the root, the rest comes
-   from what is available there. */
+   from the capacity that is available there. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
   int64_t from_below = 0, available = NO_LIMIT;
   for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {

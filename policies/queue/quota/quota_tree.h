@@ -10,8 +10,8 @@
 /* The two limits of a place: the maximum of all usage, and the guarantee plus what the place may borrow. */
 enum hr__admission_limit_kind { HR__LIMIT_MAXIMUM, HR__LIMIT_BORROWING, HR__N_LIMIT_KINDS };
 
-/* A limit that holds back a job, and the need of the job at this limit: the job requests `milli` thousandths of a GPU,
-   of which places below this place on the path can provide `spare`. */
+/* A limit that blocks a job, and the need of the job at this limit: the job requests `milli` thousandths of a GPU, of
+   which places below this place on the path can provide `spare`. */
 struct hr__admission_limit {
   uint32_t place; /* HR_NONE: the place is not determined, and `milli` and `spare` are 0 */
   enum hr__admission_limit_kind kind;
@@ -54,7 +54,7 @@ uint32_t hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t te
    below it, and increases when usage is removed there. */
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind);
 
-/* Returns the place of a tenant. HR_NONE stands for jobs without a tenant. */
+/* Returns the place of a tenant. HR_NONE represents jobs without a tenant. */
 static inline uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant) {
   return tree->leaf[tenant < tree->n_tenants ? tenant : tree->n_tenants];
 }
