@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The placements of running jobs, and the list of jobs of each node. A placement takes eight bytes per job. The slices
- * of placements with several slices are in one array, in blocks whose sizes are powers of two; freed blocks are reused.
- * The jobs of a node are a linked list. These lists are short, because few jobs fit on a node.
+ * of placements with several slices are in one array, in blocks with sizes that are powers of two; freed blocks are
+ * reused. The jobs of a node are a linked list. These lists are short, because few jobs fit on a node.
  */
 
 #include "base/array.h"
