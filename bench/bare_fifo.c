@@ -76,8 +76,8 @@ static struct end pop(struct loop *loop) {
   return first;
 }
 
-/* Among the nodes with at least `gpus` free GPUs, returns the minimum number of free GPUs; size + 1 if there is no such
-   node. */
+/* Among the nodes with at least `gpus` free GPUs, returns the minimum number of free GPUs; size + 1 if no such node
+   exists. */
 static uint32_t best_count(const struct loop *loop, uint32_t gpus) {
   while (gpus <= loop->size && loop->count[gpus] == 0) gpus++;
   return gpus;

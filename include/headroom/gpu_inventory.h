@@ -31,7 +31,7 @@ extern "C" {
    into its layouts. */
 struct hr_instance {
   uint8_t start, profile;
-  /* layouts of the GPU: `layout_before` until the instance is allocated, `layout` from then on */
+  /* layouts of the GPU: `layout_before` until the instance is allocated, `layout` afterwards */
   uint8_t layout, layout_before;
 };
 

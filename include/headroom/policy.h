@@ -210,8 +210,8 @@ HR_API uint32_t hr_free_index_nodes(const struct hr_free_index *index);
 HR_API uint32_t hr_free_index_gpus_per_node(const struct hr_free_index *index);
 /* The number of free whole GPUs of a node. */
 HR_API uint32_t hr_free_index_get(const struct hr_free_index *index, uint32_t node);
-/* Among the nodes with at least `gpus` free GPUs, returns the minimum number of free GPUs; HR_NONE if there is no such
-   node. */
+/* Among the nodes with at least `gpus` free GPUs, returns the minimum number of free GPUs; HR_NONE if no such node
+   exists. */
 HR_API uint32_t hr_free_index_lowest(const struct hr_free_index *index, uint32_t gpus);
 /* Returns the maximum number of free GPUs of a node. */
 HR_API uint32_t hr_free_index_highest(const struct hr_free_index *index);

@@ -112,7 +112,7 @@ HR_API bool hr_placer_find_on(struct hr_placer *placer, hr_pool pool, uint32_t g
 HR_API bool hr_placer_find_within(struct hr_placer *placer, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
                                   struct hr_placement *placement);
 /* Whether every placement of `gpus` GPUs has at most one slice: the GPUs fit on a single empty node, or the rule is
-   HR_PLACE_POOL, whose placements have no slices. */
+   HR_PLACE_POOL (its placements have no slices). */
 HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t accept_class);
 
 /* ---- Release calendar ---- */

@@ -323,8 +323,8 @@ HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);
 HR_API struct hr_observer hr_usage_observer(struct hr_usage *usage);
 
-/* Links: an observer that sums the GPU time of jobs whose GPUs are joined by a network. It also sums the part of this
-   time that belongs to jobs for which `speeds` has no row. The arguments must outlive the links. hr_links_create
+/* Links: an observer that sums the GPU time of jobs with GPUs that are joined by a network. It also sums the part of
+   this time that belongs to jobs for which `speeds` has no row. The arguments must outlive the links. hr_links_create
    returns NULL if memory is exhausted. */
 struct hr_links;
 HR_API struct hr_links *hr_links_create(const struct hr_trace *trace, const struct hr_network_speeds *speeds);
@@ -411,13 +411,12 @@ struct hr_oom_figures {
 struct hr_fairness {
   const char *over; /* what a party is: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
   uint64_t parties; /* number of parties with a completed job */
-  /* Jain's index over the parties of the mean of (run time / completion time) of a party's jobs; 0 if there are no
-     parties */
+  /* Jain's index over the parties of the mean of (run time / completion time) of a party's jobs; 0 without parties */
   double jain;
   /* finish-time fairness: completion time / completion time on an equal share of the cluster */
   struct hr_distribution finish_time;
   /* share of the jobs with a finish-time fairness above 1. These jobs would have completed earlier on an equal share. 0
-     if there are no jobs */
+     without jobs */
   double share_above_1;
 };
 

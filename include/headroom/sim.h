@@ -74,7 +74,7 @@ struct hr_job_accounting {
   uint32_t attempts;  /* number of starts */
   uint32_t oom_kills; /* kills because of exhausted GPU memory; the time until the next try counts as restarting */
   int64_t end_us;     /* time of completion; HR_NEVER_US unless the job completed */
-  int64_t kept_us;    /* working time whose results were not lost */
+  int64_t kept_us;    /* working time with results that were not lost */
   int64_t saved_us;   /* time at which the first checkpoint was complete; HR_NEVER_US: no checkpoint */
   int64_t lost_us;    /* working time that was lost in interruptions */
   int64_t saving_us, restarting_us; /* time spent on checkpoints and on restarts */
@@ -97,7 +97,7 @@ struct hr_pool_accounting {
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */
 struct hr_unfinished_totals {
-  uint64_t missed_deadlines;    /* number of these jobs whose deadline is before the end of the run */
+  uint64_t missed_deadlines;    /* number of these jobs with a deadline before the end of the run */
   uint64_t oom_kills, oom_jobs; /* oom_jobs: number of jobs with at least one kill */
   struct hr_gpu_times milli_us; /* sums over the accounting of these jobs */
 };

@@ -191,7 +191,7 @@ struct hr_trace_loss {
 };
 
 enum { HR_MAX_LOSSES = 64 };
-/* What was written to a file. */
+/* Describes the data that were written to a file. */
 struct hr_trace_written {
   const char *format; /* "csv", "swf" or "packed" */
   uint32_t n_jobs;
@@ -207,8 +207,8 @@ HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, cons
 
 /*
  * Writes a trace to `path`, completely or not at all. `path` "-" is standard output. A path that ends with `.gz` or
- * `.zst` is compressed. `format` is a name or NULL, see hr_trace_writer_find. `*written` is set to what was written and
- * lost (docs/reference/traces.md); `written` may be NULL.
+ * `.zst` is compressed. `format` is a name or NULL, see hr_trace_writer_find. `*written` receives a description of the
+ * written and the lost data (docs/reference/traces.md); `written` may be NULL.
  *
  * Writing Headroom's CSV format causes no losses: reading the file returns the same trace. Equal traces give identical
  * bytes before compression. Returns HR_BAD_INPUT, naming the job, for values that the format cannot represent even with
@@ -331,7 +331,7 @@ struct hr_workload_cut {
    additional layers of growth (see hr_trace_redraw) and for the positions of factors. It then consists of weeks if the
    trace has at least two whole weeks; otherwise of days if the trace has at least two whole days; otherwise of one
    block, which is the whole trace (n_whole is 1). Returns HR_BAD_INPUT if the trace has fewer than two whole blocks of
-   the requested kind, or if the length is out of range; `error` states what is possible. */
+   the requested kind, or if the length is out of range; `error` states the possible choices. */
 HR_API enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr_workload_spec *spec,
                                    struct hr_workload_cut *cut, struct hr_error *error);
 

@@ -107,7 +107,7 @@ static unsigned class_of(const struct alert_jobs *self, hr_job job) {
   return self->trace->class_ ? self->trace->class_[job.id] : HR_CLASS_UNKNOWN;
 }
 
-/* Marks each job whose timer expires before `now_us` as late. Begins an alert if no job of the class was late
+/* If the timer of a job expires before `now_us`, marks the job as late. Begins an alert if no job of the class was late
    before. */
 static void expire_until(struct rule *rule, struct timers *timers, int64_t now_us) {
   while (hr__fifo_count(&timers->queue)) {
@@ -319,7 +319,8 @@ static void advance(struct alerts_pool *pool, int64_t now_us) {
 }
 
 /* A pool without nodes has no utilization, so both conditions are false. The saturation of an elastic pool is computed
-   with `max_milli`: a pool whose present nodes are full, but that can still acquire nodes, is not saturated. */
+   with `max_milli`: if all present nodes of a pool are full, but the pool can still acquire nodes, it is not
+   saturated. */
 static void evaluate_utilization(struct alert_pools *self, struct alerts_pool *pool) {
   const struct hr_alert_rules *rules = self->rules;
   double share = pool->total_milli ? (double)pool->allocated_milli / (double)pool->total_milli : -1;

@@ -135,8 +135,8 @@ static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) 
   return &meter->months[month];
 }
 
-/* Returns the time of the next price change of any on-demand pool. Returns HR_NEVER_US if none exists or there are no
-   savings plans. */
+/* Returns the time of the next price change of any on-demand pool. Returns HR_NEVER_US if none exists or the meter has
+   no savings plans. */
 static int64_t next_price_us(const struct hr_meter *meter) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; meter->n_plans && i < meter->cluster->n_pools; i++) {

@@ -182,7 +182,7 @@ enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_spee
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* ---- Network speeds: GPU time of jobs on several nodes, and the part of it whose speed is unknown ---- */
+/* ---- Network speeds: GPU time of jobs on several nodes, and the part of it with unknown speed ---- */
 
 struct hr_links {
   const struct hr_trace *trace;

@@ -31,8 +31,8 @@
 
 #include <stdlib.h>
 
-/* The typical tasks that may run in a pool, except dominated tasks. A task is dominated if there is another task that
-   requests at most as much of every resource. Wherever the dominated task fits, the other task fits, too. */
+/* The typical tasks that may run in a pool, except dominated tasks. A task is dominated if another task requests at
+   most as much of every resource. Wherever the dominated task fits, the other task fits, too. */
 struct hr__needs {
   struct hr_request *task; /* sorted by `gpu_milli` */
   uint32_t count;

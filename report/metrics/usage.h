@@ -14,7 +14,7 @@
 
 struct hr__fragment_counts {
   hr__wide fragment;       /* F of all nodes, summed over the typical pods: milli-GPUs x fragment_pods */
-  uint64_t stranded_milli; /* idle GPUs on nodes whose free CPU or memory is too small for every typical task */
+  uint64_t stranded_milli; /* idle GPUs on nodes with too little free CPU or memory for every typical task */
   uint64_t largest_gang;   /* maximum number of one-GPU tasks that fit into one pool at the same time */
 };
 

@@ -167,7 +167,7 @@ static void put_waits(const struct hr__page_grid *grid, const struct waits *wait
   hr__page_close(json, '}');
 }
 
-/* For each bucket, writes the mean and the maximum wait of the jobs whose first start is in the bucket. */
+/* For each bucket, writes the mean and the maximum wait of the jobs with their first start in the bucket. */
 static enum hr_status put_wait_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr__page_grid *grid = &view->grid;
   const struct hr_result *result = view->run->result;
@@ -418,8 +418,8 @@ static uint32_t size_of_job(const struct hr_trace *trace, uint32_t job) {
   return hr__size_of(trace->gpus[job]);
 }
 
-/* Returns an array with the index of the group of each key; `n` for keys whose group is not shown. The caller frees the
-   array. Returns NULL if out of memory. */
+/* Returns an array with the index of the group of each key; `n` for keys of groups that are not shown. The caller frees
+   the array. Returns NULL if out of memory. */
 static uint32_t *number_keys(const struct page_usage_grouping *grouping, const struct hr_trace *trace, size_t n) {
   uint32_t *number = malloc(((size_t)grouping->n_keys + 1) * sizeof *number);
   for (uint32_t key = 0; number && key < grouping->n_keys; key++) {

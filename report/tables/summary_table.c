@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Prints the summary of a run as a table of 80 columns: configuration, utilization and waits, groups of jobs, pools,
- * costs. For a streamed run, only the parts whose metrics are known are printed.
+ * costs. For a streamed run, only the parts with known metrics are printed.
  */
 
 #include "base/console.h"

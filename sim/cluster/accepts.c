@@ -112,8 +112,8 @@ static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   accepts->memory_mib[at] = memory_mib;
 }
 
-/* For each k, makes the set of pools whose GPU memory is larger than the k smallest distinct sizes of all pools. Pools
-   whose GPU memory is unknown are in each of these sets. */
+/* For each k, makes the set of pools with a GPU memory larger than the k smallest distinct sizes of all pools. Pools
+   with unknown GPU memory are in each of these sets. */
 static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
                                        const struct hr_cluster_spec *cluster) {
   size_t max_sets = (size_t)cluster->n_pools + 1;

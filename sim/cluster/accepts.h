@@ -24,7 +24,7 @@ struct hr__accepts {
   uint32_t *set_of_gpus, *set_of_regions;
   uint32_t set_of_class[HR_N_CLASSES];
   uint32_t *memory_mib; /* [n_memories]: the distinct GPU memory sizes of the pools in MiB, ascending */
-  /* [n_memories + 1]: element k is the set for jobs whose requested memory exceeds exactly k of these sizes */
+  /* [n_memories + 1]: element k is the set for jobs with a requested memory that exceeds exactly k of these sizes */
   uint32_t *set_of_memory;
   uint32_t n_memories;
   const struct hr_trace *trace;

@@ -30,7 +30,7 @@ static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
   return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
 }
 
-/* Initializes a pool whose nodes come and go. All its nodes are off. */
+/* Initializes a pool of nodes that come and go. All its nodes are off. */
 static enum hr_status init_elastic(struct hr__pool *pool, struct hr_arena *arena) {
   uint32_t n_nodes = pool->spec->nodes;
   pool->comes_and_goes = true;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The calculation of F for nodes whose GPUs are partitioned by MIG. On such a node, a pod can use the free part of a
-   GPU if the GPU has, or can create, a suitable instance. How many milli-GPUs are free does not matter. */
+/* The calculation of F for nodes with GPUs that are partitioned by MIG. On such a node, a pod can use the free part of
+   a GPU if the GPU has, or can create, a suitable instance. How many milli-GPUs are free does not matter. */
 struct mig_fragments;
 
 /* Creates the state of the calculation in the arena. Returns NULL if memory is exhausted. */

@@ -211,7 +211,7 @@ static enum hr_status fail_unknown(const struct hr_mig_type *type, const char *w
   return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown for %.40s; there are: %s", what, text, type->gpu, list);
 }
 
-/* Returns a suggestion for an unknown profile name. Only profiles whose names begin with the same number of compute
+/* Returns a suggestion for an unknown profile name. Only profiles with names that begin with the same number of compute
    slices, such as "3g.", are considered. The suggestion is the one with the most similar name or, if no name is
    similar, the smallest of them. Returns NULL if no name begins with this number. */
 static const char *nearest_of_its_size(const struct hr_mig_type *type, const char *text) {

@@ -23,8 +23,8 @@ static struct hr__row_span rows_of(const struct hr_speeds *table, const char *mo
   return span;
 }
 
-/* Among the rows of a model whose number of GPUs is at most `gpus`, returns the one with the most GPUs. If there is no
-   such row, returns the first row of the model. */
+/* Among those rows of a model that have at most `gpus` GPUs, returns the one with the most GPUs. If no such row exists,
+   returns the first row of the model. */
 static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span, uint32_t gpus) {
   if (span.count == 0) return table->n_rows;
   uint32_t row = span.first;

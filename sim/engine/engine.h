@@ -4,7 +4,7 @@
 
 /*
  * The state of one run, and the functions that files of the engine call in each other. All state is in struct
- * hr__engine; there are no global variables. Columns are arrays indexed by the id of a job or node.
+ * hr__engine; the engine has no global variables. Columns are arrays indexed by the id of a job or node.
  *
  * The files are run.c (loop, start and end of a run), moves.c (moves of the policy), attempts.c (jobs that can be
  * stopped, checkpoints), sharing.c (jobs on one GPU), allocations.c (placements of running jobs), column_reclaim.c
@@ -99,7 +99,7 @@ struct hr__engine_attempt {
   int64_t progress_us;
   uint32_t part;       /* the completed fraction of the next microsecond of work, in millionths */
   int64_t restart_us;  /* how long the restart takes before the job works */
-  int64_t interval_us; /* work between two checkpoints; HR_NEVER_US if there are no periodic checkpoints */
+  int64_t interval_us; /* work between two checkpoints; HR_NEVER_US without periodic checkpoints */
   int64_t down_us;     /* in phase HR__PHASE_LEAVING: when the job's node goes down */
   int64_t evict_us;    /* when the policy's notice to the job ends; 0 if the job has no such notice */
   bool evict_keeps;    /* whether all work of the job is kept when this notice ends */
@@ -116,7 +116,7 @@ struct hr__storage {
   uint64_t mib_s;
   hr__service clock; /* advances by the service that each writer receives */
   int64_t clock_us;  /* when the clock was last updated */
-  int64_t next_us;   /* when the first of the writers will be done; HR_NEVER_US if there are no writers */
+  int64_t next_us;   /* when the first of the writers will be done; HR_NEVER_US without writers */
   struct hr__storage_writer {
     hr__service mark;
     hr_job job;
@@ -141,13 +141,13 @@ struct hr__claim {
 };
 
 struct hr__claims {
-  /* by node and GPU, as in the GPU inventory; valid only for pools that do not reserve GPU memory; NULL if there are no
-     such pools */
+  /* by node and GPU, as in the GPU inventory; valid only for pools that do not reserve GPU memory; NULL if no such
+     pools exist */
   struct hr__claim *of_gpu;
   int64_t killed_us; /* when a job was last killed for lack of GPU memory */
 };
 
-/* The state of the supply of a pool whose nodes come and go (sim/market/market.c). */
+/* The supply state of a pool of nodes that come and go (sim/market/market.c). */
 struct hr__engine_market;
 
 /* The jobs on each node. They are linked lists of elements (links) of one array. Freed links are reused. */
@@ -161,7 +161,7 @@ struct hr__resident {
   uint32_t next; /* the index of the next link + 1; 0 at the end of the list */
 };
 
-/* The columns whose memory is reclaimed during a streamed run (column_reclaim.c). */
+/* The columns with memory that is reclaimed during a streamed run (column_reclaim.c). */
 struct hr__column_reclaim {
   uint32_t *unfinished;          /* by block: how many of its jobs are not finished; NULL unless the run is streamed */
   uint32_t n_blocks, block_jobs; /* block_jobs: how many jobs a block has */
@@ -393,12 +393,12 @@ int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placem
 
 /* ---- column_reclaim.c: memory of finished jobs in streamed runs ---- */
 
-/* Registers the columns of the trace. From then on, the engine's arena allocates per-job columns in such a way that
-   their memory can be reclaimed. Returns HR_BAD_INPUT if the trace is not mapped from a file. */
+/* Registers the columns of the trace. Afterwards, the engine's arena allocates per-job columns in such a way that their
+   memory can be reclaimed. Returns HR_BAD_INPUT if the trace is not mapped from a file. */
 enum hr_status hr__column_reclaim_init(struct hr__engine *engine);
-/* Records that the job is finished. Its elements of all columns may be reclaimed from then on. */
+/* Records that the job is finished. Afterwards, its elements of all columns may be reclaimed. */
 void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job);
-/* Used to iterate over unfinished jobs. Returns the first job >= `from` whose block has unfinished jobs. Returns `from`
+/* Used to iterate over unfinished jobs. Returns the first job >= `from` in a block with unfinished jobs. Returns `from`
    if the run is not streamed. */
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
 /* Frees the columns of the engine. */

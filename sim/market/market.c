@@ -200,8 +200,8 @@ static enum hr_status handle_interruption(struct hr__engine *engine, hr_pool poo
   return status == HR_OK ? schedule_interruption(engine, pool) : status;
 }
 
-/* Gives notice to a node whose lifetime ends one notice period later. The event is ignored if the node was released
-   after the launch to which the event belongs. */
+/* Gives notice to a node one notice period before the end of its lifetime. The event is ignored if the node was
+   released after the launch to which the event belongs. */
 static enum hr_status handle_age(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];

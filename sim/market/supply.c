@@ -182,7 +182,7 @@ struct hr_level_step hr__level_source_next(struct hr__level_source *source) {
 
 /* ---- Lifetimes, and the mean lifetime in any model ---- */
 
-/* Returns the share of nodes whose lifetime is at most `age_h`, by the formula of Kadupitige, Jadhao and Sharma
+/* Returns the share of nodes with a lifetime of at most `age_h`, by the formula of Kadupitige, Jadhao and Sharma
    (HPDC'20). At age 0 the formula is slightly greater than 0; this share of nodes is reclaimed at once. Before the last
    hour the formula may exceed 1; it is then limited to 1. */
 static double gone_share(const struct hr_bathtub *bathtub, double age_h) {

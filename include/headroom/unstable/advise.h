@@ -61,10 +61,9 @@ struct hr_advice_figure {
 struct hr_advice_item {
   enum hr_advice_kind kind;
   bool advised; /* the change reduces cost without harm to service */
-  /* the tenant whose GPU time is affected; NULL: the jobs of several tenants, or only jobs without a tenant, are
-     affected */
+  /* the affected tenant; NULL: the jobs of several tenants, or only jobs without a tenant, are affected */
   const char *tenant;
-  /* the class whose GPU time is affected; NULL: all jobs of the pool are affected */
+  /* the affected class; NULL: all jobs of the pool are affected */
   const char *class_;
   const char *pool;       /* the affected pool; NULL: several pools */
   const char *from, *to;  /* short descriptions of the present and the new setting */

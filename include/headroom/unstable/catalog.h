@@ -161,12 +161,12 @@ HR_API enum hr_status hr_catalog_check_provider(const struct hr_catalog *catalog
 HR_API enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const char *provider,
                                               const char *region, struct hr_error *error);
 
-/* Finds the discount for an instance. Candidates are the discounts for the term of the query whose upfront payment is
-   that of the query or "". The selected discount is the one with the longest family that is a prefix of the instance's
-   name. If there is none, it is the discount whose family is the GPU type of the instance; if none exists, the
-   discount whose family is "*". Of several such discounts, the newest is selected. A discount with a different upfront
-   payment is an upper bound: it replaces the selected discount if its family matches better and if it is smaller.
-   Returns HR_BAD_INPUT if no discount applies. */
+/* Finds the discount for an instance. Candidates are the discounts for the term of the query with an upfront payment
+   equal to that of the query or to "". The selected discount is the one with the longest family that is a prefix of the
+   instance's name. If no such discount exists, it is the discount with the GPU type of the instance as its family; if
+   none exists, the discount with the family "*". Of several such discounts, the newest is selected. A discount with a
+   different upfront payment is an upper bound: it replaces the selected discount if its family matches better and if it
+   is smaller. Returns HR_BAD_INPUT if no discount applies. */
 struct hr_discount_query {
   const char *provider, *instance;
   const char *term, *upfront; /* upfront NULL: any */

@@ -24,7 +24,7 @@ extern "C" {
 /* The input. Everything is borrowed and must outlive the check. */
 struct hr_check_config {
   const struct hr_suite *suite;
-  const struct hr_baseline *baseline; /* NULL: there is no baseline, so all runs are new */
+  const struct hr_baseline *baseline; /* NULL: no baseline exists, so all runs are new */
   const char *baseline_path;          /* path as the user wrote it, for output */
   uint32_t n_threads;
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */

@@ -60,7 +60,7 @@ struct hr_estimate {
   /* difference: mean of (value - value of the first policy); low, high: confidence interval of this mean. If nothing is
      random, the interval has width 0 */
   double difference, low, high;
-  bool significant; /* the confidence interval excludes 0; false if there is no interval */
+  bool significant; /* the confidence interval excludes 0; false if no interval exists */
 };
 
 /* Returns the estimate of a metric for a policy. `contender` is the index of the policy in the configuration. `metric`:

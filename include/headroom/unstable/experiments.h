@@ -130,7 +130,7 @@ enum hr_worse {
 /* How much a metric may differ from the baseline: by `relative` times the value in the baseline, or by `absolute`,
    whichever is greater. */
 struct hr_tolerance {
-  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics for which there is no other tolerance */
+  /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a tolerance of their own */
   struct hr_placed_text figure;
   double relative, absolute;
   enum hr_worse worse;

@@ -200,8 +200,8 @@ struct hr_page {
 
 /* Whether the library contains the built-in template. */
 HR_API bool hr_page_is_built(void);
-/* Writes the report, completely or not at all. `path` "-" is standard output. Returns HR_BAD_INPUT if there is no
-   template, or if the template has no placeholder for the JSON document. */
+/* Writes the report, completely or not at all. `path` "-" is standard output. Returns HR_BAD_INPUT if no template
+   exists, or if the template has no placeholder for the JSON document. */
 HR_API enum hr_status hr_page_write(const char *path, const struct hr_page *page, struct hr_error *error);
 
 #ifdef __cplusplus

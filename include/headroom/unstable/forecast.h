@@ -90,7 +90,7 @@ struct hr_forecast_score {
   /* the same for the seasonal naive forecast, in which each hour equals the same hour of the last week */
   double naive_wape;
   double naive_mase;
-  double coverage; /* share of the weeks whose demand is within the prediction interval */
+  double coverage; /* share of the weeks with a demand within the prediction interval */
 };
 
 /* A series and its forecast. */

@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* Prints the inputs and the output of a transformation, 80 columns wide. What was lost when the output was written is
-   not included; see hr_trace_loss_notes. */
+/* Prints the inputs and the output of a transformation, 80 columns wide. Losses that occurred when the output was
+   written are not included; see hr_trace_loss_notes. */
 HR_API enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation *done);
 
 /* Writes a transformation as JSON (docs/reference/schemas/transform.schema.json). `path` "-" is standard output. */

@@ -160,7 +160,7 @@ HR_API enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const
 
 /* ---- Shuffling ---- */
 
-/* What is permuted. The columns: enumerator, name as users type it. */
+/* The data that are permuted. The columns: enumerator, name as users type it. */
 #define HR_SHUFFLING_TABLE(X)                                                                                          \
   X(HR_SHUFFLE_ARRIVALS, "arrivals") /* permute the jobs among the submit times of the trace */                        \
   X(HR_SHUFFLE_ROWS, "rows")         /* permute the jobs that are submitted at the same instant */                     \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Colours of charts. The palette is that of Okabe and Ito (2008), whose colours can be distinguished by people with the
-// common kinds of colour blindness. Lines also differ in dashes and marks in shape, and patterns can be switched on.
+// Colours of charts. The palette is that of Okabe and Ito (2008). People with the common kinds of colour blindness can
+// distinguish its colours. Lines also differ in dashes and marks in shape, and patterns can be switched on.
 
 const HUES = [
   '#0072B2',

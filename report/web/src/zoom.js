@@ -60,7 +60,7 @@ export const leaveZoom = (chart) => charts.delete(chart);
 
 const button = (words, action) => el('button', { type: 'button', onclick: action }, words);
 
-// Buttons that zoom and move the range, for users who cannot drag.
+// Buttons that zoom and move the range, for users unable to drag.
 export const zoomButtons = () => {
   const width = () => range.end - range.start;
   const middle = () => (range.end + range.start) / 2;
