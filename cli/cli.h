@@ -10,7 +10,7 @@
 
 struct verb {
   const char *name; /* the name of an action includes its verb: "trace generate" */
-  /* list of actions, whose last element is NULL; if the pointer itself is NULL, the verb has no actions. Of a verb with
+  /* list of actions that ends with NULL; if the pointer itself is NULL, the verb has no actions. Of a verb with
      actions, only the members `name`, `summary` and `actions` are used. */
   const struct verb *const *actions;
   const char *operands; /* as printed in the usage line */

@@ -173,7 +173,7 @@ static enum hr_status run_verb(const struct verb *verb, const struct command *co
   return status;
 }
 
-/* Finds and runs the action, whose name directly follows the verb. */
+/* Finds and runs the action. Its name directly follows the verb. */
 static enum hr_status run_action(const struct verb *verb, const struct command *command, struct hr_error *error) {
   enum { BEFORE = 2 };
   const char *name = command->count > BEFORE ? command->words[BEFORE] : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checks output files before a run. An output file is written under another name and then renamed, so its folder must
-   be writable. The checks are no guarantee: if the write itself fails, it reports the error. */
+   be writable. The checks do not guarantee success: if the write itself fails, it reports the error. */
 
 #include "cli/output.h"
 

@@ -78,7 +78,7 @@ static enum hr_status run_replications(const struct input *input, const struct r
 
 /* ---- Streaming: which scenarios can be streamed ----------------------------------------------------- */
 
-/* Values of parameters with which the policy `queue` needs memory that grows with the number of submitted jobs. */
+/* Parameters that make the memory of the policy `queue` grow with the number of submitted jobs. */
 static const struct unbounded_param {
   const char *key;
   const char *values[4]; /* ends with NULL */
@@ -425,7 +425,7 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
 
 /* ---- run: the verb ---------------------------------------------------------------------------------- */
 
-/* Returns the first option that is set and whose file describes a single run in detail; NULL: none is set. */
+/* Returns the first set option for a file that describes a single run in detail; NULL: none is set. */
 static const char *single_run_option(const struct run_file_args *files) {
   return files->jobs               ? "jobs"
          : files->timeline         ? "timeline"

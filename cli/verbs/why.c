@@ -78,7 +78,7 @@ static enum hr_status check_question(const struct why_args *args, struct hr_erro
                  args->tenant ? "tenant" : "slowest");
 }
 
-/* Writes the nearest smaller and larger job ids, for a trace whose ids are numbers. */
+/* Writes the nearest smaller and larger job ids, for a trace with numbers as ids. */
 static void find_neighbours(const struct hr_trace *trace, int64_t wanted, char *text, size_t size) {
   int64_t below = INT64_MIN, above = INT64_MAX;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {

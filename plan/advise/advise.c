@@ -462,8 +462,8 @@ const struct hr_notes *hr_advice_notes(const struct hr_advice *advice) {
   return &advice->notes;
 }
 
-/* Returns the only tenant whose jobs of the class used the pool. Returns HR_NONE if several tenants did, or none. If
-   `class_` is HR_N_CLASSES, jobs of all classes count. If `pool` is HR_NONE, all pools count. */
+/* Returns the only tenant with jobs of the class that used the pool. Returns HR_NONE if several tenants did, or none.
+   If `class_` is HR_N_CLASSES, jobs of all classes count. If `pool` is HR_NONE, all pools count. */
 static uint32_t only_tenant(const struct hr__run_profile *profile, uint32_t class_, uint32_t pool) {
   uint32_t found = HR_NONE;
   for (uint32_t tenant = 0; tenant < profile->n_tenants; tenant++) {

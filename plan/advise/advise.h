@@ -21,7 +21,7 @@
 struct hr__pool_use {
   hr__wide allocated_milli_us;       /* GPU time allocated */
   hr__wide allocated_times_nodes;    /* allocated GPU time, weighted by the number of nodes of the job */
-  hr__wide lost_milli_us;            /* lost work of jobs whose last attempt was in the pool */
+  hr__wide lost_milli_us;            /* lost work of jobs with their last attempt in the pool */
   hr__wide uninterruptible_milli_us; /* GPU time allocated to jobs that must not be interrupted */
   uint64_t starts, long_starts;      /* starts of all jobs; long_starts: of jobs that take more than an hour */
   uint64_t milli, peak_milli;        /* GPUs allocated now; peak_milli: maximum over the run */

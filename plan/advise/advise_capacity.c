@@ -10,7 +10,7 @@
  * The first term is Young's (1974). If the interval of a class differs from the best one by a factor of more than 1.5,
  * a proposal tries the checkpoint setting that derives the interval from the pool.
  *
- * Spot. A class whose jobs run on on-demand nodes is moved to a spot pool if it tolerates interruptions. A class
+ * Spot. A class with jobs on on-demand nodes is moved to a spot pool if it tolerates interruptions. A class
  * tolerates interruptions if it has checkpoints, or if nearly all its jobs are short. The spot pool has the same number
  * of nodes and serves only that class. The spot model is copied from a spot pool of the same GPU type if the scenario
  * has one. Otherwise the preset of the catalogue that fits best is used. If several presets fit equally well, the one
@@ -18,8 +18,8 @@
  *
  * Idle reservations. Proposals remove nodes of reserved and owned pools and replace them with on-demand nodes. The
  * first number of nodes that is tried is the newsvendor solution: a node pays off if the share of time in which it is
- * busy is larger than its price / the on-demand price. A local search, whose steps are halved, then runs other numbers
- * of nodes. If the policy keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
+ * busy is larger than its price / the on-demand price. A local search with halved steps then runs other numbers of
+ * nodes. If the policy keeps elastic nodes while they are idle, a market rule that releases idle nodes is tried too.
  */
 
 #include "plan/advise/advise.h"
@@ -562,7 +562,7 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
 
 /* ---- Idle elastic nodes ---------------------------------------------------------------------------- */
 
-/* The only elastic pool whose utilization is below high_utilization. Returns HR_NONE if there are several such pools,
+/* The only elastic pool with a utilization below high_utilization. Returns HR_NONE if there are several such pools,
    and the number of pools if none exists. */
 static uint32_t idle_elastic_pool(const struct hr_advice *advice, bool *any_spot) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;

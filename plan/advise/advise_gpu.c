@@ -46,7 +46,7 @@ struct gpu_question {
   uint64_t typed;    /* starts of jobs that name acceptable GPU types */
 };
 
-/* The utilization of a pool whose GPUs are paid for while idle; NaN for other pools. */
+/* The utilization of a pool if its GPUs are paid for while idle; NaN for other pools. */
 static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
   bool elastic = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
   return elastic && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->profile, pool);
@@ -54,8 +54,8 @@ static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
 
 /* ---- Other types ----------------------------------------------------------------------------------- */
 
-/* Inserts an option into the list, which is sorted by price, if the option qualifies. An option whose GPU type is
-   already in the list does not qualify. If the list is full, the most expensive option is dropped. */
+/* Inserts an option into the list, which is sorted by price, if the option qualifies. An option does not qualify if
+   its GPU type is already in the list. If the list is full, the most expensive option is dropped. */
 static void add_option(const struct hr_advice *advice, const struct gpu_question *question,
                        const struct gpu_option *option, struct gpu_options *found) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);

@@ -82,7 +82,7 @@ struct hr__check_change {
   enum hr__tolerance_verdict verdict;
 };
 
-/* Of the jobs whose start differs from the baseline, the one with the earliest start. */
+/* Of the jobs with a start that differs from the baseline, the one with the earliest start. */
 struct hr__check_start {
   bool found;
   bool same; /* no start differs, and the baseline has the starts of all jobs */

@@ -232,8 +232,8 @@ static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const
   return wait_s == HR_NEVER_US ? HR_NEVER_US : submit_us / HR_SECOND_US + wait_s;
 }
 
-/* Of the jobs whose start differs from the baseline, the one with the earliest start. HR_NONE if all starts are equal.
- */
+/* Of the jobs with a start that differs from the baseline, the one with the earliest start. HR_NONE if all starts are
+   equal. */
 static uint32_t first_changed_start(const struct hr_result *result, const struct hr__job_start *before,
                                     uint32_t count) {
   uint32_t first = HR_NONE;
@@ -316,7 +316,7 @@ static enum hr_status compare_decisions(struct hr__check_case *item, const struc
 
 /* ---- Differences of settings and input files -------------------------------------------------------- */
 
-/* Whether `list`, whose words are separated by ", ", contains the word. */
+/* Whether `list` contains the word. The words of `list` are separated by ", ". */
 static bool has_word(const char *list, const char *word, size_t length) {
   for (const char *at = strstr(list, word); at; at = strstr(at + 1, word)) {
     bool begins = at == list || at[-1] == ' ', ends = at[length] == '\0' || at[length] == ',';

@@ -65,7 +65,7 @@ static inline void hr__decisions_finish(struct hr__decisions *decisions) {
 /* Returns the marks as text, two characters for each block. The caller frees the text. NULL when out of memory. */
 char *hr__decisions_chain(const struct hr__decisions *decisions);
 
-/* Compares the marks with the chain of another run, whose blocks have `spacing` decisions. If they differ, returns true
+/* Compares the marks with the chain of another run with `spacing` decisions per block. If they differ, returns true
    and sets *from to the index of a decision. The first decision that differs is then one of the n decisions from *from
    on, where n is the larger block size. */
 bool hr__decisions_first(const struct hr__decisions *decisions, const char *chain, uint64_t spacing, uint64_t *from);

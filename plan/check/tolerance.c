@@ -27,7 +27,7 @@ static bool is_group(const char *text, const struct hr_baseline_figure *figure) 
          (strncmp(text, heads[figure->of], length) == 0 && strcmp(text + length, figure->group) == 0);
 }
 
-/* Whether a name of `length` bytes is the path, the column or an alias of the metric whose path is `path`. */
+/* Whether a name of `length` bytes is the path, the column or an alias of the metric with the path `path`. */
 static bool is_path(const char *name, size_t length, const char *path) {
   enum hr__measure measure = hr__measure_find(name, length);
   if (measure != HR__N_MEASURES) return strcmp(hr__measure_infos[measure].path, path) == 0;

@@ -213,7 +213,7 @@ enum hr_status hr_comparison_write_json(const char *path, const struct hr_compar
 
 /* ---- Markdown --------------------------------------------------------------------------------------- */
 
-/* Writes a table of all jobs, whose rows are metrics and whose columns are policies, then a table of classes and a
+/* Writes a table of all jobs, with a row for each metric and a column for each policy, then a table of classes and a
    table of tenants. A table has at most MAX_GROUPS groups. */
 
 enum { MAX_GROUPS = 20 };

@@ -87,7 +87,7 @@ static inline void hr__progress_sum_finish(struct hr__progress_sum *sum) {
   pthread_mutex_destroy(&sum->lock);
 }
 
-/* One of the runs whose progress is summed. */
+/* One of the runs that contribute to the summed progress. */
 struct hr__progress_reporter {
   struct hr__progress_sum *sum;
   uint64_t reported; /* number of jobs of this run that were already added to sum->done */

@@ -142,7 +142,7 @@ struct hr_replicates {
   struct hr__runner *runner;
   uint32_t candidate, count;
   bool exact;                         /* the scenario is deterministic */
-  size_t metric;                      /* index of the figure whose precision is requested */
+  size_t metric;                      /* index of the figure for which a precision is requested */
   double relative;                    /* precision that was reached: half the width of the interval / estimate */
   struct hr__one_run first;           /* replication 0 */
   const struct hr_trace *first_trace; /* workload of replication 0; owned by the runner */

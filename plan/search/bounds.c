@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is known about candidates without a run: the demand of the trace, a lower bound of each candidate's cost, and
+ * Knowledge about candidates without a run: the demand of the trace, a lower bound of each candidate's cost, and
  * starting points of the search.
  *
  * Demand curve. The starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function. Its

@@ -36,7 +36,7 @@ static const struct bound_unit {
              {"d", 86400, HR__SECONDS}, {"%", 0.01, HR__SHARE},    {"$", 1, HR__DOLLARS},
              {"usd", 1, HR__DOLLARS},   {"k$", 1000, HR__DOLLARS}, {"", 1, HR__COUNT}};
 
-/* Rejects a bound above 1 if the metric is a share. A user who writes "completed >= 99" probably means percent. */
+/* Rejects a bound above 1 if the metric is a share. A goal such as "completed >= 99" probably means percent. */
 static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
                                   struct hr_error *error) {
   char advice[80] = "";

@@ -24,10 +24,10 @@ enum {
   MAX_FINALISTS = 12,
   SMALL_GRID = 200 /* a deterministic grid of at most this size is run completely: as cheap as a search, and exact */
 };
-/* A candidate whose violation over few replications is at most this may still meet the goals over many replications. */
+/* A candidate with at most this violation over few replications may still meet the goals over many replications. */
 static const double near_miss = 0.1;
-/* A candidate whose objective over few replications is worse than the best by at most this share may still be the best
-   over many replications. */
+/* A candidate may still be the best over many replications if its objective over few replications is worse than the
+   best by at most this share. */
 static const double far_behind = 0.1;
 
 /* ---- The question ---------------------------------------------------------------------------------- */

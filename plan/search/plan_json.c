@@ -19,7 +19,7 @@ static void put_known(struct hr__json *json, cJSON *object, const char *key, dou
 
 /* ---- Options --------------------------------------------------------------------------------------- */
 
-/* Whether a value is written as a number. A baseline may have a text for a variable whose levels are numbers. */
+/* Whether a value is written as a number. A baseline may have a text for a variable with numbers as levels. */
 static bool is_number(const struct hr_grid_axis *axis, const char *text) {
   return !isnan(axis->levels[0].number) && text[strspn(text, "+-.0123456789e")] == '\0';
 }

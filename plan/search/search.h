@@ -68,7 +68,7 @@ struct hr__slice_prices {
   double elastic[HR_MAX_PLAN_VARIABLES];
   double constant_usd_h; /* cost of the fixed pools that are not variable */
   double constant_gpus;  /* GPUs of these pools */
-  /* minimum over all elastic capacity; 0: there is none, or its price is unknown */
+  /* minimum over all elastic capacity; 0: no such capacity exists, or its price is unknown */
   double min_elastic;
 };
 
