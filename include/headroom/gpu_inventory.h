@@ -255,6 +255,13 @@ HR_API void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const stru
 /* Undoes the last hr_gpu_inventory_take on these GPUs: releases the slice and restores the previous layout. */
 HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
+/* Resets a node to the state without tasks. MIG GPUs keep their layouts; in mode HR_MIG_ON_DEMAND they have no instances.
+   `spec`: the cluster of the inventory. */
+HR_API void hr_gpu_inventory_clear(struct hr_gpu_inventory *inventory, const struct hr_cluster_spec *spec,
+                                   hr_node node);
+/* Copies the MIG layouts of a node without tasks from another inventory of the same cluster. */
+HR_API void hr_gpu_inventory_copy_layouts(struct hr_gpu_inventory *inventory, const struct hr_gpu_inventory *from,
+                                          hr_node node);
 /* Resets the MIG layout of each GPU of a node to the initial layout. The node must not have tasks. */
 HR_API void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node);
 

@@ -81,8 +81,8 @@ HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
  */
 enum hr_placement_rule { HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT, HR_PLACE_WORST_FIT };
 
-/* The free capacity to use: the present state of the cluster, or a planned one. */
-struct hr_capacity {
+/* Free whole GPUs: those of the present state of the cluster, or of a planned one. */
+struct hr_free_gpus {
   uint32_t n_pools;
   const struct hr_free_index *const *index; /* by pool; not used by HR_PLACE_POOL */
   const uint64_t *free_gpus;                /* by pool; used by HR_PLACE_POOL only */
@@ -97,10 +97,12 @@ HR_API struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct h
    `placement` are valid until the next call for this placer. */
 HR_API bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_class,
                            struct hr_placement *placement);
-/* Finds a placement of `gpus` GPUs on `capacity`, which is a state of the placer's cluster. Returns false if the GPUs
-   do not fit. The slices of `placement` are valid until the next call for this placer. */
-HR_API bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
-                              uint32_t accept_class, struct hr_placement *placement);
+/* Finds a placement of `gpus` GPUs on `state`, which is a state of the placer's cluster. `tier`: as in
+   hr_placer_find_within; the free indexes of the state must have groups for it (hr_free_index_add_groups). HR_TIER_ANY:
+   anywhere. Returns false if the GPUs do not fit. The slices of `placement` are valid until the next call for this
+   placer. */
+HR_API bool hr_placer_find_in(struct hr_placer *placer, const struct hr_free_gpus *state, enum hr_tier tier,
+                              uint32_t gpus, uint32_t accept_class, struct hr_placement *placement);
 /* Finds a placement of `gpus` GPUs on the present free capacity of one pool. The rule must not be HR_PLACE_POOL.
    Returns false if the GPUs do not fit. The slices of `placement` are valid until the next call for this placer. */
 HR_API bool hr_placer_find_on(struct hr_placer *placer, hr_pool pool, uint32_t gpus, struct hr_placement *placement);

@@ -10,7 +10,7 @@ struct hr_placer {
   enum hr_placement_rule rule;
   const struct hr_cluster *cluster;
   uint32_t n_pools;
-  struct hr_capacity present;
+  struct hr_free_gpus present;
   const struct hr_free_index **index; /* by pool: current state of the cluster */
   uint64_t *free_gpus;                /* by pool: current state of the cluster */
   struct hr_slice *slices;            /* [number of nodes of the largest pool] */
@@ -32,7 +32,7 @@ struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_clust
     uint32_t nodes = hr_free_index_nodes(placer->index[i]);
     if (nodes > max_nodes) max_nodes = nodes;
   }
-  placer->present = (struct hr_capacity){n_pools, placer->index, placer->free_gpus};
+  placer->present = (struct hr_free_gpus){n_pools, placer->index, placer->free_gpus};
   placer->slices = hr_arena_alloc(arena, max_nodes * sizeof *placer->slices);
   return placer->slices ? placer : NULL;
 }
@@ -113,7 +113,7 @@ static bool is_better(enum hr_placement_rule rule, uint32_t free, uint32_t best)
 }
 
 /* Places a job on one node. `*single`: whether some acceptable pool has nodes that are large enough for the job. */
-static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
+static bool place_on_node(struct hr_placer *placer, const struct hr_free_gpus *capacity, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement, bool *single) {
   uint32_t best_pool = HR_NONE, best_node = HR_NONE, best_free = 0;
   *single = false;
@@ -158,7 +158,7 @@ static bool place_in_range(struct hr_placer *placer, const struct hr_free_index 
 }
 
 /* Places a gang on the nodes of one pool. False: it does not fit. */
-static bool place_on_nodes(struct hr_placer *placer, const struct hr_capacity *capacity, hr_pool pool, uint32_t gpus,
+static bool place_on_nodes(struct hr_placer *placer, const struct hr_free_gpus *capacity, hr_pool pool, uint32_t gpus,
                            struct hr_placement *placement) {
   const struct hr_free_index *index = capacity->index[pool.id];
   uint32_t size = hr_free_index_gpus_per_node(index);
@@ -167,7 +167,7 @@ static bool place_on_nodes(struct hr_placer *placer, const struct hr_capacity *c
 }
 
 /* Places a job in the first acceptable pool with enough free GPUs. False: none exists. */
-static bool place_by_count(const struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
+static bool place_by_count(const struct hr_placer *placer, const struct hr_free_gpus *capacity, uint32_t gpus,
                            uint32_t accept_class, struct hr_placement *placement) {
   for (uint32_t i = 0; i < placer->n_pools; i++) {
     if (capacity->free_gpus[i] < gpus || !accepts(placer, accept_class, i)) continue;
@@ -177,8 +177,8 @@ static bool place_by_count(const struct hr_placer *placer, const struct hr_capac
   return false;
 }
 
-bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
-                       uint32_t accept_class, struct hr_placement *placement) {
+static bool find_anywhere(struct hr_placer *placer, const struct hr_free_gpus *capacity, uint32_t gpus,
+                          uint32_t accept_class, struct hr_placement *placement) {
   *placement = (struct hr_placement){0};
   if (gpus == 0) return true;
   if (placer->rule == HR_PLACE_POOL) return place_by_count(placer, capacity, gpus, accept_class, placement);
@@ -198,32 +198,38 @@ bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_cla
   if (placer->rule == HR_PLACE_POOL)
     for (uint32_t i = 0; i < placer->n_pools; i++)
       placer->free_gpus[i] = hr_cluster_free_milli(placer->cluster, (hr_pool){i}) / MILLI;
-  return hr_placer_find_in(placer, &placer->present, gpus, accept_class, placement);
+  return find_anywhere(placer, &placer->present, gpus, accept_class, placement);
 }
 
 /* ---- Groups --------------------------------------------------------------------------------------- */
 
 /* Places a gang in the tightest group of the pool in which it fits. Each group has `n_nodes` nodes. False: it fits in
    no group. */
-static bool place_in_group(struct hr_placer *placer, hr_pool pool, uint32_t n_nodes, uint32_t gpus,
-                           struct hr_placement *placement) {
-  const struct hr_free_index *index = placer->index[pool.id];
-  if (n_nodes >= hr_free_index_nodes(index)) return place_on_nodes(placer, &placer->present, pool, gpus, placement);
+static bool place_in_group(struct hr_placer *placer, const struct hr_free_gpus *state, hr_pool pool, uint32_t n_nodes,
+                           uint32_t gpus, struct hr_placement *placement) {
+  const struct hr_free_index *index = state->index[pool.id];
+  if (n_nodes >= hr_free_index_nodes(index)) return place_on_nodes(placer, state, pool, gpus, placement);
   uint32_t group = hr_free_index_group(index, n_nodes, gpus);
   if (group == HR_NONE) return false;
   struct placer_range range = {group * n_nodes, group * n_nodes, (group + 1) * n_nodes};
   return place_in_range(placer, index, pool, range, gpus, placement);
 }
 
-bool hr_placer_find_within(struct hr_placer *placer, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
-                           struct hr_placement *placement) {
-  if (gpus == 0 || hr_placer_is_single(placer, gpus, accept_class))
-    return hr_placer_find(placer, gpus, accept_class, placement);
+bool hr_placer_find_in(struct hr_placer *placer, const struct hr_free_gpus *state, enum hr_tier tier, uint32_t gpus,
+                       uint32_t accept_class, struct hr_placement *placement) {
+  if (tier == HR_TIER_ANY || gpus == 0 || hr_placer_is_single(placer, gpus, accept_class))
+    return find_anywhere(placer, state, gpus, accept_class, placement);
   if (tier <= HR_TIER_NODE) return false;
   for (uint32_t i = 0; i < placer->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(placer->cluster, (hr_pool){i});
     uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
-    if (accepts(placer, accept_class, i) && place_in_group(placer, (hr_pool){i}, n_nodes, gpus, placement)) return true;
+    if (accepts(placer, accept_class, i) && place_in_group(placer, state, (hr_pool){i}, n_nodes, gpus, placement))
+      return true;
   }
   return false;
+}
+
+bool hr_placer_find_within(struct hr_placer *placer, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
+                           struct hr_placement *placement) {
+  return hr_placer_find_in(placer, &placer->present, tier, gpus, accept_class, placement);
 }

@@ -89,11 +89,11 @@ void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr_
 
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement) {
-  const struct hr_capacity one = {capacity->n_pools, capacity->only, capacity->only_gpus};
+  const struct hr_free_gpus one = {capacity->n_pools, capacity->only, capacity->only_gpus};
   if (capacity->free_gpus[pool.id] < gpus) return false;
   capacity->only[pool.id] = capacity->by_count ? capacity->none : capacity->index[pool.id];
   capacity->only_gpus[pool.id] = capacity->free_gpus[pool.id];
-  bool found = hr_placer_find_in(placer, &one, gpus, accept_class, placement);
+  bool found = hr_placer_find_in(placer, &one, HR_TIER_ANY, gpus, accept_class, placement);
   capacity->only[pool.id] = capacity->none;
   capacity->only_gpus[pool.id] = 0;
   return found;

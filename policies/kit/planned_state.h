@@ -67,9 +67,9 @@ static inline void hr__capacity_return(struct hr__planned_capacity *capacity, co
 /* Finds a placement in any pool that the acceptance class accepts, by the rule of the placer. False: none exists. */
 static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer,
                                      uint32_t gpus, uint32_t accept_class, struct hr_placement *placement) {
-  const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
+  const struct hr_free_gpus all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
                                   capacity->free_gpus};
-  return hr_placer_find_in(placer, &all, gpus, accept_class, placement);
+  return hr_placer_find_in(placer, &all, HR_TIER_ANY, gpus, accept_class, placement);
 }
 
 /* Finds a placement in one pool. False: none exists. */

@@ -50,34 +50,23 @@ uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t b
   return base * KINDS_OF_BASE + 2 * (uint32_t)locality.tier + queue->locality->is_over[job.id];
 }
 
-/* ---- Placements ----------------------------------------------------------------------------------- */
-
-static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base, struct hr_placement *placement) {
-  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, HR_TIER_ANY, placement)
-                          : hr_placer_find(queue->placer, gpus, base, placement);
+struct hr_need hr__locality_need(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
+  struct locality_kind kind = kind_of(number);
+  return (struct hr_need){.gpus = gpus,
+                          .accept_class = queue->by_gpu ? 0 : kind.base,
+                          .request = queue->by_gpu ? kind.base : HR_NONE,
+                          .tier = kind.tier,
+                          .preferred = kind.preferred};
 }
 
-bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t number, struct hr_placement *placement) {
-  struct locality_kind kind = kind_of(number);
-  if (kind.tier == HR_TIER_ANY) return fits_anywhere(queue, gpus, kind.base, placement);
-  bool found = queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind.base, kind.tier, placement)
-                                : hr_placer_find_within(queue->placer, kind.tier, gpus, kind.base, placement);
-  return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
-}
-
-bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
-  struct locality_kind kind = kind_of(number);
+/* Returns whether a job with this request or, if the calendar has kinds, of this kind fits in a planned state. */
+static bool fits_in(struct hr_capacity *state, bool has_kinds, uint32_t number) {
+  struct locality_kind kind = has_kinds ? kind_of(number) : (struct locality_kind){.base = number};
+  struct hr_need within = {.request = kind.base, .tier = kind.tier}, anywhere = {.request = kind.base};
   struct hr_placement unused;
-  return kind.tier != HR_TIER_ANY && !kind.preferred && fits_anywhere(queue, gpus, kind.base, &unused);
-}
-
-/* Finds a placement for a kind of job in a snapshot. False: none exists. */
-static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                             uint32_t number, struct hr_placement *placement) {
-  struct locality_kind kind = kind_of(number);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
-  if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, HR_TIER_ANY, placement)) return true;
-  return kind.tier != HR_TIER_ANY && hr__cluster_snapshot_find(allocator, snapshot, kind.base, kind.tier, placement);
+  if (may_be_anywhere && hr_capacity_find(state, &anywhere, &unused)) return true;
+  return kind.tier != HR_TIER_ANY && hr_capacity_find(state, &within, &unused);
 }
 
 /* ---- The GPU release calendar A snapshot of the cluster at a future time, without the jobs that are expected to end
@@ -103,10 +92,9 @@ _Static_assert(NOWHERE == 0, "the discarded state of an ended job reads as 0");
 
 struct hr__gpu_release_calendar {
   struct hr_arena *arena;
-  struct hr__gpu_allocator *allocator;
   bool has_kinds;             /* some job has a topology constraint */
   const uint32_t *request_of; /* by job */
-  struct hr__cluster_snapshot *later;
+  struct hr_capacity *later;
   struct end_heap ended, remaining;
   int64_t until_us; /* the time of the snapshot, which contains the running jobs that are expected to end after it */
   int64_t *end_us;  /* by job: expected end while the job runs */
@@ -179,8 +167,7 @@ static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_h
 static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
-  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
-                              &placement, HR__GPUS_GIVE);
+  hr_capacity_give(gpu_calendar->later, &(struct hr_need){.request = gpu_calendar->request_of[end.job.id]}, &placement);
   gpu_calendar->side[end.job.id] = ENDED;
   pop_end(&gpu_calendar->remaining);
   push_end(gpu_calendar, &gpu_calendar->ended, end);
@@ -189,8 +176,7 @@ static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const stru
 static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
-  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
-                              &placement, HR__GPUS_TAKE);
+  hr_capacity_take(gpu_calendar->later, &(struct hr_need){.request = gpu_calendar->request_of[end.job.id]}, &placement);
   gpu_calendar->side[end.job.id] = REMAINING;
   pop_end(&gpu_calendar->ended);
   push_end(gpu_calendar, &gpu_calendar->remaining, end);
@@ -215,10 +201,7 @@ static void gpu_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, 
 }
 
 static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint32_t kind) {
-  struct hr_placement unused;
-  return gpu_calendar->has_kinds
-             ? fits_in_snapshot(gpu_calendar->allocator, gpu_calendar->later, kind, &unused)
-             : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, HR_TIER_ANY, &unused);
+  return fits_in(gpu_calendar->later, gpu_calendar->has_kinds, kind);
 }
 
 /* Returns the earliest time, at most `by_us`, at which a job of the kind fits; HR_NEVER_US: none. Jobs that still run
@@ -264,9 +247,10 @@ static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, s
     gpu_calendar->out_of_memory = true;
     return false;
   }
-  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, other, placement, HR__GPUS_TAKE);
+  const struct hr_need need = {.request = other};
+  hr_capacity_take(gpu_calendar->later, &need, placement);
   bool still_fits = fits_later(gpu_calendar, kind);
-  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, other, placement, HR__GPUS_UNDO);
+  hr_capacity_undo(gpu_calendar->later, &need, placement);
   return still_fits;
 }
 
@@ -290,8 +274,7 @@ static enum hr_status gpu_calendar_job_starts(struct hr__queue *queue, const str
   gpu_calendar->side[job.id] = leaves ? ENDED : REMAINING;
   push_end(gpu_calendar, leaves ? &gpu_calendar->ended : &gpu_calendar->remaining, end);
   if (!leaves)
-    hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
-                                placement, HR__GPUS_TAKE);
+    hr_capacity_take(gpu_calendar->later, &(struct hr_need){.request = gpu_calendar->request_of[job.id]}, placement);
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
@@ -301,15 +284,16 @@ static enum hr_status gpu_calendar_job_stops(struct hr__queue *queue, const stru
   uint32_t job = event->job.id;
   (void)view;
   if (gpu_calendar->side[job] == REMAINING)
-    hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
-                                event->placement, HR__GPUS_GIVE);
+    hr_capacity_give(gpu_calendar->later, &(struct hr_need){.request = gpu_calendar->request_of[job]},
+                     event->placement);
   gpu_calendar->side[job] = NOWHERE;
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
 static enum hr_status gpu_calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
                                                 const struct hr_event *event) {
-  hr__cluster_snapshot_node_changes(queue->gpu_calendar->later, view, event);
+  (void)view;
+  hr__queue_node_changes(queue->gpu_calendar->later, event);
   return HR_OK;
 }
 
@@ -317,18 +301,16 @@ static const struct hr__listener gpu_calendar_listener = {.job_starts = gpu_cale
                                                           .job_stops = gpu_calendar_job_stops,
                                                           .node_changes = gpu_calendar_node_changes};
 
-static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_env *env,
-                                const struct hr_packing_rule *rule) {
+static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__gpu_release_calendar *gpu_calendar = hr_arena_alloc(env->arena, sizeof *gpu_calendar);
   uint32_t n_jobs = env->jobs->n_jobs;
   queue->gpu_calendar = gpu_calendar;
   if (!gpu_calendar) return false;
   *gpu_calendar = (struct hr__gpu_release_calendar){
       .arena = env->arena,
-      .allocator = queue->allocator,
       .has_kinds = queue->locality != NULL,
       .request_of = hr_cluster_requests(env->cluster)->of_job,
-      .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
+      .later = hr_capacity_create(queue->capacities),
       .ended = {.last_first = true},
       .until_us = INT64_MIN,
       .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
@@ -390,9 +372,8 @@ static bool create_node_calendar(struct hr__queue *queue) {
   return true;
 }
 
-bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_policy_env *env,
-                                  const struct hr_packing_rule *rule) {
-  return rule ? create_gpu_calendar(queue, env, rule) : create_node_calendar(queue);
+bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_policy_env *env) {
+  return queue->by_gpu ? create_gpu_calendar(queue, env) : create_node_calendar(queue);
 }
 
 /* ---- Earliest times ------------------------------------------------------------------------------- */
@@ -520,7 +501,7 @@ uint8_t *hr__locality_next_expired(struct hr__queue *queue, const struct hr_view
 }
 
 enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
-  if (queue->allocator && hr__gpu_allocator_failed(queue->allocator)) return HR_NO_MEMORY;
+  if (hr_capacity_set_failed(queue->capacities)) return HR_NO_MEMORY;
   const struct expiry *first = first_expiry(queue->locality, view);
   return first ? hr__queue_wake(queue, view, moves, first->until_us) : HR_OK;
 }

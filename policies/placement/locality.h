@@ -6,7 +6,7 @@
    start times, and required constraints that expire. An expired constraint is treated as a preference: if the job does
    not fit within one group of the tier, it is placed anywhere. */
 
-#include "policies/placement/gpu_allocator.h"
+#include "headroom/unstable/capacity.h"
 #include "policies/queue/waiting.h"
 
 struct hr__queue;
@@ -17,11 +17,8 @@ struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const st
 /* Returns the kind of a waiting job. `base`: its acceptance class or, with per-GPU allocation, the index of its
    request. */
 uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t base);
-/* Finds a placement for a kind with a topology constraint. False: none exists. See hr__fits. */
-bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind, struct hr_placement *placement);
-
-/* For a kind of job that does not fit: returns whether it would fit without its topology constraint. */
-bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
+/* Returns what a job with this number of GPUs and this kind needs. */
+struct hr_need hr__locality_need(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
 
 /* Returns the earliest time at which the first job of a shape can start, if it does not fit now. The time is computed
    from the expected ends of running jobs (hr_release_calendar_earliest, or the GPU release calendar) and from the
@@ -44,10 +41,8 @@ enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_vi
 
 struct hr__gpu_release_calendar;
 
-/* Creates a release calendar, and adds it to the listeners of the queue. If `rule` is not NULL, creates
-   queue->gpu_calendar, for per-GPU allocation; the allocator must exist. If `rule` is NULL, creates queue->calendar,
-   for allocation by node. False: out of memory. */
-bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_policy_env *env,
-                                  const struct hr_packing_rule *rule);
+/* Creates the release calendar, and adds it to the listeners of the queue: queue->gpu_calendar with per-GPU allocation,
+   queue->calendar for allocation by node. False: out of memory. */
+bool hr__locality_create_calendar(struct hr__queue *queue, const struct hr_policy_env *env);
 
 #endif

@@ -399,3 +399,10 @@ void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node) {
 void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node) {
   count(packer, request, node, UINT32_MAX);
 }
+
+void hr_packer_cleared(struct hr_packer *packer, hr_node node) {
+  uint32_t n_kinds = packer->packing.n_kinds;
+  packer->tasks[node.id] = 0;
+  memset(packer->tasks_of_kind + (size_t)node.id * n_kinds, 0, n_kinds * sizeof *packer->tasks_of_kind);
+  hr_packer_changed(packer, node);
+}

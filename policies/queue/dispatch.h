@@ -10,7 +10,7 @@
  */
 
 #include "headroom/policy_kit.h"
-#include "policies/placement/gpu_allocator.h"
+#include "headroom/unstable/capacity.h"
 #include "policies/placement/locality.h"
 #include "policies/queue/order/order.h"
 
@@ -68,6 +68,9 @@ struct hr__queue {
   const struct hr__backfill *backfill;
   enum hr_placement_rule rule;
   struct hr_placer *placer;
+  struct hr_capacity_set *capacities;
+  struct hr_capacity *capacity;         /* the present free capacity */
+  bool by_gpu;                          /* per-GPU allocation */
   struct hr_release_calendar *calendar; /* NULL if the backfill does not use it */
   /* by job: its expected end in `calendar`; NULL: expected ends are not stored, but computed from the start and the
      limit of the job */
@@ -87,11 +90,10 @@ struct hr__queue {
   uint32_t n_rejections, rejections_capacity;
   int64_t wake_us; /* time of the next requested wake-up */
   void *order_state, *backfill_state;
-  struct hr__quota *quota;             /* NULL without quotas */
-  struct hr__preemptor *preemptor;     /* NULL without preemption */
-  struct hr__market *market;           /* NULL if the policy does not acquire nodes */
-  struct hr__deadlines *deadlines;     /* NULL if the market rule is not by deadline */
-  struct hr__gpu_allocator *allocator; /* NULL without per-GPU allocation */
+  struct hr__quota *quota;         /* NULL without quotas */
+  struct hr__preemptor *preemptor; /* NULL without preemption */
+  struct hr__market *market;       /* NULL if the policy does not acquire nodes */
+  struct hr__deadlines *deadlines; /* NULL if the market rule is not by deadline */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
   struct hr__locality_state *locality; /* NULL without topology constraints */
@@ -122,18 +124,36 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
    constraint, and the index of the acceptance class; with per-GPU allocation, it encodes the index of the request
    instead of that of the class. */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
-  uint32_t kind = queue->allocator ? hr_cluster_requests(queue->cluster)->of_job[job.id]
-                                   : hr_cluster_accept_class(queue->cluster, job);
+  uint32_t kind = queue->by_gpu ? hr_cluster_requests(queue->cluster)->of_job[job.id]
+                                : hr_cluster_accept_class(queue->cluster, job);
   return queue->locality ? hr__locality_kind(queue, job, kind) : kind;
 }
 
+/* Returns what a job with this number of GPUs and this kind needs. */
+static inline struct hr_need hr__need(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
+  if (queue->locality) return hr__locality_need(queue, gpus, kind);
+  return (struct hr_need){
+      .gpus = gpus, .accept_class = queue->by_gpu ? 0 : kind, .request = queue->by_gpu ? kind : HR_NONE};
+}
+
+/* Returns what a job needs. */
+static inline struct hr_need hr__need_of(const struct hr__queue *queue, hr_job job) {
+  return hr__need(queue, hr__gpus(queue, job), hr__kind(queue, job));
+}
+
 /* Finds a placement on the current free capacity for a job with this number of GPUs and this kind. False: the job does
-   not fit. Jobs without GPUs always fit. */
+   not fit. Jobs that need no node always fit. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
-  if (queue->locality) return hr__locality_fits(queue, gpus, kind, placement);
-  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind, HR_TIER_ANY, placement)
-                          : hr_placer_find(queue->placer, gpus, kind, placement);
+  struct hr_need need = hr__need(queue, gpus, kind);
+  return hr_capacity_find(queue->capacity, &need, placement);
+}
+
+/* Updates a capacity in per-GPU allocation after a node came up, received notice, or went down. */
+static inline void hr__queue_node_changes(struct hr_capacity *capacity, const struct hr_event *event) {
+  if (event->node.id == HR_NONE) return;
+  bool is_up = event->kind == HR_EVENT_NODE_UP;
+  hr_capacity_set_usable(capacity, event->pool, event->node, is_up, is_up);
 }
 
 /* ---- Events --------------------------------------------------------------------------------------- */

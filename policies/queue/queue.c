@@ -34,7 +34,7 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
   if (queue->locality)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': topology constraints ('within') need 'static'");
-  if (queue->allocator) return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
+  if (queue->by_gpu) return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
@@ -97,27 +97,61 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
   return status;
 }
 
-/* Creates the modules for clusters with per-GPU allocation. */
-static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
-                                       struct hr_error *error) {
-  size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
-  bool per_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL;
-  if (!per_gpu && choice >= sizeof rules / sizeof *rules)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
-                   hr__placement_names[choice]);
-  if (!per_gpu) return HR_OK;
-  if (queue->rule == HR_PLACE_POOL)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' does not support per-GPU allocation");
-  const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
-  if (!rule) return HR_BAD_INPUT;
+/* ---- Free capacity in per-GPU allocation ---------------------------------------------------------- */
+
+/* Rejects a job that would not fit even if the cluster were empty. */
+static enum hr_status capacity_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  struct hr_need need = hr_need_of(queue->cluster, queue->trace, job);
+  need.preferred = hr_cluster_locality(queue->cluster, job).until_us != HR_NEVER_US;
+  enum hr_reason reason = hr_capacity_never_fits(queue->capacities, &need);
+  return reason == HR_REASON_NONE || hr__queue_reject_later(queue, job, reason) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status capacity_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                          const struct hr_placement *placement) {
+  (void)view;
+  struct hr_need need = hr__need_of(queue, job);
+  hr_capacity_take(queue->capacity, &need, placement);
+  return HR_OK;
+}
+
+static enum hr_status capacity_job_stops(struct hr__queue *queue, const struct hr_view *view,
+                                         const struct hr_event *event) {
+  (void)view;
+  struct hr_need need = hr__need_of(queue, event->job);
+  hr_capacity_give(queue->capacity, &need, event->placement);
+  return HR_OK;
+}
+
+/* If a node goes down, the jobs on it have been interrupted before this event. */
+static enum hr_status capacity_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                            const struct hr_event *event) {
+  (void)view;
+  hr__queue_node_changes(queue->capacity, event);
+  return HR_OK;
+}
+
+static const struct hr__listener capacity_listener = {.job_waits = capacity_job_waits,
+                                                      .job_starts = capacity_job_starts,
+                                                      .job_stops = capacity_job_stops,
+                                                      .node_changes = capacity_node_changes};
+
+static enum hr_status create_capacity(struct hr__queue *queue, const struct hr_policy_env *env,
+                                      struct hr_error *error) {
+  struct hr_capacity_config config = {.arena = env->arena,
+                                      .cluster = env->cluster,
+                                      .rule = hr__placement_names[hr__queue_param(env, "placement")->integer],
+                                      .seed = env->seed};
+  enum hr_status status = hr_capacity_set_create(&config, &queue->capacities, error);
+  if (status != HR_OK) return status;
+  queue->capacity = hr_capacity_present(queue->capacities);
+  if (!queue->by_gpu) return HR_OK;
   if (queue->backfill == &hr__backfill_conservative)
     return hr_fail(
         error, HR_BAD_INPUT,
         "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
-  queue->allocator = hr__gpu_allocator_create(queue, env, rule);
-  if (!queue->allocator) return HR_NO_MEMORY;
-  if (queue->backfill->needs_calendar && !hr__locality_create_calendar(queue, env, rule)) return HR_NO_MEMORY;
+  hr__queue_add_listener(queue, &capacity_listener);
   return HR_OK;
 }
 
@@ -155,15 +189,14 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_add_listener(queue, queue->order->listener);
   status = create_preemption(queue, env, error);
-  if (status == HR_OK) status = create_allocator(queue, env, error);
+  if (status == HR_OK) status = create_capacity(queue, env, error);
   if (status == HR_OK && queue->locality && queue->preemptor)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': topology constraints ('within') need 'none'");
-  if (status == HR_OK && queue->allocator && queue->preemptor)
+  if (status == HR_OK && queue->by_gpu && queue->preemptor)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': per-GPU allocation needs 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
-  if (queue->backfill->needs_calendar && !queue->allocator && !hr__locality_create_calendar(queue, env, NULL))
-    return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !hr__locality_create_calendar(queue, env)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
@@ -183,6 +216,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                               .order = orders[hr__queue_param(env, "order")->integer],
                               .backfill = backfills[hr__queue_param(env, "backfill")->integer],
                               .rule = rule_of(env),
+                              .by_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL,
                               .stops = hr_cluster_changes(env->cluster),
                               .blocked = {HR_NONE}};
   *self = queue;
@@ -232,34 +266,23 @@ static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr
   if (!is_order) wait->until_us = queue->reserved_us;
 }
 
-/* Returns whether a request would fit now. The number of searches is restored afterwards, because random placement
-   rules depend on it. */
-static bool fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
-  struct hr_placement unused;
-  uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
-  bool found = hr__fits(queue, gpus, kind, &unused);
-  if (queue->allocator) hr__gpu_allocator_rewind(queue->allocator, finds);
-  return found;
+/* Returns whether a job that does not fit would fit without its topology constraint. */
+static bool fits_elsewhere(const struct hr__queue *queue, struct hr_need need) {
+  if (need.tier == HR_TIER_ANY || need.preferred) return false;
+  need.tier = HR_TIER_ANY;
+  return hr_capacity_fits(queue->capacity, &need);
 }
 
-static bool fits_elsewhere(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
-  uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
-  bool found = queue->locality && hr__locality_excludes(queue, gpus, kind);
-  if (queue->allocator) hr__gpu_allocator_rewind(queue->allocator, finds);
-  return found;
-}
-
-static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint32_t kind,
+static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr_job job, const struct hr_need *need,
                          struct hr_wait_reason *wait) {
   hr_view_lack(view, job, wait);
   if (wait->reason == HR_WAIT_REASON_BOOTING) return;
-  if (fits_elsewhere(queue, hr__gpus(queue, job), kind))
+  if (fits_elsewhere(queue, *need))
     wait->reason = HR_WAIT_REASON_TOPOLOGY;
   else if (queue->market && hr__market_could_ask(queue, job)) {
     wait->reason = HR_WAIT_REASON_MARKET;
     wait->until_us = hr__market_patience_us(queue, job);
-  } else if (queue->allocator && wait->reason == HR_WAIT_REASON_FRAGMENTS &&
-             hr__gpu_allocator_lacks_node_resources(queue, job))
+  } else if (wait->reason == HR_WAIT_REASON_FRAGMENTS && hr_capacity_lacks_node_resources(queue->capacity, need))
     wait->reason = HR_WAIT_REASON_NODE_RESOURCES;
 }
 
@@ -268,13 +291,13 @@ static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_
     hr__deadlines_explain(queue, view, job, wait);
     return;
   }
-  uint32_t kind = hr__kind(queue, job);
+  struct hr_need need = hr__need_of(queue, job);
   if (queue->preemptor && queue->preemptor->beneficiary.id == job.id)
     wait->reason = HR_WAIT_REASON_PREEMPTION;
   else if (hr__quota_holds(queue, job, &wait->quota) && wait->quota != HR_QUOTA_ROOT)
     wait->reason = HR_WAIT_REASON_QUOTA;
-  else if (!fits(queue, hr__gpus(queue, job), kind))
-    explain_room(queue, view, job, kind, wait);
+  else if (!hr_capacity_fits(queue->capacity, &need))
+    explain_room(queue, view, job, &need, wait);
   else if (wait->quota == HR_QUOTA_ROOT)
     wait->reason = HR_WAIT_REASON_QUOTA;
   else

@@ -126,10 +126,6 @@ struct hr_free_index {
   struct hr_group_index *groups; /* linked list of the group indices that are updated with this index */
 };
 
-/* Returns the index of the groups that have `nodes_per_group` consecutive nodes each. If no such index exists, the
-   function creates it in the arena. Returns NULL if memory is exhausted. */
-struct hr_group_index *hr__free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index,
-                                                 uint32_t nodes_per_group);
 /* Returns whether the group indices agree with the free GPUs of the nodes. Used in checked mode. */
 bool hr__group_index_is_consistent(const struct hr_free_index *index);
 

@@ -95,24 +95,23 @@ static uint32_t room_of(const struct hr_group_index *groups, uint32_t group) {
   return count[size] * size + rest;
 }
 
-struct hr_group_index *hr__free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index,
-                                                 uint32_t nodes_per_group) {
+bool hr_free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index, uint32_t nodes_per_group) {
   for (struct hr_group_index *each = index->groups; each; each = each->next)
-    if (each->nodes_per_group == nodes_per_group) return each;
+    if (each->nodes_per_group == nodes_per_group) return true;
   struct hr_group_index *groups = hr_arena_alloc(arena, sizeof *groups);
   uint32_t n_groups = (index->n_nodes + nodes_per_group - 1) / nodes_per_group;
-  if (!groups) return NULL;
+  if (!groups) return false;
   groups->nodes_per_group = nodes_per_group;
   groups->n_levels = index->gpus_per_node + 1;
   groups->count = hr_arena_alloc(arena, (size_t)n_groups * groups->n_levels * sizeof *groups->count);
   groups->by_room = hr_free_index_create(arena, n_groups, nodes_per_group * index->gpus_per_node);
-  if (!groups->count || !groups->by_room) return NULL;
+  if (!groups->count || !groups->by_room) return false;
   for (uint32_t node = 0; node < index->n_nodes; node++)
     groups->count[(size_t)(node / nodes_per_group) * groups->n_levels + index->free[node]]++;
   for (uint32_t group = 0; group < n_groups; group++) hr_free_index_set(groups->by_room, group, room_of(groups, group));
   groups->next = index->groups;
   index->groups = groups;
-  return groups;
+  return true;
 }
 
 /* Updates all group indices after the number of free GPUs of a node has changed from `before` to `after`. */

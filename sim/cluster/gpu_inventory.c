@@ -10,6 +10,8 @@
 #include "headroom/gpu_inventory.h"
 #include "headroom/policy.h"
 
+#include <string.h>
+
 /*
  * ---- MIG ----
  *
@@ -587,6 +589,30 @@ void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_r
 
 void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
   if (hr_gpu_inventory_mig(inventory, node)) mig_renew(inventory, node);
+}
+
+void hr_gpu_inventory_copy_layouts(struct hr_gpu_inventory *inventory, const struct hr_gpu_inventory *from,
+                                   hr_node node) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  for (uint32_t i = 0; mig && mig->n_layouts > 0 && i < inventory->n_gpus[node.id]; i++) {
+    struct state state = layout_state(mig, from->mig_layout[first + i]);
+    set_state(inventory, mig, first + i, &state);
+  }
+}
+
+void hr_gpu_inventory_clear(struct hr_gpu_inventory *inventory, const struct hr_cluster_spec *spec, hr_node node) {
+  uint32_t pool = inventory->pool[node.id];
+  const struct hr_mig_spec *mig = spec->pools[pool].mig;
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  fill_node(inventory, node.id, pool, &spec->pools[pool]);
+  memset(inventory->gpu_tasks + first, 0, inventory->max_gpus * sizeof *inventory->gpu_tasks);
+  inventory->tasks[node.id] = inventory->alone[node.id] = 0;
+  for (uint32_t i = 0; mig && i < inventory->n_gpus[node.id]; i++) {
+    struct state state =
+        mig->mode == HR_MIG_ON_DEMAND ? (struct state){0} : layout_state(mig, inventory->mig_layout[first + i]);
+    set_state(inventory, mig, first + i, &state);
+  }
 }
 
 /* ---- An empty node ---- */

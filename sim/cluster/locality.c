@@ -110,7 +110,7 @@ static enum hr_status make_groups(struct hr_cluster *cluster, struct hr_arena *a
     for (enum hr_tier tier = HR_TIER_RACK; tier <= HR_TIER_ZONE; tier++) {
       uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
       if (!(cluster->tiers_within >> tier & 1) || n_nodes >= spec->nodes) continue;
-      if (!hr__free_index_add_groups(arena, cluster->pools[i].index, n_nodes)) return HR_NO_MEMORY;
+      if (!hr_free_index_add_groups(arena, cluster->pools[i].index, n_nodes)) return HR_NO_MEMORY;
     }
   }
   return HR_OK;

@@ -101,6 +101,8 @@ HR_API bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_
    hr_gpu_inventory_give. */
 HR_API void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node);
 HR_API void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node);
+/* Reports that all tasks of a node were removed at once. */
+HR_API void hr_packer_cleared(struct hr_packer *packer, hr_node node);
 /* Reports any other change of the free resources of a node to the packer. */
 HR_API void hr_packer_changed(struct hr_packer *packer, hr_node node);
 

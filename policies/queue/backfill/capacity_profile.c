@@ -205,7 +205,7 @@ enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_prof
     if (!cluster_profile->index[i]) return HR_NO_MEMORY;
   }
   cluster_profile->capacity =
-      (struct hr_capacity){cluster_profile->n_pools, (const struct hr_free_index *const *)cluster_profile->index,
+      (struct hr_free_gpus){cluster_profile->n_pools, (const struct hr_free_index *const *)cluster_profile->index,
                            cluster_profile->free_gpus};
   return HR_OK;
 }
@@ -329,8 +329,8 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
       hr_free_index_set(cluster_profile->index[i], node,
                         profile_min(&profiles[node], start_us, demand->length_us, use));
   }
-  return hr_placer_find_in(cluster_profile->placer, &cluster_profile->capacity, demand->gpus, demand->accept_class,
-                           placement);
+  return hr_placer_find_in(cluster_profile->placer, &cluster_profile->capacity, HR_TIER_ANY, demand->gpus,
+                           demand->accept_class, placement);
 }
 
 /* ---- Taking capacity ------------------------------------------------------------------------------ */

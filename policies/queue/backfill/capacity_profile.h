@@ -22,7 +22,7 @@ struct hr__cluster_profile {
   uint32_t n_bins, n_pools;
   struct hr_free_index **index; /* by pool: the free GPUs with which the placement rule is evaluated */
   uint64_t *free_gpus;          /* by pool: the same if GPUs are only counted */
-  struct hr_capacity capacity;
+  struct hr_free_gpus capacity;
   int64_t *per_bin; /* [n_bins]: buffer */
 };
 

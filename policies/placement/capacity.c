@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Capacities: see headroom/unstable/capacity.h. This file implements counted allocation and selects the implementation.
+ *
+ * A counted state consists of one free index (struct hr_free_index) per pool or, under the rule `pool`, of the number
+ * of free GPUs per pool. The present state uses the indexes of the engine, which moves change at once. A search in one
+ * pool passes empty indexes for all other pools. A node that is not up, such as a node that is about to go down, has no
+ * free GPUs, and jobs on it change nothing.
+ */
+
+#include "headroom/unstable/capacity.h"
+
+#include "headroom/policy_kit.h"
+#include "policies/placement/gpu_capacity.h"
+
+#include <string.h>
+
+enum { MILLI = 1000 };
+
+struct hr_capacity {
+  struct hr_capacity_set *set;
+  bool is_present;
+  struct hr__gpu_state gpus;    /* per GPU; not used in counted allocation */
+  struct hr_free_index **index; /* by pool; NULL in the present state and under `pool` */
+  uint64_t *free_gpus;          /* by pool; NULL in the present state */
+};
+
+struct hr_capacity_set {
+  struct hr_arena *arena;
+  const struct hr_cluster *cluster;
+  uint32_t n_pools;
+  bool by_gpu, by_count; /* by_count: the rule is `pool` */
+  struct hr_placer *placer;
+  /* by pool: empty except during a search in one pool, which sets the entry of that pool */
+  const struct hr_free_index **only;
+  const struct hr_free_index *none; /* index of a pool without free GPUs */
+  uint64_t *only_gpus;
+  struct hr__gpu_set gpus;
+  struct hr_capacity present;
+};
+
+/* ---- Needs ---------------------------------------------------------------------------------------- */
+
+struct hr_need hr_need_of(const struct hr_cluster *cluster, const struct hr_trace *jobs, hr_job job) {
+  const struct hr_requests *requests = hr_cluster_requests(cluster);
+  struct hr_locality locality = hr_cluster_locality(cluster, job);
+  return (struct hr_need){.gpus = jobs->gpus[job.id],
+                          .accept_class = hr_cluster_accept_class(cluster, job),
+                          .request = requests ? requests->of_job[job.id] : HR_NONE,
+                          .tier = locality.tier,
+                          .preferred = false};
+}
+
+bool hr_need_is_empty(const struct hr_cluster *cluster, const struct hr_need *need) {
+  if (need->request == HR_NONE) return need->gpus == 0;
+  return !hr_request_needs_node(&hr_cluster_requests(cluster)->request[need->request]);
+}
+
+/* ---- Construction --------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  enum hr_placement_rule rule;
+} node_rules[] = {{"pool", HR_PLACE_POOL},
+                  {"first-fit", HR_PLACE_FIRST_FIT},
+                  {"best-fit", HR_PLACE_BEST_FIT},
+                  {"worst-fit", HR_PLACE_WORST_FIT}};
+
+static enum hr_status init_counted(struct hr_capacity_set *set, const char *name, struct hr_error *error) {
+  size_t i = 0, n_rules = sizeof node_rules / sizeof *node_rules;
+  while (i < n_rules && strcmp(node_rules[i].name, name) != 0) i++;
+  if (i == n_rules)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
+                   name);
+  set->by_count = node_rules[i].rule == HR_PLACE_POOL;
+  set->placer = hr_placer_create(set->arena, set->cluster, node_rules[i].rule);
+  set->only = hr_arena_alloc(set->arena, set->n_pools * sizeof(*set->only));
+  set->only_gpus = hr_arena_alloc(set->arena, set->n_pools * sizeof *set->only_gpus);
+  struct hr_free_index *none = hr_free_index_create(set->arena, 1, 1);
+  if (!set->placer || !set->only || !set->only_gpus || !none) return HR_NO_MEMORY;
+  hr_free_index_set(none, 0, 0);
+  set->none = none;
+  for (uint32_t pool = 0; pool < set->n_pools; pool++) set->only[pool] = none;
+  return HR_OK;
+}
+
+static enum hr_status init_by_gpu(struct hr_capacity_set *set, const struct hr_capacity_config *config,
+                                  struct hr_error *error) {
+  if (strcmp(config->rule, "pool") == 0)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' does not support per-GPU allocation");
+  const struct hr_packing_rule *rule = hr_packing_rule_find(config->rule, error);
+  if (!rule) return HR_BAD_INPUT;
+  enum hr_status status = hr__gpu_set_init(&set->gpus, set->arena, set->cluster, rule, config->seed);
+  if (status != HR_OK) return status;
+  return hr__gpu_state_init(&set->gpus, &set->present.gpus, false) ? HR_OK : HR_NO_MEMORY;
+}
+
+enum hr_status hr_capacity_set_create(const struct hr_capacity_config *config, struct hr_capacity_set **created,
+                                      struct hr_error *error) {
+  struct hr_capacity_set *set = hr_arena_alloc(config->arena, sizeof *set);
+  if (!set) return HR_NO_MEMORY;
+  *set = (struct hr_capacity_set){.arena = config->arena,
+                                  .cluster = config->cluster,
+                                  .n_pools = hr_cluster_pools(config->cluster),
+                                  .by_gpu = hr_cluster_gpu_inventory(config->cluster) != NULL};
+  set->present = (struct hr_capacity){.set = set, .is_present = true};
+  *created = set;
+  return set->by_gpu ? init_by_gpu(set, config, error) : init_counted(set, config->rule, error);
+}
+
+bool hr_capacity_set_failed(const struct hr_capacity_set *set) {
+  return set->gpus.failed;
+}
+
+struct hr_capacity *hr_capacity_present(struct hr_capacity_set *set) {
+  return &set->present;
+}
+
+/* Adds the groups of racks and zones to a planned index. False: out of memory. */
+static bool add_groups(const struct hr_capacity_set *set, struct hr_free_index *index,
+                       const struct hr_pool_spec *spec) {
+  if (!hr_cluster_any_within(set->cluster)) return true;
+  for (enum hr_tier tier = HR_TIER_RACK; tier <= HR_TIER_ZONE; tier++) {
+    uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
+    if (n_nodes < spec->nodes && !hr_free_index_add_groups(set->arena, index, n_nodes)) return false;
+  }
+  return true;
+}
+
+static bool make_indexes(struct hr_capacity *capacity) {
+  const struct hr_capacity_set *set = capacity->set;
+  capacity->index = hr_arena_alloc(set->arena, set->n_pools * sizeof(*capacity->index));
+  capacity->free_gpus = hr_arena_alloc(set->arena, set->n_pools * sizeof *capacity->free_gpus);
+  if (!capacity->index || !capacity->free_gpus) return false;
+  for (uint32_t i = 0; i < set->n_pools && !set->by_count; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, (hr_pool){i});
+    capacity->index[i] = hr_free_index_create(set->arena, spec->nodes, spec->gpus_per_node);
+    if (!capacity->index[i] || !add_groups(set, capacity->index[i], spec)) return false;
+  }
+  return true;
+}
+
+struct hr_capacity *hr_capacity_create(struct hr_capacity_set *set) {
+  struct hr_capacity *capacity = hr_arena_alloc(set->arena, sizeof *capacity);
+  if (!capacity) return NULL;
+  *capacity = (struct hr_capacity){.set = set};
+  if (set->by_gpu) return hr__gpu_state_init(&set->gpus, &capacity->gpus, false) ? capacity : NULL;
+  if (!make_indexes(capacity)) return NULL;
+  hr_capacity_reset(capacity);
+  return capacity;
+}
+
+static bool is_up(const struct hr_capacity *capacity, hr_node node) {
+  return hr_cluster_node_state(capacity->set->cluster, node) == HR_NODE_UP;
+}
+
+static void reset_pool(struct hr_capacity *capacity, hr_pool pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(capacity->set->cluster, pool);
+  uint32_t first = hr_cluster_first_node(capacity->set->cluster, pool).id, n_up = 0;
+  for (uint32_t node = 0; node < spec->nodes; node++) {
+    bool up = is_up(capacity, (hr_node){first + node});
+    n_up += up;
+    if (!capacity->set->by_count) hr_free_index_set(capacity->index[pool.id], node, up ? spec->gpus_per_node : 0);
+  }
+  capacity->free_gpus[pool.id] = (uint64_t)n_up * spec->gpus_per_node;
+}
+
+void hr_capacity_reset(struct hr_capacity *capacity) {
+  const struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu) hr__gpu_state_reset(&set->gpus, &capacity->gpus);
+  for (uint32_t i = 0; i < set->n_pools && !set->by_gpu; i++) reset_pool(capacity, (hr_pool){i});
+}
+
+/* ---- Search --------------------------------------------------------------------------------------- */
+
+/* Finds a counted placement within one group of `tier` (HR_TIER_ANY: anywhere). */
+static bool find_counted(const struct hr_capacity *capacity, const struct hr_need *need, enum hr_tier tier,
+                         struct hr_placement *placement) {
+  struct hr_placer *placer = capacity->set->placer;
+  if (capacity->is_present)
+    return tier == HR_TIER_ANY ? hr_placer_find(placer, need->gpus, need->accept_class, placement)
+                               : hr_placer_find_within(placer, tier, need->gpus, need->accept_class, placement);
+  const struct hr_free_gpus all = {capacity->set->n_pools, (const struct hr_free_index *const *)capacity->index,
+                                   capacity->free_gpus};
+  return hr_placer_find_in(placer, &all, tier, need->gpus, need->accept_class, placement);
+}
+
+static bool find_in_tier(struct hr_capacity *capacity, const struct hr_need *need, enum hr_tier tier,
+                         struct hr_placement *placement) {
+  struct hr_capacity_set *set = capacity->set;
+  if (!set->by_gpu) return find_counted(capacity, need, tier, placement);
+  return hr__gpu_state_find(&set->gpus, &capacity->gpus, need->request, tier, HR_NONE, placement);
+}
+
+bool hr_capacity_find(struct hr_capacity *capacity, const struct hr_need *need, struct hr_placement *placement) {
+  if (find_in_tier(capacity, need, need->tier, placement)) return true;
+  return need->tier != HR_TIER_ANY && need->preferred && find_in_tier(capacity, need, HR_TIER_ANY, placement);
+}
+
+static uint64_t free_gpus_of(const struct hr_capacity *capacity, hr_pool pool) {
+  if (capacity->is_present) return hr_cluster_free_milli(capacity->set->cluster, pool) / MILLI;
+  return capacity->free_gpus[pool.id];
+}
+
+static bool find_counted_in(const struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
+                            enum hr_tier tier, struct hr_placement *placement) {
+  const struct hr_capacity_set *set = capacity->set;
+  const struct hr_free_gpus one = {set->n_pools, set->only, set->only_gpus};
+  uint64_t free = free_gpus_of(capacity, pool);
+  if (free < need->gpus) return false;
+  if (!set->by_count)
+    set->only[pool.id] = capacity->is_present ? hr_cluster_free_index(set->cluster, pool) : capacity->index[pool.id];
+  set->only_gpus[pool.id] = free;
+  bool found = hr_placer_find_in(set->placer, &one, tier, need->gpus, need->accept_class, placement);
+  set->only[pool.id] = set->none;
+  set->only_gpus[pool.id] = 0;
+  return found;
+}
+
+static bool find_in_pool(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need, enum hr_tier tier,
+                         struct hr_placement *placement) {
+  struct hr_capacity_set *set = capacity->set;
+  if (!set->by_gpu) return find_counted_in(capacity, pool, need, tier, placement);
+  return hr__gpu_state_find(&set->gpus, &capacity->gpus, need->request, tier, pool.id, placement);
+}
+
+bool hr_capacity_find_in(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
+                         struct hr_placement *placement) {
+  if (find_in_pool(capacity, pool, need, need->tier, placement)) return true;
+  return need->tier != HR_TIER_ANY && need->preferred && find_in_pool(capacity, pool, need, HR_TIER_ANY, placement);
+}
+
+bool hr_capacity_fits(struct hr_capacity *capacity, const struct hr_need *need) {
+  struct hr_placement unused;
+  uint64_t finds = capacity->gpus.finds;
+  bool found = hr_capacity_find(capacity, need, &unused);
+  capacity->gpus.finds = finds;
+  return found;
+}
+
+bool hr_capacity_lacks_node_resources(struct hr_capacity *capacity, const struct hr_need *need) {
+  struct hr_capacity_set *set = capacity->set;
+  return set->by_gpu && hr__gpu_state_lacks_node_resources(&set->gpus, &capacity->gpus, need->request);
+}
+
+enum hr_reason hr_capacity_never_fits(struct hr_capacity_set *set, const struct hr_need *need) {
+  return set->by_gpu ? hr__gpu_set_never_fits(&set->gpus, need) : HR_REASON_NONE;
+}
+
+/* ---- Changes -------------------------------------------------------------------------------------- */
+
+static uint32_t number_of(const struct hr_capacity *capacity, hr_pool pool, hr_node node) {
+  return node.id - hr_cluster_first_node(capacity->set->cluster, pool).id;
+}
+
+/* Adds the GPUs of a placement to a planned counted state (`returns`), or subtracts them. */
+static void change_counted(struct hr_capacity *capacity, const struct hr_need *need,
+                           const struct hr_placement *placement, bool returns) {
+  uint32_t pool = placement->pool.id, sign = returns ? 1u : UINT32_MAX;
+  if (capacity->is_present) return;
+  if (placement->n_slices == 0) capacity->free_gpus[pool] += returns ? need->gpus : -(uint64_t)need->gpus;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    if (!is_up(capacity, placement->slices[i].node)) continue;
+    uint32_t node = number_of(capacity, placement->pool, placement->slices[i].node);
+    uint32_t gpus = placement->slices[i].gpu_milli / MILLI, free = hr_free_index_get(capacity->index[pool], node);
+    hr_free_index_set(capacity->index[pool], node, free + sign * gpus);
+    capacity->free_gpus[pool] += returns ? gpus : -(uint64_t)gpus;
+  }
+}
+
+void hr_capacity_take(struct hr_capacity *capacity, const struct hr_need *need, const struct hr_placement *placement) {
+  const struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu)
+    hr__gpu_state_change(&set->gpus, &capacity->gpus, need->request, placement, HR__GPUS_TAKE);
+  else
+    change_counted(capacity, need, placement, false);
+}
+
+void hr_capacity_give(struct hr_capacity *capacity, const struct hr_need *need, const struct hr_placement *placement) {
+  const struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu)
+    hr__gpu_state_change(&set->gpus, &capacity->gpus, need->request, placement, HR__GPUS_GIVE);
+  else
+    change_counted(capacity, need, placement, true);
+}
+
+void hr_capacity_undo(struct hr_capacity *capacity, const struct hr_need *need, const struct hr_placement *placement) {
+  const struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu)
+    hr__gpu_state_change(&set->gpus, &capacity->gpus, need->request, placement, HR__GPUS_UNDO);
+  else
+    change_counted(capacity, need, placement, true);
+}
+
+void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node node, bool usable, bool renew) {
+  const struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu) {
+    hr__gpu_state_set_usable(&capacity->gpus, node, usable, renew);
+    return;
+  }
+  if (capacity->is_present || set->by_count) return;
+  struct hr_free_index *index = capacity->index[pool.id];
+  uint32_t number = number_of(capacity, pool, node);
+  uint32_t gpus = usable ? hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node : 0;
+  capacity->free_gpus[pool.id] += gpus;
+  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
+  hr_free_index_set(index, number, gpus);
+}
+
+/* ---- Free capacity -------------------------------------------------------------------------------- */
+
+static bool has_counted(const struct hr_capacity *capacity, const struct hr_need *need,
+                        const struct hr_placement *placement) {
+  if (placement->n_slices == 0) return free_gpus_of(capacity, placement->pool) >= need->gpus;
+  const struct hr_free_index *index = capacity->is_present
+                                          ? hr_cluster_free_index(capacity->set->cluster, placement->pool)
+                                          : capacity->index[placement->pool.id];
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint32_t node = number_of(capacity, placement->pool, placement->slices[i].node);
+    if (hr_free_index_get(index, node) < placement->slices[i].gpu_milli / MILLI) return false;
+  }
+  return true;
+}
+
+bool hr_capacity_has(const struct hr_capacity *capacity, const struct hr_need *need,
+                     const struct hr_placement *placement) {
+  const struct hr_capacity_set *set = capacity->set;
+  return set->by_gpu ? hr__gpu_state_has(&set->gpus, &capacity->gpus, need->request, placement)
+                     : has_counted(capacity, need, placement);
+}
+
+uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_pool pool) {
+  if (!capacity->set->by_gpu) return free_gpus_of(capacity, pool) * MILLI;
+  const struct hr_gpu_inventory *inventory = capacity->gpus.inventory;
+  uint32_t first = hr_cluster_first_node(capacity->set->cluster, pool).id;
+  uint64_t sum_milli = 0;
+  for (uint32_t i = 0; i < hr_cluster_pool_spec(capacity->set->cluster, pool)->nodes; i++)
+    if (!inventory->closed[first + i]) sum_milli += inventory->left_milli[first + i];
+  return sum_milli;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Per-GPU allocation: see gpu_capacity.h.
+ *
+ * A gang may be placed in any pool that it accepts, but all its tasks must be in the same pool. The packer therefore
+ * has one variant of the gang's request for each pool. A variant accepts only its pool. Pools are tried in the order of
+ * the cluster.
+ */
+
+#include "policies/placement/gpu_capacity.h"
+
+/* ---- Search --------------------------------------------------------------------------------------- */
+
+static void change_node(const struct hr__gpu_state *state, hr_node node) {
+  if (state->groups) hr__gang_groups_changed(state->groups, node);
+  if (state->bare) hr_packer_changed(state->bare, node);
+}
+
+/* Allocates or releases the GPUs of one task in a state, or reverts their allocation. */
+static void change(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                   const struct hr_slice *slice, enum hr__gpu_change change) {
+  const struct hr_request *asked = &set->asked[request];
+  if (change == HR__GPUS_TAKE)
+    hr_gpu_inventory_take(state->inventory, asked, slice);
+  else if (change == HR__GPUS_GIVE)
+    hr_gpu_inventory_give(state->inventory, asked, slice);
+  else
+    hr_gpu_inventory_undo(state->inventory, asked, slice);
+  if (change == HR__GPUS_TAKE)
+    hr_packer_taken(state->packer, request, slice->node);
+  else
+    hr_packer_given(state->packer, request, slice->node);
+  change_node(state, slice->node);
+}
+
+/* Finds a node and GPUs for one task, within the group `place`, or anywhere if `place` is NULL. If the group is only a
+   part of a node (`splits_node`), hr_gpu_inventory_pick_of selects among the GPUs of the group, and the packing rule is
+   not used. */
+static bool find_task(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                      const struct hr__group_place *place, bool splits_node, struct hr_slice *slice) {
+  const struct hr_request *asked = &set->asked[request];
+  hr_node node;
+  uint64_t gpus;
+  if (!place) {
+    if (!hr_packer_find(state->packer, request, &node, &gpus)) return false;
+  } else if (!splits_node) {
+    if (!hr_packer_find_among(state->packer, request, place->first, place->n_nodes, &node, &gpus)) return false;
+  } else {
+    node = place->first;
+    if (!hr_gpu_inventory_fits(state->inventory, asked, node)) return false;
+    gpus = hr_gpu_inventory_pick_of(state->inventory, asked, node, place->gpus);
+    if ((uint32_t)__builtin_popcountll(gpus) < asked->gpus) return false;
+  }
+  *slice = hr_gpu_inventory_slice(state->inventory, asked, node, gpus);
+  return true;
+}
+
+/* Finds a placement for all tasks, within the group `place`, or anywhere if `place` is NULL. Each task is placed as if
+   the tasks before it were already running. */
+static bool find_gang(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                      const struct hr__group_place *place, bool splits_node) {
+  uint32_t tasks = set->asked[request].tasks, placed = 0;
+  struct hr_slice *slices = set->slices;
+  while (placed < tasks && find_task(set, state, request, place, splits_node, &slices[placed]))
+    change(set, state, request, &slices[placed++], HR__GPUS_TAKE);
+  for (uint32_t i = placed; i-- > 0;) change(set, state, request, &slices[i], HR__GPUS_UNDO);
+  return placed == tasks;
+}
+
+/* The place of all nodes of a pool. */
+static struct hr__group_place place_of_pool(const struct hr__gpu_set *set, hr_pool pool) {
+  return (struct hr__group_place){.first = hr_cluster_first_node(set->cluster, pool),
+                                  .n_nodes = hr_cluster_pool_spec(set->cluster, pool)->nodes,
+                                  .gpus = UINT64_MAX};
+}
+
+/* Finds a placement for a request with a single task. */
+static bool find_single(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                        uint32_t only, struct hr_placement *placement) {
+  struct hr__group_place place;
+  if (only != HR_NONE) place = place_of_pool(set, (hr_pool){only});
+  if (!find_task(set, state, request, only != HR_NONE ? &place : NULL, false, set->slices)) return false;
+  placement->pool.id = state->inventory->pool[set->slices[0].node.id];
+  return true;
+}
+
+/* Finds a placement for a request, whatever its tier. See hr__gpu_state_find. */
+static bool find(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request, uint32_t only,
+                 struct hr_placement *placement) {
+  const struct hr_request *asked = &set->asked[request];
+  *placement = (struct hr_placement){.pool = {only == HR_NONE ? 0 : only}, .slices = set->slices};
+  if (!hr_request_needs_node(asked)) return true;
+  placement->n_slices = asked->tasks;
+  if (set->first_variant[request] == HR_NONE) return find_single(set, state, request, only, placement);
+  for (uint32_t pool = 0; pool < set->n_pools; pool++) {
+    uint32_t variant = set->first_variant[request] + pool;
+    if (only != HR_NONE && pool != only) continue;
+    placement->pool.id = pool;
+    if (set->asked[variant].accept_class != HR_NONE && find_gang(set, state, variant, NULL, false)) return true;
+  }
+  return false;
+}
+
+/* HR__GPUS_UNDO reverts the tasks in reverse order of HR__GPUS_TAKE. */
+void hr__gpu_state_change(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                          const struct hr_placement *placement, enum hr__gpu_change how) {
+  uint32_t n = placement->n_slices;
+  for (uint32_t i = 0; i < n; i++)
+    change(set, state, request, &placement->slices[how == HR__GPUS_UNDO ? n - 1 - i : i], how);
+}
+
+void hr__gpu_state_set_usable(const struct hr__gpu_state *state, hr_node node, bool usable, bool renew) {
+  if (renew) hr_gpu_inventory_renew(state->inventory, node);
+  state->inventory->closed[node.id] = !usable;
+  hr_packer_changed(state->packer, node);
+  change_node(state, node);
+}
+
+/* The layouts of MIG GPUs are those of the present state. */
+void hr__gpu_state_reset(const struct hr__gpu_set *set, const struct hr__gpu_state *state) {
+  const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(set->cluster);
+  for (uint32_t i = 0; i < now->n_nodes; i++) {
+    hr_node node = {i};
+    hr_gpu_inventory_copy_layouts(state->inventory, now, node);
+    hr_gpu_inventory_clear(state->inventory, hr_cluster_spec_of(set->cluster), node);
+    state->inventory->closed[i] = hr_cluster_node_state(set->cluster, node) != HR_NODE_UP;
+    hr_packer_cleared(state->packer, node);
+    change_node(state, node);
+  }
+}
+
+/* Allocates the slices one by one, because several slices may be on one GPU. Afterwards reverts these allocations. */
+bool hr__gpu_state_has(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                       const struct hr_placement *placement) {
+  const struct hr_request *asked = &set->asked[request];
+  uint32_t n = 0;
+  for (; n < placement->n_slices; n++) {
+    if (hr_gpu_inventory_refuse(state->inventory, asked, &placement->slices[n])) break;
+    hr_gpu_inventory_take(state->inventory, asked, &placement->slices[n]);
+  }
+  for (uint32_t i = n; i-- > 0;) hr_gpu_inventory_undo(state->inventory, asked, &placement->slices[i]);
+  return n == placement->n_slices;
+}
+
+/* ---- Search in groups ----------------------------------------------------------------------------- */
+
+/* Tries the groups that have enough room, the tightest first, until a placement of all tasks is found in one of them. A
+   group can have enough room but no placement, because the room is computed without placing the tasks one by one. */
+static bool find_in_pool(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                         enum hr_tier tier, hr_pool pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, pool);
+  bool splits_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
+  for (;;) {
+    struct hr__group_place place;
+    uint32_t group = hr__gang_groups_tightest(state->groups, request, tier, pool, &place);
+    if (group == HR_NONE) return false;
+    if (find_gang(set, state, request, &place, splits_node)) return true;
+    hr__gang_groups_exclude(state->groups, request, tier, pool, group);
+  }
+}
+
+/* Returns whether, in some pool that the request accepts, the groups of the tier are smaller than a node. */
+static bool parts_nodes(const struct hr__gpu_set *set, const struct hr_request *asked, enum hr_tier tier) {
+  for (uint32_t i = 0; i < set->n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, (hr_pool){i});
+    if (hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) == spec->gpus_per_node) continue;
+    if (hr_cluster_accepts(set->cluster, asked->accept_class, (hr_pool){i})) return true;
+  }
+  return false;
+}
+
+/* Returns whether every placement of the request is within one group of the tier. This is true for a request with a
+   single task, unless the task needs several GPUs and the tier splits nodes. */
+static bool is_within(const struct hr__gpu_set *set, const struct hr_request *asked, enum hr_tier tier) {
+  return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(set, asked, tier));
+}
+
+bool hr__gpu_state_find(struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request, enum hr_tier tier,
+                        uint32_t only, struct hr_placement *placement) {
+  const struct hr_request *asked = &set->asked[request];
+  if (tier == HR_TIER_ANY || is_within(set, asked, tier) || !hr_request_needs_node(asked))
+    return find(set, state, request, only, placement);
+  if (!hr__gang_groups_update(state->groups, request, tier)) {
+    set->failed = true;
+    return false;
+  }
+  for (uint32_t pool = 0; pool < set->n_pools; pool++) {
+    if (only != HR_NONE && pool != only) continue;
+    *placement = (struct hr_placement){.pool = {pool}, .n_slices = asked->tasks, .slices = set->slices};
+    if (!hr_cluster_accepts(set->cluster, asked->accept_class, (hr_pool){pool})) continue;
+    if (find_in_pool(set, state, request, tier, (hr_pool){pool})) return true;
+  }
+  return false;
+}
+
+/* ---- Construction --------------------------------------------------------------------------------- */
+
+static bool make_acceptance(struct hr__gpu_set *set, struct hr_arena *arena, const struct hr_cluster *cluster) {
+  uint32_t n_classes = 0;
+  for (uint32_t i = 0; i < set->requests->count; i++)
+    if (set->requests->request[i].accept_class >= n_classes) n_classes = set->requests->request[i].accept_class + 1;
+  uint32_t n_rows = n_classes + set->n_pools;
+  uint8_t *row = hr_arena_alloc(arena, (size_t)n_rows * set->n_pools + 1);
+  if (!row) return false;
+  for (uint32_t class_ = 0; class_ < n_classes; class_++)
+    for (uint32_t pool = 0; pool < set->n_pools; pool++)
+      row[(size_t)class_ * set->n_pools + pool] = hr_cluster_accepts(cluster, class_, (hr_pool){pool});
+  for (uint32_t pool = 0; pool < set->n_pools; pool++) row[(size_t)(n_classes + pool) * set->n_pools + pool] = 1;
+  set->acceptance = (struct hr_acceptance){row, n_rows, set->n_pools};
+  return true;
+}
+
+/* Adds the variants of the gang's request, one for each pool. If the gang does not accept the pool, the variant accepts
+   no pool. */
+static void add_variants(struct hr__gpu_set *set, uint32_t request) {
+  struct hr_request asked = set->asked[request];
+  const uint8_t *accepted = set->acceptance.row + (size_t)asked.accept_class * set->n_pools;
+  set->first_variant[request] = set->n_asked;
+  for (uint32_t pool = 0; pool < set->n_pools; pool++) {
+    asked.accept_class = accepted[pool] ? set->acceptance.n_classes - set->n_pools + pool : HR_NONE;
+    set->asked[set->n_asked++] = asked;
+  }
+}
+
+/* Creates the list of requests: those of the trace, followed by the variants of gangs. */
+static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
+  const struct hr_requests *requests = set->requests;
+  uint32_t max_tasks = 1, n_gangs = 0;
+  for (uint32_t i = 0; i < requests->count; i++) {
+    if (requests->request[i].tasks > max_tasks) max_tasks = requests->request[i].tasks;
+    n_gangs += requests->request[i].tasks > 1;
+  }
+  size_t n_asked = requests->count + (size_t)n_gangs * set->n_pools + 1;
+  set->asked = hr_arena_alloc(arena, n_asked * sizeof *set->asked);
+  set->first_variant = hr_arena_alloc(arena, n_asked * sizeof *set->first_variant);
+  set->slices = hr_arena_alloc(arena, max_tasks * sizeof *set->slices);
+  if (!set->asked || !set->first_variant || !set->slices) return false;
+  set->n_asked = requests->count;
+  for (uint32_t i = 0; i < requests->count; i++) set->asked[i] = requests->request[i];
+  for (uint32_t i = 0; i < requests->count; i++) {
+    set->first_variant[i] = HR_NONE;
+    if (requests->request[i].tasks > 1) add_variants(set, i);
+  }
+  return true;
+}
+
+bool hr__gpu_state_init(const struct hr__gpu_set *set, struct hr__gpu_state *state, bool all_nodes) {
+  const struct hr_cluster_spec *cluster = hr_cluster_spec_of(set->cluster);
+  const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(set->cluster);
+  state->inventory = hr_gpu_inventory_create(set->arena, cluster, set->requests);
+  struct hr_packer_config config = {.rule = set->rule,
+                                    .inventory = state->inventory,
+                                    .cluster = cluster,
+                                    .acceptance = set->acceptance,
+                                    .requests = set->asked,
+                                    .n_requests = set->n_asked,
+                                    .typical = set->typical,
+                                    .seed = set->seed,
+                                    .finds = &state->finds};
+  state->packer = state->inventory ? hr_packer_create(set->arena, &config) : NULL;
+  if (!state->packer) return false;
+  for (uint32_t node = 0; node < now->n_nodes && !all_nodes; node++)
+    state->inventory->closed[node] = hr_cluster_node_state(set->cluster, (hr_node){node}) != HR_NODE_UP;
+  if (!hr_cluster_any_within(set->cluster)) return true;
+  state->groups = hr__gang_groups_create(set->arena, cluster, state->inventory, set->asked, set->requests->count);
+  return state->groups != NULL;
+}
+
+/* Returns whether a gang may have no placement although the room for its tasks is large enough. This can occur if each
+   task uses fractions of several GPUs: the choice of GPUs for one task may leave too few distinct GPUs for another
+   task. */
+static bool may_not_fit(const struct hr_request *request) {
+  return request->tasks > 1 && request->gpus > 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
+}
+
+/* Initializes the empty cluster if some gang needs it. False: out of memory. */
+static bool make_empty(struct hr__gpu_set *set) {
+  for (uint32_t i = 0; i < set->requests->count; i++)
+    if (may_not_fit(&set->requests->request[i])) return hr__gpu_state_init(set, &set->empty, true);
+  return true;
+}
+
+enum hr_status hr__gpu_set_init(struct hr__gpu_set *set, struct hr_arena *arena, const struct hr_cluster *cluster,
+                                const struct hr_packing_rule *rule, uint64_t seed) {
+  *set = (struct hr__gpu_set){.arena = arena,
+                              .cluster = cluster,
+                              .rule = rule,
+                              .seed = seed,
+                              .n_pools = hr_cluster_pools(cluster),
+                              .requests = hr_cluster_requests(cluster)};
+  set->typical = hr_typical_pods_create(arena, set->requests);
+  bool made = set->typical && make_acceptance(set, arena, cluster) && make_asked(set, arena) && make_empty(set);
+  return made ? HR_OK : HR_NO_MEMORY;
+}
+
+enum hr_reason hr__gpu_set_never_fits(struct hr__gpu_set *set, const struct hr_need *need) {
+  struct hr_placement unused;
+  if (!set->empty.packer || !may_not_fit(&set->asked[need->request])) return HR_REASON_NONE;
+  if (!find(set, &set->empty, need->request, HR_NONE, &unused)) return HR_REASON_TOO_LARGE;
+  if (need->tier == HR_TIER_ANY || need->preferred) return HR_REASON_NONE;
+  bool fits = hr__gpu_state_find(set, &set->empty, need->request, need->tier, HR_NONE, &unused);
+  return fits ? HR_REASON_NONE : HR_REASON_NO_GROUP;
+}
+
+/* ---- Requests without CPU and memory -------------------------------------------------------------- */
+
+/* To find out whether a job waits for CPU or memory, the inventory of a state is searched with a second packer, whose
+   requests have no CPU and memory. Only explanations of waits need this packer, so it is created at the first
+   explanation. */
+
+static struct hr_request *bare_requests(const struct hr__gpu_set *set) {
+  struct hr_request *bare = hr_arena_alloc(set->arena, ((size_t)set->n_asked + 1) * sizeof *bare);
+  for (uint32_t i = 0; bare && i < set->n_asked; i++) {
+    bare[i] = set->asked[i];
+    bare[i].cpu_milli = 0;
+    bare[i].mem_mib = 0;
+  }
+  return bare;
+}
+
+/* Creates the set of requests without CPU and memory. It shares the buffer of slices with `set`. This is safe because a
+   placement is not needed after the next search. */
+static struct hr__gpu_set *make_bare_set(const struct hr__gpu_set *set) {
+  struct hr__gpu_set *bare = hr_arena_alloc(set->arena, sizeof *bare);
+  if (!bare) return NULL;
+  *bare = *set;
+  bare->rule = hr_packing_rule_find("first-fit", NULL);
+  bare->asked = bare_requests(set);
+  return bare->asked && bare->rule ? bare : NULL;
+}
+
+static struct hr_packer *make_bare_packer(const struct hr__gpu_set *bare, const struct hr__gpu_state *state) {
+  struct hr_packer_config config = {.rule = bare->rule,
+                                    .inventory = state->inventory,
+                                    .cluster = hr_cluster_spec_of(bare->cluster),
+                                    .acceptance = bare->acceptance,
+                                    .requests = bare->asked,
+                                    .n_requests = bare->n_asked};
+  return hr_packer_create(bare->arena, &config);
+}
+
+bool hr__gpu_state_lacks_node_resources(struct hr__gpu_set *set, struct hr__gpu_state *state, uint32_t request) {
+  const struct hr_request *asked = &set->asked[request];
+  struct hr_placement unused;
+  if (asked->cpu_milli == 0 && asked->mem_mib == 0) return false;
+  if (!set->bare) set->bare = make_bare_set(set);
+  if (set->bare && !state->bare) state->bare = make_bare_packer(set->bare, state);
+  if (!state->bare) {
+    set->failed = true;
+    return false;
+  }
+  const struct hr__gpu_state bare = {.inventory = state->inventory, .packer = state->bare};
+  return find(set->bare, &bare, request, HR_NONE, &unused);
+}
