@@ -3,9 +3,9 @@
 #define HR_BASE_ARRAY_H
 
 /*
- * Arrays that grow by doubling, and a queue that is built on such an array. The memory comes from malloc, and the owner
- * of the array frees it. Arrays that are needed until the end of a run are allocated in the arena of the run instead:
- * see hr_arena_grown in headroom/base.h.
+ * Arrays that grow, usually by doubling, and a queue that is built on such an array. The memory comes from malloc, and
+ * the owner of the array frees it. Arrays that are needed until the end of a run are allocated in the arena of the run
+ * instead: see hr_arena_grown in headroom/base.h.
  */
 
 #include <stdbool.h>
@@ -14,30 +14,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reallocates an array of `*capacity` items of `bytes` bytes each to twice the capacity; a capacity of 0 grows to 64.
-   Stores the new capacity in `*capacity` and returns the new array. Returns NULL if memory is exhausted; the array and
-   `*capacity` are then unchanged. */
-static inline void *hr__grown(void *items, uint32_t *capacity, size_t bytes) {
-  uint32_t wanted = *capacity ? 2 * *capacity : 64;
-  void *grown = wanted > *capacity ? realloc(items, wanted * bytes) : NULL;
-  if (grown) *capacity = wanted;
-  return grown;
-}
-
-/* Implements HR__ARRAY_HAS_ROOM. `array` is the address of the variable that points to the items. */
-static inline bool hr__array_grow(void *array, uint32_t *capacity, size_t bytes) {
+/* Implements HR__ARRAY_RESIZE. `array` is the address of the variable that points to the items. */
+static inline bool hr__array_resize(void *array, size_t count, size_t bytes) {
   void *items;
   memcpy(&items, array, sizeof items);
-  items = hr__grown(items, capacity, bytes);
+  items = realloc(items, (count ? count : 1) * bytes);
   if (items) memcpy(array, &items, sizeof items);
   return items != NULL;
 }
 
-/* Makes room for one more item after the first `count` items. All three arguments are lvalues; `count` and `capacity`
-   are of type uint32_t. The value of the expression is true on success. It is false if memory is exhausted; the array
-   is then unchanged. */
+/* Implements HR__ARRAY_HAS_ROOM and HR__ARRAY_HAS_ROOM_FOR. Doubles the capacity, or increases it to `needed` if that
+   is larger. A capacity of 0 grows to at least 64. */
+static inline bool hr__array_grow(void *array, size_t needed, uint32_t *capacity, size_t bytes) {
+  size_t wanted = *capacity ? 2 * (size_t)*capacity : 64;
+  if (wanted < needed) wanted = needed;
+  if (wanted > UINT32_MAX || !hr__array_resize(array, wanted, bytes)) return false;
+  *capacity = (uint32_t)wanted;
+  return true;
+}
+
+/* The macros below take the variable that points to the items. The value of each expression is true on success. It is
+   false if memory is exhausted; the array and its capacity are then unchanged. */
+
+/* Makes room for one more item after the first `count` items. `capacity` is an lvalue of type uint32_t. */
 #define HR__ARRAY_HAS_ROOM(items, count, capacity)                                                                     \
-  ((count) < (capacity) || hr__array_grow(&(items), &(capacity), sizeof *(items)))
+  ((count) < (capacity) || hr__array_grow(&(items), (size_t)(count) + 1, &(capacity), sizeof *(items)))
+
+/* Makes room for `needed` items in total. `capacity` is an lvalue of type uint32_t. */
+#define HR__ARRAY_HAS_ROOM_FOR(items, needed, capacity)                                                                \
+  ((needed) <= (capacity) || hr__array_grow(&(items), (needed), &(capacity), sizeof *(items)))
+
+/* Reallocates an array so that it has room for exactly `count` items. Use this for short arrays without a capacity, for
+   arrays that share one capacity, and to free the unused part of an array. */
+#define HR__ARRAY_RESIZE(items, count) hr__array_resize(&(items), (count), sizeof *(items))
 
 /* A first-in, first-out queue of items of equal size. Each function takes the size of an item in `bytes`. A queue with
    all members 0 is empty. */
@@ -68,7 +77,8 @@ static inline bool hr__fifo_push(struct hr__fifo *fifo, const void *item, size_t
     memmove(fifo->items, fifo->items + fifo->first * bytes, fifo->end * bytes);
     fifo->first = 0;
   }
-  if (fifo->end == fifo->capacity && !hr__array_grow(&fifo->items, &fifo->capacity, bytes)) return false;
+  if (fifo->end == fifo->capacity && !hr__array_grow(&fifo->items, fifo->end + (size_t)1, &fifo->capacity, bytes))
+    return false;
   memcpy(fifo->items + fifo->end++ * bytes, item, bytes);
   return true;
 }

@@ -64,11 +64,9 @@ enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (has_note(notes, text)) return HR_OK;
-  if (notes->count == notes->capacity) {
-    uint32_t capacity = (uint32_t)notes->capacity;
-    if (!hr__array_grow(&notes->text, &capacity, sizeof *notes->text)) return HR_NO_MEMORY;
-    notes->capacity = capacity;
-  }
+  uint32_t capacity = (uint32_t)notes->capacity;
+  if (!HR__ARRAY_HAS_ROOM(notes->text, notes->count, capacity)) return HR_NO_MEMORY;
+  notes->capacity = capacity;
   char *copy = strdup(text);
   if (!copy) return HR_NO_MEMORY;
   notes->text[notes->count++] = copy;

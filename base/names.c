@@ -60,9 +60,9 @@ uint32_t hr__names_find(const struct hr__name_table *names, const char *text, si
    `names->capacity`. */
 static bool make_room(struct hr__name_table *names) {
   uint32_t text_capacity = names->capacity, length_capacity = names->capacity;
-  if (names->count < names->capacity) return true;
-  if (!hr__array_grow(&names->text, &text_capacity, sizeof *names->text)) return false;
-  if (!hr__array_grow(&names->length, &length_capacity, sizeof *names->length)) return false;
+  if (!HR__ARRAY_HAS_ROOM(names->text, names->count, text_capacity) ||
+      !HR__ARRAY_HAS_ROOM(names->length, names->count, length_capacity))
+    return false;
   names->capacity = length_capacity;
   return true;
 }

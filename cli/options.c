@@ -226,29 +226,19 @@ void options_print(FILE *out, const struct option *options, const void *defaults
   }
 }
 
-enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error) {
-  size_t bytes = strlen(path) + strlen(value) + 2;
-  char **grown = realloc(overrides->owned, (overrides->n_owned + 1) * sizeof *grown);
-  if (grown) overrides->owned = grown;
-  char *text = grown ? malloc(bytes) : NULL;
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  snprintf(text, bytes, "%s=%s", path, value);
-  grown[overrides->n_owned++] = text;
-  return words_add(&overrides->words, text, error);
+/* Adds an override and takes ownership of its text. If this fails, the text is freed now or by overrides_finish(). */
+static enum hr_status take(struct overrides *overrides, char *text, struct hr_error *error) {
+  enum hr_status status = words_add(&overrides->owned, text, error);
+  if (status != HR_OK) free(text);
+  return status == HR_OK ? words_add(&overrides->words, text, error) : status;
 }
 
-/* Adds overrides and takes ownership of their texts. */
-static enum hr_status take(struct overrides *overrides, char **texts, size_t count, struct hr_error *error) {
-  char **grown = realloc(overrides->owned, (overrides->n_owned + count + 1) * sizeof *grown);
-  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  overrides->owned = grown;
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < count && status == HR_OK; i++) {
-    status = words_add(&overrides->words, texts[i], error);
-    grown[overrides->n_owned++] = texts[i];
-    texts[i] = NULL;
-  }
-  return status;
+enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error) {
+  size_t bytes = strlen(path) + strlen(value) + 2;
+  char *text = malloc(bytes);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  snprintf(text, bytes, "%s=%s", path, value);
+  return take(overrides, text, error);
 }
 
 enum hr_status overrides_add_policy(struct overrides *overrides, const char *option, const char *policy,
@@ -257,15 +247,18 @@ enum hr_status overrides_add_policy(struct overrides *overrides, const char *opt
   size_t count;
   struct hr_error inner = {0};
   enum hr_status status = hr_policy_overrides(policy, &texts, &count, &inner);
-  if (status == HR_OK) status = take(overrides, texts, count, &inner);
-  for (size_t i = 0; i < count; i++) free(texts[i]);
+  for (size_t i = 0; i < count; i++)
+    if (status == HR_OK)
+      status = take(overrides, texts[i], &inner);
+    else
+      free(texts[i]);
   free(texts);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "--%s %.200s: %s", option, policy, inner.text);
 }
 
 void overrides_finish(struct overrides *overrides) {
-  for (size_t i = 0; i < overrides->n_owned; i++) free(overrides->owned[i]);
-  free(overrides->owned);
+  for (size_t i = 0; i < overrides->owned.count; i++) free((void *)(uintptr_t)overrides->owned.at[i]);
+  words_finish(&overrides->owned);
   words_finish(&overrides->words);
 }
 

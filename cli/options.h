@@ -43,6 +43,13 @@ struct words {
 enum hr_status words_add(struct words *words, const char *text, struct hr_error *error);
 void words_finish(struct words *words);
 
+/* Returns the number of parts of a text that are separated by commas. */
+static inline size_t count_parts(const char *text) {
+  size_t count = 1;
+  for (; *text; text++) count += *text == ',';
+  return count;
+}
+
 /* Parses the command line and fills `args` and `operands`. HR_BAD_INPUT for usage errors. */
 enum hr_status options_parse(const struct option *options, int argc, char **argv, void *args, struct words *operands,
                              struct hr_error *error);
@@ -74,8 +81,7 @@ enum hr_status unknown_word(const char *label, const char *word, const char *con
 
 struct overrides {
   struct words words;
-  char **owned; /* texts that were allocated for the list */
-  size_t n_owned;
+  struct words owned; /* those of the words that were allocated for the list */
 };
 
 /* Adds the override "PATH=VALUE". Copies both texts. */

@@ -121,10 +121,7 @@ static enum hr_status check_item(const struct compare *compare, const char *text
 }
 
 static enum hr_status add_item(struct compare *compare, const char *text, size_t length, struct hr_error *error) {
-  struct item *grown = realloc(compare->items, (compare->n_items + 1) * sizeof *grown);
-  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  compare->items = grown;
-  struct item *item = &grown[compare->n_items++];
+  struct item *item = &compare->items[compare->n_items++];
   *item = (struct item){.label = strndup(text, length), .name = strndup(text, strcspn(text, ":,"))};
   return item->label && item->name ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
@@ -133,6 +130,8 @@ static enum hr_status split_policies(struct compare *compare, struct hr_error *e
   const char *text = compare->args->policies;
   if (!text)
     return hr_fail(error, HR_BAD_INPUT, "compare: --policies A,B,... is missing\nTry 'headroom help compare'.");
+  compare->items = calloc(count_parts(text), sizeof *compare->items);
+  if (!compare->items) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (;;) {
     size_t length = item_length(text);
     enum hr_status status = check_item(compare, text, length, error);

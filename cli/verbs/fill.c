@@ -94,9 +94,6 @@ static enum hr_status add_rule(struct fill *fill, const char *name, struct hr_er
   for (uint32_t i = 0; i < fill->n_rules; i++)
     if (fill->rules[i] == rule)
       return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s is listed twice", list, rule->name);
-  const struct hr_packing_rule **grown = realloc(fill->rules, (fill->n_rules + 1) * sizeof(*grown));
-  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  fill->rules = grown;
   fill->rules[fill->n_rules++] = rule;
   return HR_OK;
 }
@@ -104,6 +101,8 @@ static enum hr_status add_rule(struct fill *fill, const char *name, struct hr_er
 static enum hr_status split_rules(struct fill *fill, struct hr_error *error) {
   const char *text = fill->args->policies;
   if (!text) return hr_fail(error, HR_BAD_INPUT, "fill: --policies A,B,... is missing\nTry 'headroom help fill'.");
+  fill->rules = calloc(count_parts(text), sizeof(*fill->rules));
+  if (!fill->rules) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (;;) {
     size_t length = strcspn(text, ",");
     char *name = strndup(text, length);

@@ -18,6 +18,7 @@
 
 #include "plan/check/decisions.h"
 
+#include "base/array.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
@@ -85,8 +86,8 @@ char *hr__job_starts_encode(const struct hr_result *result) {
     put_job(&writer, hr__job_start_of(result, job));
   flush(&writer);
   writer.text[writer.used] = '\0';
-  char *exact = realloc(writer.text, writer.used + 1);
-  return exact ? exact : writer.text;
+  (void)HR__ARRAY_RESIZE(writer.text, writer.used + 1);
+  return writer.text;
 }
 
 /* ---- Decoding of starts ----------------------------------------------------------------------------- */

@@ -152,11 +152,9 @@ static enum hr_status make_replication(const struct hr__runner *runner, struct h
                                        struct hr_error *error) {
   if (replication >= candidate->n_replications) {
     uint32_t count = replication < 8 ? 8 : 2 * replication;
-    struct hr__runner_replication *grown = realloc(candidate->replications, count * sizeof *grown);
-    if (!grown) return no_memory(error);
-    for (uint32_t i = candidate->n_replications; i < count; i++) grown[i] = (struct hr__runner_replication){0};
-    candidate->replications = grown;
-    candidate->n_replications = count;
+    if (!HR__ARRAY_RESIZE(candidate->replications, count)) return no_memory(error);
+    while (candidate->n_replications < count)
+      candidate->replications[candidate->n_replications++] = (struct hr__runner_replication){0};
   }
   *entry = &candidate->replications[replication];
   if (!(*entry)->figures) (*entry)->figures = malloc((runner->config.n_figures + 1) * sizeof *(*entry)->figures);
@@ -184,11 +182,8 @@ static enum hr_status draw_workload(struct hr__runner *runner, struct hr__runner
   if (!environment->redrawn) return HR_OK;
   if (replication >= environment->n_workloads) {
     uint32_t count = replication < 8 ? 8 : 2 * replication;
-    struct hr_trace **grown = realloc(environment->workloads, count * sizeof(*grown));
-    if (!grown) return no_memory(error);
-    for (uint32_t i = environment->n_workloads; i < count; i++) grown[i] = NULL;
-    environment->workloads = grown;
-    environment->n_workloads = count;
+    if (!HR__ARRAY_RESIZE(environment->workloads, count)) return no_memory(error);
+    while (environment->n_workloads < count) environment->workloads[environment->n_workloads++] = NULL;
   }
   if (environment->workloads[replication]) return HR_OK;
   return redraw(runner, environment, seed, &environment->workloads[replication], error);

@@ -11,6 +11,7 @@
  * includes e at the minimum price of elastic capacity.
  */
 
+#include "base/array.h"
 #include "plan/search/search.h"
 
 #include <gsl/gsl_sort.h>
@@ -198,10 +199,9 @@ static enum hr_status price_all(const struct hr__evaluator *evaluator, const str
     struct hr__point corner = hr__space_corner(space, slice, true);
     uint32_t candidate = hr__space_candidate(space, &corner);
     size_t n_own, n = config->n_overrides;
-    const char **own = hr__space_overrides(space, candidate, &n_own);
-    const char **all = own ? realloc(own, (n + n_own + 1) * sizeof *all) : NULL;
-    if (!all) {
-      free(own);
+    const char **all = hr__space_overrides(space, candidate, &n_own);
+    if (!all || !HR__ARRAY_RESIZE(all, n + n_own)) {
+      free(all);
       return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
     }
     for (size_t i = n_own; i-- > 0;) all[n + i] = all[i];

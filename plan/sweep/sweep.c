@@ -15,6 +15,7 @@
 #include "plan/sweep/sweep.h"
 
 #include "base/array.h"
+#include "base/file_text.h"
 #include "base/hash.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
@@ -241,21 +242,12 @@ static enum hr_status digest_inputs(struct hr__sweep *sweep, struct hr_error *er
 static enum hr_status read_scenario_text(struct hr__sweep *sweep, struct hr_error *error) {
   const char *path = sweep->grid->scenario_path;
   FILE *file = fopen(path, "rb");
-  size_t used = 0, capacity = 4096;
-  char *text = malloc(capacity);
-  while (file && text) {
-    used += fread(text + used, 1, capacity - used - 1, file);
-    if (used < capacity - 1) break;
-    capacity *= 2;
-    char *grown = realloc(text, capacity);
-    if (!grown) free(text);
-    text = grown;
-  }
-  bool failed = !file || ferror(file);
-  if (text) text[used] = '\0';
-  sweep->scenario_text = text;
-  if (file) fclose(file);
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!file) return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+  size_t length;
+  sweep->scenario_text = hr__file_text(file, SIZE_MAX, &length);
+  bool failed = ferror(file) != 0;
+  fclose(file);
+  if (!sweep->scenario_text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   return failed ? hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno)) : HR_OK;
 }
 

@@ -10,6 +10,7 @@
  * (MPI_THREAD_FUNNELED). A build without MPI rejects such jobs; sweep.h defines the remaining functions for one rank.
  */
 
+#include "base/array.h"
 #include "plan/sweep/sweep.h"
 
 #include <limits.h>
@@ -111,16 +112,15 @@ static enum hr_status add_to_outbox(void *self, const struct hr__sweep_record *r
   struct outbox *outbox = self;
   size_t size;
   void *bytes = hr__sweep_record_pack(record, &size);
-  char *grown = bytes ? realloc(outbox->bytes, outbox->used + sizeof(uint64_t) + size) : NULL;
-  if (grown) {
-    uint64_t length = size;
-    outbox->bytes = grown;
-    memcpy(grown + outbox->used, &length, sizeof length);
-    memcpy(grown + outbox->used + sizeof length, bytes, size);
+  uint64_t length = size;
+  bool room = bytes && HR__ARRAY_RESIZE(outbox->bytes, outbox->used + sizeof length + size);
+  if (room) {
+    memcpy(outbox->bytes + outbox->used, &length, sizeof length);
+    memcpy(outbox->bytes + outbox->used + sizeof length, bytes, size);
     outbox->used += sizeof length + size;
   }
   free(bytes);
-  return grown ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return room ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
 /* Sends the outbox to rank 0 and receives the numbers of the next runs. `runs` has room for `n_threads` numbers. */

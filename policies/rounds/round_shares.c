@@ -198,7 +198,7 @@ enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, do
    any number of jobs. If there are still too many kinds, the width is increased to a factor of 2^(1/4), 2^(1/2) or 2.
  */
 
-enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
+enum { ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
 
 /* Dollars added to each price per GPU-hour, so that solutions use no more GPUs than needed, even if the price is 0. */
 #define MIN_PRICE 1e-6
@@ -215,15 +215,14 @@ struct hr__round_shares {
 /* ---- Shapes --------------------------------------------------------------------------------------- */
 
 /* Returns a hash of GPUs, acceptance class, weight and speeds. */
-static uint64_t hash_shape(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
-  uint64_t hash = ((uint64_t)shape->accept_class << 32 | shape->gpus) ^ (uint64_t)shape->weight << 20;
+static uint32_t hash_shape(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
+  uint64_t digest = ((uint64_t)shape->accept_class << 32 | shape->gpus) ^ (uint64_t)shape->weight << 20;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     uint64_t bits;
     memcpy(&bits, &shape->speed[i], sizeof bits);
-    hash = (hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 32;
+    digest = hr__digest_add(digest, bits);
   }
-  return hash;
+  return (uint32_t)digest;
 }
 
 static bool same_shape(const struct hr__rounds *rounds, const struct hr__round_shape *a,
@@ -232,30 +231,35 @@ static bool same_shape(const struct hr__rounds *rounds, const struct hr__round_s
          memcmp(a->speed, b->speed, rounds->n_pools * sizeof *a->speed) == 0;
 }
 
-static uint32_t find_slot(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
-  uint32_t at = (uint32_t)hash_shape(rounds, shape) & (rounds->n_slots - 1);
-  while (rounds->slot[at] && !same_shape(rounds, &rounds->shapes[rounds->slot[at] - 1], shape))
-    at = (at + 1) & (rounds->n_slots - 1);
-  return at;
+/* Returns the index of the shape that is equal to `shape`; HR_NONE if none exists. */
+static uint32_t find_shape(const struct hr__rounds *rounds, uint32_t hash, const struct hr__round_shape *shape) {
+  struct hr__hash_cursor at;
+  for (uint32_t i = hr__hash_first(&rounds->by_shape, hash, &at); i != HR_NONE;
+       i = hr__hash_next(&rounds->by_shape, &at))
+    if (same_shape(rounds, &rounds->shapes[i], shape)) return i;
+  return HR_NONE;
 }
 
-/* Enlarges the hash table of shapes to `n_slots` slots. At most half of the slots are used. False: out of memory. */
-static bool grow(struct hr__rounds *rounds, uint32_t n_slots) {
-  struct hr__round_shape *shapes = hr_arena_alloc(rounds->arena, n_slots / 2 * sizeof *shapes);
-  uint32_t *slot = hr_arena_alloc(rounds->arena, n_slots * sizeof *slot);
-  if (!shapes || !slot) return false;
-  if (rounds->n_shapes) memcpy(shapes, rounds->shapes, rounds->n_shapes * sizeof *shapes);
-  rounds->shapes = shapes;
-  rounds->slot = slot;
-  rounds->n_slots = n_slots;
-  for (uint32_t i = 0; i < rounds->n_shapes; i++) slot[find_slot(rounds, &shapes[i])] = i + 1;
-  return true;
+/* Appends a shape with a copy of its speeds. Returns its index; HR_NONE: out of memory. */
+static uint32_t add_shape(struct hr__rounds *rounds, uint32_t hash, const struct hr__round_shape *shape) {
+  if (rounds->n_shapes == rounds->shapes_capacity) {
+    struct hr__round_shape *grown =
+        hr_arena_grown(rounds->arena, rounds->shapes, &rounds->shapes_capacity, sizeof *grown);
+    if (!grown) return HR_NONE;
+    rounds->shapes = grown;
+  }
+  struct hr__round_shape copy = *shape;
+  copy.speed = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *copy.speed);
+  if (!copy.speed || !hr__hash_add(&rounds->by_shape, rounds->arena, hash, rounds->n_shapes)) return HR_NONE;
+  memcpy(copy.speed, shape->speed, rounds->n_pools * sizeof *copy.speed);
+  rounds->shapes[rounds->n_shapes] = copy;
+  return rounds->n_shapes++;
 }
 
 enum hr_status hr__round_shares_init(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares = hr_arena_alloc(rounds->arena, sizeof *shares);
   rounds->draft = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *rounds->draft);
-  if (!shares || !rounds->draft || !grow(rounds, FIRST_SLOTS)) return HR_NO_MEMORY;
+  if (!shares || !rounds->draft) return HR_NO_MEMORY;
   shares->pool_gpus = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->pool_gpus);
   shares->price = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->price);
   return shares->pool_gpus && shares->price ? HR_OK : HR_NO_MEMORY;
@@ -277,16 +281,8 @@ uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *vie
                 (uint64_t)spec->nodes * spec->gpus_per_node >= shape.gpus;
     shape.speed[i] = runs ? hr_view_speed_ppm(view, job, (hr_pool){i}) / FULL_PPM : 0;
   }
-  uint32_t number = rounds->slot[find_slot(rounds, &shape)];
-  if (number) return number - 1;
-  if (rounds->n_shapes == rounds->n_slots / 2 && !grow(rounds, 2 * rounds->n_slots)) return HR_NONE;
-  double *speed = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *speed);
-  if (!speed) return HR_NONE;
-  memcpy(speed, rounds->draft, rounds->n_pools * sizeof *speed);
-  rounds->slot[find_slot(rounds, &shape)] = rounds->n_shapes + 1;
-  shape.speed = speed;
-  rounds->shapes[rounds->n_shapes] = shape;
-  return rounds->n_shapes++;
+  uint32_t hash = hash_shape(rounds, &shape), found = find_shape(rounds, hash, &shape);
+  return found != HR_NONE ? found : add_shape(rounds, hash, &shape);
 }
 
 /* ---- Needs ---------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 /* Shared state of the `rounds` policy: members (jobs that run or wait), their shares of time, and the choice of jobs
    for a round. */
 
+#include "base/hash.h"
 #include "policies/kit/planned_state.h"
 
 /* Objectives of the shares; the parameter `objective` describes them. */
@@ -75,9 +76,9 @@ struct hr__rounds {
   uint32_t n_candidates, candidates_capacity;
 
   struct hr__round_shape *shapes;
-  uint32_t *slot; /* hash table of shapes: index + 1, 0 for an empty slot */
-  uint32_t n_shapes, n_slots;
-  double *draft; /* [n_pools]: speeds of a shape to be looked up */
+  uint32_t n_shapes, shapes_capacity;
+  struct hr__hash by_shape; /* indices of the shapes by hash */
+  double *draft;            /* [n_pools]: speeds of a shape to be looked up */
 
   /* by pool: GPUs on nodes that are up or available, minus the GPUs of pairs that were tried in this round */
   uint64_t *spare_gpus;

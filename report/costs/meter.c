@@ -9,6 +9,7 @@
  * events. Withheld GPUs are computed after each pass, and only if the scenario sets a price for them (`downtime`).
  */
 
+#include "base/array.h"
 #include "report/costs/costs.h"
 
 #include <stdlib.h>
@@ -121,11 +122,8 @@ static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) 
   size_t n_pools = meter->cluster->n_pools;
   if (month >= meter->capacity) {
     uint32_t capacity = month + 1 > 2 * meter->capacity ? month + 1 : 2 * meter->capacity;
-    struct hr__meter_month *months = realloc(meter->months, capacity * sizeof *months);
-    if (months) meter->months = months;
-    hr_amount *node_us = realloc(meter->node_us, (capacity * n_pools + 1) * sizeof *node_us);
-    if (node_us) meter->node_us = node_us;
-    if (!months || !node_us) return NULL;
+    if (!HR__ARRAY_RESIZE(meter->months, capacity) || !HR__ARRAY_RESIZE(meter->node_us, capacity * n_pools))
+      return NULL;
     meter->capacity = capacity;
   }
   while (meter->n_months <= month) {

@@ -5,6 +5,8 @@
 
 #include "report/page/page_writer.h"
 
+#include "base/array.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,18 +121,10 @@ void hr__page_number(struct hr__page_json *json, const char *key, double value) 
 /* ---- Bytes --------------------------------------------------------------------------------------- */
 
 unsigned char *hr__page_block_room(struct hr__page_block *block, size_t bytes) {
-  size_t capacity = block->capacity ? block->capacity : 4096;
-  while (capacity < block->size + bytes) capacity *= 2;
-  if (capacity > block->capacity) {
-    unsigned char *grown = realloc(block->bytes, capacity);
-    if (!grown) {
-      block->failed = true;
-      return NULL;
-    }
-    block->bytes = grown;
-    block->capacity = capacity;
-  }
-  return block->bytes + block->size;
+  /* One byte more, so that the address is not NULL if both sizes are 0. */
+  if (HR__ARRAY_HAS_ROOM_FOR(block->bytes, block->size + bytes + 1, block->capacity)) return block->bytes + block->size;
+  block->failed = true;
+  return NULL;
 }
 
 void hr__page_block_add(struct hr__page_block *block, const void *bytes, size_t count) {

@@ -61,7 +61,8 @@ static inline void hr__page_usd(struct hr__page_json *json, const char *key, int
 
 struct hr__page_block {
   unsigned char *bytes;
-  size_t size, capacity;
+  size_t size;
+  uint32_t capacity;
   bool failed; /* out of memory */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes and reads the summary of a run as JSON (docs/reference/schemas/summary.schema.json). */
 
+#include "base/file_text.h"
 #include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/unstable/streamed.h"
@@ -419,30 +420,19 @@ static enum hr_status cannot_read(const char *path, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno ? errno : EIO));
 }
 
-/* Reads a file into a NUL-terminated text, which the caller frees. */
+/* Reads a file. The caller frees `*text`. */
 static enum hr_status read_file(const char *path, char **text, struct hr_error *error) {
-  size_t size = 0, capacity = 1 << 16, got;
+  size_t length;
   FILE *file = fopen(path, "rb");
   if (!file) return cannot_read(path, error);
-  char *buffer = malloc(capacity);
   errno = 0;
-  while (buffer && (got = fread(buffer + size, 1, capacity - size - 1, file)) > 0) {
-    size += got;
-    if (capacity - size > 1) continue;
-    char *grown = realloc(buffer, capacity *= 2);
-    if (!grown) free(buffer);
-    buffer = grown;
-  }
+  *text = hr__file_text(file, SIZE_MAX, &length);
   bool failed = ferror(file) != 0;
   fclose(file);
-  if (buffer && failed) {
-    free(buffer);
-    return cannot_read(path, error);
-  }
-  if (!buffer) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  buffer[size] = '\0';
-  *text = buffer;
-  return HR_OK;
+  if (!*text) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  if (!failed) return HR_OK;
+  free(*text);
+  return cannot_read(path, error);
 }
 
 static uint64_t line_of(const char *text, const char *at) {

@@ -108,15 +108,9 @@ static void wait_group_reset(struct wait_group *group) {
 
 /* Enlarges the arrays of a group to the given capacities. Returns false if out of memory. */
 static bool make_room(struct wait_group *group, uint32_t members, uint32_t clocks) {
-  struct wait_member *all = realloc(group->members, members * sizeof *all);
-  if (all) group->members = all;
-  struct wait_clock *more = realloc(group->clocks, clocks * sizeof *more);
-  if (more) group->clocks = more;
+  if (!HR__ARRAY_RESIZE(group->members, members) || !HR__ARRAY_RESIZE(group->clocks, clocks)) return false;
   int64_t *noted = calloc((size_t)members * clocks, sizeof *noted);
-  if (!all || !more || !noted) {
-    free(noted);
-    return false;
-  }
+  if (!noted) return false;
   for (uint32_t i = 0; i < group->n_members; i++)
     memcpy(noted + (size_t)i * clocks, group->noted + (size_t)i * group->clocks_capacity,
            group->n_clocks * sizeof *noted);

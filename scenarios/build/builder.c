@@ -9,6 +9,7 @@
 
 #include "scenarios/build/builder.h"
 
+#include "base/array.h"
 #include "traces/core/numbers.h"
 
 #include <inttypes.h>
@@ -173,10 +174,8 @@ static struct hr__pool_note *find_note(const struct hr__pool_notes *notes, const
 }
 
 static struct hr__pool_note *append_note(struct hr__pool_notes *notes, const char *text) {
-  struct hr__pool_note *longer = realloc(notes->at, (notes->count + 1) * sizeof *longer);
-  if (!longer) return NULL;
-  notes->at = longer;
-  struct hr__pool_note *note = &longer[notes->count];
+  if (!HR__ARRAY_RESIZE(notes->at, notes->count + 1)) return NULL;
+  struct hr__pool_note *note = &notes->at[notes->count];
   *note = (struct hr__pool_note){.text = strdup(text)};
   if (!note->text) return NULL;
   notes->count++;

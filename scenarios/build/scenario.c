@@ -9,6 +9,7 @@
  */
 
 #include "headroom/scenario.h"
+#include "base/array.h"
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
@@ -508,13 +509,11 @@ struct override_list {
 };
 
 static enum hr_status add(struct override_list *list, const char *key, const char *value, struct hr_error *error) {
-  char **grown = realloc(list->at, (list->count + 1) * sizeof *grown);
-  if (grown) list->at = grown;
   size_t bytes = sizeof "policy.=" + strlen(key) + strlen(value);
-  char *text = grown ? malloc(bytes) : NULL;
+  char *text = HR__ARRAY_RESIZE(list->at, list->count + 1) ? malloc(bytes) : NULL;
   if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   snprintf(text, bytes, "policy.%s=%s", key, value);
-  grown[list->count++] = text;
+  list->at[list->count++] = text;
   return HR_OK;
 }
 

@@ -5,6 +5,7 @@
  * the scenarios are installed. The second is the folder in the source tree.
  */
 
+#include "base/array.h"
 #include "headroom/scenario.h"
 #include "traces/json/json_file.h"
 
@@ -82,16 +83,11 @@ static enum hr_status describe(char *path, struct hr_scenario_entry *entry, stru
 
 static enum hr_status add_file(const char *folder, const char *name, struct hr_scenario_entry **entries, size_t *count,
                                struct hr_error *error) {
-  struct hr_scenario_entry *grown = realloc(*entries, (*count + 1) * sizeof *grown);
-  if (grown) *entries = grown;
   size_t length = strlen(folder) + strlen(name) + 2;
-  char *path = malloc(length);
-  if (!grown || !path) {
-    free(path);
-    return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
+  char *path = HR__ARRAY_RESIZE(*entries, *count + 1) ? malloc(length) : NULL;
+  if (!path) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   snprintf(path, length, "%s/%s", folder, name);
-  enum hr_status status = describe(path, &grown[*count], error);
+  enum hr_status status = describe(path, &(*entries)[*count], error);
   *count += status == HR_OK;
   return status;
 }

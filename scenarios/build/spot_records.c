@@ -44,11 +44,7 @@ static enum hr_status add_step(struct record *record, int64_t at_us, uint32_t le
   record->end_us = at_us;
   if (record->count && record->steps[record->count - 1].at_us == at_us) record->count--;
   if (record->count && record->steps[record->count - 1].level == level) return HR_OK;
-  if (record->count == record->capacity) {
-    struct hr_level_step *steps = hr__grown(record->steps, &record->capacity, sizeof *steps);
-    if (!steps) return no_memory(record);
-    record->steps = steps;
-  }
+  if (!HR__ARRAY_HAS_ROOM(record->steps, record->count, record->capacity)) return no_memory(record);
   record->steps[record->count++] = (struct hr_level_step){at_us, level};
   return HR_OK;
 }
@@ -324,11 +320,8 @@ static bool is_selected_zone(const struct hr__spot_price_query *query, struct hr
 
 static enum hr_status add_price_change(struct collector *collector, const struct price_row *row, uint32_t zone,
                                        int64_t uusd_h) {
-  if (collector->count == collector->capacity) {
-    struct price_change *changes = hr__grown(collector->changes, &collector->capacity, sizeof *changes);
-    if (!changes) return hr__reader_no_memory(collector->reader);
-    collector->changes = changes;
-  }
+  if (!HR__ARRAY_HAS_ROOM(collector->changes, collector->count, collector->capacity))
+    return hr__reader_no_memory(collector->reader);
   uint32_t order = collector->count++;
   collector->changes[order] = (struct price_change){row->at_us, uusd_h, zone, order};
   return HR_OK;

@@ -4,6 +4,7 @@
  * metrics, so the names in tolerances are stored with their places and checked later.
  */
 
+#include "base/array.h"
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/schema/keys.h"
@@ -33,17 +34,16 @@ enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, 
                    "--tolerance %.200s: expected METRIC=BY, where BY is a share like 2%% or a number of at least 0 in "
                    "the unit of the metric",
                    text);
-  struct hr_tolerance *grown = realloc(tolerances->at, (tolerances->count + 1) * sizeof *grown);
-  if (grown) tolerances->at = grown;
   size_t bytes = strlen(text) + sizeof "--tolerance : ";
-  fresh.figure.text = grown ? strndup(text, (size_t)(equals - text)) : NULL;
+  bool room = HR__ARRAY_RESIZE(tolerances->at, tolerances->count + 1);
+  fresh.figure.text = room ? strndup(text, (size_t)(equals - text)) : NULL;
   fresh.figure.place = fresh.figure.text ? malloc(bytes) : NULL;
   if (!fresh.figure.place) {
     free(fresh.figure.text);
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
   snprintf(fresh.figure.place, bytes, "--tolerance %s: ", text);
-  grown[tolerances->count++] = fresh;
+  tolerances->at[tolerances->count++] = fresh;
   return HR_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "scenarios/catalog/table.h"
 
+#include "base/array.h"
 #include "headroom/unstable/catalog.h"
 #include "traces/core/dates.h"
 #include "traces/core/input.h"
@@ -276,13 +277,9 @@ static uint32_t find_row(const struct hr__table *table, uint32_t hash, const uns
 
 /* Makes room for one more row. Returns false if out of memory. */
 static bool grow(struct hr__table *table) {
-  if (table->count < table->capacity) return true;
-  uint32_t capacity = table->capacity ? 2 * table->capacity : 64;
-  void *rows = realloc(table->rows, capacity * table->format->row_bytes);
-  if (rows) table->rows = rows;
-  uint32_t *line = realloc(table->line, capacity * sizeof *line);
-  if (line) table->line = line;
-  if (!rows || !line) return false;
+  uint32_t capacity = table->capacity;
+  if (!HR__ARRAY_HAS_ROOM(table->line, table->count, capacity)) return false;
+  if (capacity > table->capacity && !hr__array_resize(&table->rows, capacity, table->format->row_bytes)) return false;
   table->capacity = capacity;
   return true;
 }

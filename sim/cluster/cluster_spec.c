@@ -2,6 +2,7 @@
 /* The description of a cluster (struct hr_cluster_spec): pools and the objects that belong to them, tiers and networks,
    speeds by network, MIG settings, quotas. */
 
+#include "base/array.h"
 #include "headroom/cluster.h"
 
 #include <stdlib.h>
@@ -10,9 +11,7 @@
 
 enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
                                    struct hr_error *error) {
-  struct hr_pool_spec *pools = realloc(spec->pools, (spec->n_pools + 1) * sizeof *pools);
-  if (!pools) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  spec->pools = pools;
+  if (!HR__ARRAY_RESIZE(spec->pools, spec->n_pools + 1)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   struct hr_pool_spec copy = *pool;
   copy.name = strdup(pool->name);
   copy.gpu = strdup(pool->gpu);
@@ -23,7 +22,7 @@ enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr
     free(copy.region);
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
-  pools[spec->n_pools++] = copy;
+  spec->pools[spec->n_pools++] = copy;
   return HR_OK;
 }
 
@@ -186,14 +185,12 @@ enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const
                                uint32_t *number) {
   for (*number = 0; *number < spec->n_layouts; ++*number)
     if (same_layout(&spec->layouts[*number].gpu, gpu)) return HR_OK;
-  struct hr_mig_layout *layouts = realloc(spec->layouts, (spec->n_layouts + 1) * sizeof *layouts);
-  if (!layouts) return HR_NO_MEMORY;
-  spec->layouts = layouts;
+  if (!HR__ARRAY_RESIZE(spec->layouts, spec->n_layouts + 1)) return HR_NO_MEMORY;
   struct hr_mig_layout layout = {.name = strdup(name), .gpu = *gpu};
   if (!layout.name) return HR_NO_MEMORY;
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++)
     if (gpu->at[start]) layout.starts[gpu->at[start] - 1] = (uint8_t)(layout.starts[gpu->at[start] - 1] | 1U << start);
-  layouts[spec->n_layouts++] = layout;
+  spec->layouts[spec->n_layouts++] = layout;
   return HR_OK;
 }
 

@@ -24,9 +24,7 @@ static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slice
     return HR_OK;
   }
   uint64_t needed = (uint64_t)store->count + (UINT64_C(1) << class_);
-  if (needed > UINT32_MAX) return HR_NO_MEMORY;
-  while (needed > store->capacity)
-    if (!hr__array_grow(&store->slices, &store->capacity, sizeof *store->slices)) return HR_NO_MEMORY;
+  if (!HR__ARRAY_HAS_ROOM_FOR(store->slices, needed, store->capacity)) return HR_NO_MEMORY;
   *block = store->count;
   store->count = (uint32_t)needed;
   return HR_OK;

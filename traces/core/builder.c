@@ -187,10 +187,7 @@ static bool resize_column(struct hr_trace_builder *builder, struct hr__column *c
     if (!ok) builder->spool_failure = errno;
     return ok;
   }
-  void *grown = realloc(column->at, (size_t)capacity * column->width);
-  if (!grown) return false;
-  column->at = grown;
-  return true;
+  return hr__array_resize(&column->at, capacity, column->width);
 }
 
 /* Returns the capacity after the next growth, in rows. Columns in memory double, to limit the number of copies.
@@ -496,9 +493,7 @@ static struct hr_skipped_rows *count_skipped(struct hr_trace_builder *builder, c
     builder->skipped[i].count++;
     return &builder->skipped[i];
   }
-  struct hr_skipped_rows *grown = realloc(builder->skipped, (builder->n_skipped_reasons + 1) * sizeof *grown);
-  if (grown) builder->skipped = grown;
-  char *copy = grown ? strdup(reason) : NULL;
+  char *copy = HR__ARRAY_RESIZE(builder->skipped, builder->n_skipped_reasons + 1) ? strdup(reason) : NULL;
   if (!copy) return NULL;
   struct hr_skipped_rows *rows = &builder->skipped[builder->n_skipped_reasons++];
   *rows = (struct hr_skipped_rows){.reason = copy, .count = 1, .first_line = line};

@@ -5,6 +5,7 @@
  * sort of (key, row) pairs, so the time is linear in the number of rows.
  */
 
+#include "base/array.h"
 #include "base/sort.h"
 #include "traces/core/builder.h"
 #include "traces/core/numbers.h"
@@ -237,10 +238,7 @@ static bool trim_columns(struct hr_trace_builder *builder) {
   if (builder->streamed) return true; /* files grow by a few blocks only, so the unused part is small */
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
-    if (!column->at) continue;
-    void *cut = realloc(column->at, (size_t)builder->n * column->width);
-    if (!cut) return false;
-    column->at = cut;
+    if (column->at && !hr__array_resize(&column->at, builder->n, column->width)) return false;
   }
   builder->capacity = builder->n;
   return true;

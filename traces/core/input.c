@@ -14,6 +14,7 @@
 
 #include "traces/core/input.h"
 
+#include "base/array.h"
 #include "traces/packed/pack.h"
 
 #include <errno.h>
@@ -428,12 +429,11 @@ uint64_t hr__input_line_number(const struct hr__input *input) {
 
 static enum hr_status read_whole(struct decoder *decoder, size_t max_bytes, char **bytes, size_t *size,
                                  struct hr_error *error) {
-  size_t capacity = 1 << 16, got = 0;
-  for (*size = 0; *size < max_bytes; capacity *= 2) {
-    char *grown = realloc(*bytes, capacity);
-    if (!grown) return no_memory(decoder, error);
-    *bytes = grown;
-    enum hr_status status = decoder_read(decoder, grown + *size, capacity - *size, &got, error);
+  uint32_t capacity = 0;
+  for (*size = 0; *size < max_bytes;) {
+    size_t got = 0;
+    if (!HR__ARRAY_HAS_ROOM_FOR(*bytes, *size + (1 << 16), capacity)) return no_memory(decoder, error);
+    enum hr_status status = decoder_read(decoder, *bytes + *size, capacity - *size, &got, error);
     if (status != HR_OK) return status;
     *size += got;
     if (*size < capacity) return HR_OK;

@@ -16,6 +16,8 @@
 
 #include "traces/csv/csv_blocks.h"
 
+#include "base/array.h"
+
 #include <csv.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -54,32 +56,19 @@ static enum hr_status out_of_memory(const struct hr__csv_blocks *blocks, struct 
 
 /* ---- Fields and rows -------------------------------------------------------------------------------- */
 
-/* Enlarges an array of a block to at least `needed` entries. If memory runs out, sets the status of the block. A
-   callback of libcsv cannot stop the parser, so the callbacks below do nothing unless the status of the block is
-   HR_OK. */
-static bool make_room(struct hr__csv_block *block, void **array, size_t *capacity, size_t needed, size_t width) {
-  size_t more = 2 * *capacity > needed ? 2 * *capacity : needed;
-  void *grown = realloc(*array, more * width);
-  if (!grown) {
-    block->status = HR_NO_MEMORY;
-    return false;
-  }
-  *array = grown;
-  *capacity = more;
-  return true;
-}
+/* A callback of libcsv cannot stop the parser. If memory runs out, the callbacks below therefore set the status of the
+   block, and do nothing unless the status is HR_OK. */
 
 static void on_field(void *at, size_t length, void *data) {
   struct hr__csv_blocks *blocks = data;
   struct hr__csv_block *block = blocks->making;
   if (block->status != HR_OK) return;
   size_t end = block->n_bytes + length, field = block->n_fields;
-  if (end > block->bytes_capacity &&
-      !make_room(block, (void **)&block->bytes, &block->bytes_capacity, end, sizeof *block->bytes))
+  if (!HR__ARRAY_HAS_ROOM_FOR(block->bytes, end, block->bytes_capacity) ||
+      !HR__ARRAY_HAS_ROOM_FOR(block->bound, field + 2, block->bounds_capacity)) {
+    block->status = HR_NO_MEMORY;
     return;
-  if (field + 2 > block->bounds_capacity &&
-      !make_room(block, (void **)&block->bound, &block->bounds_capacity, field + 2, sizeof *block->bound))
-    return;
+  }
   if (length) memcpy(block->bytes + block->n_bytes, at, length);
   block->bound[field] = (uint32_t)block->n_bytes;
   block->bound[field + 1] = (uint32_t)end;
@@ -93,9 +82,10 @@ static void on_row_end(int terminator, void *data) {
   struct hr__csv_blocks *blocks = data;
   struct hr__csv_block *block = blocks->making;
   if (block->status != HR_OK) return;
-  if (block->n_rows == block->rows_capacity &&
-      !make_room(block, (void **)&block->rows, &block->rows_capacity, block->n_rows + 1, sizeof *block->rows))
+  if (!HR__ARRAY_HAS_ROOM(block->rows, block->n_rows, block->rows_capacity)) {
+    block->status = HR_NO_MEMORY;
     return;
+  }
   block->rows[block->n_rows++] = (struct hr__csv_row){.line = blocks->row_line,
                                                       .first_field = blocks->first_field,
                                                       .n_fields = (uint32_t)block->n_fields - blocks->first_field,

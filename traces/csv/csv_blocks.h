@@ -17,11 +17,12 @@ struct hr__csv_row {
 /* A part of the file that consists of whole rows. */
 struct hr__csv_block {
   struct hr__csv_row *rows;
-  size_t n_rows, rows_capacity;
+  size_t n_rows;
   uint32_t *bound; /* offsets in `bytes`: field i consists of bytes [bound[i], bound[i + 1]) */
-  size_t n_fields, bounds_capacity;
+  size_t n_fields;
   char *bytes;
-  size_t n_bytes, bytes_capacity;
+  size_t n_bytes;
+  uint32_t rows_capacity, bounds_capacity, bytes_capacity;
   enum hr_status status; /* HR_OK, or the error that follows the rows of this block */
   bool last;             /* true: no block follows */
   struct hr_error error;

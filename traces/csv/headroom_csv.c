@@ -4,6 +4,7 @@
 
 #include "traces/csv/headroom_csv.h"
 
+#include "base/array.h"
 #include "traces/core/numbers.h"
 
 #include <stdlib.h>
@@ -55,9 +56,7 @@ static struct hr_column_name *find_entry(const struct hr_column_map *map, const 
 }
 
 static enum hr_status append_entry(struct hr_column_map *map, const char *field, char *column) {
-  struct hr_column_name *grown = realloc(map->entry, (map->count + 1) * sizeof *grown);
-  if (grown) map->entry = grown;
-  char *copy = grown ? strdup(field) : NULL;
+  char *copy = HR__ARRAY_RESIZE(map->entry, map->count + 1) ? strdup(field) : NULL;
   if (!copy) {
     free(column);
     return HR_NO_MEMORY;

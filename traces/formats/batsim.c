@@ -94,11 +94,8 @@ static bool read_profile(struct batsim *batsim, const cJSON *value, struct profi
 
 static enum hr_status put_profile(struct batsim *batsim, uint32_t number, struct profile profile) {
   while (batsim->n_profiles <= number) {
-    if (batsim->n_profiles == batsim->profiles_capacity) {
-      struct profile *grown = hr__grown(batsim->profiles, &batsim->profiles_capacity, sizeof *grown);
-      if (!grown) return hr__reader_no_memory(batsim->get.reader);
-      batsim->profiles = grown;
-    }
+    if (!HR__ARRAY_HAS_ROOM(batsim->profiles, batsim->n_profiles, batsim->profiles_capacity))
+      return hr__reader_no_memory(batsim->get.reader);
     batsim->profiles[batsim->n_profiles++] = (struct profile){.kind = KIND_NONE};
   }
   batsim->profiles[number] = profile;
@@ -160,13 +157,9 @@ static enum hr_status on_job(struct batsim *batsim, const struct hr__json_item *
     return hr__reader_bad_row(batsim->get.reader, &batsim->get.fault);
   job.id = hr__names_intern(&batsim->ids, id.at, id.length);
   job.profile = hr__names_intern(&batsim->names, profile.at, profile.length);
-  bool room = job.id != HR_NONE && job.profile != HR_NONE;
-  if (room && batsim->n_jobs == batsim->jobs_capacity) {
-    struct batsim_job *grown = hr__grown(batsim->jobs, &batsim->jobs_capacity, sizeof *grown);
-    room = grown != NULL;
-    if (grown) batsim->jobs = grown;
-  }
-  if (!room) return hr__reader_no_memory(batsim->get.reader);
+  if (job.id == HR_NONE || job.profile == HR_NONE ||
+      !HR__ARRAY_HAS_ROOM(batsim->jobs, batsim->n_jobs, batsim->jobs_capacity))
+    return hr__reader_no_memory(batsim->get.reader);
   batsim->jobs[batsim->n_jobs++] = job;
   return HR_OK;
 }

@@ -499,11 +499,8 @@ static enum hr_status add_word(struct hr__kube *kube, const cJSON *object, bool 
   struct hr__kube_word word;
   if (!read_word(kube, object, is_class, &word)) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   if (word.subject == HR_NONE || (!is_class && !word.evicted && word.admitted_us == INT64_MIN)) return HR_OK;
-  if (kube->n_words == kube->words_capacity) {
-    struct hr__kube_word *grown = hr__grown(kube->words, &kube->words_capacity, sizeof *grown);
-    if (!grown) return hr__reader_no_memory(kube->get.reader);
-    kube->words = grown;
-  }
+  if (!HR__ARRAY_HAS_ROOM(kube->words, kube->n_words, kube->words_capacity))
+    return hr__reader_no_memory(kube->get.reader);
   kube->words[kube->n_words++] = word;
   return HR_OK;
 }
@@ -525,11 +522,8 @@ static enum hr_status add_object(struct hr__kube *kube, const struct hr__json_it
   bool ok = read_head(kube, item->value, &read) && readers[kind](kube, item->value, &read);
   if (kube->no_memory) return hr__reader_no_memory(kube->get.reader);
   if (!ok) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
-  if (kube->n_objects == kube->objects_capacity) {
-    struct hr__kube_object *grown = hr__grown(kube->objects, &kube->objects_capacity, sizeof *grown);
-    if (!grown) return hr__reader_no_memory(kube->get.reader);
-    kube->objects = grown;
-  }
+  if (!HR__ARRAY_HAS_ROOM(kube->objects, kube->n_objects, kube->objects_capacity))
+    return hr__reader_no_memory(kube->get.reader);
   kube->objects[kube->n_objects++] = read;
   return HR_OK;
 }

@@ -48,9 +48,7 @@ static enum hr_status add_kind(struct kinds *kinds, const struct nodes_node *nod
   if (kinds->n == HR_MAX_POOLS)
     return hr_fail(kinds->reader->error, HR_BAD_INPUT, "%s:%llu: more than %u kinds of nodes", kinds->reader->path,
                    (unsigned long long)line, HR_MAX_POOLS);
-  struct hr_pool_spec *grown = realloc(kinds->pool, (kinds->n + 1) * sizeof *grown);
-  if (grown) kinds->pool = grown;
-  char *gpu = grown ? strndup(node->model.at, node->model.length) : NULL;
+  char *gpu = HR__ARRAY_RESIZE(kinds->pool, kinds->n + 1) ? strndup(node->model.at, node->model.length) : NULL;
   if (!gpu) return hr__reader_no_memory(kinds->reader);
   kinds->pool[kinds->n++] = (struct hr_pool_spec){.gpu = gpu,
                                                   .nodes = 1,
@@ -113,16 +111,18 @@ static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_s
 static enum hr_status store_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
   uint32_t n_before = 0, first_pool = cluster->n_pools - kinds->n;
   for (uint32_t i = 0; i < first_pool; i++) n_before += cluster->pools[i].nodes;
-  uint32_t *order = realloc(cluster->node_order, ((size_t)n_before + kinds->n_nodes) * sizeof *order);
+  bool ordered = cluster->node_order != NULL;
   uint32_t *next = malloc(kinds->n * sizeof *next);
-  for (uint32_t i = 0; order && !cluster->node_order && i < n_before; i++) order[i] = i;
-  if (order) cluster->node_order = order;
-  if (order && next) {
-    for (uint32_t i = 0, first = n_before; i < kinds->n; first += kinds->pool[i++].nodes) next[i] = first;
-    for (uint32_t i = 0; i < kinds->n_nodes; i++) order[next[kinds->of_node[i]]++] = n_before + i;
+  if (!next || !HR__ARRAY_RESIZE(cluster->node_order, (size_t)n_before + kinds->n_nodes)) {
+    free(next);
+    return hr__reader_no_memory(kinds->reader);
   }
+  uint32_t *order = cluster->node_order;
+  for (uint32_t i = 0; !ordered && i < n_before; i++) order[i] = i;
+  for (uint32_t i = 0, first = n_before; i < kinds->n; first += kinds->pool[i++].nodes) next[i] = first;
+  for (uint32_t i = 0; i < kinds->n_nodes; i++) order[next[kinds->of_node[i]]++] = n_before + i;
   free(next);
-  return order && next ? HR_OK : hr__reader_no_memory(kinds->reader);
+  return HR_OK;
 }
 
 static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *cluster) {

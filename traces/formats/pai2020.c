@@ -80,11 +80,7 @@ static enum hr_status on_job(void *self, const void *data, uint64_t line) {
   const struct job_row *row = data;
   const struct hr__row_fault twice = {.line = line, .fault = "a duplicate of the job on an earlier line"};
   uint32_t count = jobs->names.count, number;
-  if (count == jobs->capacity) {
-    struct pai_job *grown = hr__grown(jobs->at, &jobs->capacity, sizeof *grown);
-    if (!grown) return hr__reader_no_memory(&table->reader);
-    jobs->at = grown;
-  }
+  if (!HR__ARRAY_HAS_ROOM(jobs->at, count, jobs->capacity)) return hr__reader_no_memory(&table->reader);
   enum hr_status status = intern(table, &jobs->names, row->name, &number);
   if (status != HR_OK) return status;
   if (number < count) return hr__reader_bad_row(&table->reader, &twice);

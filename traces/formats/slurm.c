@@ -236,11 +236,7 @@ static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, stru
     *known = merged;
     return true;
   }
-  if (sacct->n_jobs == sacct->capacity) {
-    struct sacct_job *grown = hr__grown(sacct->jobs, &sacct->capacity, sizeof *grown);
-    if (!grown) return false;
-    sacct->jobs = grown;
-  }
+  if (!HR__ARRAY_HAS_ROOM(sacct->jobs, sacct->n_jobs, sacct->capacity)) return false;
   sacct->jobs[sacct->n_jobs++] = *job;
   return true;
 }

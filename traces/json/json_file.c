@@ -7,6 +7,7 @@
 #include "traces/json/json_file.h"
 
 #include "base/array.h"
+#include "base/file_text.h"
 #include "traces/json/json_scan.h"
 
 #include <errno.h>
@@ -27,25 +28,12 @@ static enum hr_status open_file(const char *path, FILE **stream, struct hr_error
   return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
 }
 
-/* Reads the whole stream and terminates the text with NUL. Memory grows with the bytes that were read, so the size
-   need not be known. The caller frees `*text`. */
+/* Reads the whole stream. The caller frees `*text`. */
 static enum hr_status read_stream(FILE *stream, const char *path, char **text, size_t *length, struct hr_error *error) {
-  size_t capacity = 4096, used = 0;
-  char *bytes = malloc(capacity);
-  while (bytes) {
-    used += fread(bytes + used, 1, capacity - used - 1, stream);
-    if (used < capacity - 1 || used > largest_bytes) break;
-    capacity *= 2;
-    char *grown = realloc(bytes, capacity);
-    if (!grown) free(bytes);
-    bytes = grown;
-  }
-  if (!bytes) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  *text = bytes;
-  *length = used;
-  bytes[used] = '\0';
+  *text = hr__file_text(stream, largest_bytes, length);
+  if (!*text) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   if (ferror(stream)) return hr_fail(error, HR_IO_ERROR, "%s: cannot be read: %s", path, strerror(errno));
-  if (used <= largest_bytes) return HR_OK;
+  if (*length <= largest_bytes) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB, the limit for JSON files", path, LARGEST_MIB);
 }
 

@@ -9,6 +9,7 @@
 
 #include "traces/json/json_stream.h"
 
+#include "base/array.h"
 #include "traces/core/dates.h"
 #include "traces/json/json_file.h"
 #include "traces/json/json_scan.h"
@@ -27,7 +28,8 @@ struct stream {
   bool ended;                     /* end of the file reached */
   struct hr__json_position place; /* position of `at` */
   char *text;                     /* text of the current value */
-  size_t length, capacity;
+  size_t length;
+  uint32_t capacity;
   struct hr__json_position begin; /* position of the beginning of the text */
   bool seen[MAX_STREAMED];
 };
@@ -79,15 +81,9 @@ static enum hr_status skip_space(struct stream *stream, char *c) {
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
 static enum hr_status append_char(struct stream *stream, char c) {
-  if (stream->length + 1 >= stream->capacity) {
-    size_t capacity = stream->capacity ? 2 * stream->capacity : 4096;
-    if (capacity > (size_t)LARGEST_ITEM_MIB << 20)
-      return fail_at(stream, stream->begin, "the value that begins here is larger than 16 MiB");
-    char *grown = realloc(stream->text, capacity);
-    if (!grown) return hr__reader_no_memory(stream->reader);
-    stream->text = grown;
-    stream->capacity = capacity;
-  }
+  if (stream->length + 1 >= (size_t)LARGEST_ITEM_MIB << 20)
+    return fail_at(stream, stream->begin, "the value that begins here is larger than 16 MiB");
+  if (!HR__ARRAY_HAS_ROOM(stream->text, stream->length, stream->capacity)) return hr__reader_no_memory(stream->reader);
   stream->text[stream->length++] = c;
   return HR_OK;
 }

@@ -5,6 +5,7 @@
  * overwrites the names of the previous job.
  */
 
+#include "base/array.h"
 #include "base/names.h"
 #include "headroom/unstable/trace_tools.h"
 #include "traces/tools/rebuild.h"
@@ -14,7 +15,7 @@
 
 struct text_buffer {
   char *at;
-  size_t size;
+  uint32_t capacity;
 };
 
 struct merge {
@@ -132,11 +133,7 @@ static bool list_jobs(struct merge *merge) {
 static bool set_before(struct text_buffer *buffer, const char *label, struct hr_text *name) {
   if (!name->length) return true;
   size_t length = strlen(label), expected = length + 1 + name->length;
-  if (expected > buffer->size) {
-    char *grown = realloc(buffer->at, expected);
-    if (!grown) return false;
-    *buffer = (struct text_buffer){grown, expected};
-  }
+  if (!HR__ARRAY_HAS_ROOM_FOR(buffer->at, expected, buffer->capacity)) return false;
   memcpy(buffer->at, label, length);
   buffer->at[length] = '/';
   memcpy(buffer->at + length + 1, name->at, name->length);

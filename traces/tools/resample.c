@@ -185,11 +185,7 @@ static bool is_kept(const struct draw *draw, uint32_t job, uint32_t position, ui
 }
 
 static bool add(struct draw *draw, uint32_t job, int64_t submit_us) {
-  if (draw->count == draw->capacity) {
-    struct hr__keyed_row *grown = hr__grown(draw->jobs, &draw->capacity, sizeof *grown);
-    if (!grown) return false;
-    draw->jobs = grown;
-  }
+  if (!HR__ARRAY_HAS_ROOM(draw->jobs, draw->count, draw->capacity)) return false;
   draw->jobs[draw->count++] = (struct hr__keyed_row){(uint64_t)submit_us, job};
   return true;
 }

@@ -237,11 +237,7 @@ static int64_t jittered(const struct scale *scale, uint32_t job, uint32_t layer)
 }
 
 static bool add(struct scale *scale, uint32_t job, uint32_t layer) {
-  if (scale->count == scale->capacity) {
-    struct hr__keyed_row *grown = hr__grown(scale->list, &scale->capacity, sizeof *grown);
-    if (!grown) return false;
-    scale->list = grown;
-  }
+  if (!HR__ARRAY_HAS_ROOM(scale->list, scale->count, scale->capacity)) return false;
   uint32_t row = layer * scale->trace->n_jobs + job;
   scale->list[scale->count++] = (struct hr__keyed_row){(uint64_t)jittered(scale, job, layer), row};
   return true;
@@ -272,14 +268,8 @@ enum { LAYER_BYTES = 12 };
 
 /* Builds the id of a copy, such as "17+1" from "17". The id is stored in `*buffer`, which is reallocated if it is
    too small. Returns false if out of memory. */
-static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer, char **buffer, size_t *size) {
-  size_t selected = record->id.length + marks + LAYER_BYTES;
-  if (!*buffer || selected > *size) {
-    char *grown = realloc(*buffer, selected);
-    if (!grown) return false;
-    *buffer = grown;
-    *size = selected;
-  }
+static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer, char **buffer, uint32_t *capacity) {
+  if (!HR__ARRAY_HAS_ROOM_FOR(*buffer, record->id.length + marks + LAYER_BYTES, *capacity)) return false;
   char *at = *buffer;
   memcpy(at, record->id.at, record->id.length);
   memset(at + record->id.length, '+', marks);
@@ -292,7 +282,7 @@ static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebui
   const struct hr_trace *trace = scale->trace;
   const size_t marks = count_marks(trace);
   char *buffer = NULL;
-  size_t size = 0;
+  uint32_t capacity = 0;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < scale->count; i++) {
     struct hr_job_record record;
@@ -300,7 +290,7 @@ static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebui
     uint32_t job = scale->list[i].row % trace->n_jobs, layer = scale->list[i].row / trace->n_jobs;
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     hr__record_move(&record, (int64_t)scale->list[i].key - trace->submit_us[job]);
-    bool named = layer == 0 || name_copy(&record, marks, layer, &buffer, &size);
+    bool named = layer == 0 || name_copy(&record, marks, layer, &buffer, &capacity);
     status =
         named ? hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error) : hr__rebuild_no_memory(trace, error);
   }

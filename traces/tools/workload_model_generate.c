@@ -20,6 +20,7 @@
 
 #include "headroom/unstable/workload_model.h"
 
+#include "base/array.h"
 #include "base/random.h"
 
 #include <gsl/gsl_cdf.h>
@@ -276,11 +277,10 @@ void hr_workload_model_spec_init(struct hr_workload_model_spec *spec) {
 /* Replaces the shares of users or tenants by shares that are proportional to rank^-exponent. The shares are not
    changed if `n` is 0. Returns false if out of memory. */
 static bool replace(double **shares, uint32_t *n_shares, uint32_t n, double exponent) {
-  double *fresh = n ? realloc(*shares, n * sizeof *fresh) : *shares;
-  if (n && !fresh) return false;
-  for (uint32_t i = 0; i < n; i++) fresh[i] = pow(i + 1.0, -exponent);
-  *shares = fresh;
-  if (n) *n_shares = n;
+  if (n == 0) return true;
+  if (!HR__ARRAY_RESIZE(*shares, n)) return false;
+  for (uint32_t i = 0; i < n; i++) (*shares)[i] = pow(i + 1.0, -exponent);
+  *n_shares = n;
   return true;
 }
 
