@@ -255,6 +255,9 @@ HR_API void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const stru
 /* Undoes the last hr_gpu_inventory_take on these GPUs: releases the slice and restores the previous layout. */
 HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
+/* Prepares the slices of a placement that was found in another state for hr_gpu_inventory_take in this state: sets
+   `layout_before` of MIG instances to the layouts that the GPUs have before each slice is allocated. */
+HR_API void hr_gpu_inventory_rebase(const struct hr_gpu_inventory *inventory, struct hr_slice *slices, uint32_t n);
 /* Resets a node to the state without tasks. MIG GPUs keep their layouts; in mode HR_MIG_ON_DEMAND they have no instances.
    `spec`: the cluster of the inventory. */
 HR_API void hr_gpu_inventory_clear(struct hr_gpu_inventory *inventory, const struct hr_cluster_spec *spec,

@@ -10,17 +10,19 @@
  * not used, and the row does not change.
  */
 
-#include "policies/kit/planned_state.h"
+#include "headroom/policy_kit.h"
+#include "policies/kit/place.h"
 
 /* A job in the matrix. */
 struct hr__gang {
   hr_job job;
   uint32_t row;
   struct hr__gang *next, *previous; /* neighbours in the list of the row, which is in order of entry into the row */
-  struct hr__planned_place place;   /* placement of the job in its row */
+  struct hr_need need;
+  struct hr__place place; /* placement of the job in its row */
   bool runs;
-  bool pinned;     /* the job runs on a node that is about to go down, so it is not moved to another row */
-  uint64_t chosen; /* number of the last walk (see struct taken) that chose the job */
+  bool pinned;    /* the job runs on a node that is about to go down, so it is not moved to another row */
+  bool is_chosen; /* the last choice selected the job, so its place is in use in matrix->chosen */
   /* work that the job had done when the current slice of its row began, or when the job entered the matrix */
   int64_t start_work_us;
 };
@@ -28,15 +30,16 @@ struct hr__gang {
 struct hr__gang_row {
   struct hr__gang *first, *last;
   uint32_t count;
-  bool freed;                           /* a job has left the row since the flag was last reset */
-  struct hr__planned_capacity capacity; /* the capacity that would be free if only the jobs of the row were running */
+  bool freed;                   /* a job has left the row since the flag was last reset */
+  struct hr_capacity *capacity; /* what would be free if only the jobs of the row were running */
 };
 
 struct hr__matrix {
   struct hr_arena *arena;
   const struct hr_trace *jobs;
   const struct hr_cluster *cluster;
-  struct hr_placer *placer;
+  struct hr_capacity_set *capacities;
+  struct hr_capacity *chosen; /* what the chosen jobs leave free (see choose_all) */
   uint32_t n_rows;
   struct hr__gang_row *rows;
   struct hr__gang **gang_of; /* by job; NULL: the job is not in the matrix */
@@ -49,18 +52,22 @@ struct hr__matrix {
 
 /* ---- Construction --------------------------------------------------------------------------------- */
 
-static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
-                                  enum hr_placement_rule rule, uint32_t n_rows) {
+static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env, const char *rule,
+                                  uint32_t n_rows, struct hr_error *error) {
   *matrix = (struct hr__matrix){.arena = env->arena, .jobs = env->jobs, .cluster = env->cluster, .n_rows = n_rows};
-  matrix->placer = hr_placer_create(env->arena, env->cluster, rule);
+  const struct hr_capacity_config config = {env->arena, env->cluster, rule, env->seed};
+  enum hr_status status = hr_capacity_set_create(&config, &matrix->capacities, error);
+  if (status != HR_OK) return status;
   matrix->rows = hr_arena_alloc(env->arena, n_rows * sizeof *matrix->rows);
   matrix->gang_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*matrix->gang_of));
   matrix->outside.store = hr_tree_store_create(env->arena);
-  if (!matrix->placer || !matrix->rows || !matrix->gang_of || !matrix->outside.store) return HR_NO_MEMORY;
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < n_rows && status == HR_OK; i++)
-    status = hr__capacity_init(&matrix->rows[i].capacity, env->arena, env->cluster, rule);
-  return status;
+  matrix->chosen = hr_capacity_create(matrix->capacities);
+  if (!matrix->rows || !matrix->gang_of || !matrix->outside.store || !matrix->chosen) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < n_rows; i++) {
+    matrix->rows[i].capacity = hr_capacity_create(matrix->capacities);
+    if (!matrix->rows[i].capacity) return HR_NO_MEMORY;
+  }
+  return HR_OK;
 }
 
 /* ---- Jobs of rows --------------------------------------------------------------------------------- */
@@ -77,7 +84,7 @@ static void link_into(struct hr__matrix *matrix, struct hr__gang *gang, uint32_t
     row->first = gang;
   row->last = gang;
   row->count++;
-  hr__capacity_take(&row->capacity, &gang->place);
+  hr_capacity_take(row->capacity, &gang->need, &gang->place.placement);
 }
 
 /* Removes a job from its row, and adds its GPUs to the capacity of the row. */
@@ -93,13 +100,7 @@ static void unlink_from(struct hr__matrix *matrix, struct hr__gang *gang) {
     row->last = gang->previous;
   row->count--;
   row->freed = true;
-  hr__capacity_return(&row->capacity, &gang->place);
-}
-
-static bool find_place(const struct hr__matrix *matrix, const struct hr__gang_row *row, hr_job job,
-                       struct hr_placement *placement) {
-  uint32_t accept_class = hr_cluster_accept_class(matrix->cluster, job);
-  return hr__capacity_find(&row->capacity, matrix->placer, matrix->jobs->gpus[job.id], accept_class, placement);
+  hr_capacity_give(row->capacity, &gang->need, &gang->place.placement);
 }
 
 /* Returns a new element for the job. Reuses the memory of elements that were removed. NULL: out of memory. */
@@ -109,19 +110,21 @@ static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
     matrix->unused = gang->next;
   else
     gang = hr_arena_alloc(matrix->arena, sizeof *gang);
-  if (gang) *gang = (struct hr__gang){.job = job, .place = gang->place};
+  if (gang)
+    *gang = (struct hr__gang){.job = job, .need = hr_need_of(matrix->cluster, matrix->jobs, job), .place = gang->place};
   return gang;
 }
 
 /* Adds the job to the first row in which it fits. `*fits`: whether such a row exists. */
 static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, hr_job job, bool *fits) {
   struct hr_placement placement;
+  struct hr_need need = hr_need_of(matrix->cluster, matrix->jobs, job);
   uint32_t row = 0;
-  while (row < matrix->n_rows && !find_place(matrix, &matrix->rows[row], job, &placement)) row++;
+  while (row < matrix->n_rows && !hr_capacity_find(matrix->rows[row].capacity, &need, &placement)) row++;
   *fits = row < matrix->n_rows;
   if (!*fits) return HR_OK;
   struct hr__gang *gang = new_gang(matrix, job);
-  if (!gang || !hr__place_set(&gang->place, matrix->arena, &placement, matrix->jobs->gpus[job.id])) return HR_NO_MEMORY;
+  if (!gang || !hr__place_set(&gang->place, matrix->arena, &placement)) return HR_NO_MEMORY;
   gang->start_work_us = hr_view_done_us(view, job);
   link_into(matrix, gang, row);
   matrix->gang_of[job.id] = gang;
@@ -143,9 +146,9 @@ static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_vi
 
 /* Returns whether a job that is not in the matrix would fit in some row. */
 static bool matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
-  struct hr_placement unused;
+  struct hr_need need = hr_need_of(matrix->cluster, matrix->jobs, job);
   for (uint32_t row = 0; row < matrix->n_rows; row++)
-    if (find_place(matrix, &matrix->rows[row], job, &unused)) return true;
+    if (hr_capacity_fits(matrix->rows[row].capacity, &need)) return true;
   return false;
 }
 
@@ -153,11 +156,11 @@ static bool matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
    there. */
 static enum hr_status unify_into(struct hr__matrix *matrix, uint32_t number, struct hr__gang *gang) {
   struct hr__gang_row *row = &matrix->rows[number];
-  struct hr_placement placement = hr__place_placement(&gang->place);
-  bool stays = hr__capacity_holds(&row->capacity, &gang->place);
-  if (!stays && (gang->runs || !find_place(matrix, row, gang->job, &placement))) return HR_OK;
+  struct hr_placement placement;
+  bool stays = hr_capacity_has(row->capacity, &gang->need, &gang->place.placement);
+  if (!stays && (gang->runs || !hr_capacity_find(row->capacity, &gang->need, &placement))) return HR_OK;
   unlink_from(matrix, gang);
-  bool placed = stays || hr__place_set(&gang->place, matrix->arena, &placement, gang->place.gpus);
+  bool placed = stays || hr__place_set(&gang->place, matrix->arena, &placement);
   link_into(matrix, gang, number);
   return placed ? HR_OK : HR_NO_MEMORY;
 }
@@ -185,8 +188,15 @@ static enum hr_status matrix_unify(struct hr__matrix *matrix, uint32_t present) 
   return status;
 }
 
+/* Releases the capacity that the job uses as a chosen job. */
+static void unchoose(struct hr__matrix *matrix, struct hr__gang *gang) {
+  if (gang->is_chosen) hr_capacity_give(matrix->chosen, &gang->need, &gang->place.placement);
+  gang->is_chosen = false;
+}
+
 /* Removes a job from the matrix. The caller adds it to `outside` if it still waits. */
 static void matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
+  unchoose(matrix, gang);
   unlink_from(matrix, gang);
   matrix->gang_of[gang->job.id] = NULL;
   gang->next = matrix->unused;
@@ -214,9 +224,10 @@ static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gan
    jobs with placements on it leave the matrix. */
 static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
   enum hr_status status = HR_OK;
+  hr_capacity_set_usable(matrix->chosen, pool, node, usable, usable);
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
     struct hr__gang_row *row = &matrix->rows[i];
-    hr__capacity_set_usable(&row->capacity, pool, node, usable);
+    hr_capacity_set_usable(row->capacity, pool, node, usable, usable);
     row->freed = row->freed || usable;
     for (struct hr__gang *gang = row->first, *next; gang && !usable && status == HR_OK; gang = next) {
       next = gang->next;
@@ -228,15 +239,9 @@ static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool,
 
 /* After each event, and at the end of a slice, the jobs to run are chosen again. The order of choice is: pinned jobs;
    jobs of the present row; then running jobs of all rows, unless a slice has just ended; then jobs of the following
-   rows. A choice is one walk over the matrix, which counts the chosen GPUs of each node. Each count is stored with the
-   number of its walk. A count of an earlier walk is treated as 0, so counts need not be cleared. */
-
-enum { MILLI = 1000 };
+   rows. A choice is one walk over the matrix; a job is chosen if its place is free in matrix->chosen. */
 
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
-static const enum hr_placement_rule rules[] = {HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT,
-                                               HR_PLACE_WORST_FIT};
-
 enum { PARAM_SLICE, PARAM_ROWS, PARAM_PLACEMENT };
 
 static const struct hr_param params[] = {
@@ -259,13 +264,6 @@ static const struct hr_param params[] = {
      .help = "where a job is placed in its row: pool counts GPUs only, the others choose nodes"},
     {0}};
 
-/* Number of chosen GPUs of one node (or of one pool, if GPUs are only counted), and the walk in which they were chosen.
- */
-struct taken {
-  uint64_t walk;
-  uint64_t gpus;
-};
-
 struct slicer {
   struct hr__matrix matrix;
   int64_t slice_us;
@@ -277,23 +275,15 @@ struct slicer {
   bool pins;            /* some job may be pinned; if false, no job is pinned */
   hr_job *gpuless;      /* waiting jobs without GPUs */
   uint32_t n_gpuless, gpuless_capacity;
-  struct taken *taken; /* by node; by pool if GPUs are only counted */
-  uint64_t walk, taken_gpus;
+  uint64_t chosen_milli; /* milli-GPUs of the chosen jobs */
 };
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct slicer *slicer = hr_arena_alloc(env->arena, sizeof *slicer);
   if (!(*self = slicer)) return HR_NO_MEMORY;
-  if (hr_cluster_gpu_inventory(env->cluster))
-    return hr_fail(error, HR_BAD_INPUT, "policy 'gang-slice' does not support per-GPU allocation");
   slicer->slice_us = (int64_t)(env->params[PARAM_SLICE].real * (double)HR_SECOND_US);
-  size_t n_bins = 0;
-  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++)
-    n_bins += 1 + hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
-  slicer->taken = hr_arena_alloc(env->arena, n_bins * sizeof *slicer->taken);
-  if (!slicer->taken) return HR_NO_MEMORY;
-  return matrix_init(&slicer->matrix, env, rules[env->params[PARAM_PLACEMENT].integer],
-                     (uint32_t)env->params[PARAM_ROWS].integer);
+  return matrix_init(&slicer->matrix, env, placement_names[env->params[PARAM_PLACEMENT].integer],
+                     (uint32_t)env->params[PARAM_ROWS].integer, error);
 }
 
 static uint32_t abilities(void *self) {
@@ -315,7 +305,8 @@ static bool add_gpuless(struct slicer *slicer, hr_job job) {
 }
 
 static bool wait_outside(struct slicer *slicer, hr_job job) {
-  if (slicer->matrix.jobs->gpus[job.id] == 0) return add_gpuless(slicer, job);
+  struct hr_need need = hr_need_of(slicer->matrix.cluster, slicer->matrix.jobs, job);
+  if (hr_need_is_empty(slicer->matrix.cluster, &need)) return add_gpuless(slicer, job);
   return matrix_put_outside(&slicer->matrix, job);
 }
 
@@ -384,35 +375,10 @@ static bool turn(struct slicer *slicer, const struct hr_view *view) {
 
 /* ---- Choice --------------------------------------------------------------------------------------- */
 
-/* Returns how many GPUs of a bin were chosen in the current walk. A bin is a node, or a pool if GPUs are only counted.
- */
-static uint64_t taken_of(const struct slicer *slicer, uint32_t bin) {
-  return slicer->taken[bin].walk == slicer->walk ? slicer->taken[bin].gpus : 0;
-}
-
-static void add_taken(struct slicer *slicer, uint32_t bin, uint64_t gpus) {
-  slicer->taken[bin] = (struct taken){slicer->walk, taken_of(slicer, bin) + gpus};
-}
-
-/* Returns whether the GPUs of the job's placement are free of chosen jobs. */
-static bool is_free(const struct slicer *slicer, const struct hr__gang *gang) {
-  const struct hr_pool_spec *spec = hr_cluster_pool_spec(slicer->matrix.cluster, gang->place.pool);
-  if (gang->place.n_slices == 0)
-    return taken_of(slicer, gang->place.pool.id) + slicer->matrix.jobs->gpus[gang->job.id] <=
-           (uint64_t)spec->nodes * spec->gpus_per_node;
-  for (uint32_t i = 0; i < gang->place.n_slices; i++)
-    if (taken_of(slicer, gang->place.slices[i].node.id) + gang->place.slices[i].gpu_milli / MILLI > spec->gpus_per_node)
-      return false;
-  return true;
-}
-
 static void choose(struct slicer *slicer, struct hr__gang *gang) {
-  uint32_t gpus = slicer->matrix.jobs->gpus[gang->job.id];
-  gang->chosen = slicer->walk;
-  slicer->taken_gpus += gpus;
-  if (gang->place.n_slices == 0) add_taken(slicer, gang->place.pool.id, gpus);
-  for (uint32_t i = 0; i < gang->place.n_slices; i++)
-    add_taken(slicer, gang->place.slices[i].node.id, gang->place.slices[i].gpu_milli / MILLI);
+  gang->is_chosen = true;
+  slicer->chosen_milli += hr_cluster_asked_milli(slicer->matrix.cluster, gang->job);
+  hr_capacity_take(slicer->matrix.chosen, &gang->need, &gang->place.placement);
 }
 
 /* Which jobs of a row may be chosen. */
@@ -420,24 +386,27 @@ enum gang_slice_kind { PINNED, RUNNING, ANY };
 
 static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, enum gang_slice_kind kind) {
   for (struct hr__gang *gang = row->first; gang; gang = gang->next) {
-    if (gang->chosen == slicer->walk || (kind == PINNED && !gang->pinned) || (kind == RUNNING && !gang->runs)) continue;
-    if (kind == PINNED || is_free(slicer, gang)) choose(slicer, gang);
+    if (gang->is_chosen || (kind == PINNED && !gang->pinned) || (kind == RUNNING && !gang->runs)) continue;
+    if (kind == PINNED || hr_capacity_has(slicer->matrix.chosen, &gang->need, &gang->place.placement))
+      choose(slicer, gang);
   }
 }
 
 /* Chooses jobs of all rows, starting with the present row. Stops when all GPUs are chosen, but always chooses all
-   pinned jobs. */
+   pinned jobs. In per-GPU allocation it does not stop, because jobs without GPUs have places, too. */
 static void choose_in_turn(struct slicer *slicer, const struct hr_view *view, enum gang_slice_kind kind) {
   const struct hr__matrix *matrix = &slicer->matrix;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
-    if (slicer->taken_gpus * MILLI >= view->total_milli && kind != PINNED) return;
+    bool all_chosen = slicer->chosen_milli >= view->total_milli && !hr_cluster_requests(matrix->cluster);
+    if (all_chosen && kind != PINNED) return;
     choose_from(slicer, &matrix->rows[(slicer->present + i) % matrix->n_rows], kind);
   }
 }
 
 static void choose_all(struct slicer *slicer, const struct hr_view *view, bool is_turn) {
-  slicer->walk++;
-  slicer->taken_gpus = 0;
+  for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
+    for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) unchoose(&slicer->matrix, gang);
+  slicer->chosen_milli = 0;
   if (slicer->pins) choose_in_turn(slicer, view, PINNED);
   choose_from(slicer, &slicer->matrix.rows[slicer->present], ANY);
   if (!is_turn) choose_in_turn(slicer, view, RUNNING);
@@ -450,7 +419,7 @@ static void choose_all(struct slicer *slicer, const struct hr_view *view, bool i
 static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *moves) {
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
-      if (!gang->runs || gang->chosen == slicer->walk) continue;
+      if (!gang->runs || gang->is_chosen) continue;
       enum hr_status status = hr_moves_preempt(moves, gang->job, HR_REASON_POLICY);
       if (status != HR_OK) return status;
       gang->runs = false;
@@ -462,9 +431,9 @@ static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *moves
   slicer->n_idle = 0;
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
-      slicer->n_idle += gang->chosen != slicer->walk;
-      if (gang->runs || gang->chosen != slicer->walk) continue;
-      struct hr_placement placement = hr__place_placement(&gang->place);
+      slicer->n_idle += !gang->is_chosen;
+      if (gang->runs || !gang->is_chosen) continue;
+      struct hr_placement placement = hr__place_to_start(&gang->place, slicer->matrix.cluster);
       enum hr_reason reason = i == slicer->present ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL;
       enum hr_status status = hr_moves_start(moves, gang->job, &placement, reason);
       if (status != HR_OK) return status;

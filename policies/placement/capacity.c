@@ -330,6 +330,14 @@ bool hr_capacity_has(const struct hr_capacity *capacity, const struct hr_need *n
                      : has_counted(capacity, need, placement);
 }
 
+bool hr_capacity_is_idle(const struct hr_capacity *capacity, hr_pool pool, hr_node node) {
+  const struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu) return !capacity->gpus.inventory->closed[node.id] && capacity->gpus.inventory->tasks[node.id] == 0;
+  const struct hr_free_index *index =
+      capacity->is_present ? hr_cluster_free_index(set->cluster, pool) : capacity->index[pool.id];
+  return hr_free_index_get(index, number_of(capacity, pool, node)) == hr_free_index_gpus_per_node(index);
+}
+
 uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_pool pool) {
   if (!capacity->set->by_gpu) return free_gpus_of(capacity, pool) * MILLI;
   const struct hr_gpu_inventory *inventory = capacity->gpus.inventory;

@@ -133,12 +133,13 @@ void hr__gpu_state_reset(const struct hr__gpu_set *set, const struct hr__gpu_sta
 bool hr__gpu_state_has(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
                        const struct hr_placement *placement) {
   const struct hr_request *asked = &set->asked[request];
+  struct hr_slice *slices = set->checked;
   uint32_t n = 0;
-  for (; n < placement->n_slices; n++) {
-    if (hr_gpu_inventory_refuse(state->inventory, asked, &placement->slices[n])) break;
-    hr_gpu_inventory_take(state->inventory, asked, &placement->slices[n]);
-  }
-  for (uint32_t i = n; i-- > 0;) hr_gpu_inventory_undo(state->inventory, asked, &placement->slices[i]);
+  for (uint32_t i = 0; i < placement->n_slices; i++) slices[i] = placement->slices[i];
+  hr_gpu_inventory_rebase(state->inventory, slices, placement->n_slices);
+  while (n < placement->n_slices && !hr_gpu_inventory_refuse(state->inventory, asked, &slices[n]))
+    hr_gpu_inventory_take(state->inventory, asked, &slices[n++]);
+  for (uint32_t i = n; i-- > 0;) hr_gpu_inventory_undo(state->inventory, asked, &slices[i]);
   return n == placement->n_slices;
 }
 
@@ -234,7 +235,8 @@ static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
   set->asked = hr_arena_alloc(arena, n_asked * sizeof *set->asked);
   set->first_variant = hr_arena_alloc(arena, n_asked * sizeof *set->first_variant);
   set->slices = hr_arena_alloc(arena, max_tasks * sizeof *set->slices);
-  if (!set->asked || !set->first_variant || !set->slices) return false;
+  set->checked = hr_arena_alloc(arena, max_tasks * sizeof *set->checked);
+  if (!set->asked || !set->first_variant || !set->slices || !set->checked) return false;
   set->n_asked = requests->count;
   for (uint32_t i = 0; i < requests->count; i++) set->asked[i] = requests->request[i];
   for (uint32_t i = 0; i < requests->count; i++) {

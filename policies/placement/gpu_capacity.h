@@ -32,8 +32,8 @@ struct hr__gpu_set {
   uint32_t *first_variant;
   uint32_t n_asked, n_pools;
   const struct hr_typical_pods *typical;
-  struct hr_acceptance acceptance; /* the acceptance classes of the cluster, then one class for each pool */
-  struct hr_slice *slices;         /* [number of tasks of the largest gang] */
+  struct hr_acceptance acceptance;   /* the acceptance classes of the cluster, then one class for each pool */
+  struct hr_slice *slices, *checked; /* buffers, [number of tasks of the largest gang] */
   /* the cluster with all nodes and without jobs, to find gangs that can never fit; its packer is NULL if no gang needs
      this check */
   struct hr__gpu_state empty;

@@ -214,9 +214,10 @@ struct hr__round_shares {
 
 /* ---- Shapes --------------------------------------------------------------------------------------- */
 
-/* Returns a hash of GPUs, acceptance class, weight and speeds. */
+/* Returns a hash of need, weight and speeds. */
 static uint32_t hash_shape(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
-  uint64_t digest = ((uint64_t)shape->accept_class << 32 | shape->gpus) ^ (uint64_t)shape->weight << 20;
+  uint64_t digest = ((uint64_t)shape->need.accept_class << 32 | shape->need.gpus) ^ (uint64_t)shape->need.request << 8 ^
+                    (uint64_t)shape->weight << 20;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     uint64_t bits;
     memcpy(&bits, &shape->speed[i], sizeof bits);
@@ -227,7 +228,8 @@ static uint32_t hash_shape(const struct hr__rounds *rounds, const struct hr__rou
 
 static bool same_shape(const struct hr__rounds *rounds, const struct hr__round_shape *a,
                        const struct hr__round_shape *b) {
-  return a->gpus == b->gpus && a->accept_class == b->accept_class && a->weight == b->weight &&
+  return a->need.gpus == b->need.gpus && a->need.accept_class == b->need.accept_class &&
+         a->need.request == b->need.request && a->weight == b->weight &&
          memcmp(a->speed, b->speed, rounds->n_pools * sizeof *a->speed) == 0;
 }
 
@@ -271,14 +273,17 @@ static uint32_t weight_of(const struct hr__rounds *rounds, hr_job job) {
 }
 
 uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *view, hr_job job) {
-  struct hr__round_shape shape = {.gpus = rounds->jobs->gpus[job.id],
-                                  .accept_class = hr_cluster_accept_class(rounds->cluster, job),
+  uint64_t milli = hr_cluster_asked_milli(rounds->cluster, job);
+  if (milli == 0) milli = 1;
+  struct hr__round_shape shape = {.need = hr_need_of(rounds->cluster, rounds->jobs, job),
+                                  .milli = milli,
+                                  .gpus = (double)milli / HR_WHOLE_GPU_MILLI,
                                   .weight = weight_of(rounds, job),
                                   .speed = rounds->draft};
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(rounds->cluster, (hr_pool){i});
-    bool runs = hr_cluster_accepts(rounds->cluster, shape.accept_class, (hr_pool){i}) &&
-                (uint64_t)spec->nodes * spec->gpus_per_node >= shape.gpus;
+    bool runs = hr_cluster_accepts(rounds->cluster, shape.need.accept_class, (hr_pool){i}) &&
+                (uint64_t)spec->nodes * spec->gpus_per_node * HR_WHOLE_GPU_MILLI >= shape.milli;
     shape.speed[i] = runs ? hr_view_speed_ppm(view, job, (hr_pool){i}) / FULL_PPM : 0;
   }
   uint32_t hash = hash_shape(rounds, &shape), found = find_shape(rounds, hash, &shape);

@@ -12,7 +12,7 @@
 /* A kind: equal jobs. */
 struct hr__share_kind {
   uint32_t jobs; /* number of jobs of the kind, at least 1 */
-  uint32_t gpus; /* GPUs of each job, at least 1 */
+  double gpus;   /* GPUs of each job, above 0 */
   /* factor by which a job's rate of work is multiplied before it is compared with those of other jobs; greater than 0
    */
   double scale;

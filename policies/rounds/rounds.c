@@ -24,10 +24,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
-static const enum hr_placement_rule rules[] = {HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT,
-                                               HR_PLACE_WORST_FIT};
 static const char *const objective_names[] = {"fair", "max-min", "makespan", "cost-slo", NULL};
 static const char *const weight_names[] = {"equal", "priority", NULL};
 
@@ -60,20 +59,20 @@ static const struct hr_param params[] = {
      .advanced = true},
     {0}};
 
-static enum hr_status init_capacity(struct hr__rounds *rounds, enum hr_placement_rule rule) {
-  rounds->placer = hr_placer_create(rounds->arena, rounds->cluster, rule);
-  if (!rounds->placer) return HR_NO_MEMORY;
-  rounds->free = &rounds->capacity[0];
-  rounds->leases = &rounds->capacity[1];
-  enum hr_status status = hr__capacity_init(rounds->free, rounds->arena, rounds->cluster, rule);
-  return status == HR_OK ? hr__capacity_init(rounds->leases, rounds->arena, rounds->cluster, rule) : status;
+static enum hr_status init_capacity(struct hr__rounds *rounds, const struct hr_policy_env *env,
+                                    struct hr_error *error) {
+  const struct hr_capacity_config config = {env->arena, env->cluster,
+                                            placement_names[env->params[PARAM_PLACEMENT].integer], env->seed};
+  enum hr_status status = hr_capacity_set_create(&config, &rounds->capacities, error);
+  if (status != HR_OK) return status;
+  rounds->free = hr_capacity_create(rounds->capacities);
+  rounds->leases = hr_capacity_create(rounds->capacities);
+  return rounds->free && rounds->leases ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct hr__rounds *rounds = hr_arena_alloc(env->arena, sizeof *rounds);
   if (!(*self = rounds)) return HR_NO_MEMORY;
-  if (hr_cluster_gpu_inventory(env->cluster))
-    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' does not support per-GPU allocation");
   *rounds = (struct hr__rounds){.arena = env->arena,
                                 .jobs = env->jobs,
                                 .cluster = env->cluster,
@@ -83,12 +82,12 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .slo = env->params[PARAM_SLO].real,
                                 .by_priority = env->params[PARAM_WEIGHT].integer == 1};
   rounds->manages = rounds->objective == HR__COST_SLO && hr_cluster_changes(env->cluster) &&
-                    rules[env->params[PARAM_PLACEMENT].integer] != HR_PLACE_POOL;
+                    strcmp(placement_names[env->params[PARAM_PLACEMENT].integer], "pool") != 0;
   rounds->member_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*rounds->member_of));
-  rounds->spare_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->spare_gpus);
-  rounds->awaited_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->awaited_gpus);
-  if (!rounds->member_of || !rounds->spare_gpus || !rounds->awaited_gpus) return HR_NO_MEMORY;
-  enum hr_status status = init_capacity(rounds, rules[env->params[PARAM_PLACEMENT].integer]);
+  rounds->spare_milli = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->spare_milli);
+  rounds->awaited_milli = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->awaited_milli);
+  if (!rounds->member_of || !rounds->spare_milli || !rounds->awaited_milli) return HR_NO_MEMORY;
+  enum hr_status status = init_capacity(rounds, env, error);
   return status == HR_OK ? hr__round_shares_init(rounds) : status;
 }
 
@@ -172,8 +171,8 @@ static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
 
 static void begin_nodes(struct hr__rounds *rounds) {
   for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
-    rounds->spare_gpus[i] = hr__rounds_gpus(rounds, (hr_pool){i});
-    rounds->awaited_gpus[i] = 0;
+    rounds->spare_milli[i] = hr__rounds_gpus(rounds, (hr_pool){i}) * HR_WHOLE_GPU_MILLI;
+    rounds->awaited_milli[i] = 0;
   }
 }
 
@@ -181,26 +180,34 @@ static void begin_nodes(struct hr__rounds *rounds) {
    chosen because it does not fit, it awaits these GPUs. */
 static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   if (!rounds->manages) return;
-  uint32_t gpus = hr__member_shape(rounds, member)->gpus;
-  if (rounds->spare_gpus[pool] < gpus) return;
+  uint64_t milli = hr__member_shape(rounds, member)->milli;
+  if (rounds->spare_milli[pool] < milli) return;
   if (!member->chosen && !hr__rounds_is_elastic(rounds, (hr_pool){pool})) return;
-  rounds->spare_gpus[pool] -= gpus;
+  rounds->spare_milli[pool] -= milli;
   if (member->chosen) return;
   member->awaits = pool;
-  rounds->awaited_gpus[pool] += gpus;
+  rounds->awaited_milli[pool] += milli;
 }
 
-/* Releases idle nodes of the pool until `keep` idle nodes remain. Nodes with higher indices are released first. */
-static enum hr_status release_idle(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool,
+static uint32_t count_idle(const struct hr__rounds *rounds, hr_pool pool) {
+  uint32_t first = hr_cluster_first_node(rounds->cluster, pool).id, idle = 0;
+  for (uint32_t node = 0; node < hr_cluster_pool_spec(rounds->cluster, pool)->nodes; node++)
+    idle += hr_capacity_is_idle(rounds->free, pool, (hr_node){first + node});
+  return idle;
+}
+
+/* Releases idle nodes of the pool until `keep` of `idle` nodes remain. Nodes with higher indices are released first. */
+static enum hr_status release_idle(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool, uint32_t idle,
                                    uint32_t keep) {
-  const struct hr_free_index *index = rounds->free->index[pool.id];
-  uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
+  uint32_t first = hr_cluster_first_node(rounds->cluster, pool).id;
   enum hr_status status = HR_OK;
-  for (uint32_t node = hr_free_index_nodes(index); node-- > 0 && status == HR_OK;) {
+  for (uint32_t node = hr_cluster_pool_spec(rounds->cluster, pool)->nodes;
+       node-- > 0 && idle > keep && status == HR_OK;) {
     hr_node id = {first + node};
-    if (hr_free_index_count(index, size) <= keep) return HR_OK;
-    if (hr_free_index_get(index, node) != size || hr_cluster_node_state(rounds->cluster, id) != HR_NODE_UP) continue;
-    hr__capacity_set_usable(rounds->free, pool, id, false);
+    if (!hr_capacity_is_idle(rounds->free, pool, id) || hr_cluster_node_state(rounds->cluster, id) != HR_NODE_UP)
+      continue;
+    hr_capacity_set_usable(rounds->free, pool, id, false, false);
+    idle--;
     status = hr_moves_release(moves, id);
   }
   return status;
@@ -208,12 +215,11 @@ static enum hr_status release_idle(const struct hr__rounds *rounds, struct hr_mo
 
 /* Acquires the nodes that members await, or releases idle nodes that no member awaits. */
 static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool) {
-  const struct hr_free_index *index = rounds->free->index[pool.id];
-  uint32_t size = hr_free_index_gpus_per_node(index), idle = hr_free_index_count(index, size);
-  uint64_t wanted = (rounds->awaited_gpus[pool.id] + size - 1) / size;
+  uint64_t size_milli = (uint64_t)hr_cluster_pool_spec(rounds->cluster, pool)->gpus_per_node * HR_WHOLE_GPU_MILLI;
+  uint32_t idle = count_idle(rounds, pool), offer = hr_cluster_offer(rounds->cluster, pool);
+  uint64_t wanted = (rounds->awaited_milli[pool.id] + size_milli - 1) / size_milli;
   uint64_t coming = (uint64_t)idle + hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING);
-  uint32_t offer = hr_cluster_offer(rounds->cluster, pool);
-  if (wanted <= coming) return release_idle(rounds, moves, pool, (uint32_t)wanted);
+  if (wanted <= coming) return release_idle(rounds, moves, pool, idle, (uint32_t)wanted);
   uint64_t more = wanted - coming;
   return offer > 0 ? hr_moves_acquire(moves, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
 }
@@ -236,7 +242,7 @@ static void account(const struct hr__rounds *rounds, struct hr__member *member, 
     member->credit_us += hr__round_share_of(rounds, member, i) * (double)passed_us;
   if (!member->runs) return;
   member->credit_us -= (double)passed_us;
-  member->allocated_us[member->place.pool.id] += passed_us;
+  member->allocated_us[member->place.placement.pool.id] += passed_us;
   member->service_gus += (double)passed_us * shape->gpus / shape->weight;
 }
 
@@ -314,26 +320,45 @@ static bool list_pairs(struct hr__rounds *rounds) {
 
 /* ---- Places --------------------------------------------------------------------------------------- */
 
-/* Ends the lease of a member if the member's placement uses nodes of `place` (or, if GPUs are only counted, its pool).
-   Returns whether `place` is then free in `leases`. */
-static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
-  bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
+static const struct hr_need *need_of(const struct hr__rounds *rounds, const struct hr__member *member) {
+  return &hr__member_shape(rounds, member)->need;
+}
+
+static void take(const struct hr__rounds *rounds, struct hr_capacity *capacity, const struct hr__member *member) {
+  hr_capacity_take(capacity, need_of(rounds, member), &member->place.placement);
+}
+
+static void give(const struct hr__rounds *rounds, struct hr_capacity *capacity, const struct hr__member *member) {
+  hr_capacity_give(capacity, need_of(rounds, member), &member->place.placement);
+}
+
+/* Returns whether the place of a member is free. */
+static bool has_place(const struct hr__rounds *rounds, const struct hr_capacity *capacity,
+                      const struct hr__member *member) {
+  return hr_capacity_has(capacity, need_of(rounds, member), &member->place.placement);
+}
+
+/* Ends the lease of a member if its placement and that of the member `with` have a node in common (or, if GPUs are only
+   counted, the pool). Returns whether the place of `with` is then free in `leases`. */
+static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__member *with) {
+  const struct hr_placement *place = &with->place.placement;
+  bool overlaps = place->n_slices == 0 && member->place.placement.pool.id == place->pool.id;
   for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
     overlaps = hr__place_has(&member->place, place->slices[i].node);
   if (!member->runs || member->chosen || member->evicted || !overlaps) return false;
   member->evicted = true;
-  hr__capacity_return(rounds->leases, &member->place);
-  return hr__capacity_holds(rounds->leases, place);
+  give(rounds, rounds->leases, member);
+  return has_place(rounds, rounds->leases, with);
 }
 
-/* Ends leases until `place` is free in `leases`: first those of members that are not candidates, then those of
-   candidates, beginning with the lowest priority. */
-static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place *place) {
-  if (hr__capacity_holds(rounds->leases, place)) return;
+/* Ends leases until the place of the member `with` is free in `leases`: first those of members that are not candidates,
+   then those of candidates, beginning with the lowest priority. */
+static void evict_for(struct hr__rounds *rounds, const struct hr__member *with) {
+  if (has_place(rounds, rounds->leases, with)) return;
   for (uint32_t i = 0; i < rounds->n_members; i++)
-    if (!rounds->members[i]->listed && evict(rounds, rounds->members[i], place)) return;
+    if (!rounds->members[i]->listed && evict(rounds, rounds->members[i], with)) return;
   for (uint32_t i = rounds->n_candidates; i-- > 0;)
-    if (evict(rounds, rounds->candidates[i].member, place)) return;
+    if (evict(rounds, rounds->candidates[i].member, with)) return;
 }
 
 /* Chooses a member at its current placement. If the lease of the member has ended, other leases on its nodes must end,
@@ -341,35 +366,34 @@ static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place 
 static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
   member->chosen = true;
   if (member->evicted) {
-    evict_for(rounds, &member->place);
-    hr__capacity_take(rounds->leases, &member->place);
+    evict_for(rounds, member);
+    take(rounds, rounds->leases, member);
   }
-  hr__capacity_take(rounds->free, &member->place);
+  take(rounds, rounds->free, member);
 }
 
 /* Chooses a member at a new placement, and ends the leases on it. False: out of memory. */
 static bool set_place(struct hr__rounds *rounds, struct hr__member *member, const struct hr_placement *placement) {
-  if (member->runs && !member->evicted) hr__capacity_return(rounds->leases, &member->place);
+  if (member->runs && !member->evicted) give(rounds, rounds->leases, member);
   member->moves = member->runs;
   member->chosen = true;
-  if (!hr__place_set(&member->place, rounds->arena, placement, hr__member_shape(rounds, member)->gpus)) return false;
-  evict_for(rounds, &member->place);
-  hr__capacity_take(rounds->leases, &member->place);
-  hr__capacity_take(rounds->free, &member->place);
+  if (!hr__place_set(&member->place, rounds->arena, placement)) return false;
+  evict_for(rounds, member);
+  take(rounds, rounds->leases, member);
+  take(rounds, rounds->free, member);
   return true;
 }
 
-static bool find_in(struct hr__rounds *rounds, struct hr__planned_capacity *capacity, const struct hr__member *member,
+static bool find_in(const struct hr__rounds *rounds, struct hr_capacity *capacity, const struct hr__member *member,
                     uint32_t pool, struct hr_placement *placement) {
-  const struct hr__round_shape *shape = hr__member_shape(rounds, member);
-  return hr__capacity_find_in(capacity, rounds->placer, (hr_pool){pool}, shape->gpus, shape->accept_class, placement);
+  return hr_capacity_find_in(capacity, (hr_pool){pool}, need_of(rounds, member), placement);
 }
 
 /* Tries to choose a member in a pool: at its current placement, else in capacity that is free in `leases`, else in
    capacity that is free in `free`. False: out of memory. */
 static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   struct hr_placement placement;
-  if (member->runs && member->place.pool.id == pool && hr__capacity_holds(rounds->free, &member->place)) {
+  if (member->runs && member->place.placement.pool.id == pool && has_place(rounds, rounds->free, member)) {
     keep_place(rounds, member);
     return true;
   }
@@ -399,7 +423,7 @@ static uint32_t next_pool(const struct hr__rounds *rounds, const struct hr__memb
 /* Tries to choose a member in its current pool, then in all other pools. False: out of memory. */
 static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member) {
   bool ok = true;
-  if (member->runs) ok = choose_in(rounds, member, member->place.pool.id);
+  if (member->runs) ok = choose_in(rounds, member, member->place.placement.pool.id);
   for (uint32_t pool = next_pool(rounds, member, HR_NONE); ok && !member->chosen && pool != HR_NONE;
        pool = next_pool(rounds, member, pool))
     ok = choose_in(rounds, member, pool);
@@ -413,17 +437,17 @@ static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member
 static bool is_pinned(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
   if (!member->runs) return false;
   if (hr_view_done_us(view, member->job) == member->start_work_us) return true;
-  for (uint32_t i = 0; i < member->place.n_slices; i++)
+  for (uint32_t i = 0; i < member->place.placement.n_slices; i++)
     if (hr_cluster_node_state(rounds->cluster, member->place.slices[i].node) != HR_NODE_UP) return true;
   return false;
 }
 
 /* Resets the planned capacity, and chooses the members that must keep their placements. */
 static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
-  struct hr__planned_capacity *before = rounds->free;
+  struct hr_capacity *before = rounds->free;
   rounds->free = rounds->leases;
   rounds->leases = before;
-  hr__capacity_reset(rounds->free);
+  hr_capacity_reset(rounds->free);
   begin_nodes(rounds);
   for (uint32_t i = 0; i < rounds->n_members; i++) {
     struct hr__member *member = rounds->members[i];
@@ -431,12 +455,12 @@ static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
     member->awaits = HR_NONE;
     if (!is_pinned(rounds, view, member)) continue;
     keep_place(rounds, member);
-    note_nodes(rounds, member, member->place.pool.id);
+    note_nodes(rounds, member, member->place.placement.pool.id);
   }
 }
 
 static enum hr_status start(const struct hr_view *view, struct hr_moves *moves, struct hr__member *member) {
-  struct hr_placement placement = hr__place_placement(&member->place);
+  struct hr_placement placement = hr__place_to_start(&member->place, view->cluster);
   member->runs = true;
   member->start_work_us = hr_view_done_us(view, member->job);
   return hr_moves_start(moves, member->job, &placement,
@@ -494,10 +518,12 @@ static enum hr_status begin_round(struct hr__rounds *rounds, const struct hr_vie
 
 /* ---- Within a round ------------------------------------------------------------------------------- */
 
+/* Returns whether jobs might fit. In per-GPU allocation this is not counted, because jobs without GPUs need nodes,
+   too. */
 static bool any_is_free(const struct hr__rounds *rounds) {
-  for (uint32_t i = 0; i < rounds->n_pools; i++)
-    if (rounds->free->free_gpus[i] > 0) return true;
-  return false;
+  bool by_gpu = hr_cluster_requests(rounds->cluster) != NULL, any = by_gpu;
+  for (uint32_t i = 0; i < rounds->n_pools && !any; i++) any = hr_capacity_free_milli(rounds->free, (hr_pool){i}) > 0;
+  return any;
 }
 
 /* Starts a waiting member if it fits in free capacity. With cost-slo, only the pool that the member awaits is tried. */
@@ -510,10 +536,9 @@ static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_v
     pool = awaits ? HR_NONE : next_pool(rounds, member, pool);
   if (pool == HR_NONE) return HR_OK;
   member->awaits = HR_NONE;
-  if (!hr__place_set(&member->place, rounds->arena, &placement, hr__member_shape(rounds, member)->gpus))
-    return HR_NO_MEMORY;
+  if (!hr__place_set(&member->place, rounds->arena, &placement)) return HR_NO_MEMORY;
   account(rounds, member, view->now_us);
-  hr__capacity_take(rounds->free, &member->place);
+  take(rounds, rounds->free, member);
   return start(view, moves, member);
 }
 
@@ -537,8 +562,13 @@ static enum hr_status fill_round(struct hr__rounds *rounds, const struct hr_view
 
 static void stop(struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
   account(rounds, member, now_us);
-  hr__capacity_return(rounds->free, &member->place);
+  give(rounds, rounds->free, member);
   member->runs = false;
+}
+
+static bool needs_node(const struct hr__rounds *rounds, hr_job job) {
+  struct hr_need need = hr_need_of(rounds->cluster, rounds->jobs, job);
+  return !hr_need_is_empty(rounds->cluster, &need);
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -547,7 +577,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   rounds->freed = rounds->freed || (event->kind != HR_EVENT_TIMER && event->kind != HR_EVENT_SAVED);
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    return rounds->jobs->gpus[event->job.id] ? join(rounds, view, event->job) : add_gpuless(rounds, event->job);
+    return needs_node(rounds, event->job) ? join(rounds, view, event->job) : add_gpuless(rounds, event->job);
   case HR_EVENT_END:
     if (member) {
       stop(rounds, member, view->now_us);
@@ -563,7 +593,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_NODE_UP:
   case HR_EVENT_NOTICE:
   case HR_EVENT_NODE_DOWN:
-    hr__capacity_set_usable(rounds->free, event->pool, event->node, event->kind == HR_EVENT_NODE_UP);
+    hr_capacity_set_usable(rounds->free, event->pool, event->node, event->kind == HR_EVENT_NODE_UP,
+                           event->kind == HR_EVENT_NODE_UP);
     rounds->set_changed = true;
     return HR_OK;
   default:

@@ -6,14 +6,17 @@
    for a round. */
 
 #include "base/hash.h"
-#include "policies/kit/planned_state.h"
+#include "policies/kit/place.h"
 
 /* Objectives of the shares; the parameter `objective` describes them. */
 enum hr__objective { HR__FAIR, HR__MAX_MIN, HR__MAKESPAN, HR__COST_SLO };
 
-/* A shape: jobs with the same number of GPUs, acceptance class, speeds and weight. */
+/* A shape: jobs with the same need, speeds and weight. */
 struct hr__round_shape {
-  uint32_t gpus, accept_class, weight;
+  struct hr_need need;
+  uint64_t milli; /* requested milli-GPUs; at least 1, so that jobs without GPUs that need a node have turns, too */
+  double gpus;    /* the same in GPUs */
+  uint32_t weight;
   double *speed; /* by pool: relative speed; 0: the job cannot run there */
 };
 
@@ -25,7 +28,7 @@ struct hr__member {
   uint32_t kind; /* index of its kind in the last solution; HR_NONE: the solution does not contain the member */
   uint32_t class_;
   /* current placement; while the jobs of a round are chosen, the new placement of a chosen member */
-  struct hr__planned_place place;
+  struct hr__place place;
   bool runs;
   int64_t since_us;      /* time of its last accounting */
   int64_t start_work_us; /* work done when it last started */
@@ -61,16 +64,15 @@ struct hr__rounds {
   double slo;
   bool by_priority;
   bool manages; /* the policy acquires and releases nodes */
-  struct hr_placer *placer;
-  struct hr__planned_capacity capacity[2];
-  struct hr__planned_capacity *free,
+  struct hr_capacity_set *capacities;
+  struct hr_capacity *free,
       /* free capacity. In `free`, only jobs chosen so far use capacity; in `leases`, jobs of the previous round use it,
          too */
       *leases;
 
   struct hr__member **members, **member_of; /* members: all, in no order; member_of: by job */
   uint32_t n_members, members_capacity;
-  hr_job *gpuless; /* waiting jobs without GPUs */
+  hr_job *gpuless; /* waiting jobs that need no node */
   uint32_t n_gpuless, gpuless_capacity;
   struct hr__candidate *candidates;
   uint32_t n_candidates, candidates_capacity;
@@ -80,9 +82,9 @@ struct hr__rounds {
   struct hr__hash by_shape; /* indices of the shapes by hash */
   double *draft;            /* [n_pools]: speeds of a shape to be looked up */
 
-  /* by pool: GPUs on nodes that are up or available, minus the GPUs of pairs that were tried in this round */
-  uint64_t *spare_gpus;
-  uint64_t *awaited_gpus;          /* by pool: GPUs of members that await nodes */
+  /* by pool: milli-GPUs on nodes that are up or available, minus those of pairs that were tried in this round */
+  uint64_t *spare_milli;
+  uint64_t *awaited_milli;         /* by pool: milli-GPUs of members that await nodes */
   struct hr__round_shares *shares; /* see round_shares.c */
   bool set_changed;                /* members or capacity have changed since the last solution */
   bool freed;                      /* capacity became free, or a job arrived, since the last pass */

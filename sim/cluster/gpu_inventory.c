@@ -591,6 +591,18 @@ void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
   if (hr_gpu_inventory_mig(inventory, node)) mig_renew(inventory, node);
 }
 
+void hr_gpu_inventory_rebase(const struct hr_gpu_inventory *inventory, struct hr_slice *slices, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (!slices[i].gpus || !hr_gpu_inventory_mig(inventory, slices[i].node)) continue;
+    uint32_t earlier = i;
+    while (earlier > 0 &&
+           (slices[earlier - 1].node.id != slices[i].node.id || slices[earlier - 1].gpus != slices[i].gpus))
+      earlier--;
+    slices[i].instance.layout_before =
+        earlier > 0 ? slices[earlier - 1].instance.layout : inventory->mig_layout[gpu_of(inventory, &slices[i])];
+  }
+}
+
 void hr_gpu_inventory_copy_layouts(struct hr_gpu_inventory *inventory, const struct hr_gpu_inventory *from,
                                    hr_node node) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);

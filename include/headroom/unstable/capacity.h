@@ -76,7 +76,8 @@ HR_API bool hr_capacity_lacks_node_resources(struct hr_capacity *capacity, const
 /* Returns a reason to reject a job that the engine has accepted, but for which the rule finds no placement even if the
    cluster is empty and has all its nodes: HR_REASON_TOO_LARGE or HR_REASON_NO_GROUP. HR_REASON_NONE: it can fit. */
 HR_API enum hr_reason hr_capacity_never_fits(struct hr_capacity_set *set, const struct hr_need *need);
-/* Whether everything that a placement uses is free. */
+/* Whether everything that a placement uses is free. The placement may have been found in another state: MIG GPUs
+   without tasks can get its layouts if the pool allows this. */
 HR_API bool hr_capacity_has(const struct hr_capacity *capacity, const struct hr_need *need,
                             const struct hr_placement *placement);
 
@@ -92,6 +93,8 @@ HR_API void hr_capacity_undo(struct hr_capacity *capacity, const struct hr_need 
 /* Sets whether jobs may be placed on a node. In counted allocation a node that becomes usable is wholly free. `renew`:
    the node is new, so its GPUs have their initial MIG layouts; no job may be on it. */
 HR_API void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node node, bool usable, bool renew);
+/* Whether a node is usable and no job is on it. Not for the rule "pool". */
+HR_API bool hr_capacity_is_idle(const struct hr_capacity *capacity, hr_pool pool, hr_node node);
 /* Returns the free milli-GPUs of a pool on usable nodes. In per-GPU allocation it takes O(nodes of the pool). */
 HR_API uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_pool pool);
 
