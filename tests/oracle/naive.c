@@ -578,9 +578,19 @@ static void free_state(struct state *s) {
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
+/* Aborts if the input has a rule that this file does not implement. */
+static void check_rules(const struct naive_input *in) {
+  bool known = in->order < NAIVE_ORDERS && in->backfill < NAIVE_BACKFILLS && in->placement < NAIVE_PLACEMENTS;
+  if (known) return;
+  fprintf(stderr, "the naive scheduler does not implement order %d, backfill %d or placement %d\n", (int)in->order,
+          (int)in->backfill, (int)in->placement);
+  abort();
+}
+
 struct naive_result naive_run(const struct naive_input *input) {
   struct state s = {.in = input};
   uint32_t n = input->n_jobs, next_job = 0;
+  check_rules(input);
   s.waiting = realloc_or_abort(NULL, n * sizeof *s.waiting);
   s.running = realloc_or_abort(NULL, n * sizeof *s.running);
   s.admitted = realloc_or_abort(NULL, n * sizeof *s.admitted);
