@@ -184,13 +184,6 @@ static void draw_request(struct naive_gpus_job *job, enum world_sharing sharing,
   job->dedicated = chance(7);
 }
 
-/* A gang whose tasks use equal parts of several GPUs may block itself. Headroom rejects such a gang only if it requests
-   shares. */
-static void avoid_blocked_gangs(const struct naive_gpus_input *in, struct naive_gpus_job *job) {
-  for (int p = 0; p < in->n_pools; p++)
-    if (in->pool[p].replicas && job->gpus > 1) job->tasks = 1;
-}
-
 static void draw_constraint(struct naive_gpus_job *job, bool timed) {
   if (chance(25)) return;
   job->tier = (enum naive_gpus_tier)(NAIVE_TIER_ISLAND + draw_int(4));
@@ -212,7 +205,6 @@ static void draw_job(struct world *world, int j, enum world_sharing sharing, enu
                                  .wait = -1};
   job->limit = is_exact ? job->work + draw_int(3) * draw_int(20) * S : (1 + draw_int(70)) * S;
   draw_request(job, sharing, max_gpus);
-  avoid_blocked_gangs(in, job);
   if (has_islands(sharing)) draw_constraint(job, timed);
   bool may_lack_gpus = sharing != WORLD_COUNTED && feature < WORLD_STATIC_SPOT;
   if (may_lack_gpus && chance(6)) {
