@@ -37,7 +37,7 @@
 
 #define HR_JOB_COMMON_FIELD_TABLE(ID, VALUE, NAME)                                                                     \
   ID("job_id", "job_id",                                                                                               \
-     "any text. Without this column, jobs are numbered from 1; rows skipped by `--lenient` are not counted")           \
+     "the name of the job. Without ids, jobs are numbered from 1; rows skipped by `--lenient` are not counted")        \
   VALUE(SUBMIT, submit_us, int64_t, int64_t, INSTANT, "submit", "submit_s", true, 0, -HR_MAX_INPUT_US,                 \
         HR_MAX_INPUT_US, 0, "the submit time is out of range", "submit time")                                          \
   VALUE(WORK, work_us, int64_t, int64_t, DURATION, "duration", "duration_s", true, 0, 0, HR_MAX_INPUT_US, 1,           \

@@ -211,14 +211,8 @@ static enum hr_status read_csv(struct hr__reader *reader) {
   apply_map(columns, reader->map);
   struct hr_job_record job, blank;
   hr_job_record_init(&blank);
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = HR__N_FIELDS,
-                                        .separator = separator_of(hr__first_line(hr__input_peek(reader->input))),
-                                        .row = &job,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof job,
-                                        .on_row = on_job,
-                                        .self = reader};
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(columns, job, blank, on_job, reader),
+                                        .separator = separator_of(hr__first_line(hr__input_peek(reader->input)))};
   return hr__csv_read_rows(reader, &schema);
 }
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const size_t field_bytes[HR__N_FIELDS] = {
+const size_t hr__field_bytes[HR__N_FIELDS] = {
 #define HR__FIELD(key, column, kind, required, filled, member) sizeof((struct hr_job_record *)0)->member,
     HR__FIELDS
 #undef HR__FIELD
@@ -25,7 +25,7 @@ bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_
   case HR__INTERRUPTIBLE:
     return *(const uint8_t *)member & flag_of(field);
   default:
-    return memcmp(member, (const char *)blank + hr__fields[field].offset, field_bytes[field]) != 0;
+    return memcmp(member, (const char *)blank + hr__fields[field].offset, hr__field_bytes[field]) != 0;
   }
 }
 
@@ -55,7 +55,7 @@ static void forget(struct hr_job_record *record, const struct hr_job_record *bla
   if (hr__fields[field].kind == HR__DEDICATED || hr__fields[field].kind == HR__INTERRUPTIBLE)
     *(uint8_t *)member = (uint8_t)(*(uint8_t *)member & ~flag_of(field));
   else
-    memcpy(member, (const char *)blank + hr__fields[field].offset, field_bytes[field]);
+    memcpy(member, (const char *)blank + hr__fields[field].offset, hr__field_bytes[field]);
 }
 
 void hr_job_record_forget(struct hr_job_record *record, uint64_t fields) {
