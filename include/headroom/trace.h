@@ -10,6 +10,7 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
+#include "headroom/job_fields.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,50 +76,25 @@ struct hr_trace {
   int64_t origin_us;
   bool dated; /* the input has dates, so output shows dates, too; otherwise output shows times since the first submit */
 
-  /* These columns are always present, [n_jobs]. */
-  /* ascending; the first entry is 0 unless the trace is redrawn (hr_trace_redraw) */
-  const int64_t *submit_us;
-  const int64_t *work_us; /* recorded run time, in microseconds */
-  const uint32_t *gpus;   /* whole GPUs of the job, the sum over all tasks; 0 for CPU-only jobs */
-
-  /* These columns have [n_jobs] entries, or are NULL if the trace has no such column. */
+  /* The columns of headroom/job_fields.h, with [n_jobs] entries. `submit_us`, `work_us` and `gpus` are always present;
+     other columns are NULL if no job has a value. `submit_us` is ascending; its first entry is 0 unless the trace is
+     redrawn (hr_trace_redraw). Columns of names are indices into the sets of names below. `class_`, `outcome` and
+     `within` contain enum hr_job_class, enum hr_outcome and enum hr_tier; `flags` is a set of HR_JOB_DEDICATED and
+     HR_JOB_NOT_INTERRUPTIBLE. Unknown times are HR_UNKNOWN_US. Both `min_gpus` and `max_gpus` equal `gpus` for jobs
+     that are not elastic. */
+#define HR_VALUE_COLUMN(id, member, type, ...) const type *member;
+#define HR_NAME_COLUMN(id, member, ...) const uint32_t *member;
+  HR_JOB_COLUMN_TABLE(HR_VALUE_COLUMN, HR_NAME_COLUMN)
+#undef HR_VALUE_COLUMN
+#undef HR_NAME_COLUMN
   /* position of the job among the accepted rows of the input; NULL: the rows were sorted, so it is the job's id */
   const uint32_t *row;
-  const int64_t *limit_us;     /* requested maximum run time; HR_UNKNOWN_US: unknown */
-  const int64_t *estimate_us;  /* predicted run time; HR_UNKNOWN_US: unknown */
-  const int64_t *deadline_us;  /* time by which the job must be complete; HR_UNKNOWN_US: no deadline */
-  const int32_t *priority;     /* higher is first; 0: unknown */
-  const uint32_t *tasks;       /* number of tasks of the gang; 1 if unknown */
-  const uint32_t *cpu_milli;   /* milli-CPUs per task; 0: unknown */
-  const uint64_t *mem_mib;     /* per task; 0: unknown */
-  const uint64_t *gpu_mem_mib; /* per GPU; 0: unknown */
-  const uint16_t *gpu_milli;   /* requested share of each GPU in milli-GPUs; 1000: whole GPUs */
-  const uint32_t *tenant;      /* index into tenants; HR_NONE: unknown */
-  const uint32_t *user;        /* index into users; HR_NONE: unknown */
-  const uint32_t *model;       /* index into models; HR_NONE: unknown */
-  const uint32_t *gpu_types;   /* index into gpu_type_lists; HR_NONE: any type */
-  const uint32_t *regions;     /* index into region_lists; HR_NONE: any region */
-  const uint32_t *mig_profile; /* index into mig_profiles; HR_NONE: none */
-  const uint8_t *class_;       /* enum hr_job_class */
-  const uint8_t *outcome;      /* enum hr_outcome */
-  const uint8_t *flags;        /* a set of HR_JOB_DEDICATED and HR_JOB_NOT_INTERRUPTIBLE */
-  /* for jobs that failed: the part of their work after which they failed, in ppm; HR_NONE: unknown */
-  const uint32_t *fail_at_ppm;
-  const int64_t *checkpoint_interval_us; /* work between two checkpoints; HR_UNKNOWN_US: unknown */
-  const uint64_t *checkpoint_mib;        /* size of a checkpoint; 0: unknown */
-  /* minimum and maximum number of GPUs of elastic jobs; both equal `gpus` for rigid jobs */
-  const uint32_t *min_gpus, *max_gpus;
-  /* enum hr_tier: all GPUs of the job must be in one group of this tier; HR_TIER_ANY: no requirement */
-  const uint8_t *within;
-  /* time after submission for which the job waits for a placement that satisfies `within`; 0: `within` is only
-     preferred; HR_UNKNOWN_US: the job waits without limit */
-  const int64_t *within_wait_us;
-  /* start of the job as recorded in the trace; HR_UNKNOWN_US: unknown. Replays ignore it */
-  const int64_t *recorded_start_us;
 
-  struct hr_names tenants, users, models, mig_profiles;
-  struct hr_names gpu_type_lists; /* each is a list of types as written in the file, e.g. "A100-80|H100" */
-  struct hr_names region_lists;   /* each is a list of regions as written in the file */
+  /* The sets of names. Each text of gpu_type_lists and region_lists is a list as written in the file, such as
+     "A100-80|H100". */
+#define HR_NAME_SET(id, member, kind, key, column, section, set_id, set, ...) struct hr_names set;
+  HR_JOB_COLUMN_TABLE(HR_NO_FIELD, HR_NAME_SET)
+#undef HR_NAME_SET
 
   /* The ids of jobs in the input: id_number if all ids are numbers, otherwise id_text. Both are NULL if the input has
      no ids, or if the id of each job is the number of its row, from 1. Read ids with hr_trace_job_id. */

@@ -24,24 +24,16 @@ struct hr_text {
 };
 
 /* One job as input of a trace. hr_job_record_init sets all members to unknown. Strings need only be valid during the
-   call that takes the record. Units and sentinels are those of struct hr_trace unless stated. */
+   call that takes the record. The members, their units and unknown values are in headroom/job_fields.h. Instants are on
+   the input's clock. */
 struct hr_job_record {
-  /* members that nearly every trace has */
-  struct hr_text id, user, tenant;
-  int64_t submit_us; /* time on the input's clock */
-  int64_t work_us;
-  uint32_t gpus;
-  /* other members */
-  uint32_t tasks;
-  struct hr_text model, gpu_types, regions, mig_profile;
-  int64_t limit_us, estimate_us;
-  int64_t deadline_us, recorded_start_us; /* times on the input's clock; INT64_MIN: unknown */
-  int64_t checkpoint_interval_us, within_wait_us;
-  uint64_t checkpoint_mib, mem_mib, gpu_mem_mib;
-  uint32_t min_gpus, max_gpus; /* HR_NONE: the job is not elastic */
-  uint32_t cpu_milli, gpu_milli, fail_at_ppm;
-  int32_t priority;
-  uint8_t class_, outcome, flags, within;
+#define HR_RECORD_ID(...) struct hr_text id;
+#define HR_RECORD_VALUE(id, member, type, record_type, ...) record_type member;
+#define HR_RECORD_NAME(id, member, ...) struct hr_text member;
+  HR_JOB_FIELD_TABLE(HR_RECORD_ID, HR_RECORD_VALUE, HR_RECORD_NAME, HR_RECORD_VALUE, HR_NO_FIELD)
+#undef HR_RECORD_ID
+#undef HR_RECORD_VALUE
+#undef HR_RECORD_NAME
 };
 HR_API void hr_job_record_init(struct hr_job_record *record);
 /* Returns why a record is not a valid job, as a sentence; NULL if it is valid. */

@@ -29,39 +29,6 @@ static uint32_t block_jobs(void) {
   return page_bytes > 4096 ? (uint32_t)page_bytes : 4096;
 }
 
-#define TRACE_COLUMNS(X)                                                                                               \
-  X(submit_us)                                                                                                         \
-  X(work_us)                                                                                                           \
-  X(gpus)                                                                                                              \
-  X(row)                                                                                                               \
-  X(limit_us)                                                                                                          \
-  X(estimate_us)                                                                                                       \
-  X(deadline_us)                                                                                                       \
-  X(priority)                                                                                                          \
-  X(tasks)                                                                                                             \
-  X(cpu_milli)                                                                                                         \
-  X(mem_mib)                                                                                                           \
-  X(gpu_mem_mib)                                                                                                       \
-  X(gpu_milli)                                                                                                         \
-  X(tenant)                                                                                                            \
-  X(user)                                                                                                              \
-  X(model)                                                                                                             \
-  X(gpu_types)                                                                                                         \
-  X(regions)                                                                                                           \
-  X(mig_profile)                                                                                                       \
-  X(class_)                                                                                                            \
-  X(outcome)                                                                                                           \
-  X(flags)                                                                                                             \
-  X(fail_at_ppm)                                                                                                       \
-  X(checkpoint_interval_us)                                                                                            \
-  X(checkpoint_mib)                                                                                                    \
-  X(min_gpus)                                                                                                          \
-  X(max_gpus)                                                                                                          \
-  X(within)                                                                                                            \
-  X(within_wait_us)                                                                                                    \
-  X(recorded_start_us)                                                                                                 \
-  X(id_number)
-
 static bool list_column(struct hr__column_reclaim *reclaim, struct hr__reclaimed_column column) {
   if (!HR__ARRAY_HAS_ROOM(reclaim->columns, reclaim->n_columns, reclaim->capacity)) return false;
   reclaim->columns[reclaim->n_columns++] = column;
@@ -70,13 +37,15 @@ static bool list_column(struct hr__column_reclaim *reclaim, struct hr__reclaimed
 
 static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct hr_trace *trace) {
   bool listed = true;
-#define LIST(member)                                                                                                   \
+#define LIST(id, member, ...)                                                                                          \
   if (trace->member)                                                                                                   \
     listed = listed &&                                                                                                 \
              list_column(reclaim, (struct hr__reclaimed_column){.at = (char *)(uintptr_t)trace->member,                \
                                                                 .width = sizeof *trace->member,                        \
                                                                 .length = trace->n_jobs * sizeof *trace->member});
-  TRACE_COLUMNS(LIST)
+  HR_JOB_COLUMN_TABLE(LIST, LIST)
+  LIST(ROW, row, uint32_t)
+  LIST(ID, id_number, int64_t)
 #undef LIST
   return listed;
 }

@@ -149,44 +149,12 @@ bool same_trace(const struct hr_trace *a, const struct hr_trace *b) {
     return false;
   }
   bool same = same_ids(a, b) && hr_trace_has_local_dates(a) == hr_trace_has_local_dates(b);
-#define SAME(member) same = same_column(#member, a->member, b->member, a->n_jobs * sizeof *a->member) && same
-#define SAME_NAMES(member) same = same_names(#member, &a->member, &b->member) && same
-  SAME(submit_us);
-  SAME(work_us);
-  SAME(gpus);
-  SAME(row);
-  SAME(limit_us);
-  SAME(estimate_us);
-  SAME(deadline_us);
-  SAME(priority);
-  SAME(tasks);
-  SAME(cpu_milli);
-  SAME(mem_mib);
-  SAME(gpu_mem_mib);
-  SAME(gpu_milli);
-  SAME(tenant);
-  SAME(user);
-  SAME(model);
-  SAME(gpu_types);
-  SAME(regions);
-  SAME(mig_profile);
-  SAME(class_);
-  SAME(outcome);
-  SAME(flags);
-  SAME(fail_at_ppm);
-  SAME(checkpoint_interval_us);
-  SAME(checkpoint_mib);
-  SAME(min_gpus);
-  SAME(max_gpus);
-  SAME(within);
-  SAME(within_wait_us);
-  SAME(recorded_start_us);
-  SAME_NAMES(tenants);
-  SAME_NAMES(users);
-  SAME_NAMES(models);
-  SAME_NAMES(mig_profiles);
-  SAME_NAMES(gpu_type_lists);
-  SAME_NAMES(region_lists);
+#define SAME(id, member, ...) same = same_column(#member, a->member, b->member, a->n_jobs * sizeof *a->member) && same;
+#define SAME_NAMES(id, member, kind, key, column, section, set_id, set, ...)                                           \
+  same = same_names(#set, &a->set, &b->set) && same;
+  HR_JOB_COLUMN_TABLE(SAME, SAME)
+  SAME(ROW, row, uint32_t)
+  HR_JOB_COLUMN_TABLE(HR_NO_FIELD, SAME_NAMES)
 #undef SAME
 #undef SAME_NAMES
   return same;
@@ -198,53 +166,34 @@ static const char *name_at(const struct hr_names *all, const uint32_t *column, u
   return column && column[job] != HR_NONE ? all->text[column[job]] : "";
 }
 
-static bool same_instant(const struct hr_trace *a, const int64_t *us_a, uint32_t i, const struct hr_trace *b,
-                         const int64_t *us_b, uint32_t j, int64_t later_us) {
-  bool known_a = us_a && us_a[i] != HR_UNKNOWN_US, known_b = us_b && us_b[j] != HR_UNKNOWN_US;
-  return known_a == known_b && (!known_a || us_a[i] + a->origin_us + later_us == us_b[j] + b->origin_us);
+/* Returns `value` of a job for comparison. Instants are on the clock of the input, later by `later_us`; the bounds of a
+   job that is not elastic are its GPUs. */
+static int64_t comparable(const struct hr_trace *trace, const char *kind, int64_t value, int64_t later_us) {
+  bool is_known_instant = strcmp(kind, "INSTANT") == 0 && value != HR_UNKNOWN_US;
+  return is_known_instant ? value + trace->origin_us + later_us : value;
+}
+
+static int64_t unknown_of(const char *kind, int64_t unknown, uint32_t gpus) {
+  if (strcmp(kind, "INSTANT") == 0) return HR_UNKNOWN_US;
+  return strcmp(kind, "GPU_BOUND") == 0 ? (int64_t)gpus : unknown;
 }
 
 bool same_job(const struct hr_trace *a, uint32_t i, const struct hr_trace *b, uint32_t j, int64_t later_us) {
   bool same = true;
-#define AT(trace, member, job, unknown) ((trace)->member ? (int64_t)(trace)->member[job] : (int64_t)(unknown))
-#define EQUAL(member, unknown)                                                                                         \
-  if (AT(a, member, i, unknown) != AT(b, member, j, unknown))                                                          \
-  fprintf(stderr, "\n    '%s' differs\n", #member), same = false
-#define BOUND(member) EQUAL(member, a->gpus[i])
-#define NAME(set, member)                                                                                              \
+#define AT(trace, member, job, kind, unknown, later_us)                                                                \
+  comparable(trace, kind,                                                                                              \
+             (trace)->member ? (int64_t)(trace)->member[job]                                                           \
+                             : unknown_of(kind, (int64_t)(unknown), (trace)->gpus[job]),                               \
+             later_us)
+#define VALUE(id, member, type, record_type, kind, key, column, required, unknown, ...)                                \
+  if (AT(a, member, i, #kind, unknown, later_us) != AT(b, member, j, #kind, unknown, 0))                               \
+    fprintf(stderr, "\n    '%s' differs\n", #member), same = false;
+#define NAME(id, member, kind, key, column, section, set_id, set, ...)                                                 \
   if (strcmp(name_at(&a->set, a->member, i), name_at(&b->set, b->member, j)) != 0)                                     \
-  fprintf(stderr, "\n    '%s' differs\n", #member), same = false
-#define INSTANT(member)                                                                                                \
-  if (!same_instant(a, a->member, i, b, b->member, j, later_us))                                                       \
-  fprintf(stderr, "\n    '%s' differs\n", #member), same = false
-  INSTANT(submit_us);
-  INSTANT(deadline_us);
-  INSTANT(recorded_start_us);
-  EQUAL(work_us, 0);
-  EQUAL(gpus, 0);
-  EQUAL(limit_us, -1);
-  EQUAL(estimate_us, -1);
-  EQUAL(priority, 0);
-  EQUAL(tasks, 1);
-  EQUAL(cpu_milli, 0);
-  EQUAL(mem_mib, 0);
-  EQUAL(gpu_mem_mib, 0);
-  EQUAL(gpu_milli, 1000);
-  EQUAL(class_, 0);
-  EQUAL(outcome, 0);
-  EQUAL(flags, 0);
-  EQUAL(fail_at_ppm, HR_NONE);
-  EQUAL(checkpoint_interval_us, -1);
-  EQUAL(checkpoint_mib, 0);
-  EQUAL(within, 0);
-  EQUAL(within_wait_us, -1);
-  BOUND(min_gpus);
-  BOUND(max_gpus);
-  NAME(tenants, tenant);
-  NAME(users, user);
-  NAME(models, model);
-  NAME(gpu_type_lists, gpu_types);
-  NAME(region_lists, regions);
-  NAME(mig_profiles, mig_profile);
+    fprintf(stderr, "\n    '%s' differs\n", #member), same = false;
+  HR_JOB_COLUMN_TABLE(VALUE, NAME)
+#undef AT
+#undef VALUE
+#undef NAME
   return same;
 }

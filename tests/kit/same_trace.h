@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_KIT_SAME_TRACE_H
 #define HR_TESTS_KIT_SAME_TRACE_H
 
-/* Random traces with any subset of the columns, and comparisons of traces. The lists of columns are separate from those
-   of the product. */
+/* Random traces with any subset of the columns, and comparisons of traces. Random values are chosen separately for each
+   field; comparisons expand the table of fields. */
 
 #include "headroom/trace_files.h"
 

@@ -60,14 +60,13 @@ static bool same_column(const void *a, const void *b, size_t bytes) {
 
 static void expect_same(const struct hr_trace *trace, const struct hr_trace *drawn) {
   CU_ASSERT_EQUAL_FATAL(drawn->n_jobs, trace->n_jobs);
-#define SAME_COLUMN(id, member, width, ...)                                                                            \
-  CU_ASSERT(same_column(trace->member, drawn->member, (size_t)trace->n_jobs *(width)));
-  HR__COLUMN_TABLE(SAME_COLUMN)
-#undef SAME_COLUMN
-#define SAME_NAMES(id, member, field)                                                                                  \
-  CU_ASSERT(drawn->member.count == trace->member.count && drawn->member.text == trace->member.text);
-  HR__NAMES_TABLE(SAME_NAMES)
-#undef SAME_NAMES
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    CU_ASSERT(same_column(hr__trace_column(trace, id), hr__trace_column(drawn, id),
+                          (size_t)trace->n_jobs * hr__columns[id].width));
+  for (enum hr__names_id id = 0; id < HR__N_NAMES; id++) {
+    const struct hr_names *names = hr__trace_names(trace, id), *drawn_names = hr__trace_names(drawn, id);
+    CU_ASSERT(drawn_names->count == names->count && drawn_names->text == names->text);
+  }
   CU_ASSERT_EQUAL(drawn->origin_us, trace->origin_us);
   CU_ASSERT_EQUAL(drawn->dated, trace->dated);
   CU_ASSERT_STRING_EQUAL(drawn->source, trace->source);
@@ -78,9 +77,7 @@ static void without_blocks_and_growth_the_trace_is_unchanged(void) {
   struct hr_trace *trace = trace_of(ALL_FIELDS, NULL);
   if (!trace) fprintf(stderr, "\n    %s\n", trace_error());
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-#define EXPECT_COLUMN(id, member, ...) CU_ASSERT_PTR_NOT_NULL(trace->member);
-  HR__COLUMN_TABLE(EXPECT_COLUMN)
-#undef EXPECT_COLUMN
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++) CU_ASSERT_PTR_NOT_NULL(hr__trace_column(trace, id));
   struct hr_workload_spec spec;
   hr_workload_spec_init(&spec);
   struct hr_trace *drawn = redraw(trace, &spec, 7);

@@ -31,14 +31,13 @@ static void assert_same_columns(const struct hr_trace *a, const struct hr_trace 
   CU_ASSERT_EQUAL(a->dated, b->dated);
   CU_ASSERT_EQUAL(a->n_skipped, b->n_skipped);
   CU_ASSERT_PTR_NULL(a->row);
-#define COMPARE(id, member, width, ...) CU_ASSERT(same_bytes(a->member, b->member, (size_t)a->n_jobs *(width)));
-  HR__COLUMN_TABLE(COMPARE)
-#undef COMPARE
-#define COMPARE(id, member, field)                                                                                     \
-  CU_ASSERT_EQUAL_FATAL(a->member.count, b->member.count);                                                             \
-  for (uint32_t i = 0; i < a->member.count; i++) CU_ASSERT_STRING_EQUAL(a->member.text[i], b->member.text[i]);
-  HR__NAMES_TABLE(COMPARE)
-#undef COMPARE
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    CU_ASSERT(same_bytes(hr__trace_column(a, id), hr__trace_column(b, id), (size_t)a->n_jobs * hr__columns[id].width));
+  for (enum hr__names_id id = 0; id < HR__N_NAMES; id++) {
+    const struct hr_names *names_a = hr__trace_names(a, id), *names_b = hr__trace_names(b, id);
+    CU_ASSERT_EQUAL_FATAL(names_a->count, names_b->count);
+    for (uint32_t i = 0; i < names_a->count; i++) CU_ASSERT_STRING_EQUAL(names_a->text[i], names_b->text[i]);
+  }
 }
 
 static void expect_same_when_streamed(const char *path, bool lenient) {

@@ -136,24 +136,12 @@ static void free_id_blocks(struct hr__id_block *blocks) {
 
 /* ---- Creation and destruction ------------------------------------------------------------------------ */
 
-static const uint8_t column_width[HR__N_COLUMNS] = {
-#define WIDTH(id, member, width, ...) [HR__COLUMN_##id] = width,
-    HR__COLUMN_TABLE(WIDTH)
-#undef WIDTH
-        [HR__COLUMN_ID] = 8};
-
-static const uint64_t column_unknown[HR__N_COLUMNS] = {
-#define UNKNOWN(id, member, width, unknown, value) [HR__COLUMN_##id] = (uint64_t)(unknown),
-    HR__COLUMN_TABLE(UNKNOWN)
-#undef UNKNOWN
-};
-
 struct hr_trace_builder *hr_trace_builder_create(const char *source, const char *format) {
   struct hr_trace_builder *builder = calloc(1, sizeof *builder);
   if (!builder) return NULL;
   builder->ids_increase = true;
   hr_job_record_init(&builder->blank);
-  for (int id = 0; id < HR__N_COLUMNS; id++) builder->column[id].width = column_width[id];
+  for (int id = 0; id < HR__N_COLUMNS; id++) builder->column[id].width = hr__columns[id].width;
   builder->source = strdup(source);
   builder->format = strdup(format);
   if (builder->source && builder->format) return builder;
@@ -203,7 +191,7 @@ static bool grow(struct hr_trace_builder *builder) {
   uint32_t capacity = next_capacity(builder);
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
-    if ((column->at || id < HR__N_ALWAYS) && !resize_column(builder, column, capacity)) return false;
+    if ((column->at || hr__columns[id].required) && !resize_column(builder, column, capacity)) return false;
   }
   builder->capacity = capacity;
   return true;
@@ -230,7 +218,7 @@ static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id)
   struct hr__column *column = &builder->column[id];
   if (!resize_column(builder, column, builder->capacity)) return false;
   for (uint32_t row = 0; row < builder->n; row++) {
-    set_entry(column, column->width, row, column_unknown[id]);
+    set_entry(column, column->width, row, hr__columns[id].unknown);
     if (row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1) hr__spool_drop(column, row + 1 - HR__SPOOL_BLOCK, row + 1);
   }
   return true;
@@ -333,56 +321,42 @@ static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-void hr_job_record_init(struct hr_job_record *record) {
-  /* clears the padding of the struct, too, because records are compared with memcmp() */
-  memset(record, 0, sizeof *record);
-  *record = (struct hr_job_record){.limit_us = HR_UNKNOWN_US,
-                                   .estimate_us = HR_UNKNOWN_US,
-                                   .deadline_us = INT64_MIN,
-                                   .recorded_start_us = INT64_MIN,
-                                   .checkpoint_interval_us = HR_UNKNOWN_US,
-                                   .within_wait_us = HR_UNKNOWN_US,
-                                   .min_gpus = HR_NONE,
-                                   .max_gpus = HR_NONE,
-                                   .tasks = 1,
-                                   .gpu_milli = 1000,
-                                   .fail_at_ppm = HR_NONE};
-}
-
-#define INTERN(id, member, field)                                                                                      \
-  if (!intern(&builder->names[HR__##id], record->field, &name[HR__##id])) return false;
 /* Sets one entry of the row. Nothing is done if the column does not exist and the value is unknown, which is the
    case for most columns of most rows. */
-#define PUT(id, member, width, unknown, value)                                                                         \
+#define PUT(id, width, unknown, value)                                                                                 \
   if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown)) {                               \
     if (!builder->column[HR__COLUMN_##id].at && !open_column(builder, HR__COLUMN_##id)) return false;                  \
     set_entry(&builder->column[HR__COLUMN_##id], width, builder->n, (uint64_t)(value));                                \
   }
+#define PUT_VALUE(id, member, type, record_type, kind, key, column, required, unknown, ...)                            \
+  PUT(id, sizeof(type), unknown, record->member)
+#define PUT_NAME(id, member, kind, key, column, section, set_id, ...)                                                  \
+  if (!intern(&builder->names[HR__##set_id], record->member, &name)) return false;                                     \
+  PUT(id, sizeof name, HR_NONE, name)
 
 static bool put_others(struct hr_trace_builder *builder, const struct hr_job_record *record) {
-  uint32_t name[HR__N_NAMES];
-  HR__OTHER_NAMES_TABLE(INTERN)
-  HR__OTHER_COLUMN_TABLE(PUT)
+  uint32_t name;
+  HR_JOB_OTHER_FIELD_TABLE(PUT_VALUE, PUT_NAME, PUT_VALUE, HR_NO_FIELD)
   return true;
 }
 
 /* Returns true if only common fields of the record are known. The other fields are compared with a blank record by
    one memcmp(). Differences in padding can cause a false negative, which costs time but not correctness. */
 static bool is_common(const struct hr_trace_builder *builder, const struct hr_job_record *record) {
-  const size_t others = offsetof(struct hr_job_record, tasks);
+  const size_t others = offsetof(struct hr_job_record, class_); /* the first field that is not common */
   return memcmp((const char *)record + others, (const char *)&builder->blank + others, sizeof *record - others) == 0;
 }
 
 static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
-  uint32_t name[HR__N_NAMES];
-  HR__COMMON_NAMES_TABLE(INTERN)
-  HR__COMMON_COLUMN_TABLE(PUT)
+  uint32_t name;
+  HR_JOB_COMMON_FIELD_TABLE(HR_NO_FIELD, PUT_VALUE, PUT_NAME)
   builder->has_others = builder->has_others || !is_common(builder, record);
   if (builder->has_others && !put_others(builder, record)) return false;
   return put_id(builder, record->id);
 }
-#undef INTERN
 #undef PUT
+#undef PUT_VALUE
+#undef PUT_NAME
 
 static int64_t last_submit_us(const struct hr_trace_builder *builder) {
   const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
@@ -421,61 +395,6 @@ enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct
   builder->n++;
   if (builder->streamed && builder->n % HR__SPOOL_BLOCK == 0) drop_block(builder);
   return HR_OK;
-}
-
-static bool is_time(int64_t us) {
-  return us >= -HR_MAX_INPUT_US && us <= HR_MAX_INPUT_US;
-}
-
-static bool is_duration(int64_t us, bool may_be_unknown) {
-  return us <= HR_MAX_INPUT_US && (us >= 0 || (may_be_unknown && us == HR_UNKNOWN_US));
-}
-
-static const char *times_fault(const struct hr_job_record *record) {
-  if (!is_time(record->submit_us)) return "the submit time is out of range";
-  if (!is_duration(record->work_us, false)) return "the duration is negative or out of range";
-  if (!is_duration(record->limit_us, true)) return "the limit is negative or out of range";
-  if (!is_duration(record->estimate_us, true)) return "the estimate is negative or out of range";
-  if (!is_duration(record->checkpoint_interval_us, true)) return "the checkpoint interval is negative or out of range";
-  if (record->recorded_start_us != INT64_MIN && !is_time(record->recorded_start_us))
-    return "the recorded start is out of range";
-  if (record->recorded_start_us != INT64_MIN && record->recorded_start_us < record->submit_us)
-    return "the recorded start is before the submit time";
-  if (record->deadline_us == INT64_MIN) return NULL;
-  if (!is_time(record->deadline_us)) return "the deadline is out of range";
-  return record->deadline_us < record->submit_us ? "the deadline is before the submit time" : NULL;
-}
-
-static bool fits_flags(const struct hr_job_record *record) {
-  return record->class_ < HR_N_CLASSES && record->outcome < HR_N_OUTCOMES &&
-         record->flags <= (HR_JOB_DEDICATED | HR_JOB_NOT_INTERRUPTIBLE);
-}
-
-/* Returns true if the name is reserved: reports use it for cost lines that belong to no tenant. */
-static bool is_reserved_name(struct hr_text name) {
-  static const char *const lines[] = {"(idle)", "(shared)", "(services)"};
-  for (size_t i = 0; name.length && name.at[0] == '(' && i < sizeof lines / sizeof *lines; i++)
-    if (name.length == strlen(lines[i]) && memcmp(name.at, lines[i], name.length) == 0) return true;
-  return false;
-}
-
-const char *hr_job_record_fault(const struct hr_job_record *record) {
-  if (is_reserved_name(record->tenant)) return "the tenant's name is reserved for cost lines without a tenant";
-  if (record->gpus > HR_MAX_GPUS) return "the job requests more than 4000000 GPUs";
-  if (record->tasks == 0 || record->gpus % record->tasks)
-    return "'gpus', which counts all tasks together, is not a multiple of 'tasks'";
-  if (record->min_gpus != HR_NONE && record->min_gpus > record->gpus) return "'min_gpus' is more than 'gpus'";
-  if (record->max_gpus != HR_NONE && record->max_gpus < record->gpus) return "'max_gpus' is less than 'gpus'";
-  if (record->cpu_milli > 1000000000 || record->mem_mib > UINT64_C(1) << 30)
-    return "a task of the job requests more than 1000000 CPUs or 1048576 GiB of memory";
-  if (record->gpu_milli == 0 || record->gpu_milli > 1000) return "'gpu_milli' is not from 1 to 1000";
-  if (record->fail_at_ppm > 1000000 && record->fail_at_ppm != HR_NONE) return "'fail_at' is not from 0 to 1";
-  if (record->within >= HR_TIER_POOL) return "the topology level of 'within' is invalid";
-  if (record->within == HR_TIER_ANY && record->within_wait_us != HR_UNKNOWN_US)
-    return "'within_wait_s' has no effect without 'within'";
-  if (!is_duration(record->within_wait_us, true)) return "'within_wait_s' is negative or out of range";
-  if (!fits_flags(record)) return "the class, the outcome or a flag is invalid";
-  return times_fault(record);
 }
 
 enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,

@@ -200,28 +200,27 @@ static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint3
   return true;
 }
 
-/* Makes a column of optional instants relative to `origin_us`. INT64_MIN, the unknown value of a record, becomes
-   HR_UNKNOWN_US. `us` may be NULL. */
+/* Makes a column of instants relative to `origin_us`. INT64_MIN, the unknown value of a record, becomes
+   HR_UNKNOWN_US. */
 static void rebase_instants(int64_t *us, uint32_t from, uint32_t to, int64_t origin_us) {
-  for (uint32_t row = from; us && row < to; row++) us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
+  for (uint32_t row = from; row < to; row++) us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
 }
 
 /* Sets the minimum or the maximum number of GPUs of each job to the requested number, if it is unknown. `bound` is
-   the column of minima or of maxima; it is NULL if no job is elastic. */
+   the column of minima or of maxima. */
 static void fill_bounds(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
-  for (uint32_t row = from; bound && row < to; row++)
+  for (uint32_t row = from; row < to; row++)
     if (bound[row] == HR_NONE) bound[row] = gpus[row];
 }
 
 /* Converts rows [from, to) from the clock of the file to the clock of the trace. */
 static void convert_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
-  const struct hr__column *column = builder->column;
-  int64_t *submit_us = column[HR__COLUMN_SUBMIT].at;
-  for (uint32_t row = from; row < to; row++) submit_us[row] -= origin_us;
-  rebase_instants(column[HR__COLUMN_DEADLINE].at, from, to, origin_us);
-  rebase_instants(column[HR__COLUMN_RECORDED_START].at, from, to, origin_us);
-  fill_bounds(column[HR__COLUMN_MIN_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
-  fill_bounds(column[HR__COLUMN_MAX_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    void *column = builder->column[id].at;
+    if (!column) continue;
+    if (hr__columns[id].kind == HR__INSTANT) rebase_instants(column, from, to, origin_us);
+    if (hr__columns[id].kind == HR__GPU_BOUND) fill_bounds(column, builder->column[HR__COLUMN_GPUS].at, from, to);
+  }
 }
 
 /* Converts all rows block by block, so that a spooled column is never completely in memory. */
@@ -248,11 +247,10 @@ static bool trim_columns(struct hr_trace_builder *builder) {
 
 void hr__owned_trace_show_columns(struct hr__owned_trace *owned) {
   struct hr_trace *trace = &owned->trace;
-#define SHOW_COLUMN(id, member, ...) trace->member = owned->column[HR__COLUMN_##id].at;
-  HR__COLUMN_TABLE(SHOW_COLUMN)
-#undef SHOW_COLUMN
-  for (int id = 0; id < HR__N_COLUMNS; id++)
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    if (id != HR__COLUMN_ID) hr__trace_set_column(trace, (enum hr__column_id)id, owned->column[id].at);
     if (owned->column[id].at) trace->column_bytes += (size_t)trace->n_jobs * owned->column[id].width;
+  }
 }
 
 static void move_columns(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
@@ -273,12 +271,12 @@ static void move_columns(struct hr__owned_trace *owned, struct hr_trace_builder 
 }
 
 void hr__owned_trace_show_names(struct hr__owned_trace *owned) {
-#define SHOW_NAMES(id, member, field)                                                                                  \
-  owned->trace.member.count = owned->names[HR__##id].count;                                                            \
-  owned->trace.member.text = (const char *const *)owned->names[HR__##id].text;
-  HR__NAMES_TABLE(SHOW_NAMES)
-#undef SHOW_NAMES
-  for (int id = 0; id < HR__N_NAMES; id++) owned->trace.column_bytes += owned->names[id].bytes;
+  for (int id = 0; id < HR__N_NAMES; id++) {
+    const struct hr__name_table *names = &owned->names[id];
+    *hr__trace_names(&owned->trace, (enum hr__names_id)id) =
+        (struct hr_names){names->count, (const char *const *)names->text};
+    owned->trace.column_bytes += names->bytes;
+  }
 }
 
 static void move_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {

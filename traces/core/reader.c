@@ -35,11 +35,15 @@ enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__ro
                  row->column, closing, hr__quote(row->value, quoted), row->fault);
 }
 
-enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, struct hr__count_words words) {
-  if (!count) return HR_OK;
-  enum hr_status status = hr_notes_add(reader->notes, "%llu %s%s", (unsigned long long)count,
-                                       hr__counted(count, words.one, words.many), words.rest ? words.rest : "");
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+enum hr_status hr__reader_note_counts(const struct hr__reader *reader, const struct hr__count_note *notes,
+                                      size_t n_notes) {
+  for (const struct hr__count_note *note = notes; note < notes + n_notes; note++) {
+    if (!note->count) continue;
+    enum hr_status status = hr_notes_add(reader->notes, "%llu %s%s", (unsigned long long)note->count,
+                                         hr__counted(note->count, note->one, note->many), note->rest ? note->rest : "");
+    if (status != HR_OK) return hr__reader_no_memory(reader);
+  }
+  return HR_OK;
 }
 
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line) {

@@ -59,12 +59,15 @@ static inline enum hr_status hr__reader_leave_out(const struct hr__reader *reade
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
-/* Parts of a note in singular and plural, for example "job was", "jobs were" and " tried more than once". */
-struct hr__count_words {
+/* A note that begins with `count`. The words follow in singular or plural, for example "job was", "jobs were" and
+   " tried more than once". `rest` may be NULL. */
+struct hr__count_note {
+  uint64_t count;
   const char *one, *many, *rest;
 };
-/* Adds a note that begins with `count`. No note is added if `count` is 0. */
-enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, struct hr__count_words words);
+/* Adds notes, except those whose count is 0. */
+enum hr_status hr__reader_note_counts(const struct hr__reader *reader, const struct hr__count_note *notes,
+                                      size_t n_notes);
 /* Adds the job if it is valid. Otherwise the row is reported as a bad row. */
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line);
 

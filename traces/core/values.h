@@ -7,12 +7,14 @@
 #include "headroom/trace_files.h"
 
 /* Numbers: kind, type of the member, units of the member for one unit of the text, minimum and maximum in units of
-   the member, true if the result must be whole, the expected value in words, the maximum in words. */
+   the member, true if the result must be whole, the expected value in words, the maximum in words. HR__GPU_BOUND is a
+   bound of an elastic job; in a trace, an unknown bound equals the number of GPUs. */
 #define HR__NUMBER_KIND_TABLE(X)                                                                                       \
   X(HR__DURATION, int64_t, 1000000, 0, HR_MAX_INPUT_US, false, "a number of seconds of at least 0", "100000000000 s")  \
   X(HR__GIB, uint64_t, 1024, 0, 1 << 30, false, "a number of GiB of at least 0", "1048576 GiB")                        \
   X(HR__MIB, uint64_t, 1, 0, 1 << 30, true, "a whole number of MiB of at least 0", "1073741824 MiB")                   \
   X(HR__GPUS, uint32_t, 1, 0, HR_MAX_GPUS, true, "a whole number of at least 0", "4000000")                            \
+  X(HR__GPU_BOUND, uint32_t, 1, 0, HR_MAX_GPUS, true, "a whole number of at least 0", "4000000")                       \
   X(HR__TASKS, uint32_t, 1, 1, HR_MAX_GPUS, true, "a whole number of at least 1", "4000000")                           \
   X(HR__CPUS, uint32_t, 1000, 0, 1000000000, false, "a number of CPUs of at least 0", "1000000 CPUs")                  \
   X(HR__CPU_MILLI, uint32_t, 1, 0, 1000000000, true, "a whole number of at least 0", "1000000000")                     \
@@ -39,7 +41,8 @@ enum hr__kind {
   HR__STATUS,                       /* uint8_t: enum hr_outcome */
   HR__DEDICATED,                    /* uint8_t: sets HR_JOB_DEDICATED if true */
   HR__INTERRUPTIBLE,                /* uint8_t: sets HR_JOB_NOT_INTERRUPTIBLE if false */
-  HR__TIER                          /* uint8_t: enum hr_tier, at most HR_TIER_ZONE */
+  HR__TIER,                         /* uint8_t: enum hr_tier, at most HR_TIER_ZONE */
+  HR__FLAGS                         /* uint8_t: a set of flags; not a value in text */
 };
 
 /* How a file writes times. All times of a file are written in the same way. */

@@ -36,6 +36,12 @@ struct hr__csv_schema {
   void *self;
 };
 
+/* The members of a schema that every format sets: the array of columns, a row, a row with all fields unknown, and the
+   function that receives each row. */
+#define HR__CSV_ROWS(table, row_, blank, function, self_)                                                              \
+  .columns = table, .n_columns = sizeof(table) / sizeof *(table), .row = &(row_), .blank_row = &(blank),               \
+  .row_bytes = sizeof(row_), .on_row = function, .self = self_
+
 /* Reads all rows and calls on_row() for each valid row. Lines before the header are skipped if they are blank or
    begin with `#`. Errors are written to reader->error. */
 enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema);

@@ -12,35 +12,34 @@
 #include <strings.h>
 
 const struct hr__csv_column hr__fields[HR__N_FIELDS] = {
-#define FIELD(key, column, kind, must_exist, must_fill, member)                                                        \
-  {column, key, kind, must_exist, must_fill, offsetof(struct hr_job_record, member), (uint64_t)HR_SECOND_US},
-    HR__FIELD_TABLE(FIELD)
-#undef FIELD
+#define HR__FIELD(key, column, kind, required, filled, member)                                                         \
+  {column, key, HR__##kind, required, filled, offsetof(struct hr_job_record, member), (uint64_t)HR_SECOND_US},
+    HR__FIELDS
+#undef HR__FIELD
 };
 
 _Static_assert(HR__N_FIELDS <= 64, "a schema has at most MAX_SCHEMA_COLUMNS columns");
 
 const struct hr_trace_field *hr_trace_fields(void) {
   static const struct hr_trace_field fields[HR__N_FIELDS + 1] = {
-#define PUBLIC_FIELD(key, column, kind, must_exist, ...) {key, column, must_exist},
-      HR__FIELD_TABLE(PUBLIC_FIELD)
-#undef PUBLIC_FIELD
-          {NULL, NULL, false}};
+#define HR__FIELD(key, column, kind, required, ...) {key, column, required},
+      HR__FIELDS
+#undef HR__FIELD
+      {NULL, NULL, false}};
   return fields;
 }
 
 static enum hr_status unknown_field(const char *where, const char *field, struct hr_error *error) {
   static const char *const keys[] = {
-#define KEY(key, ...) key,
-      HR__FIELD_TABLE(KEY)
-#undef KEY
+#define HR__FIELD(key, ...) key,
+      HR__FIELDS
+#undef HR__FIELD
           NULL};
   const char *nearest = hr_nearest_word(field, keys);
-#define LISTED(key, ...) " " key
+#define HR__FIELD(key, ...) " " key
   return hr_fail(error, HR_BAD_INPUT, "%s'%.60s' is not a job field%s%s%s; fields:%s", where, field,
-                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
-                 HR__FIELD_TABLE(LISTED));
-#undef LISTED
+                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", HR__FIELDS);
+#undef HR__FIELD
 }
 
 static bool is_field(const char *field) {
@@ -211,14 +210,8 @@ static enum hr_status read_csv(struct hr__reader *reader) {
   apply_map(columns, reader->map);
   struct hr_job_record job, blank;
   hr_job_record_init(&blank);
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = HR__N_FIELDS,
-                                        .separator = separator_of(hr__first_line(hr__input_peek(reader->input))),
-                                        .row = &job,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof job,
-                                        .on_row = on_job,
-                                        .self = reader};
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(columns, job, blank, on_job, reader),
+                                        .separator = separator_of(hr__first_line(hr__input_peek(reader->input)))};
   return hr__csv_read_rows(reader, &schema);
 }
 

@@ -63,14 +63,8 @@ static enum hr_status read_azure_llm(struct hr__reader *reader) {
                                             {"gpu_milli", 1, 1000, &llm.gpu_milli, NULL}};
   static const struct llm_request blank = {0};
   struct llm_request row;
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = sizeof columns / sizeof *columns,
-                                        .missing_hint = "an Azure LLM inference trace has all of these columns",
-                                        .row = &row,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof row,
-                                        .on_row = on_request,
-                                        .self = &llm};
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(columns, row, blank, on_request, &llm),
+                                        .missing_hint = "an Azure LLM inference trace has all of these columns"};
   enum hr_status status = hr__reader_params(reader, "azure-llm", params, sizeof params / sizeof *params);
   if (status == HR_OK) status = hr__csv_read_rows(reader, &schema);
   return status == HR_OK ? note_speeds(&llm) : status;

@@ -217,10 +217,10 @@ static enum hr_status add_job(struct batsim *batsim, const struct batsim_job *jo
 
 static enum hr_status note_all(const struct batsim *batsim) {
   const struct hr__reader *reader = batsim->get.reader;
-  enum hr_status status = hr__reader_note_count(
-      reader, batsim->n_stopped,
-      (struct hr__count_words){"job exceeds its walltime: it is replayed until then and fails",
-                               "jobs exceed their walltimes: they are replayed until then and fail", ", as in Batsim"});
+  const struct hr__count_note stopped = {
+      batsim->n_stopped, "job exceeds its walltime: it is replayed until then and fails",
+      "jobs exceed their walltimes: they are replayed until then and fail", ", as in Batsim"};
+  enum hr_status status = hr__reader_note_counts(reader, &stopped, 1);
   if (status != HR_OK || !batsim->n_tasks) return status;
   status = hr_notes_add(reader->notes,
                         "%llu %s at %llu million a second%s (--format batsim:mflops=N); communication is ignored",

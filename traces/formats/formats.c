@@ -258,11 +258,10 @@ static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
 
 static enum hr_status note_fractions(struct hr__reader *reader) {
   if (reader->without_times) return HR_OK;
-  return hr__reader_note_count(
-      reader, reader->n_fractions,
-      (struct hr__count_words){
-          "job requests", "jobs request",
-          " a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"});
+  const struct hr__count_note note = {
+      reader->n_fractions, "job requests", "jobs request",
+      " a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"};
+  return hr__reader_note_counts(reader, &note, 1);
 }
 
 static enum hr_status build(struct hr__reader *reader, const char *format, bool streamed, struct hr_trace **trace) {

@@ -131,17 +131,8 @@ static enum hr_status read_rows(struct gavel *gavel, const char *const *header) 
       "command", "working_directory", "num_steps_arg", "needs_data_dir", "priority_weight", "SLO", NULL};
   static const struct gavel_row blank = {.steps = 0};
   struct gavel_row row;
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = sizeof columns / sizeof *columns,
-                                        .ignored = ignored,
-                                        .header = header,
-                                        .separator = '\t',
-                                        .unquoted = true,
-                                        .row = &row,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof row,
-                                        .on_row = on_row,
-                                        .self = gavel};
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(columns, row, blank, on_row, gavel), .ignored = ignored,
+                                        .header = header, .separator = '\t', .unquoted = true};
   return hr__csv_read_rows(gavel->reader, &schema);
 }
 

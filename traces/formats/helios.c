@@ -12,26 +12,28 @@
 #include <string.h>
 
 struct log_row {
-  struct hr_text id, user, vc, type, state;
-  int64_t submit_us, start_us, end_us, duration_us;
-  uint64_t mem_mib; /* memory per node */
-  uint32_t gpus, cpu_milli, nodes;
+  struct hr_job_record job; /* until all columns are read, memory is per node */
+  struct hr_text type, state;
+  int64_t end_us, duration_us;
+  uint32_t nodes;
 };
 
 #define ROW(member) offsetof(struct log_row, member)
 #define COMMON_COLUMNS                                                                                                 \
-  {"job_id", NULL, HR__TEXT, true, true, ROW(id), 0}, {"user", NULL, HR__TEXT, true, false, ROW(user), 0},             \
-      {"gpu_num", NULL, HR__GPUS, true, true, ROW(gpus), 0},                                                           \
-      {"cpu_num", NULL, HR__CPUS, true, false, ROW(cpu_milli), 0},                                                     \
+  {"job_id", NULL, HR__TEXT, true, true, ROW(job.id), 0}, {"user", NULL, HR__TEXT, true, false, ROW(job.user), 0},     \
+      {"gpu_num", NULL, HR__GPUS, true, true, ROW(job.gpus), 0},                                                       \
+      {"cpu_num", NULL, HR__CPUS, true, false, ROW(job.cpu_milli), 0},                                                 \
       {"node_num", NULL, HR__GPUS, true, true, ROW(nodes), 0}, {"state", NULL, HR__TEXT, true, true, ROW(state), 0},   \
-      {"submit_time", NULL, HR__INSTANT, true, true, ROW(submit_us), HR_SECOND_US},                                    \
-      {"start_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(start_us), HR_SECOND_US},                             \
+      {"submit_time", NULL, HR__INSTANT, true, true, ROW(job.submit_us), HR_SECOND_US},                                \
+      {"start_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(job.recorded_start_us), HR_SECOND_US},                \
       {"end_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(end_us), HR_SECOND_US},                                 \
       {"duration", NULL, HR__DURATION, false, false, ROW(duration_us), HR_SECOND_US},
 
-static const struct hr__csv_column helios_columns[] = {COMMON_COLUMNS{"vc", NULL, HR__TEXT, true, false, ROW(vc), 0}};
-static const struct hr__csv_column acme_columns[] = {COMMON_COLUMNS{"type", NULL, HR__TEXT, true, false, ROW(type), 0},
-                                                     {"mem_per_pod_GB", NULL, HR__GIB, false, false, ROW(mem_mib), 0}};
+static const struct hr__csv_column helios_columns[] = {
+    COMMON_COLUMNS{"vc", NULL, HR__TEXT, true, false, ROW(job.tenant), 0}};
+static const struct hr__csv_column acme_columns[] = {
+    COMMON_COLUMNS{"type", NULL, HR__TEXT, true, false, ROW(type), 0},
+    {"mem_per_pod_GB", NULL, HR__GIB, false, false, ROW(job.mem_mib), 0}};
 #undef COMMON_COLUMNS
 #undef ROW
 
@@ -59,17 +61,9 @@ static uint8_t class_of(struct hr_text type) {
 }
 
 static enum hr_status add_job(struct cluster_log *log, const struct log_row *row, uint8_t outcome, uint64_t line) {
-  struct hr_job_record job;
-  hr_job_record_init(&job);
-  job.id = row->id;
-  job.user = row->user;
-  job.tenant = row->vc;
-  job.submit_us = row->submit_us;
-  job.recorded_start_us = row->start_us;
-  job.work_us = row->end_us - row->start_us;
-  job.gpus = row->gpus;
-  job.cpu_milli = row->cpu_milli;
-  job.mem_mib = row->mem_mib * row->nodes;
+  struct hr_job_record job = row->job;
+  job.work_us = row->end_us - job.recorded_start_us;
+  job.mem_mib *= row->nodes;
   job.outcome = outcome;
   job.class_ = class_of(row->type);
   log->n_uneven += !hr__request_nodes(&job, row->nodes);
@@ -83,18 +77,19 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   struct hr__row_fault fault = {.line = line, .column = "state", .value = row->state, .fault = "not a job state"};
   struct hr__slurm_state state;
   if (!hr__job_state_parse(row->state, &state)) return hr__reader_bad_row(log->reader, &fault);
-  if (row->start_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job was never started", line);
+  if (row->job.recorded_start_us == INT64_MIN)
+    return hr__reader_leave_out(log->reader, "the job was never started", line);
   if (row->end_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job had not ended", line);
   fault = (struct hr__row_fault){.line = line, .fault = "the job ends before it starts"};
-  if (row->end_us < row->start_us) return hr__reader_bad_row(log->reader, &fault);
+  if (row->end_us < row->job.recorded_start_us) return hr__reader_bad_row(log->reader, &fault);
   return add_job(log, row, state.outcome, line);
 }
 
 static enum hr_status read_log(struct hr__reader *reader, const struct hr__csv_column *columns, size_t n_columns,
                                const char *const *ignored, const char *hint) {
-  static const struct log_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN, .duration_us = -1};
   struct cluster_log log = {.reader = reader};
-  struct log_row row;
+  struct log_row row, blank = {.end_us = INT64_MIN, .duration_us = -1};
+  hr_job_record_init(&blank.job);
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = n_columns,
                                         .ignored = ignored,
@@ -105,16 +100,11 @@ static enum hr_status read_log(struct hr__reader *reader, const struct hr__csv_c
                                         .on_row = on_row,
                                         .self = &log};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
-  if (status == HR_OK)
-    status = hr__reader_note_count(
-        reader, log.n_uneven,
-        (struct hr__count_words){"job has", "jobs have",
-                                 " GPUs that cannot be divided evenly among the nodes: each is one task"});
-  if (status != HR_OK) return status;
-  return hr__reader_note_count(
-      reader, log.n_other_duration,
-      (struct hr__count_words){"job has", "jobs have",
-                               " a 'duration' other than end_time - start_time; the latter is replayed"});
+  const struct hr__count_note notes[] = {
+      {log.n_uneven, "job has", "jobs have", " GPUs that cannot be divided evenly among the nodes: each is one task"},
+      {log.n_other_duration, "job has", "jobs have",
+       " a 'duration' other than end_time - start_time; the latter is replayed"}};
+  return status == HR_OK ? hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes) : status;
 }
 
 static enum hr_status read_helios(struct hr__reader *reader) {

@@ -211,31 +211,23 @@ static enum hr_status note_shared(const struct joined *joined) {
 
 static enum hr_status note_all(const struct joined *joined) {
   const struct hr__reader *reader = joined->kube->get.reader;
-  const struct {
-    uint64_t count;
-    struct hr__count_words words;
-  } notes[] = {
-      {joined->kube->n_other,
-       {"object is of an unsupported kind", "objects are of unsupported kinds",
-        "; Job, Workload, Pod, Event and priority classes are supported"}},
-      {joined->n_evicted, {"job was", "jobs were", " evicted or requeued: each is replayed once, with its last run"}},
-      {joined->n_past,
-       {"job ran before it was evicted", "jobs ran before they were evicted", "; that time is not replayed"}},
-      {joined->n_mixed,
-       {"workload has", "workloads have",
-        " pod sets with different requests: sets without GPUs are ignored if others have some, and the others become "
-        "one task"}},
-      {joined->n_kinds,
-       {"job requests", "jobs request",
-        " several kinds of GPUs in a pod: only the first of whole GPUs (of any maker), shares and MIG instances "
-        "counts, and the last MIG profile is used for all instances"}},
-      {joined->n_early,
-       {"job started before it was", "jobs started before they were", " created: the start is treated as unknown"}},
+  const struct hr__count_note notes[] = {
+      {joined->kube->n_other, "object is of an unsupported kind", "objects are of unsupported kinds",
+       "; Job, Workload, Pod, Event and priority classes are supported"},
+      {joined->n_evicted, "job was", "jobs were", " evicted or requeued: each is replayed once, with its last run"},
+      {joined->n_past, "job ran before it was evicted", "jobs ran before they were evicted",
+       "; that time is not replayed"},
+      {joined->n_mixed, "workload has", "workloads have",
+       " pod sets with different requests: sets without GPUs are ignored if others have some, and the others become "
+       "one task"},
+      {joined->n_kinds, "job requests", "jobs request",
+       " several kinds of GPUs in a pod: only the first of whole GPUs (of any maker), shares and MIG instances "
+       "counts, and the last MIG profile is used for all instances"},
+      {joined->n_early, "job started before it was", "jobs started before they were",
+       " created: the start is treated as unknown"},
   };
   enum hr_status status = note_shared(joined);
-  for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
-    status = hr__reader_note_count(reader, notes[i].count, notes[i].words);
-  return status;
+  return status == HR_OK ? hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes) : status;
 }
 
 static enum hr_status add_jobs(struct hr__kube *kube) {

@@ -134,8 +134,9 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
   }
   enum hr_status status = store_order(kinds, cluster);
   if (status != HR_OK) return status;
-  return hr__reader_note_count(reader, kinds->n_without_gpu,
-                               (struct hr__count_words){"node without GPUs is", "nodes without GPUs are", " left out"});
+  const struct hr__count_note note = {kinds->n_without_gpu, "node without GPUs is", "nodes without GPUs are",
+                                      " left out"};
+  return hr__reader_note_counts(reader, &note, 1);
 }
 
 /* Returns true if the line is from the list of PAI without a header: five fields, of which the last is a number. */

@@ -8,23 +8,21 @@
 #include "traces/formats/formats.h"
 
 struct pod {
-  struct hr_text name, gpu_spec;
-  int64_t creation_us, deletion_us, scheduled_us; /* scheduled_us: HR_UNKNOWN_US if the pod was never scheduled */
-  uint64_t memory_mib;
-  uint32_t cpu_milli, num_gpu, gpu_milli;
-  uint8_t outcome;
+  struct hr_job_record job;
+  int64_t deletion_us, scheduled_us; /* scheduled_us: HR_UNKNOWN_US if the pod was never scheduled */
+  uint32_t gpu_milli;                /* 0: no share */
 };
 
 #define POD(member) offsetof(struct pod, member)
 static const struct hr__csv_column columns[] = {
-    {"name", NULL, HR__TEXT, true, true, POD(name), 0},
-    {"cpu_milli", NULL, HR__CPU_MILLI, true, true, POD(cpu_milli), 0},
-    {"memory_mib", NULL, HR__MIB, true, true, POD(memory_mib), 0},
-    {"num_gpu", NULL, HR__GPUS, true, true, POD(num_gpu), 0},
+    {"name", NULL, HR__TEXT, true, true, POD(job.id), 0},
+    {"cpu_milli", NULL, HR__CPU_MILLI, true, true, POD(job.cpu_milli), 0},
+    {"memory_mib", NULL, HR__MIB, true, true, POD(job.mem_mib), 0},
+    {"num_gpu", NULL, HR__GPUS, true, true, POD(job.gpus), 0},
     {"gpu_milli", NULL, HR__GPU_SHARE_OR_NONE, true, true, POD(gpu_milli), 0},
-    {"gpu_spec", NULL, HR__LIST, false, false, POD(gpu_spec), 0},
-    {"pod_phase", NULL, HR__STATUS, false, false, POD(outcome), 0},
-    {"creation_time", NULL, HR__INSTANT, true, true, POD(creation_us), HR_SECOND_US},
+    {"gpu_spec", NULL, HR__LIST, false, false, POD(job.gpu_types), 0},
+    {"pod_phase", NULL, HR__STATUS, false, false, POD(job.outcome), 0},
+    {"creation_time", NULL, HR__INSTANT, true, true, POD(job.submit_us), HR_SECOND_US},
     {"deletion_time", NULL, HR__INSTANT, true, true, POD(deletion_us), HR_SECOND_US},
     {"scheduled_time", NULL, HR__INSTANT, true, false, POD(scheduled_us), HR_SECOND_US}};
 #undef POD
@@ -39,24 +37,16 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   struct openb *openb = self;
   const struct pod *pod = row;
   bool with_times = pod->deletion_us != HR_UNKNOWN_US, scheduled = pod->scheduled_us != HR_UNKNOWN_US;
-  int64_t start_us = scheduled ? pod->scheduled_us : pod->creation_us;
+  int64_t start_us = scheduled ? pod->scheduled_us : pod->job.submit_us;
   if (with_times && pod->deletion_us < start_us) {
     struct hr__row_fault fault = {.line = line, .fault = "the pod is deleted before it is scheduled or created"};
     return hr__reader_bad_row(openb->reader, &fault);
   }
   openb->n_never_scheduled += with_times && !scheduled;
-  struct hr_job_record job;
-  hr_job_record_init(&job);
-  job.id = pod->name;
-  job.submit_us = pod->creation_us;
-  if (scheduled && with_times && pod->scheduled_us >= pod->creation_us) job.recorded_start_us = pod->scheduled_us;
+  struct hr_job_record job = pod->job;
+  if (scheduled && with_times && pod->scheduled_us >= job.submit_us) job.recorded_start_us = pod->scheduled_us;
   job.work_us = with_times ? pod->deletion_us - start_us : 0;
-  job.gpus = pod->num_gpu;
-  if (pod->num_gpu && pod->gpu_milli) job.gpu_milli = pod->gpu_milli;
-  job.gpu_types = pod->gpu_spec;
-  job.cpu_milli = pod->cpu_milli;
-  job.mem_mib = pod->memory_mib;
-  job.outcome = pod->outcome;
+  if (job.gpus && pod->gpu_milli) job.gpu_milli = pod->gpu_milli;
   return hr__reader_add(openb->reader, &job, line);
 }
 
@@ -70,28 +60,20 @@ static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without
 
 static enum hr_status read_openb(struct hr__reader *reader) {
   static const char *const ignored[] = {"qos", NULL};
-  static const struct pod blank = {.scheduled_us = HR_UNKNOWN_US, .deletion_us = HR_UNKNOWN_US};
   struct openb openb = {.reader = reader};
-  struct pod pod;
+  struct pod pod, blank = {.scheduled_us = HR_UNKNOWN_US, .deletion_us = HR_UNKNOWN_US};
+  hr_job_record_init(&blank.job);
   struct hr__csv_column chosen[N_COLUMNS];
   choose_columns(chosen, reader->without_times);
   const struct hr__csv_schema schema = {
-      .columns = chosen,
-      .n_columns = N_COLUMNS,
-      .ignored = ignored,
-      .missing_hint = "a pod list without creation, deletion and scheduled times cannot be replayed",
-      .row = &pod,
-      .blank_row = &blank,
-      .row_bytes = sizeof pod,
-      .on_row = on_pod,
-      .self = &openb};
+      HR__CSV_ROWS(chosen, pod, blank, on_pod, &openb), .ignored = ignored,
+      .missing_hint = "a pod list without creation, deletion and scheduled times cannot be replayed"};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
   if (status != HR_OK || reader->without_times) return status;
-  return hr__reader_note_count(
-      reader, openb.n_never_scheduled,
-      (struct hr__count_words){
-          "pod was never scheduled: it runs for the time from its creation to its deletion",
-          "pods were never scheduled: they run for the time from their creation to their deletion"});
+  const struct hr__count_note note = {
+      openb.n_never_scheduled, "pod was never scheduled: it runs for the time from its creation to its deletion",
+      "pods were never scheduled: they run for the time from their creation to their deletion", NULL};
+  return hr__reader_note_counts(reader, &note, 1);
 }
 
 const struct hr__format_reader hr__openb_reader = {.read = read_openb};

@@ -127,15 +127,9 @@ static enum hr_status read_jobs(struct pai_table *table, const char *path) {
   static const char *const ignored[] = {"status", "end_time", NULL};
   static const struct job_row blank = {.submit_us = INT64_MIN};
   struct job_row row;
-  struct hr__csv_schema schema = {.columns = job_columns,
-                                  .n_columns = sizeof job_columns / sizeof *job_columns,
-                                  .ignored = ignored,
+  struct hr__csv_schema schema = {HR__CSV_ROWS(job_columns, row, blank, on_job, NULL), .ignored = ignored,
                                   .missing_hint = "a pai_job_table.csv has job_name,inst_id,user,status,start_time,"
-                                                  "end_time",
-                                  .row = &row,
-                                  .blank_row = &blank,
-                                  .row_bytes = sizeof row,
-                                  .on_row = on_job};
+                                                  "end_time"};
   return read_table(table, path, names, &schema);
 }
 
@@ -152,15 +146,9 @@ static enum hr_status read_tags(struct pai_table *table, const char *path) {
   static const struct tag_row blank;
   struct tag_row row;
   if (!make_tags(table->jobs)) return hr__reader_no_memory(&table->reader);
-  struct hr__csv_schema schema = {.columns = tag_columns,
-                                  .n_columns = sizeof tag_columns / sizeof *tag_columns,
-                                  .ignored = ignored,
+  struct hr__csv_schema schema = {HR__CSV_ROWS(tag_columns, row, blank, on_tag, NULL), .ignored = ignored,
                                   .missing_hint = "a pai_group_tag_table.csv has inst_id,user,gpu_type_spec,group,"
-                                                  "workload",
-                                  .row = &row,
-                                  .blank_row = &blank,
-                                  .row_bytes = sizeof row,
-                                  .on_row = on_tag};
+                                                  "workload"};
   return read_table(table, path, names, &schema);
 }
 
@@ -346,40 +334,25 @@ static enum hr_status read_rows(struct pai *pai) {
   static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
   struct pai_row row;
   const struct hr__csv_schema schema = {
-      .columns = columns,
-      .n_columns = sizeof columns / sizeof *columns,
-      .header = has_header(pai->reader) ? NULL : header,
+      HR__CSV_ROWS(columns, row, blank, on_row, pai), .header = has_header(pai->reader) ? NULL : header,
       .missing_hint =
-          "a pai_task_table.csv has all of these columns; the other tables of the trace lack the tasks' requests",
-      .row = &row,
-      .blank_row = &blank,
-      .row_bytes = sizeof row,
-      .on_row = on_row,
-      .self = pai};
+          "a pai_task_table.csv has all of these columns; the other tables of the trace lack the tasks' requests"};
   return hr__csv_read_rows(pai->reader, &schema);
 }
 
 static enum hr_status note_what_is_assumed(const struct pai *pai) {
   const struct hr__reader *reader = pai->reader;
-  static const struct hr__count_words
-      alone = {"task is a job of its own", "tasks are jobs of their own",
-               ", submitted when launched: users and submit times are in pai_job_table (--format pai2020:jobs=FILE)"},
-      joined = {"task is a job of its own", "tasks are jobs of their own", ", each submitted when its job was"};
-  enum hr_status status = hr__reader_note_count(reader, pai->n_tasks, pai->have_jobs ? joined : alone);
-  if (status == HR_OK)
-    status = hr__reader_note_count(
-        reader, pai->n_unknown,
-        (struct hr__count_words){"task of a job", "tasks of jobs",
-                                 " without a submit time in pai_job_table: submitted when launched"});
-  if (status == HR_OK)
-    status = hr__reader_note_count(reader, pai->n_late,
-                                   (struct hr__count_words){"task was launched before its job was",
-                                                            "tasks were launched before their jobs were",
-                                                            " submitted: submitted when launched"});
-  if (status != HR_OK) return status;
-  return hr__reader_note_count(reader, pai->n_rounded,
-                               (struct hr__count_words){"task requests", "tasks request",
-                                                        " a fraction above one GPU: the fraction is rounded up"});
+  const struct hr__count_note notes[] = {
+      {pai->n_tasks, "task is a job of its own", "tasks are jobs of their own",
+       pai->have_jobs ? ", each submitted when its job was"
+                      : ", submitted when launched: users and submit times are in pai_job_table (--format "
+                        "pai2020:jobs=FILE)"},
+      {pai->n_unknown, "task of a job", "tasks of jobs",
+       " without a submit time in pai_job_table: submitted when launched"},
+      {pai->n_late, "task was launched before its job was", "tasks were launched before their jobs were",
+       " submitted: submitted when launched"},
+      {pai->n_rounded, "task requests", "tasks request", " a fraction above one GPU: the fraction is rounded up"}};
+  return hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes);
 }
 
 /* Reads the tables that the parameters of the format specify. */

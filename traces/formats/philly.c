@@ -30,15 +30,8 @@ static enum hr_status read_philly(struct hr__reader *reader) {
   static const char *const ignored[] = {"gpu_time", NULL};
   struct hr_job_record job, blank;
   hr_job_record_init(&blank);
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = sizeof columns / sizeof *columns,
-                                        .ignored = ignored,
-                                        .missing_hint = "a Philly trace has all of these columns",
-                                        .row = &job,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof job,
-                                        .on_row = on_job,
-                                        .self = reader};
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(columns, job, blank, on_job, reader), .ignored = ignored,
+                                        .missing_hint = "a Philly trace has all of these columns"};
   return hr__csv_read_rows(reader, &schema);
 }
 
@@ -167,23 +160,14 @@ static enum hr_status log_on_job(void *self, const struct hr__json_item *item) {
 }
 
 static enum hr_status note_all(const struct philly_log *log) {
-  const struct hr__reader *reader = log->get.reader;
-  enum hr_status status = hr__reader_note_count(
-      reader, log->n_retried,
-      (struct hr__count_words){"job was", "jobs were",
-                               " tried more than once: each runs once, for the total time of its attempts"});
-  if (status == HR_OK)
-    status = hr__reader_note_count(reader, log->n_failed_attempts,
-                                   (struct hr__count_words){"attempt at a job", "attempts at jobs", " failed"});
-  if (status == HR_OK)
-    status = hr__reader_note_count(
-        reader, log->n_attempts_without_times,
-        (struct hr__count_words){"attempt has", "attempts have", " no start or no end: its run time is unknown"});
-  if (status != HR_OK) return status;
-  return hr__reader_note_count(
-      reader, log->n_early,
-      (struct hr__count_words){"job has", "jobs have",
-                               " an attempt that started before the submission: the start is treated as unknown"});
+  const struct hr__count_note notes[] = {
+      {log->n_retried, "job was", "jobs were",
+       " tried more than once: each runs once, for the total time of its attempts"},
+      {log->n_failed_attempts, "attempt at a job", "attempts at jobs", " failed"},
+      {log->n_attempts_without_times, "attempt has", "attempts have", " no start or no end: its run time is unknown"},
+      {log->n_early, "job has", "jobs have",
+       " an attempt that started before the submission: the start is treated as unknown"}};
+  return hr__reader_note_counts(log->get.reader, notes, sizeof notes / sizeof *notes);
 }
 
 static enum hr_status read_philly_log(struct hr__reader *reader) {

@@ -514,17 +514,9 @@ static enum hr_status read_rows(struct sacct_state *sacct) {
   static const struct sacct_row blank = {
       .submit_us = INT64_MIN, .eligible_us = INT64_MIN, .start_us = INT64_MIN, .end_us = INT64_MIN};
   struct sacct_row row;
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = sizeof columns / sizeof *columns,
-                                        .ignored = ignored,
-                                        .separator = '|',
-                                        .unquoted = true,
-                                        .missing_hint = "add them with sacct --format",
-                                        .row = &row,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof row,
-                                        .on_row = on_row,
-                                        .self = sacct};
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(columns, row, blank, on_row, sacct), .ignored = ignored,
+                                        .separator = '|', .unquoted = true,
+                                        .missing_hint = "add them with sacct --format"};
   enum hr_status status = check_header(sacct);
   return status == HR_OK ? hr__csv_read_rows(sacct->reader, &schema) : status;
 }
@@ -560,41 +552,31 @@ static enum hr_status add_jobs(const struct sacct_state *sacct) {
 }
 
 static enum hr_status note_all(const struct sacct_state *sacct) {
-  const struct {
-    uint64_t count;
-    struct hr__count_words words;
-  } notes[] = {
-      {sacct->n_steps,
-       {"row is a step of a job, which is part of that job", "rows are steps of jobs, which are part of their jobs",
-        ""}},
-      {sacct->n_attempts,
-       {"row is a further attempt at a job that was", "rows are further attempts at jobs that were",
-        " requeued: each job is replayed once, submitted with the first and run as the last attempt"}},
-      {sacct->n_restarts,
-       {"restart of a job is", "restarts of jobs are", " in column 'Restarts'; earlier attempts are not replayed"}},
-      {sacct->n_components,
-       {"row is a component of a heterogeneous job, whose components",
-        "rows are components of heterogeneous jobs, which", " started together; each is replayed as a job of its own"}},
-      {sacct->n_eligible_later,
-       {"row became eligible after it was submitted", "rows became eligible after they were submitted",
-        " (dependencies, holds, begin times): that time is used as submit time"}},
-      {sacct->n_partition_limits,
-       {"row has its partition's limit", "rows have their partition's limit", ", which is not in the file"}},
-      {sacct->n_uneven,
-       {"row has", "rows have", " GPUs that cannot be divided evenly among the nodes: each is one task"}},
-      {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which are accepted in a replay"}},
-      {sacct->n_per_node, {"row has its", "rows have their", " GPUs in GRES only, taken as a number per node"}},
-      {sacct->n_early,
-       {"row started before it was", "rows started before they were", " submitted: the start is treated as unknown"}},
-      {sacct->n_shares,
-       {"row has", "rows have",
-        " shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs"}},
-      {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is ignored"}},
+  const struct hr__count_note notes[] = {
+      {sacct->n_steps, "row is a step of a job, which is part of that job",
+       "rows are steps of jobs, which are part of their jobs", ""},
+      {sacct->n_attempts, "row is a further attempt at a job that was", "rows are further attempts at jobs that were",
+       " requeued: each job is replayed once, submitted with the first and run as the last attempt"},
+      {sacct->n_restarts, "restart of a job is", "restarts of jobs are",
+       " in column 'Restarts'; earlier attempts are not replayed"},
+      {sacct->n_components, "row is a component of a heterogeneous job, whose components",
+       "rows are components of heterogeneous jobs, which", " started together; each is replayed as a job of its own"},
+      {sacct->n_eligible_later, "row became eligible after it was submitted",
+       "rows became eligible after they were submitted",
+       " (dependencies, holds, begin times): that time is used as submit time"},
+      {sacct->n_partition_limits, "row has its partition's limit", "rows have their partition's limit",
+       ", which is not in the file"},
+      {sacct->n_uneven, "row has", "rows have",
+       " GPUs that cannot be divided evenly among the nodes: each is one task"},
+      {sacct->n_mixed, "row has", "rows have", " GPUs of several types, any of which are accepted in a replay"},
+      {sacct->n_per_node, "row has its", "rows have their", " GPUs in GRES only, taken as a number per node"},
+      {sacct->n_early, "row started before it was", "rows started before they were",
+       " submitted: the start is treated as unknown"},
+      {sacct->n_shares, "row has", "rows have",
+       " shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs"},
+      {sacct->n_priorities, "row has", "rows have", " a priority above 2147483647, which is ignored"},
   };
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
-    status = hr__reader_note_count(sacct->reader, notes[i].count, notes[i].words);
-  return status;
+  return hr__reader_note_counts(sacct->reader, notes, sizeof notes / sizeof *notes);
 }
 
 static enum hr_status read_sacct(struct hr__reader *reader) {

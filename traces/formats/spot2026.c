@@ -11,21 +11,21 @@
 #include <string.h>
 
 struct spot_row {
-  struct hr_text id, organization, gpu_model, job_type;
-  int64_t submit_us, duration_us;
-  uint32_t cpu_milli, gpu_milli, workers;
+  struct hr_job_record job;
+  struct hr_text job_type;
+  uint32_t gpu_milli, workers;
 };
 
 #define ROW(member) offsetof(struct spot_row, member)
 static const struct hr__csv_column columns[] = {
-    {"job_name", NULL, HR__TEXT, true, true, ROW(id), 0},
-    {"organization", NULL, HR__TEXT, true, false, ROW(organization), 0},
-    {"gpu_model", NULL, HR__LIST, true, false, ROW(gpu_model), 0},
-    {"cpu_request", NULL, HR__CPUS, true, false, ROW(cpu_milli), 0},
+    {"job_name", NULL, HR__TEXT, true, true, ROW(job.id), 0},
+    {"organization", NULL, HR__TEXT, true, false, ROW(job.tenant), 0},
+    {"gpu_model", NULL, HR__LIST, true, false, ROW(job.gpu_types), 0},
+    {"cpu_request", NULL, HR__CPUS, true, false, ROW(job.cpu_milli), 0},
     {"gpu_request", NULL, HR__GPU_PARTS, true, true, ROW(gpu_milli), 0},
     {"worker_num", NULL, HR__TASKS, true, true, ROW(workers), 0},
-    {"submit_time", NULL, HR__INSTANT, true, true, ROW(submit_us), HR_SECOND_US},
-    {"duration", NULL, HR__DURATION, true, true, ROW(duration_us), HR_SECOND_US},
+    {"submit_time", NULL, HR__INSTANT, true, true, ROW(job.submit_us), HR_SECOND_US},
+    {"duration", NULL, HR__DURATION, true, true, ROW(job.work_us), HR_SECOND_US},
     {"job_type", NULL, HR__TEXT, true, true, ROW(job_type), 0}};
 #undef ROW
 
@@ -45,46 +45,28 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
       .line = line, .column = "job_type", .value = row->job_type, .fault = "neither HP nor Spot"};
   bool high = is_word(row->job_type, "HP"), rounded;
   if (!high && !is_word(row->job_type, "Spot")) return hr__reader_bad_row(spot->reader, &fault);
-  struct hr_job_record job;
-  hr_job_record_init(&job);
+  struct hr_job_record job = row->job;
   fault = (struct hr__row_fault){.line = line, .fault = "the job requests more than 4000000 GPUs"};
   if (!hr__request_milli(&job, row->gpu_milli, row->workers, &rounded)) return hr__reader_bad_row(spot->reader, &fault);
   spot->n_rounded += rounded;
   spot->n_gangs += row->workers > 1;
-  job.id = row->id;
-  job.tenant = row->organization;
-  job.gpu_types = row->gpu_model;
-  job.submit_us = row->submit_us;
-  job.work_us = row->duration_us;
-  job.cpu_milli = row->cpu_milli;
   job.priority = high;
   job.flags = high ? HR_JOB_NOT_INTERRUPTIBLE : 0;
   return hr__reader_add(spot->reader, &job, line);
 }
 
 static enum hr_status read_spot2026(struct hr__reader *reader) {
-  static const struct spot_row blank = {0};
   struct spot2026_spot spot = {.reader = reader};
-  struct spot_row row;
+  struct spot_row row, blank = {.workers = 0};
+  hr_job_record_init(&blank.job);
   const struct hr__csv_schema schema = {
-      .columns = columns,
-      .n_columns = sizeof columns / sizeof *columns,
-      .missing_hint = "a job_info_df.csv of cluster-trace-v2026-spot-gpu has all of these columns",
-      .row = &row,
-      .blank_row = &blank,
-      .row_bytes = sizeof row,
-      .on_row = on_row,
-      .self = &spot};
+      HR__CSV_ROWS(columns, row, blank, on_row, &spot),
+      .missing_hint = "a job_info_df.csv of cluster-trace-v2026-spot-gpu has all of these columns"};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
-  if (status == HR_OK)
-    status = hr__reader_note_count(
-        reader, spot.n_gangs,
-        (struct hr__count_words){"job has", "jobs have",
-                                 " several workers: gpu_request and cpu_request are taken per worker"});
-  if (status != HR_OK) return status;
-  return hr__reader_note_count(reader, spot.n_rounded,
-                               (struct hr__count_words){"job requests", "jobs request",
-                                                        " a fraction above one GPU: the fraction is rounded up"});
+  const struct hr__count_note notes[] = {
+      {spot.n_gangs, "job has", "jobs have", " several workers: gpu_request and cpu_request are taken per worker"},
+      {spot.n_rounded, "job requests", "jobs request", " a fraction above one GPU: the fraction is rounded up"}};
+  return status == HR_OK ? hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes) : status;
 }
 
 const struct hr__format_reader hr__spot2026_reader = {.read = read_spot2026,

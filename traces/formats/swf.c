@@ -209,15 +209,12 @@ static enum hr_status note_all(const struct swf *swf) {
                                              "-100000000000 to 100000000000: times have no dates")
           : HR_OK;
   if (status != HR_OK) return hr__reader_no_memory(swf->reader);
-  status = hr__reader_note_count(
-      swf->reader, swf->n_over_limit,
-      (struct hr__count_words){"job ran longer than its requested time; it is replayed as it ran",
-                               "jobs ran longer than their requested times; they are replayed as they ran"});
-  if (status != HR_OK) return status;
-  return hr__reader_note_count(
-      swf->reader, swf->n_other_request,
-      (struct hr__count_words){"job has", "jobs have",
-                               " a different number of processors than requested (field 8), which is ignored"});
+  const struct hr__count_note notes[] = {
+      {swf->n_over_limit, "job ran longer than its requested time; it is replayed as it ran",
+       "jobs ran longer than their requested times; they are replayed as they ran", NULL},
+      {swf->n_other_request, "job has", "jobs have",
+       " a different number of processors than requested (field 8), which is ignored"}};
+  return hr__reader_note_counts(swf->reader, notes, sizeof notes / sizeof *notes);
 }
 
 static enum hr_status read_swf(struct hr__reader *reader) {

@@ -90,16 +90,15 @@ static bool add_notes(struct packing *packing) {
 
 static bool describe(struct packing *packing) {
   const struct hr_trace *trace = packing->trace;
-#define ADD_COLUMN(id, member, width, ...) add_section(packing, #member, trace->member, trace->n_jobs, width);
-  HR__COLUMN_TABLE(ADD_COLUMN)
-#undef ADD_COLUMN
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    add_section(packing, hr__columns[id].name, hr__trace_column(trace, id), trace->n_jobs, hr__columns[id].width);
   add_section(packing, "row", trace->row, trace->n_jobs, sizeof *trace->row);
   add_section(packing, "id_number", trace->id_number, trace->n_jobs, sizeof *trace->id_number);
   if (!add_texts(packing, "id_text", trace->id_text, trace->n_jobs)) return false;
-#define ADD_NAMES(id, member, field)                                                                                   \
-  if (!add_texts(packing, #member, trace->member.text, trace->member.count)) return false;
-  HR__NAMES_TABLE(ADD_NAMES)
-#undef ADD_NAMES
+  for (enum hr__names_id id = 0; id < HR__N_NAMES; id++) {
+    const struct hr_names *names = hr__trace_names(trace, id);
+    if (!add_texts(packing, hr__name_sets[id].name, names->text, names->count)) return false;
+  }
   return add_notes(packing) && add_skipped(packing);
 }
 

@@ -127,10 +127,8 @@ static enum hr_status read_name_table(struct unpacking *unpacking, const char *m
 static enum hr_status read_names(struct unpacking *unpacking) {
   struct hr__owned_trace *owned = unpacking->owned;
   enum hr_status status = HR_OK;
-#define READ_NAMES(id, member, field)                                                                                  \
-  if (status == HR_OK) status = read_name_table(unpacking, #member, &owned->names[HR__##id]);
-  HR__NAMES_TABLE(READ_NAMES)
-#undef READ_NAMES
+  for (enum hr__names_id id = 0; status == HR_OK && id < HR__N_NAMES; id++)
+    status = read_name_table(unpacking, hr__name_sets[id].name, &owned->names[id]);
   if (status != HR_OK) return status;
   hr__owned_trace_show_names(owned);
   for (uint32_t i = 0; i < owned->trace.tenants.count; i++) {
@@ -204,68 +202,9 @@ static enum hr_status read_skipped(struct unpacking *unpacking) {
 
 /* ---- Columns one by one ------------------------------------------------------------------------------ */
 
-struct value_range {
-  uint64_t first, span; /* in arithmetic modulo 2^(8 x width): the valid values are first .. first + span */
-};
-
-/* Maximum time relative to the first submit: the first submit may be at -HR_MAX_INPUT_US, and another time at
-   HR_MAX_INPUT_US. */
-#define TIME_SPAN ((uint64_t)(2 * HR_MAX_INPUT_US))
-#define DURATION_SPAN ((uint64_t)HR_MAX_INPUT_US)
-#define UNKNOWN ((uint64_t)HR_UNKNOWN_US)
-#define ANY                                                                                                            \
-  { 0, UINT64_MAX }
-
-/* Ranges of columns with fixed ranges. The ranges of name columns depend on the trace, see range_of(). */
-static const struct value_range ranges[HR__N_COLUMNS] = {
-    [HR__COLUMN_SUBMIT] = {0, TIME_SPAN},
-    [HR__COLUMN_WORK] = {0, DURATION_SPAN},
-    [HR__COLUMN_GPUS] = {0, HR_MAX_GPUS},
-    [HR__COLUMN_TASKS] = {1, UINT32_MAX - 1},
-    [HR__COLUMN_LIMIT] = {UNKNOWN, DURATION_SPAN + 1},
-    [HR__COLUMN_ESTIMATE] = {UNKNOWN, DURATION_SPAN + 1},
-    [HR__COLUMN_DEADLINE] = {UNKNOWN, TIME_SPAN + 1},
-    [HR__COLUMN_PRIORITY] = ANY,
-    [HR__COLUMN_CPU] = ANY,
-    [HR__COLUMN_MEM] = ANY,
-    [HR__COLUMN_GPU_MEM] = ANY,
-    [HR__COLUMN_GPU_MILLI] = {1, 999},
-    [HR__COLUMN_CLASS] = {0, HR_N_CLASSES - 1},
-    [HR__COLUMN_OUTCOME] = {0, HR_N_OUTCOMES - 1},
-    [HR__COLUMN_FLAGS] = {0, HR_JOB_DEDICATED | HR_JOB_NOT_INTERRUPTIBLE},
-    [HR__COLUMN_FAIL_AT] = {HR_NONE, 1000001},
-    [HR__COLUMN_CHECKPOINT_INTERVAL] = {UNKNOWN, DURATION_SPAN + 1},
-    [HR__COLUMN_CHECKPOINT] = ANY,
-    [HR__COLUMN_MIN_GPUS] = {0, HR_MAX_GPUS},
-    [HR__COLUMN_MAX_GPUS] = {0, UINT32_MAX - 1},
-    [HR__COLUMN_WITHIN] = {0, HR_TIER_POOL - 1},
-    [HR__COLUMN_WITHIN_WAIT] = {UNKNOWN, DURATION_SPAN + 1},
-    [HR__COLUMN_RECORDED_START] = {UNKNOWN, TIME_SPAN + 1},
-    [HR__COLUMN_ID] = ANY,
-};
-
-static struct value_range range_of(const struct hr_trace *trace, enum hr__column_id id) {
-  switch (id) {
-  case HR__COLUMN_TENANT:
-    return (struct value_range){HR_NONE, trace->tenants.count};
-  case HR__COLUMN_USER:
-    return (struct value_range){HR_NONE, trace->users.count};
-  case HR__COLUMN_MODEL:
-    return (struct value_range){HR_NONE, trace->models.count};
-  case HR__COLUMN_GPU_TYPES:
-    return (struct value_range){HR_NONE, trace->gpu_type_lists.count};
-  case HR__COLUMN_REGIONS:
-    return (struct value_range){HR_NONE, trace->region_lists.count};
-  case HR__COLUMN_MIG_PROFILE:
-    return (struct value_range){HR_NONE, trace->mig_profiles.count};
-  default:
-    return ranges[id];
-  }
-}
-
 /* The loop has no branches, so that the compiler vectorizes it. */
 #define DEFINE_ALL_WITHIN(name, type)                                                                                  \
-  static bool name(const type *value, uint32_t count, struct value_range range) {                                      \
+  static bool name(const type *value, uint32_t count, struct hr__value_range range) {                                  \
     const type first = (type)range.first, span = (type)range.span;                                                     \
     type outside = 0;                                                                                                  \
     for (uint32_t i = 0; i < count; i++) outside |= (type)((type)(value[i] - first) > span);                           \
@@ -277,16 +216,10 @@ DEFINE_ALL_WITHIN(all_within_32, uint32_t)
 DEFINE_ALL_WITHIN(all_within_64, uint64_t)
 #undef DEFINE_ALL_WITHIN
 
-static const uint8_t widths[HR__N_COLUMNS] = {
-#define WIDTH(id, member, width, ...) [HR__COLUMN_##id] = width,
-    HR__COLUMN_TABLE(WIDTH)
-#undef WIDTH
-        [HR__COLUMN_ID] = 8};
-
 /* Returns true if `count` entries of a column are valid. The name tables of the trace must be complete. */
 static bool is_valid_column(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count) {
-  struct value_range range = range_of(trace, id);
-  switch (widths[id]) {
+  struct hr__value_range range = hr__column_range(trace, id);
+  switch (hr__columns[id].width) {
   case 1:
     return all_within_8(at, count, range);
   case 2:
@@ -488,7 +421,8 @@ static enum hr_status check_layout(const struct unpacking *unpacking) {
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
 static enum hr_status check_column(struct unpacking *unpacking, const struct hr__packed_section *section,
-                                   enum hr__column_id id, size_t width) {
+                                   enum hr__column_id id) {
+  const size_t width = hr__columns[id].width;
   const struct hr_trace *trace = &unpacking->owned->trace;
   const char *at = unpacking->map + section->offset;
   bool valid = true;
@@ -506,15 +440,14 @@ static enum hr_status check_column(struct unpacking *unpacking, const struct hr_
   return valid ? HR_OK : refuse_section(unpacking, section, "has an invalid value, or is not sorted");
 }
 
-static enum hr_status read_column(struct unpacking *unpacking, const char *member, enum hr__column_id id, size_t width,
-                                  const void **column) {
-  const struct hr__packed_section *section = find_section(unpacking, member);
+static enum hr_status read_column(struct unpacking *unpacking, enum hr__column_id id) {
+  struct hr_trace *trace = &unpacking->owned->trace;
+  const struct hr__packed_section *section = find_section(unpacking, hr__columns[id].name);
   if (!section) return HR_OK;
-  uint64_t n_jobs = unpacking->header->n_jobs;
-  if (section->entries != n_jobs || section->bytes != n_jobs * width)
+  if (section->entries != trace->n_jobs || section->bytes != (uint64_t)trace->n_jobs * hr__columns[id].width)
     return refuse_section(unpacking, section, "does not have one entry per job");
-  *column = unpacking->map + section->offset;
-  return check_column(unpacking, section, id, width);
+  hr__trace_set_column(trace, id, unpacking->map + section->offset);
+  return check_column(unpacking, section, id);
 }
 
 static enum hr_status read_rows(struct unpacking *unpacking) {
@@ -532,17 +465,8 @@ static enum hr_status read_rows(struct unpacking *unpacking) {
 
 static enum hr_status read_columns(struct unpacking *unpacking) {
   struct hr_trace *trace = &unpacking->owned->trace;
-  const void *column;
   enum hr_status status = HR_OK;
-#define READ_COLUMN(id, member, width, ...)                                                                            \
-  column = NULL;                                                                                                       \
-  if (status == HR_OK) status = read_column(unpacking, #member, HR__COLUMN_##id, width, &column);                      \
-  trace->member = column;
-  HR__COLUMN_TABLE(READ_COLUMN)
-#undef READ_COLUMN
-  column = NULL;
-  if (status == HR_OK) status = read_column(unpacking, "id_number", HR__COLUMN_ID, sizeof(int64_t), &column);
-  trace->id_number = column;
+  for (enum hr__column_id id = 0; status == HR_OK && id < HR__N_COLUMNS; id++) status = read_column(unpacking, id);
   if (status == HR_OK && (!trace->submit_us || !trace->work_us || !trace->gpus))
     status = refuse(unpacking, "the submit times, run times or GPUs are missing");
   return status == HR_OK ? read_rows(unpacking) : status;

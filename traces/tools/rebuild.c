@@ -2,7 +2,17 @@
 /* Builds a trace from jobs of other traces. See rebuild.h. */
 #include "traces/tools/rebuild.h"
 
+#include "traces/core/columns.h"
+
 #include <string.h>
+
+void hr__record_move(struct hr_job_record *record, int64_t later_us) {
+#define MOVE(id, member, type, record_type, kind, ...)                                                                 \
+  if (HR__##kind == HR__INSTANT && (int64_t)record->member != INT64_MIN)                                               \
+    record->member = (record_type)((int64_t)record->member + later_us);
+  HR_JOB_COLUMN_TABLE(MOVE, HR_NO_FIELD)
+#undef MOVE
+}
 
 enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
                                      struct hr_error *error) {

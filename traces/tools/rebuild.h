@@ -28,12 +28,8 @@ enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trac
 enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated,
                                struct hr_trace **created, struct hr_error *error);
 
-/* Adds `later_us` to the submit time, deadline and recorded start. */
-static inline void hr__record_move(struct hr_job_record *record, int64_t later_us) {
-  record->submit_us += later_us;
-  if (record->deadline_us != INT64_MIN) record->deadline_us += later_us;
-  if (record->recorded_start_us != INT64_MIN) record->recorded_start_us += later_us;
-}
+/* Adds `later_us` to all instants of the record. */
+void hr__record_move(struct hr_job_record *record, int64_t later_us);
 
 /* Reports that memory ran out. `trace` is the source of the new trace. */
 static inline enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error) {

@@ -280,10 +280,9 @@ static bool gather_column(const struct draw *draw, const void *from, uint8_t wid
 #undef GATHER
 
 static bool gather_columns(const struct draw *draw, struct hr__owned_trace *owned) {
-#define GATHER_COLUMN(id, member, width, ...)                                                                          \
-  if (!gather_column(draw, draw->trace->member, width, &owned->column[HR__COLUMN_##id])) return false;
-  HR__COLUMN_TABLE(GATHER_COLUMN)
-#undef GATHER_COLUMN
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    if (!gather_column(draw, hr__trace_column(draw->trace, id), hr__columns[id].width, &owned->column[id]))
+      return false;
   return true;
 }
 
@@ -293,12 +292,12 @@ static void move_instants(const struct draw *draw, int64_t *us) {
     if (us[i] != HR_UNKNOWN_US) us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
 }
 
-/* Sets the submit times of the workload to those of the list. Shifts the deadlines and recorded starts accordingly.
+/* Sets the submit times of the workload to those of the list. Shifts all other instants accordingly.
    Before the call, all of these columns contain the times of the trace. */
 static void move_times(const struct draw *draw, struct hr__owned_trace *owned) {
   int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at;
-  move_instants(draw, owned->column[HR__COLUMN_DEADLINE].at);
-  move_instants(draw, owned->column[HR__COLUMN_RECORDED_START].at);
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    if (hr__columns[id].kind == HR__INSTANT && id != HR__COLUMN_SUBMIT) move_instants(draw, owned->column[id].at);
   for (uint32_t i = 0; submit_us && i < draw->count; i++) submit_us[i] = (int64_t)draw->jobs[i].key;
 }
 
@@ -316,9 +315,8 @@ static struct hr_trace *make_trace(const struct draw *draw) {
   owned->trace.n_jobs = draw->count;
   owned->trace.origin_us = trace->origin_us;
   owned->trace.dated = trace->dated;
-#define BORROW(id, member, field) owned->trace.member = trace->member;
-  HR__NAMES_TABLE(BORROW)
-#undef BORROW
+  for (enum hr__names_id id = 0; id < HR__N_NAMES; id++)
+    *hr__trace_names(&owned->trace, id) = *hr__trace_names(trace, id);
   hr__owned_trace_show_columns(owned);
   return &owned->trace;
 }

@@ -53,6 +53,9 @@ uint64_t hr__encoder_count(const struct hr__encoder *encoder);
 
 /* ---- Fields of jobs (record.c) ------------------------------------------------------------------------ */
 
+/* The sizes of the members of struct hr_job_record that hr__fields describes. */
+extern const size_t hr__field_bytes[HR__N_FIELDS];
+
 /* Returns true if field hr__fields[field] of the record is known. All fields of `blank` must be unknown. */
 bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_record *blank, size_t field);
 

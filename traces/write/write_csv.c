@@ -104,6 +104,7 @@ static bool put_number(const struct csv *csv, enum hr__kind kind, const void *me
     hr__encode_i64(csv->out, (int32_t)narrow);
     return true;
   case HR__GPUS:
+  case HR__GPU_BOUND:
   case HR__TASKS:
   case HR__GPU_SHARE:
     hr__encode_i64(csv->out, narrow);

@@ -134,9 +134,8 @@ static bool is_stored(size_t field) {
 /* Returns true if `field` is a bound of an elastic job that equals its request. The trace stores such bounds also
    for jobs that are not elastic, so they are not a loss. */
 static bool is_no_bound(const struct hr_job_record *record, size_t field) {
-  const size_t offset = hr__fields[field].offset;
-  return (offset == offsetof(struct hr_job_record, min_gpus) && record->min_gpus == record->gpus) ||
-         (offset == offsetof(struct hr_job_record, max_gpus) && record->max_gpus == record->gpus);
+  return hr__fields[field].kind == HR__GPU_BOUND &&
+         memcmp((const char *)record + hr__fields[field].offset, &record->gpus, sizeof record->gpus) == 0;
 }
 
 static void count_other_losses(struct swf_file *swf, const struct hr_job_record *record,
