@@ -11,6 +11,7 @@
 #include "headroom/unstable/capacity.h"
 
 #include "headroom/policy_kit.h"
+#include "headroom/unstable/node_use.h"
 #include "policies/placement/gpu_capacity.h"
 
 #include <string.h>
@@ -346,4 +347,73 @@ uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_pool pool
   for (uint32_t i = 0; i < hr_cluster_pool_spec(capacity->set->cluster, pool)->nodes; i++)
     if (!inventory->closed[first + i]) sum_milli += inventory->left_milli[first + i];
   return sum_milli;
+}
+
+/* ---- Windows -------------------------------------------------------------------------------------- */
+
+uint32_t hr_capacity_columns(const struct hr_capacity_set *set) {
+  return set->by_gpu ? hr__gpu_set_columns(&set->gpus) : 1;
+}
+
+void hr_capacity_add_use(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool,
+                         const struct hr_slice *slice, uint64_t *use) {
+  (void)pool;
+  if (set->by_gpu)
+    hr__gpu_set_add_use(&set->gpus, need->request, slice, use);
+  else
+    use[0] += slice->gpu_milli / MILLI;
+}
+
+void hr_capacity_set_window(struct hr_capacity *capacity, hr_pool pool, hr_node node, const struct hr_window_use *use) {
+  const struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu) {
+    hr__gpu_state_set_window(&set->gpus, &capacity->gpus, &set->present.gpus, node, use);
+    return;
+  }
+  struct hr_free_index *index = capacity->index[pool.id];
+  uint32_t number = number_of(capacity, pool, node);
+  uint32_t gpus = hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node - (uint32_t)use->columns[0];
+  capacity->free_gpus[pool.id] += gpus;
+  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
+  hr_free_index_set(index, number, gpus);
+}
+
+/* Returns the GPUs of the smallest part of a counted job on a node of the pool: all of its GPUs, or what remains after
+   whole nodes. */
+static uint32_t min_part(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool) {
+  uint32_t size = hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node;
+  if (hr_placer_is_single(set->placer, need->gpus, need->accept_class)) return need->gpus;
+  return need->gpus % size ? need->gpus % size : size;
+}
+
+bool hr_capacity_fits_on(const struct hr_capacity *capacity, const struct hr_need *need, hr_pool pool, hr_node node) {
+  const struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu) return hr_gpu_inventory_fits(capacity->gpus.inventory, &set->gpus.asked[need->request], node);
+  const struct hr_free_index *index =
+      capacity->is_present ? hr_cluster_free_index(set->cluster, pool) : capacity->index[pool.id];
+  return hr_free_index_get(index, number_of(capacity, pool, node)) >= min_part(set, need, pool);
+}
+
+static uint32_t min_nodes_counted(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool) {
+  uint32_t size = hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node;
+  if (!hr_cluster_accepts(set->cluster, need->accept_class, pool) || size == 0) return HR_NONE;
+  if (hr_placer_is_single(set->placer, need->gpus, need->accept_class)) return size >= need->gpus ? 1 : HR_NONE;
+  return need->gpus / size + (need->gpus % size > 0);
+}
+
+uint32_t hr_capacity_min_nodes(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, pool);
+  uint32_t n_nodes =
+      set->by_gpu ? hr__gpu_set_min_nodes(&set->gpus, need->request, pool) : min_nodes_counted(set, need, pool);
+  return n_nodes > spec->nodes ? HR_NONE : n_nodes;
+}
+
+bool hr_capacity_is_monotone(const struct hr_capacity_set *set, const struct hr_need *need) {
+  return !set->by_gpu || hr__gpu_set_is_monotone(&set->gpus, need->request);
+}
+
+void hr_capacity_adopt(const struct hr_capacity_set *set, struct hr_placement *placement, struct hr_slice *slices) {
+  if (!set->by_gpu) return;
+  hr_gpu_inventory_adopt_layouts(set->present.gpus.inventory, slices, placement->n_slices);
+  placement->slices = slices;
 }

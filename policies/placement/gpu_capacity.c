@@ -11,7 +11,7 @@
 
 /* ---- Search --------------------------------------------------------------------------------------- */
 
-static void change_node(const struct hr__gpu_state *state, hr_node node) {
+void hr__gpu_state_node_changed(const struct hr__gpu_state *state, hr_node node) {
   if (state->groups) hr__gang_groups_changed(state->groups, node);
   if (state->bare) hr_packer_changed(state->bare, node);
 }
@@ -30,7 +30,7 @@ static void change(const struct hr__gpu_set *set, const struct hr__gpu_state *st
     hr_packer_taken(state->packer, request, slice->node);
   else
     hr_packer_given(state->packer, request, slice->node);
-  change_node(state, slice->node);
+  hr__gpu_state_node_changed(state, slice->node);
 }
 
 /* Finds a node and GPUs for one task, within the group `place`, or anywhere if `place` is NULL. If the group is only a
@@ -113,7 +113,7 @@ void hr__gpu_state_set_usable(const struct hr__gpu_state *state, hr_node node, b
   if (renew) hr_gpu_inventory_renew(state->inventory, node);
   state->inventory->closed[node.id] = !usable;
   hr_packer_changed(state->packer, node);
-  change_node(state, node);
+  hr__gpu_state_node_changed(state, node);
 }
 
 /* The layouts of MIG GPUs are those of the present state. */
@@ -125,7 +125,7 @@ void hr__gpu_state_reset(const struct hr__gpu_set *set, const struct hr__gpu_sta
     hr_gpu_inventory_clear(state->inventory, hr_cluster_spec_of(set->cluster), node);
     state->inventory->closed[i] = hr_cluster_node_state(set->cluster, node) != HR_NODE_UP;
     hr_packer_cleared(state->packer, node);
-    change_node(state, node);
+    hr__gpu_state_node_changed(state, node);
   }
 }
 

@@ -72,4 +72,15 @@ void hr__gpu_state_set_usable(const struct hr__gpu_state *state, hr_node node, b
 enum hr_reason hr__gpu_set_never_fits(struct hr__gpu_set *set, const struct hr_need *need);
 bool hr__gpu_state_lacks_node_resources(struct hr__gpu_set *set, struct hr__gpu_state *state, uint32_t request);
 
+/* See hr_capacity_columns, hr_capacity_add_use, hr_capacity_min_nodes and hr_capacity_is_monotone. */
+uint32_t hr__gpu_set_columns(const struct hr__gpu_set *set);
+void hr__gpu_set_add_use(const struct hr__gpu_set *set, uint32_t request, const struct hr_slice *slice, uint64_t *use);
+uint32_t hr__gpu_set_min_nodes(const struct hr__gpu_set *set, uint32_t request, hr_pool pool);
+bool hr__gpu_set_is_monotone(const struct hr__gpu_set *set, uint32_t request);
+/* See hr_capacity_set_window. `now`: the present state. */
+void hr__gpu_state_set_window(const struct hr__gpu_set *set, const struct hr__gpu_state *state,
+                              const struct hr__gpu_state *now, hr_node node, const struct hr_window_use *use);
+/* Reports that the free capacity of a node changed, for the next searches in the state. */
+void hr__gpu_state_node_changed(const struct hr__gpu_state *state, hr_node node);
+
 #endif

@@ -256,19 +256,10 @@ static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, s
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* Returns the expected end of a job that has just started: the start of the attempt plus the limit, minus the work that
-   the job kept from earlier attempts. */
-static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  int64_t left_us = hr_trace_limit_us(queue->trace, job);
-  if (!view->kept_us) return view->attempt_us[job.id] + left_us;
-  left_us -= view->kept_us[job.id];
-  return view->attempt_us[job.id] + (left_us > 0 ? left_us : 0);
-}
-
 static enum hr_status gpu_calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                               const struct hr_placement *placement) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
-  struct job_end end = {expected_end_us(queue, view, job), job};
+  struct job_end end = {hr__expected_end_us(queue, view, job), job};
   bool leaves = end.at_us <= gpu_calendar->until_us;
   gpu_calendar->end_us[job.id] = end.at_us;
   gpu_calendar->side[job.id] = leaves ? ENDED : REMAINING;
@@ -326,14 +317,14 @@ static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_
 
 static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                           const struct hr_placement *placement) {
-  int64_t end_us = expected_end_us(queue, view, job);
+  int64_t end_us = hr__expected_end_us(queue, view, job);
   if (queue->expected_us) queue->expected_us[job.id] = end_us;
   return hr_release_calendar_add(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status calendar_job_leaves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                           const struct hr_placement *placement) {
-  int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : expected_end_us(queue, view, job);
+  int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : hr__expected_end_us(queue, view, job);
   return hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK
                                                                                                    : HR_INTERNAL;
 }

@@ -184,7 +184,7 @@ static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32
 static struct hr_packing packing_of(const struct hr_packer_config *config) {
   struct hr_packing packing = {.inventory = config->inventory,
                                .cluster = config->cluster,
-                               .n_kinds = HR_KIND_WHOLE + config->inventory->max_gpus,
+                               .n_kinds = hr_packer_kinds(config->inventory->max_gpus),
                                .typical = config->typical,
                                .seed = config->seed,
                                .finds = config->finds};
@@ -407,5 +407,13 @@ void hr_packer_cleared(struct hr_packer *packer, hr_node node) {
   uint32_t n_kinds = packer->packing.n_kinds;
   packer->tasks[node.id] = 0;
   memset(packer->tasks_of_kind + (size_t)node.id * n_kinds, 0, n_kinds * sizeof *packer->tasks_of_kind);
+  hr_packer_changed(packer, node);
+}
+
+void hr_packer_set_tasks(struct hr_packer *packer, hr_node node, uint32_t tasks, const uint64_t *tasks_of_kind) {
+  uint32_t n_kinds = packer->packing.n_kinds;
+  packer->tasks[node.id] = tasks;
+  for (uint32_t i = 0; i < n_kinds; i++)
+    packer->tasks_of_kind[(size_t)node.id * n_kinds + i] = (uint32_t)tasks_of_kind[i];
   hr_packer_changed(packer, node);
 }

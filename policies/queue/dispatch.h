@@ -149,6 +149,15 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
   return hr_capacity_find(queue->capacity, &need, placement);
 }
 
+/* Returns the expected end of a job that has just started: the start of the attempt plus the limit, minus the work that
+   the job kept from earlier attempts. */
+static inline int64_t hr__expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  int64_t left_us = hr_trace_limit_us(queue->trace, job);
+  if (!view->kept_us) return view->attempt_us[job.id] + left_us;
+  left_us -= view->kept_us[job.id];
+  return view->attempt_us[job.id] + (left_us > 0 ? left_us : 0);
+}
+
 /* Updates a capacity in per-GPU allocation after a node came up, received notice, or went down. */
 static inline void hr__queue_node_changes(struct hr_capacity *capacity, const struct hr_event *event) {
   if (event->node.id == HR_NONE) return;

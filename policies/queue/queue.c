@@ -147,10 +147,6 @@ static enum hr_status create_capacity(struct hr__queue *queue, const struct hr_p
   if (status != HR_OK) return status;
   queue->capacity = hr_capacity_present(queue->capacities);
   if (!queue->by_gpu) return HR_OK;
-  if (queue->backfill == &hr__backfill_conservative)
-    return hr_fail(
-        error, HR_BAD_INPUT,
-        "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
   hr__queue_add_listener(queue, &capacity_listener);
   return HR_OK;
 }
@@ -162,11 +158,6 @@ static enum hr_status create_locality(struct hr__queue *queue, const struct hr_p
   if (queue->rule == HR_PLACE_POOL)
     return hr_fail(error, HR_BAD_INPUT,
                    "parameter 'placement': 'pool' does not support topology constraints ('within')");
-  if (queue->backfill->walks)
-    return hr_fail(
-        error, HR_BAD_INPUT,
-        "parameter 'backfill': 'conservative' does not support topology constraints ('within'); use 'strict', "
-        "'skip' or 'easy'");
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     if (spec->mig && spec->nodes > 0)

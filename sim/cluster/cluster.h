@@ -113,6 +113,10 @@ void hr__requests_submit(const struct hr_requests *requests, hr_job job);
 /* Returns a set of MIG profiles: those of which the GPU of the slice could still provide an instance after the slice
    was allocated. */
 uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
+/* Sets the instances of a GPU in a planned inventory. `instances`: HR_MIG_ON_DEMAND only; `layout` and `taken` (a set
+   of starts): all other modes. */
+void hr__gpu_inventory_set_instances(struct hr_gpu_inventory *inventory, hr_node node, uint32_t gpu,
+                                     const struct hr_mig_gpu *instances, uint32_t layout, uint32_t taken);
 
 /* ---- free_index.c ---- */
 

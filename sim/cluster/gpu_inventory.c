@@ -297,6 +297,14 @@ uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inv
   return profiles_of(mig, &state);
 }
 
+void hr__gpu_inventory_set_instances(struct hr_gpu_inventory *inventory, hr_node node, uint32_t gpu,
+                                     const struct hr_mig_gpu *instances, uint32_t layout, uint32_t taken) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
+  struct state state = {.gpu = *instances, .taken = taken};
+  if (mig->mode != HR_MIG_ON_DEMAND) state = (struct state){mig->layouts[layout].gpu, layout, taken};
+  set_state(inventory, mig, (size_t)node.id * inventory->max_gpus + gpu, &state);
+}
+
 /* Restores the layout that a GPU had before the slice was allocated. If a placement has several tasks on the GPU, this
    is done for each of their slices, because any of them may have changed the layout. The starts that other tasks occupy
    stay recorded until the slices of these tasks are released. */

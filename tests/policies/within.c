@@ -277,7 +277,6 @@ static void check_rejected(struct within_case it, const char *subject, const cha
 }
 
 static void unsupported_combinations_are_rejected(void) {
-  check_rejected((struct within_case){.params = {{"backfill", "conservative"}}}, "'backfill'", "'within'");
   check_rejected((struct within_case){.params = {{"placement", "pool"}}}, "'placement'", "'within'");
   check_rejected((struct within_case){.params = {{"preemption", "priority"}}}, "'preemption'", "'within'");
   check_rejected((struct within_case){.params = {{"market", "on-demand-only"}}, .market = HR_MARKET_ON_DEMAND},

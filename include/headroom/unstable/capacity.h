@@ -98,6 +98,40 @@ HR_API bool hr_capacity_is_idle(const struct hr_capacity *capacity, hr_pool pool
 /* Returns the free milli-GPUs of a pool on usable nodes. In per-GPU allocation it takes O(nodes of the pool). */
 HR_API uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_pool pool);
 
+/*
+ * Time windows. To plan a job that runs during a window, the state of each node is set to what is free during all of
+ * the window. What tasks use of a node is an array of hr_capacity_columns numbers, such as CPU and the share of each
+ * GPU. The sum over tasks that are on the node at the same time, and the maximum over several times, are taken column
+ * by column.
+ */
+HR_API uint32_t hr_capacity_columns(const struct hr_capacity_set *set);
+/* Adds what a job with this need uses by one slice of its placement, which is on a node of `pool`. */
+HR_API void hr_capacity_add_use(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool,
+                                const struct hr_slice *slice, uint64_t *use);
+/* What the tasks of a node use during a window. */
+struct hr_window_use {
+  const uint64_t *columns; /* maximum over the window */
+  /* with MIG; see struct hr_node_use (headroom/unstable/node_use.h) */
+  const struct hr_slice *within, *before;
+  uint32_t n_within, n_before;
+};
+/* Sets a planned state of a node to what is free during a window. The node must be up now, and becomes usable. */
+HR_API void hr_capacity_set_window(struct hr_capacity *capacity, hr_pool pool, hr_node node,
+                                   const struct hr_window_use *use);
+/* Whether a task of the job or, in counted allocation, the smallest part that the job has on a node, fits on a node. */
+HR_API bool hr_capacity_fits_on(const struct hr_capacity *capacity, const struct hr_need *need, hr_pool pool,
+                                hr_node node);
+/* Returns a lower bound for the number of nodes of a pool that a placement uses, at least 1. HR_NONE: the job does not
+   accept the pool, or never fits there. */
+HR_API uint32_t hr_capacity_min_nodes(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool);
+/* Whether a job that fits in one state fits in each state with more free capacity. This may be false for gangs that are
+   placed task by task, if the choice for one task can leave too little for another task. */
+HR_API bool hr_capacity_is_monotone(const struct hr_capacity_set *set, const struct hr_need *need);
+/* Changes a placement that was found in a planned state so that it can be taken now. In per-GPU allocation, MIG GPUs
+   that are idle now may have other layouts than in the planned state. */
+HR_API void hr_capacity_adopt(const struct hr_capacity_set *set, struct hr_placement *placement,
+                              struct hr_slice *slices);
+
 #ifdef __cplusplus
 }
 #endif

@@ -103,6 +103,12 @@ HR_API void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node 
 HR_API void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node);
 /* Reports that all tasks of a node were removed at once. */
 HR_API void hr_packer_cleared(struct hr_packer *packer, hr_node node);
+/* Reports that the tasks of a node changed. `tasks_of_kind`: [hr_packer_kinds], number of tasks of each kind. */
+HR_API void hr_packer_set_tasks(struct hr_packer *packer, hr_node node, uint32_t tasks, const uint64_t *tasks_of_kind);
+/* Returns the number of kinds of tasks (hr_request_kind) in a cluster with at most `max_gpus` GPUs per node. */
+static inline uint32_t hr_packer_kinds(uint32_t max_gpus) {
+  return HR_KIND_WHOLE + max_gpus;
+}
 /* Reports any other change of the free resources of a node to the packer. */
 HR_API void hr_packer_changed(struct hr_packer *packer, hr_node node);
 

@@ -206,7 +206,7 @@ enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_prof
   }
   cluster_profile->capacity =
       (struct hr_free_gpus){cluster_profile->n_pools, (const struct hr_free_index *const *)cluster_profile->index,
-                           cluster_profile->free_gpus};
+                            cluster_profile->free_gpus};
   return HR_OK;
 }
 

@@ -6,8 +6,8 @@
  * times.
  *
  * The reservation of a job is at the earliest time t for which the placement rule finds a placement. The rule is
- * evaluated with the minimum of free GPUs of each bin (node, or pool under `pool`) over [t, t + limit), after all
- * earlier reservations have been subtracted.
+ * evaluated with what is free during all of [t, t + limit), after all earlier reservations have been subtracted. See
+ * future.h.
  *
  * End of a pass: a pass only has to find the jobs that start now. It therefore ends when no remaining job could start
  * now, even if no further reservations were made before it. A job of a shape can start now only if its limit does not
@@ -24,8 +24,7 @@
  * reservation, or a rejection.
  */
 
-#include "policies/queue/backfill/capacity_profile.h"
-#include "policies/queue/dispatch.h"
+#include "policies/queue/backfill/future.h"
 #include "policies/queue/waiting.h"
 
 #include <string.h>
@@ -262,7 +261,7 @@ struct bounds {
 };
 
 struct planner {
-  struct hr__cluster_profile cluster_profile;
+  struct hr__future future; /* first member: listeners of the future find it by queue->backfill_state */
   struct hr__batches batches;
   uint32_t may_start;     /* index of the shape for which some_may_start last returned true */
   struct bounds **bounds; /* by index of the shape */
@@ -279,9 +278,11 @@ struct planner {
 /* ---- Shapes that could start a job now ------------------------------------------------------------ */
 
 static bool shape_may_start(struct planner *planner, uint32_t i) {
+  const struct hr__queue *queue = planner->future.queue;
   const struct hr__shape *shape = batches_shape(&planner->batches, i);
-  int64_t window =
-      shape->gpus > 0 ? hr__cluster_profile_window(&planner->cluster_profile, shape->gpus, shape->kind) : INT64_MAX;
+  struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
+  bool is_empty = hr_need_is_empty(queue->cluster, &need);
+  int64_t window = is_empty ? INT64_MAX : hr__future_longest(&planner->future, &need);
   return window > 0 && batches_has(&planner->batches, i, window);
 }
 
@@ -363,27 +364,29 @@ static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *v
   return status;
 }
 
+/* Returns a time before which a demand cannot be placed in the current plan. */
+static int64_t bound_of(const struct planner *planner, const struct bounds *bounds,
+                        const struct hr__future_demand *demand, int64_t now_us) {
+  if (!hr__future_is_monotone(&planner->future, &demand->need)) return now_us;
+  int64_t from_us = known_bound(bounds, demand->length_us);
+  return from_us < now_us ? now_us : from_us;
+}
+
 /* Makes the earliest possible reservation for the first job of `reservation`, and for those of its other jobs that get
-   the same time and placement. Reduces `reservation` to these jobs. If the time is now, starts them. */
-static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__profile_demand *demand,
+   the same time and placement. Reduces `reservation` to these jobs. If the time is now, starts them. A job that cannot
+   be placed at any time gets no reservation: it waits for nodes that may come up. */
+static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__future_demand *demand,
                                    const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__reservation *reservation) {
   struct planner *planner = queue->backfill_state;
+  struct hr__future *future = &planner->future;
   struct bounds *bounds = bounds_of(planner, reservation->shape);
   struct hr_placement placement;
-  int64_t from_us = known_bound(bounds, demand->length_us);
-  if (from_us < view->now_us) from_us = view->now_us;
-  reservation->start_us = hr__cluster_profile_earliest(&planner->cluster_profile, demand, from_us);
-  if (reservation->start_us == HR_NEVER_US && queue->expected_us)
-    return HR_OK; /* these jobs wait for nodes that may come up */
-  if (reservation->start_us == HR_NEVER_US ||
-      !hr__cluster_profile_place(&planner->cluster_profile, demand, reservation->start_us, &placement))
-    return HR_INTERNAL;
-  reservation->n_jobs =
-      hr__cluster_profile_count_equal(&planner->cluster_profile, demand, &placement, reservation->n_jobs);
-  if (!hr__cluster_profile_take(&planner->cluster_profile, demand, reservation->n_jobs, reservation->start_us,
-                                &placement))
-    return HR_NO_MEMORY;
+  int64_t from_us = bound_of(planner, bounds, demand, view->now_us);
+  enum hr_status status = hr__future_earliest(future, demand, from_us, &reservation->start_us, &placement);
+  if (status != HR_OK || reservation->start_us == HR_NEVER_US) return status;
+  reservation->n_jobs = hr__future_count_equal(future, demand, &placement, reservation->n_jobs);
+  if (!hr__future_reserve(future, demand, reservation->n_jobs, reservation->start_us, &placement)) return HR_NO_MEMORY;
   learn_bound(planner, bounds, demand->length_us, reservation->start_us);
   if (reservation->start_us == view->now_us) return start_all(queue, view, moves, reservation, &placement);
   bool known = !planner->can_keep || hr__reservations_add(&planner->pending, reservation, &placement);
@@ -393,10 +396,12 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__pro
 /* Makes reservations for the jobs of a batch, in order. `*started`: set if some of these jobs were started. */
 static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
                               struct hr_moves *moves, bool *started) {
-  struct hr__profile_demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
+  struct hr__future_demand demand = {.shape = batch->shape,
+                                     .need = hr__need(queue, batch->shape->gpus, batch->shape->kind),
+                                     .length_us = batch->value > 0 ? batch->value : 1};
   struct hr__reservation reservation = {view->now_us, batch->shape, .first_job = batch->first_job,
                                         .n_jobs = batch->n_jobs};
-  *started = demand.gpus == 0 && reservation.n_jobs > 0;
+  *started = hr_need_is_empty(queue->cluster, &demand.need) && reservation.n_jobs > 0;
   if (*started) return start_all(queue, view, moves, &reservation, &(struct hr_placement){0});
   enum hr_status status = HR_OK;
   for (uint32_t left = batch->n_jobs; left > 0 && status == HR_OK; left -= reservation.n_jobs) {
@@ -438,11 +443,12 @@ static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *v
   queue->head = blocked->head.job;
   hr__reservations_clear(&planner->pending);
   planner->n_plans++;
-  if (hr__cluster_profile_begin(&planner->cluster_profile, view->now_us) != HR_OK) return HR_NO_MEMORY;
+  if (hr__future_begin(&planner->future, view->now_us) != HR_OK) return HR_NO_MEMORY;
   queue->frozen = true;
   status = batches_begin(&planner->batches, view->state);
   if (status == HR_OK) status = extend_plan(queue, view, moves);
   queue->frozen = false;
+  hr__future_end(&planner->future);
   planner->kept = planner->can_keep;
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
@@ -472,7 +478,7 @@ static enum hr_status continue_plan(struct hr__queue *queue, const struct hr_vie
 
 /* Computes the GPUs of the reservations that start now, by bin. */
 static void count_due(const struct planner *planner, int64_t *due_gpus) {
-  memset(due_gpus, 0, planner->cluster_profile.n_bins * sizeof *due_gpus);
+  memset(due_gpus, 0, planner->future.profile.n_bins * sizeof *due_gpus);
   for (uint32_t i = 0; i < planner->pending.n_due; i++) {
     struct hr_placement placement;
     const struct hr__reservation *due = hr__reservations_due(&planner->pending, i, &placement);
@@ -483,8 +489,8 @@ static void count_due(const struct planner *planner, int64_t *due_gpus) {
 /* Returns whether the plan can be continued: free capacity is as planned, and no reservation is overdue. */
 static bool is_as_planned(struct planner *planner, int64_t now_us) {
   if (!planner->kept || !hr__reservations_advance(&planner->pending, now_us)) return false;
-  count_due(planner, planner->cluster_profile.per_bin);
-  return hr__cluster_profile_matches(&planner->cluster_profile, now_us, planner->cluster_profile.per_bin);
+  count_due(planner, planner->future.profile.per_bin);
+  return hr__cluster_profile_matches(&planner->future.profile, now_us, planner->future.profile.per_bin);
 }
 
 /* Returns whether the plan should be replaced because it contains too many jobs that were already started. The new plan
@@ -544,7 +550,7 @@ static bool keys_stay(const struct hr__queue *queue) {
 /* Returns whether plans can be kept. For the condition on placement rules see the beginning of this file. */
 static bool may_keep(const struct hr__queue *queue) {
   bool in_first_place = queue->rule == HR_PLACE_FIRST_FIT || queue->rule == HR_PLACE_POOL;
-  return in_first_place && !queue->stops && !queue->preemptor;
+  return in_first_place && !queue->stops && !queue->preemptor && !queue->by_gpu && !queue->locality;
 }
 
 static uint32_t count_classes(const struct hr_policy_env *env) {
@@ -561,25 +567,17 @@ static uint32_t count_classes(const struct hr_policy_env *env) {
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct planner *planner = hr_arena_alloc(env->arena, sizeof *planner);
   if (!planner) return HR_NO_MEMORY;
-  planner->cluster_profile.arena = env->arena;
-  planner->cluster_profile.cluster = queue->cluster;
-  planner->cluster_profile.placer = queue->placer;
-  planner->cluster_profile.calendar = queue->calendar;
-  planner->cluster_profile.rule = queue->rule;
-  if (hr__cluster_profile_init(&planner->cluster_profile) != HR_OK) return HR_NO_MEMORY;
   queue->backfill_state = planner;
+  if (hr__future_init(&planner->future, queue, env) != HR_OK) return HR_NO_MEMORY;
   planner->pending.arena = env->arena;
   planner->n_classes = count_classes(env);
-  bool remembers = keys_stay(queue);
+  /* a job whose topology constraint expires gets another shape, which remembered batches do not notice */
+  bool remembers = keys_stay(queue) && !queue->locality_expires;
   planner->can_keep = remembers && may_keep(queue);
   batches_init(&planner->batches, env->arena, &queue->waiting, remembers);
   if (remembers) hr__queue_add_listener(queue, &listener);
   return HR_OK;
 }
 
-const struct hr__backfill hr__backfill_conservative = {.by_shape = true,
-                                                       .needs_calendar = true,
-                                                       .value = hr_trace_limit_us,
-                                                       .create = create,
-                                                       .pass = pass,
-                                                       .walks = true};
+const struct hr__backfill hr__backfill_conservative = {
+    .by_shape = true, .value = hr_trace_limit_us, .create = create, .pass = pass, .walks = true};

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reservations on window states: see window_plan.h.
+ *
+ * Each node has a list of its running tasks and, from the first time that the current plan examines the node, a
+ * timeline of what running tasks and reservations use (node_timeline.h). The state of a node in a window is its
+ * capacity minus the maximum use over the steps of the window. With MIG, it also depends on the instances of all
+ * occupants of the window.
+ *
+ * Search. Let k be the minimum number of nodes that a placement uses (hr_capacity_min_nodes). A placement at time t
+ * needs at least k nodes of one pool that each have room for a task during [t, t + length). For each shape and class of
+ * lengths, a lower bound of the first time at which each node has this room is stored, and increased during searches.
+ * Reservations only reduce free capacity, so bounds are valid until the end of the plan, for windows that are not
+ * shorter. A search examines the times at which occupants end, from the k-th smallest bound on. At each time it sets
+ * the states of the nodes that have room in a planned capacity, and searches there with the placement rule. Nodes
+ * without room are closed.
+ *
+ * Cost, for n nodes with s steps each and c columns: a search takes O(n), plus O(s c) for each examined node and time.
+ * In a crowded cluster, a search for a job with one task examines few nodes, because the bounds of most nodes are later
+ * than its start. A gang on k nodes examines all nodes of a pool once, and then the nodes of each time that it tries.
+ */
+
+#include "policies/placement/window_plan.h"
+
+#include "headroom/policy_kit.h"
+#include "policies/placement/node_timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A task that runs on a node. */
+struct running_task {
+  int64_t end_us;
+  hr_job job;
+  struct hr_need need;
+  struct hr_slice slice;
+  uint32_t reserved_in; /* the plan that has a reservation for the job; 0: none */
+};
+
+/* A task of a reservation. */
+struct reserved_task {
+  int64_t from_us, to_us;
+  struct hr_slice slice;
+};
+
+struct planned_node {
+  struct hr__node_timeline timeline;
+  struct running_task *running; /* sorted by end */
+  /* sorted by (from, order of creation); only on nodes with MIG, and of the plan `built_in` */
+  struct reserved_task *reserved;
+  uint32_t n_running, running_capacity, n_reserved, reserved_capacity;
+  uint32_t built_in; /* the plan to which the timeline belongs */
+  hr_pool pool;
+  bool has_mig;
+  /* the window to which the planned state of the node is set: its first and last step, and the timeline's version */
+  bool is_open;
+  uint32_t first, last, version;
+};
+
+/* Lower bounds of the first time at which a task fits on a node, for windows of at least `length_us`. */
+struct node_bounds {
+  uint32_t made_in; /* the plan for which the bounds are valid */
+  int64_t length_us;
+  int64_t *at_us; /* by node */
+};
+
+enum { LENGTH_CLASSES = 64 };
+
+struct shape_bounds {
+  struct node_bounds of[LENGTH_CLASSES]; /* by the logarithm of the length to base 2 */
+};
+
+struct hr__window_plan {
+  struct hr_arena *arena;
+  const struct hr_cluster *cluster;
+  struct hr_capacity_set *set;
+  struct hr_capacity *probe;   /* the state of a node is set here to find out whether a task fits */
+  struct hr_capacity *planned; /* the state in which placements are searched; nodes are closed unless is_open */
+  uint32_t n_nodes, n_pools, columns, n_plans;
+  bool is_planning, failed;
+  int64_t now_us;
+  struct planned_node *nodes;
+  struct shape_bounds **bounds; /* by shape */
+  uint32_t bounds_capacity;
+  uint64_t *use;  /* [columns]: buffer */
+  int64_t *times; /* buffers; times_capacity is at least n_nodes */
+  int64_t *at_us; /* [n_nodes]: bounds of the current search */
+  struct hr_slice *slices, *within, *before;
+  uint32_t times_capacity, slices_capacity, within_capacity, before_capacity;
+};
+
+/* ---- Construction --------------------------------------------------------------------------------- */
+
+static bool make_nodes(struct hr__window_plan *plan) {
+  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(plan->cluster);
+  for (uint32_t i = 0; i < plan->n_pools; i++)
+    plan->n_nodes += hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes;
+  plan->nodes = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->nodes);
+  plan->at_us = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->at_us);
+  plan->times = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->times);
+  plan->times_capacity = plan->n_nodes + 1;
+  plan->use = hr_arena_alloc(plan->arena, plan->columns * sizeof *plan->use);
+  if (!plan->nodes || !plan->at_us || !plan->times || !plan->use) return false;
+  for (uint32_t i = 0, node = 0; i < plan->n_pools; i++)
+    for (uint32_t end = node + hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes; node < end; node++) {
+      plan->nodes[node].pool = (hr_pool){i};
+      plan->nodes[node].timeline.columns = plan->columns;
+      plan->nodes[node].has_mig = inventory && hr_gpu_inventory_mig(inventory, (hr_node){node});
+      hr_capacity_set_usable(plan->planned, (hr_pool){i}, (hr_node){node}, false, false);
+      hr_capacity_set_usable(plan->probe, (hr_pool){i}, (hr_node){node}, true, false);
+    }
+  return true;
+}
+
+struct hr__window_plan *hr__window_plan_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                               struct hr_capacity_set *set) {
+  struct hr__window_plan *plan = hr_arena_alloc(arena, sizeof *plan);
+  if (!plan) return NULL;
+  *plan = (struct hr__window_plan){.arena = arena,
+                                   .cluster = cluster,
+                                   .set = set,
+                                   .probe = hr_capacity_create(set),
+                                   .planned = hr_capacity_create(set),
+                                   .n_pools = hr_cluster_pools(cluster),
+                                   .columns = hr_capacity_columns(set)};
+  return plan->probe && plan->planned && make_nodes(plan) ? plan : NULL;
+}
+
+bool hr__window_plan_failed(const struct hr__window_plan *plan) {
+  return plan->failed || hr_capacity_set_failed(plan->set);
+}
+
+/* ---- Running tasks -------------------------------------------------------------------------------- */
+
+static bool add_running(struct hr__window_plan *plan, struct planned_node *node, const struct running_task *task) {
+  if (node->n_running == node->running_capacity) {
+    struct running_task *grown = hr_arena_grown(plan->arena, node->running, &node->running_capacity, sizeof *grown);
+    if (!grown) return false;
+    node->running = grown;
+  }
+  uint32_t at = node->n_running++;
+  for (; at > 0 && node->running[at - 1].end_us > task->end_us; at--) node->running[at] = node->running[at - 1];
+  node->running[at] = *task;
+  return true;
+}
+
+bool hr__window_plan_add_job(struct hr__window_plan *plan, hr_job job, const struct hr_need *need,
+                             const struct hr_placement *placement, int64_t end_us) {
+  struct running_task task = {
+      .end_us = end_us, .job = job, .need = *need, .reserved_in = plan->is_planning ? plan->n_plans : 0};
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    task.slice = placement->slices[i];
+    if (!add_running(plan, &plan->nodes[task.slice.node.id], &task)) return false;
+  }
+  return true;
+}
+
+void hr__window_plan_remove_job(struct hr__window_plan *plan, hr_job job, const struct hr_placement *placement) {
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct planned_node *node = &plan->nodes[placement->slices[i].node.id];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < node->n_running; k++)
+      if (node->running[k].job.id != job.id) node->running[n++] = node->running[k];
+    node->n_running = n;
+  }
+}
+
+/* ---- Timelines ------------------------------------------------------------------------------------ */
+
+void hr__window_plan_begin(struct hr__window_plan *plan, int64_t now_us) {
+  plan->n_plans++;
+  plan->now_us = now_us;
+  plan->is_planning = true;
+}
+
+void hr__window_plan_end(struct hr__window_plan *plan) {
+  plan->is_planning = false;
+}
+
+static bool ensure_times(struct hr__window_plan *plan, uint32_t count) {
+  while (count > plan->times_capacity) {
+    plan->times = hr_arena_grown(plan->arena, plan->times, &plan->times_capacity, sizeof *plan->times);
+    if (!plan->times) return false;
+  }
+  return true;
+}
+
+/* Returns the time at which a running task is expected to end. An overdue task ends one microsecond from now. */
+static int64_t end_of(const struct hr__window_plan *plan, const struct running_task *task) {
+  return task->end_us > plan->now_us ? task->end_us : plan->now_us + 1;
+}
+
+/* Builds the timeline of a node from its running tasks. */
+static bool build(struct hr__window_plan *plan, struct planned_node *node) {
+  struct hr__node_timeline *timeline = &node->timeline;
+  uint32_t n = 0;
+  if (!ensure_times(plan, node->n_running)) return false;
+  for (uint32_t i = 0; i < node->n_running; i++)
+    if (node->running[i].reserved_in != plan->n_plans) plan->times[n++] = end_of(plan, &node->running[i]);
+  if (!hr__node_timeline_set_steps(timeline, plan->arena, plan->now_us, plan->times, n)) return false;
+  uint32_t step = timeline->count - 1;
+  memset(hr__node_timeline_use(timeline, step), 0, timeline->columns * sizeof *timeline->use);
+  for (uint32_t i = node->n_running; i-- > 0;) {
+    const struct running_task *task = &node->running[i];
+    if (task->reserved_in == plan->n_plans) continue;
+    if (end_of(plan, task) == timeline->at_us[step]) {
+      memcpy(hr__node_timeline_use(timeline, step - 1), hr__node_timeline_use(timeline, step),
+             timeline->columns * sizeof *timeline->use);
+      step--;
+    }
+    hr_capacity_add_use(plan->set, &task->need, node->pool, &task->slice, hr__node_timeline_use(timeline, step));
+  }
+  node->n_reserved = 0;
+  node->built_in = plan->n_plans;
+  return true;
+}
+
+/* Returns the node with its timeline in the current plan; NULL: no memory is available. */
+static struct planned_node *node_of(struct hr__window_plan *plan, uint32_t node) {
+  struct planned_node *of_node = &plan->nodes[node];
+  if (of_node->built_in == plan->n_plans || build(plan, of_node)) return of_node;
+  plan->failed = true;
+  return NULL;
+}
+
+/* ---- Window states -------------------------------------------------------------------------------- */
+
+static bool append(struct hr__window_plan *plan, struct hr_slice **slices, uint32_t *count, uint32_t *capacity,
+                   const struct hr_slice *slice) {
+  if (*count == *capacity) {
+    struct hr_slice *grown = hr_arena_grown(plan->arena, *slices, capacity, sizeof *grown);
+    if (!grown) return false;
+    *slices = grown;
+  }
+  (*slices)[(*count)++] = *slice;
+  return true;
+}
+
+/* Lists the slices of the occupants that are on the node during a window, and of the reservations before it. */
+static bool list_occupants(struct hr__window_plan *plan, const struct planned_node *node, int64_t from_us,
+                           int64_t to_us, struct hr_window_use *use) {
+  for (uint32_t i = 0; i < node->n_running; i++) {
+    const struct running_task *task = &node->running[i];
+    if (task->reserved_in == plan->n_plans || end_of(plan, task) <= from_us) continue;
+    if (!append(plan, &plan->within, &use->n_within, &plan->within_capacity, &task->slice)) return false;
+  }
+  for (uint32_t i = 0; i < node->n_reserved; i++) {
+    const struct reserved_task *task = &node->reserved[i];
+    bool is_over = task->to_us <= from_us;
+    if (is_over && !append(plan, &plan->before, &use->n_before, &plan->before_capacity, &task->slice)) return false;
+    if (is_over || task->from_us >= to_us) continue;
+    if (!append(plan, &plan->within, &use->n_within, &plan->within_capacity, &task->slice)) return false;
+  }
+  use->within = plan->within;
+  use->before = plan->before;
+  return true;
+}
+
+/* Returns the last step of a window that ends at `to_us`. */
+static uint32_t last_step(const struct hr__node_timeline *timeline, int64_t to_us) {
+  return hr__node_timeline_step(timeline, to_us - 1);
+}
+
+/* Returns from_us + length_us, or the latest time if the sum is greater. */
+static int64_t end_us_of(int64_t from_us, int64_t length_us) {
+  return length_us > HR_NEVER_US - 1 - from_us ? HR_NEVER_US - 1 : from_us + length_us;
+}
+
+/* Sets the state of a node in a capacity to a window. */
+static bool set_window(struct hr__window_plan *plan, struct hr_capacity *capacity, uint32_t number, int64_t from_us,
+                       int64_t to_us) {
+  struct planned_node *node = node_of(plan, number);
+  if (!node) return false;
+  struct hr_window_use use = {.columns = plan->use};
+  uint32_t first = hr__node_timeline_step(&node->timeline, from_us);
+  hr__node_timeline_max(&node->timeline, first, last_step(&node->timeline, to_us), plan->use);
+  if (node->has_mig && !list_occupants(plan, node, from_us, to_us, &use)) {
+    plan->failed = true;
+    return false;
+  }
+  hr_capacity_set_window(capacity, node->pool, (hr_node){number}, &use);
+  return true;
+}
+
+/* Returns whether a task fits on a node during a window. */
+static bool fits_during(struct hr__window_plan *plan, const struct hr_need *need, uint32_t node, int64_t from_us,
+                        int64_t to_us) {
+  return set_window(plan, plan->probe, node, from_us, to_us) &&
+         hr_capacity_fits_on(plan->probe, need, plan->nodes[node].pool, (hr_node){node});
+}
+
+/* Opens a node in the planned capacity, with the state of a window. */
+static void open_node(struct hr__window_plan *plan, uint32_t number, int64_t from_us, int64_t to_us) {
+  struct planned_node *node = node_of(plan, number);
+  if (!node) return;
+  uint32_t first = hr__node_timeline_step(&node->timeline, from_us), last = last_step(&node->timeline, to_us);
+  if (node->is_open && node->version == node->timeline.version && node->first == first && node->last == last) return;
+  node->is_open = set_window(plan, plan->planned, number, from_us, to_us);
+  node->first = first;
+  node->last = last;
+  node->version = node->timeline.version;
+}
+
+static void close_node(struct hr__window_plan *plan, uint32_t number) {
+  struct planned_node *node = &plan->nodes[number];
+  if (node->is_open) hr_capacity_set_usable(plan->planned, node->pool, (hr_node){number}, false, false);
+  node->is_open = false;
+}
+
+/* ---- Bounds --------------------------------------------------------------------------------------- */
+
+static uint32_t length_class(int64_t length_us) {
+  return 63u - (unsigned)__builtin_clzll((unsigned long long)length_us);
+}
+
+static struct shape_bounds *bounds_of_shape(struct hr__window_plan *plan, uint32_t shape) {
+  while (shape >= plan->bounds_capacity) {
+    plan->bounds = hr_arena_grown(plan->arena, plan->bounds, &plan->bounds_capacity, sizeof(*plan->bounds));
+    if (!plan->bounds) return NULL;
+  }
+  if (!plan->bounds[shape]) plan->bounds[shape] = hr_arena_alloc(plan->arena, sizeof *plan->bounds[shape]);
+  return plan->bounds[shape];
+}
+
+/* Returns the valid bounds for the longest lengths that are at most `length_us`; NULL: none. */
+static const struct node_bounds *nearest_bounds(const struct hr__window_plan *plan, const struct shape_bounds *shape,
+                                                int64_t length_us) {
+  for (uint32_t i = length_class(length_us) + 1; i-- > 0;)
+    if (shape->of[i].made_in == plan->n_plans && shape->of[i].length_us <= length_us) return &shape->of[i];
+  return NULL;
+}
+
+/* Writes the bounds of a search to plan->at_us: HR_NEVER_US for nodes that the job cannot use, because they are not up
+   or not in pools in which k nodes suffice (min_nodes[pool]). */
+static void begin_bounds(struct hr__window_plan *plan, const struct hr__window_demand *demand,
+                         const struct node_bounds *known, int64_t from_us) {
+  uint32_t node = 0;
+  for (uint32_t i = 0; i < plan->n_pools; i++) {
+    uint32_t end = node + hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes;
+    bool accepted = hr_capacity_min_nodes(plan->set, &demand->need, (hr_pool){i}) != HR_NONE;
+    for (; node < end; node++) {
+      bool usable = accepted && hr_cluster_node_state(plan->cluster, (hr_node){node}) == HR_NODE_UP;
+      int64_t at_us = known && known->at_us[node] > from_us ? known->at_us[node] : from_us;
+      plan->at_us[node] = usable ? at_us : HR_NEVER_US;
+    }
+  }
+}
+
+/* Stores the bounds of a search for later searches, unless bounds for shorter windows are stored. */
+static void keep_bounds(struct hr__window_plan *plan, struct shape_bounds *shape, int64_t length_us) {
+  struct node_bounds *bounds = &shape->of[length_class(length_us)];
+  if (bounds->made_in == plan->n_plans && bounds->length_us < length_us) return;
+  if (!bounds->at_us) bounds->at_us = hr_arena_alloc(plan->arena, plan->n_nodes * sizeof *bounds->at_us);
+  if (!bounds->at_us) {
+    plan->failed = true;
+    return;
+  }
+  bounds->made_in = plan->n_plans;
+  bounds->length_us = length_us;
+  memcpy(bounds->at_us, plan->at_us, plan->n_nodes * sizeof *bounds->at_us);
+}
+
+/* Increases the bound of a node until a task fits there, or until the bound exceeds `by_us`. */
+static void advance_bound(struct hr__window_plan *plan, const struct hr__window_demand *demand, uint32_t number,
+                          int64_t by_us) {
+  int64_t at_us = plan->at_us[number];
+  while (at_us <= by_us && at_us != HR_NEVER_US &&
+         !fits_during(plan, &demand->need, number, at_us, end_us_of(at_us, demand->length_us))) {
+    const struct planned_node *node = node_of(plan, number);
+    at_us = node ? hr__node_timeline_next_end(&node->timeline, at_us) : HR_NEVER_US;
+  }
+  plan->at_us[number] = at_us;
+}
+
+/* ---- Search --------------------------------------------------------------------------------------- */
+
+static int compare_times(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
+/* Returns the k-th smallest bound of the nodes first .. end - 1. */
+static int64_t kth_bound(struct hr__window_plan *plan, uint32_t first, uint32_t end, uint32_t k) {
+  memcpy(plan->times, plan->at_us + first, (end - first) * sizeof *plan->times);
+  qsort(plan->times, end - first, sizeof *plan->times, compare_times);
+  return plan->times[k - 1];
+}
+
+static uint32_t earliest_node(const struct hr__window_plan *plan, uint32_t first, uint32_t end) {
+  uint32_t earliest = first;
+  for (uint32_t node = first + 1; node < end; node++)
+    if (plan->at_us[node] < plan->at_us[earliest]) earliest = node;
+  return earliest;
+}
+
+/* Advances the bounds of the nodes of a pool until the k-th smallest bound is exact. Returns it, or a time after
+   `by_us` if it is after `by_us`. */
+static int64_t advance_pool(struct hr__window_plan *plan, const struct hr__window_demand *demand, uint32_t first,
+                            uint32_t end, uint32_t k, int64_t by_us) {
+  if (k == 1) {
+    uint32_t earliest = earliest_node(plan, first, end);
+    advance_bound(plan, demand, earliest, by_us);
+    if (plan->at_us[earliest] < by_us) by_us = plan->at_us[earliest];
+  }
+  for (uint32_t node = first; node < end; node++) {
+    advance_bound(plan, demand, node, by_us);
+    if (k == 1 && plan->at_us[node] < by_us) by_us = plan->at_us[node];
+  }
+  return k == 1 ? plan->at_us[earliest_node(plan, first, end)] : kth_bound(plan, first, end, k);
+}
+
+/* Returns the first time at which some pool has as many nodes with room for a task as a placement needs. */
+static int64_t first_time(struct hr__window_plan *plan, const struct hr__window_demand *demand) {
+  int64_t earliest_us = HR_NEVER_US;
+  for (uint32_t i = 0, first = 0; i < plan->n_pools; i++) {
+    uint32_t end = first + hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes;
+    uint32_t k = hr_capacity_min_nodes(plan->set, &demand->need, (hr_pool){i});
+    int64_t at_us = k == HR_NONE ? HR_NEVER_US : advance_pool(plan, demand, first, end, k, earliest_us);
+    if (at_us < earliest_us) earliest_us = at_us;
+    first = end;
+  }
+  return earliest_us;
+}
+
+/* Searches with the placement rule at one time. Nodes with bounds after this time have no room. */
+static bool find_at(struct hr__window_plan *plan, const struct hr__window_demand *demand, int64_t at_us,
+                    struct hr_placement *placement) {
+  int64_t to_us = end_us_of(at_us, demand->length_us);
+  for (uint32_t node = 0; node < plan->n_nodes; node++)
+    if (plan->at_us[node] <= at_us)
+      open_node(plan, node, at_us, to_us);
+    else
+      close_node(plan, node);
+  return !plan->failed && hr_capacity_find(plan->planned, &demand->need, placement);
+}
+
+/* Returns the first time after `at_us` at which an occupant of a node with room ends, or at which a node gets room;
+   HR_NEVER_US: none. If the need is not monotone, returns the first end of any occupant. */
+static int64_t next_time(struct hr__window_plan *plan, bool is_monotone, int64_t at_us) {
+  int64_t next_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < plan->n_nodes && !plan->failed; i++) {
+    int64_t of_node_us = plan->at_us[i];
+    if (of_node_us <= at_us || !is_monotone) {
+      const struct planned_node *node = node_of(plan, i);
+      of_node_us = node ? hr__node_timeline_next_end(&node->timeline, at_us) : HR_NEVER_US;
+    }
+    if (of_node_us < next_us) next_us = of_node_us;
+  }
+  return next_us;
+}
+
+/* Copies the placement to memory of the plan. */
+static bool copy(struct hr__window_plan *plan, struct hr_placement *placement) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (!append(plan, &plan->slices, &count, &plan->slices_capacity, &placement->slices[i])) return false;
+  placement->slices = plan->slices;
+  return true;
+}
+
+int64_t hr__window_plan_earliest(struct hr__window_plan *plan, const struct hr__window_demand *demand, int64_t from_us,
+                                 struct hr_placement *placement) {
+  struct shape_bounds *shape = bounds_of_shape(plan, demand->shape);
+  if (!shape) {
+    plan->failed = true;
+    return HR_NEVER_US;
+  }
+  begin_bounds(plan, demand, nearest_bounds(plan, shape, demand->length_us), from_us);
+  int64_t at_us = first_time(plan, demand);
+  bool is_monotone = hr_capacity_is_monotone(plan->set, &demand->need);
+  keep_bounds(plan, shape, demand->length_us);
+  while (at_us != HR_NEVER_US && !plan->failed && !find_at(plan, demand, at_us, placement))
+    at_us = next_time(plan, is_monotone, at_us);
+  if (plan->failed || at_us == HR_NEVER_US) return HR_NEVER_US;
+  if (!copy(plan, placement)) {
+    plan->failed = true;
+    return HR_NEVER_US;
+  }
+  if (at_us == plan->now_us) hr_capacity_adopt(plan->set, placement, plan->slices);
+  return at_us;
+}
+
+/* ---- Reservations --------------------------------------------------------------------------------- */
+
+static bool add_reserved(struct hr__window_plan *plan, struct planned_node *node, const struct reserved_task *task) {
+  if (node->n_reserved == node->reserved_capacity) {
+    struct reserved_task *grown = hr_arena_grown(plan->arena, node->reserved, &node->reserved_capacity, sizeof *grown);
+    if (!grown) return false;
+    node->reserved = grown;
+  }
+  uint32_t at = node->n_reserved++;
+  for (; at > 0 && node->reserved[at - 1].from_us > task->from_us; at--) node->reserved[at] = node->reserved[at - 1];
+  node->reserved[at] = *task;
+  return true;
+}
+
+bool hr__window_plan_reserve(struct hr__window_plan *plan, const struct hr__window_demand *demand, int64_t start_us,
+                             const struct hr_placement *placement) {
+  struct reserved_task task = {.from_us = start_us, .to_us = end_us_of(start_us, demand->length_us)};
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    task.slice = placement->slices[i];
+    struct planned_node *node = node_of(plan, task.slice.node.id);
+    if (!node) return false;
+    memset(plan->use, 0, plan->columns * sizeof *plan->use);
+    hr_capacity_add_use(plan->set, &demand->need, node->pool, &task.slice, plan->use);
+    if (!hr__node_timeline_add(&node->timeline, plan->arena, task.from_us, task.to_us, plan->use)) return false;
+    if (node->has_mig && !add_reserved(plan, node, &task)) return false;
+  }
+  return true;
+}
+
+/* ---- Windows from now on -------------------------------------------------------------------------- */
+
+/* Returns for how long from now on a task fits on a node on which it fits now; HR_NEVER_US: without end. */
+static int64_t window_of(struct hr__window_plan *plan, const struct hr_need *need, uint32_t number) {
+  const struct planned_node *node = node_of(plan, number);
+  if (!node) return 0;
+  for (uint32_t step = 1; step < node->timeline.count; step++) {
+    int64_t at_us = node->timeline.at_us[step];
+    bool begins = node->timeline.what[step] & HR__STEP_BEGIN;
+    if (begins && !fits_during(plan, need, number, plan->now_us, at_us + 1)) return at_us - plan->now_us;
+  }
+  return HR_NEVER_US;
+}
+
+/* Returns the k-th longest window of the nodes first .. end - 1. */
+static int64_t kth_window(struct hr__window_plan *plan, const struct hr_need *need, hr_pool pool, uint32_t first,
+                          uint32_t end, uint32_t k) {
+  struct hr_capacity *present = hr_capacity_present(plan->set);
+  uint32_t n = 0;
+  for (uint32_t node = first; node < end; node++) {
+    bool usable = hr_cluster_node_state(plan->cluster, (hr_node){node}) == HR_NODE_UP;
+    if (!usable || !hr_capacity_fits_on(present, need, pool, (hr_node){node})) continue;
+    int64_t window_us = window_of(plan, need, node);
+    plan->at_us[n++] = -window_us;
+    if (k == 1 && window_us == HR_NEVER_US) return window_us;
+  }
+  if (n < k) return 0;
+  qsort(plan->at_us, n, sizeof *plan->at_us, compare_times);
+  return -plan->at_us[k - 1];
+}
+
+int64_t hr__window_plan_longest(struct hr__window_plan *plan, const struct hr_need *need) {
+  int64_t longest_us = 0;
+  if (hr_capacity_is_monotone(plan->set, need) && !hr_capacity_fits(hr_capacity_present(plan->set), need)) return 0;
+  for (uint32_t i = 0, first = 0; i < plan->n_pools; i++) {
+    uint32_t end = first + hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes;
+    uint32_t k = hr_capacity_min_nodes(plan->set, need, (hr_pool){i});
+    int64_t window_us = k == HR_NONE ? 0 : kth_window(plan, need, (hr_pool){i}, first, end, k);
+    if (window_us > longest_us) longest_us = window_us;
+    first = end;
+  }
+  return longest_us;
+}
