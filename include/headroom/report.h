@@ -451,6 +451,8 @@ struct hr_pool_figures {
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
+  uint64_t preemptions;                       /* number of times that the policy stopped a job */
+  uint64_t restarts;                          /* number of starts that are not the first start of a job */
   uint64_t deadlines, missed_deadlines;       /* number of jobs with a deadline, and number of jobs that missed it */
   uint64_t outcome_failed, outcome_cancelled; /* number of completed jobs with this recorded outcome */
   struct hr_distribution wait_s, jct_s, slowdown;

@@ -211,10 +211,10 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- Metrics kept for each run --------------------------------------------------------------------- */
 
-static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const char *name) {
-  static const enum hr__measure measures[HR__A_GROUP_FIGURES] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
+static void add_group(struct hr_advice *advice, enum hr__metric_scope of, const char *name) {
+  static const enum hr__metric metrics[HR__A_GROUP_FIGURES] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
   for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++)
-    advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i], .of = of, .name = name};
+    advice->figures[advice->n_figures++] = (struct hr__scoped_metric){.metric = metrics[i], .of = of, .name = name};
 }
 
 /* Sets present[class] for each class that a job of the trace has. */
@@ -223,7 +223,7 @@ static void find_classes(const struct hr_trace *trace, bool present[HR_N_CLASSES
 }
 
 static enum hr_status list_figures(struct hr_advice *advice, struct hr_error *error) {
-  static const enum hr__measure measures[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST};
+  static const enum hr__metric metrics[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST};
   const struct hr_trace *trace = advice->config.trace;
   uint32_t n_tenants = trace->tenant ? trace->tenants.count : 0;
   bool present[HR_N_CLASSES] = {false};
@@ -232,7 +232,7 @@ static enum hr_status list_figures(struct hr_advice *advice, struct hr_error *er
   advice->tenant_at = calloc((size_t)n_tenants + 1, sizeof *advice->tenant_at);
   if (!advice->figures || !advice->tenant_at) return no_memory(error);
   for (size_t i = 0; i < HR__A_GROUPS; i++)
-    advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i]};
+    advice->figures[advice->n_figures++] = (struct hr__scoped_metric){.metric = metrics[i]};
   add_group(advice, HR__OF_ALL, NULL);
   find_classes(trace, present);
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {

@@ -127,7 +127,7 @@ struct hr_advice {
   struct hr__runner *runner;
   struct hr_catalog *catalog;
   struct hr__run_profile profile;
-  struct hr__figure *figures; /* metrics that are stored for every run, [n_figures] */
+  struct hr__scoped_metric *figures; /* metrics that are stored for every run, [n_figures] */
   size_t n_figures;
   uint32_t class_at[HR_N_CLASSES]; /* index of the first metric of a class; HR_NONE: the class has no metrics */
   uint32_t *tenant_at;             /* [n_tenants] index of the first metric of a tenant */

@@ -160,8 +160,9 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
   for (uint32_t r = 0; r < count; r++)
     values[r] = hr__runner_values(advice->runner, candidate, r)[figure] -
                 hr__runner_values(advice->runner, advice->base, r)[figure];
-  enum hr_status status = hr__interval_of(values, count, HR__MEAN, advice->config.scenario->replications.confidence,
-                                          is_exact(advice, candidate), interval);
+  enum hr_status status =
+      hr__interval_of(values, count, HR_METRIC_MEAN, advice->config.scenario->replications.confidence,
+                      is_exact(advice, candidate), interval);
   free(values);
   return status == HR_OK ? HR_OK : no_memory(error);
 }
@@ -169,7 +170,7 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
 /* The mean of a metric over the replications in which it is known. If the metric is a quantile: the median. */
 static double centre_of(const struct hr_advice *advice, uint32_t candidate, size_t figure, uint32_t count) {
   for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__runner_values(advice->runner, candidate, r)[figure];
-  return hr__metric_centre(advice->scratch, count, hr__measure_infos[advice->figures[figure].measure].kind);
+  return hr__metric_centre(advice->scratch, count, hr__metric_rows[advice->figures[figure].metric].kind);
 }
 
 struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t candidate, size_t figure,

@@ -278,8 +278,7 @@ static bool describe(const struct hr_check *check, struct hr__check_case *item) 
    failure. */
 static enum hr_status store(const struct hr_check *check, const struct hr_replay *replay,
                             const struct hr__decisions *decisions, struct hr__check_case *item) {
-  const struct hr__one_run run = {
-      .summary = replay->summary, .preemptions = replay->preemptions, .restarts = replay->restarts};
+  const struct hr__one_run run = {.summary = replay->summary};
   const struct hr__check_results results = {
       .trace = replay->config.trace, .run = &run, .result = replay->result, .decisions = decisions};
   struct hr_baseline_run *now = &item->now;

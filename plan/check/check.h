@@ -76,7 +76,7 @@ static inline const char *hr__baseline_label(const struct hr_baseline_figure *fi
    NaN. */
 struct hr__check_change {
   char *label;
-  enum hr__unit unit;
+  enum hr_unit unit;
   double before, now, low, high;
   double p_value; /* of the difference; NaN without replications */
   enum hr__tolerance_verdict verdict;

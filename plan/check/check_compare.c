@@ -15,24 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const enum hr__measure group_measures[] = {HR__M_COMPLETED, HR__M_WAIT_MEAN, HR__M_WAIT_P95,     HR__M_JCT_MEAN,
-                                                  HR__M_GPU_HOURS, HR__M_COST,      HR__M_DEADLINE_MISS};
-enum { N_GROUP_MEASURES = sizeof group_measures / sizeof *group_measures };
+static const enum hr__metric group_metrics[] = {HR__M_COMPLETED, HR__M_WAIT_MEAN, HR__M_WAIT_P95,     HR__M_JCT_MEAN,
+                                                HR__M_GPU_HOURS, HR__M_COST,      HR__M_DEADLINE_MISS};
+enum { N_GROUP_METRICS = sizeof group_metrics / sizeof *group_metrics };
 
 static size_t count_groups(const struct hr_trace *trace) {
   return (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
 }
 
-static void put_group(struct hr__figure **at, enum hr__figure_scope of, const char *name) {
-  for (size_t i = 0; i < N_GROUP_MEASURES; i++) *(*at)++ = (struct hr__figure){group_measures[i], of, name};
+static void put_group(struct hr__scoped_metric **at, enum hr__metric_scope of, const char *name) {
+  for (size_t i = 0; i < N_GROUP_METRICS; i++) *(*at)++ = (struct hr__scoped_metric){group_metrics[i], of, name};
 }
 
 /* Lists the figures. The caller frees the list. NULL when out of memory. */
-static struct hr__figure *list_figures(const struct hr_trace *trace, size_t *count) {
-  *count = HR__N_MEASURES + count_groups(trace) * N_GROUP_MEASURES;
-  struct hr__figure *figures = calloc(*count, sizeof *figures), *at = figures;
+static struct hr__scoped_metric *list_figures(const struct hr_trace *trace, size_t *count) {
+  *count = HR__N_METRICS + count_groups(trace) * N_GROUP_METRICS;
+  struct hr__scoped_metric *figures = calloc(*count, sizeof *figures), *at = figures;
   if (!figures) return NULL;
-  for (unsigned i = 0; i < HR__N_MEASURES; i++) *at++ = (struct hr__figure){.measure = (enum hr__measure)i};
+  for (unsigned i = 0; i < HR__N_METRICS; i++) *at++ = (struct hr__scoped_metric){.metric = (enum hr__metric)i};
   for (unsigned i = 1; trace->class_ && i < HR_N_CLASSES; i++)
     put_group(&at, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
   for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
@@ -47,11 +47,11 @@ static double rounded(double value) {
 }
 
 /* Adds a figure unless its value is unknown. Returns false when out of memory. */
-static bool add_figure(struct hr_baseline_run *now, enum hr__measure measure, enum hr_figure_of of, const char *group,
+static bool add_figure(struct hr_baseline_run *now, enum hr__metric metric, enum hr_figure_of of, const char *group,
                        double value) {
   if (!isfinite(value)) return true;
   struct hr_baseline_figure *figure = &now->figures[now->n_figures++];
-  *figure = (struct hr_baseline_figure){.path = strdup(hr__measure_infos[measure].path),
+  *figure = (struct hr_baseline_figure){.path = strdup(hr__metric_rows[metric].path),
                                         .of = of,
                                         .value = rounded(value),
                                         .low = (double)NAN,
@@ -61,16 +61,17 @@ static bool add_figure(struct hr_baseline_run *now, enum hr__measure measure, en
   return figure->path && figure->group;
 }
 
-static enum hr_figure_of part_of(const struct hr__figure *figure) {
+static enum hr_figure_of part_of(const struct hr__scoped_metric *figure) {
   static const enum hr_figure_of parts[] = {
       [HR__OF_ALL] = HR_FIGURE_OF_RUN, [HR__OF_CLASS] = HR_FIGURE_OF_CLASS, [HR__OF_TENANT] = HR_FIGURE_OF_TENANT};
   return parts[figure->of];
 }
 
-static bool add_all(const struct hr__figure *figures, const double *values, size_t count, struct hr_baseline_run *now) {
+static bool add_all(const struct hr__scoped_metric *figures, const double *values, size_t count,
+                    struct hr_baseline_run *now) {
   bool complete = true;
   for (size_t i = 0; i < count && complete; i++)
-    complete = add_figure(now, figures[i].measure, part_of(&figures[i]), figures[i].name, values[i]);
+    complete = add_figure(now, figures[i].metric, part_of(&figures[i]), figures[i].name, values[i]);
   return complete;
 }
 
@@ -85,11 +86,11 @@ static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_ru
 static enum hr_status figures_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
                                      struct hr_baseline_run *now) {
   size_t count, n_pools = run->summary->costs ? run->summary->costs->by_pool.count : 0;
-  struct hr__figure *figures = list_figures(trace, &count);
+  struct hr__scoped_metric *figures = list_figures(trace, &count);
   double *values = figures ? calloc(count, sizeof *values) : NULL;
   now->figures = values ? calloc(count + n_pools, sizeof *now->figures) : NULL;
   bool complete = now->figures != NULL;
-  if (complete) hr__figures_of_run(run, figures, count, values);
+  if (complete) hr__scoped_metrics_of_run(run->summary, figures, count, values);
   complete = complete && add_all(figures, values, count, now) && add_pools(run->summary->costs, now);
   free(values);
   free(figures);
@@ -98,9 +99,9 @@ static enum hr_status figures_of_run(const struct hr__one_run *run, const struct
 
 /* ---- Figures of replications ------------------------------------------------------------------------ */
 
-static size_t index_of(const struct hr_replicates *replicates, const struct hr__figure *figure) {
+static size_t index_of(const struct hr_replicates *replicates, const struct hr__scoped_metric *figure) {
   size_t i = 0;
-  while (!hr__figure_same(&replicates->figures[i], figure)) i++;
+  while (!hr__scoped_metric_same(&replicates->figures[i], figure)) i++;
   return i;
 }
 
@@ -119,14 +120,14 @@ static bool add_samples(const struct hr_replicates *replicates, size_t index, st
   return true;
 }
 
-static enum hr_status add_replicated(const struct hr_replicates *replicates, const struct hr__figure *figure,
+static enum hr_status add_replicated(const struct hr_replicates *replicates, const struct hr__scoped_metric *figure,
                                      struct hr_baseline_run *now) {
   struct hr__interval interval;
   size_t index = index_of(replicates, figure);
   if (hr__replicates_interval(replicates, index, &interval) != HR_OK) return HR_NO_MEMORY;
   if (interval.count == 0) return HR_OK;
   struct hr_baseline_figure *added = &now->figures[now->n_figures];
-  if (!add_figure(now, figure->measure, part_of(figure), figure->name, hr__interval_centre(&interval)))
+  if (!add_figure(now, figure->metric, part_of(figure), figure->name, hr__interval_centre(&interval)))
     return HR_NO_MEMORY;
   added->low = interval.low;
   added->high = interval.high;
@@ -136,7 +137,7 @@ static enum hr_status add_replicated(const struct hr_replicates *replicates, con
 static enum hr_status figures_of_replicates(const struct hr_replicates *replicates, const struct hr_trace *trace,
                                             struct hr_baseline_run *now) {
   size_t count;
-  struct hr__figure *figures = list_figures(trace, &count);
+  struct hr__scoped_metric *figures = list_figures(trace, &count);
   now->figures = figures ? calloc(count, sizeof *now->figures) : NULL;
   enum hr_status status = now->figures ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < count && status == HR_OK; i++) status = add_replicated(replicates, &figures[i], now);
@@ -170,10 +171,10 @@ static bool add_change(struct hr__check_case *item, const struct hr_baseline_fig
                        const struct hr_baseline_figure *now, enum hr__tolerance_verdict verdict, double p_value) {
   const struct hr_baseline_figure *either = now ? now : before;
   char label[HR__LABEL_BYTES];
-  enum hr__measure measure = hr__measure_find(either->path, strlen(either->path));
+  enum hr__metric metric = hr__metric_find(either->path, strlen(either->path));
   struct hr__check_change *change = &item->changes[item->n_changes++];
   *change = (struct hr__check_change){.label = strdup(hr__baseline_label(either, label)),
-                                      .unit = measure == HR__N_MEASURES ? HR__FACTOR : hr__measure_infos[measure].unit,
+                                      .unit = metric == HR__N_METRICS ? HR_UNIT_FACTOR : hr__metric_rows[metric].unit,
                                       .before = before ? before->value : HR__UNKNOWN,
                                       .now = now ? now->value : HR__UNKNOWN,
                                       .low = now ? now->low : HR__UNKNOWN,

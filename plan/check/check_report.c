@@ -31,7 +31,7 @@ static const char *verdict_word(enum hr__tolerance_verdict verdict) {
   return words[verdict];
 }
 
-/* Writes how a figure changed ("-3.2 %", "up" or "new") to `buffer`, which has HR__FIGURE_BYTES bytes. Returns the
+/* Writes how a figure changed ("-3.2 %", "up" or "new") to `buffer`, which has HR__METRIC_BYTES bytes. Returns the
    buffer. */
 static const char *change_text(const struct hr__check_change *change, char *buffer) {
   char text[HR__NUMBER_BYTES];
@@ -47,11 +47,11 @@ static const char *change_text(const struct hr__check_change *change, char *buff
   return buffer;
 }
 
-/* Writes both values, each to a buffer of HR__FIGURE_BYTES bytes. If the rounded texts are equal, writes all decimals.
+/* Writes both values, each to a buffer of HR__METRIC_BYTES bytes. If the rounded texts are equal, writes all decimals.
  */
 static void value_texts(const struct hr__check_change *change, char *before, char *now) {
-  hr__figure_text(change->unit, change->before, before);
-  hr__figure_text(change->unit, change->now, now);
+  hr__metric_text(change->unit, change->before, before);
+  hr__metric_text(change->unit, change->now, now);
   if (strcmp(before, now) != 0) return;
   hr__decimal_text(change->before, before);
   hr__decimal_text(change->now, now);
@@ -206,7 +206,7 @@ static void put_label(struct hr__console *console, const char *text) {
 }
 
 static void put_change(struct hr__console *console, const struct hr__check_change *change) {
-  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], text[HR__METRIC_BYTES];
   bool failed = change->verdict == HR__WORSE;
   put_label(console, change->label);
   value_texts(change, before, now);
@@ -317,7 +317,7 @@ static void annotation_put_sentence(void *self, const char *sentence) {
 static void annotation_put_figures(struct check_annotation *page, const struct hr__check_case *item) {
   size_t shown = 0, worse = item->n_worse;
   for (size_t i = 0; i < item->n_changes && shown < MAX_FIGURES; i++) {
-    char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], line[HR__LABEL_BYTES + 3 * HR__FIGURE_BYTES];
+    char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], line[HR__LABEL_BYTES + 3 * HR__METRIC_BYTES];
     const struct hr__check_change *change = &item->changes[i];
     if (change->verdict != HR__WORSE) continue;
     value_texts(change, before, now);
@@ -384,7 +384,7 @@ static void junit_put_sentence(void *self, const char *sentence) {
 }
 
 static void junit_put_change(struct check_junit *page, const struct hr__check_change *change) {
-  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], text[HR__METRIC_BYTES];
   junit_put_text(page, change->label);
   value_texts(change, before, now);
   fprintf(page->out, ": %s, was %s (%s) %s\n", now, before, change_text(change, text), verdict_word(change->verdict));
@@ -452,7 +452,7 @@ static void markdown_put_sentence(void *self, const char *sentence) {
 }
 
 static void markdown_put_change(struct hr__console *console, const struct hr__check_change *change) {
-  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], text[HR__METRIC_BYTES];
   const char *strong = change->verdict == HR__WORSE ? "**" : "";
   fputs("| ", console->out);
   markdown_put_text(console, change->label);

@@ -29,8 +29,8 @@ static bool is_group(const char *text, const struct hr_baseline_figure *figure) 
 
 /* Whether a name of `length` bytes is the path, the column or an alias of the metric with the path `path`. */
 static bool is_path(const char *name, size_t length, const char *path) {
-  enum hr__measure measure = hr__measure_find(name, length);
-  if (measure != HR__N_MEASURES) return strcmp(hr__measure_infos[measure].path, path) == 0;
+  enum hr__metric metric = hr__metric_find(name, length);
+  if (metric != HR__N_METRICS) return strcmp(hr__metric_rows[metric].path, path) == 0;
   return strlen(path) == length && strncmp(name, path, length) == 0;
 }
 
@@ -44,13 +44,13 @@ bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_b
 }
 
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error) {
-  const char *names[HR__N_MEASURES + 1];
+  const char *names[HR__N_METRICS + 1];
   for (size_t i = 0; i < tolerances->count; i++) {
     const struct hr_placed_text *figure = &tolerances->at[i].figure;
     const char *group = group_in(figure->text);
     size_t length = group ? (size_t)(group - figure->text) - 4 : strlen(figure->text);
-    if (strcmp(figure->text, "*") == 0 || hr__measure_find(figure->text, length) != HR__N_MEASURES) continue;
-    hr__measure_names(group != NULL, names);
+    if (strcmp(figure->text, "*") == 0 || hr__metric_find(figure->text, length) != HR__N_METRICS) continue;
+    hr__metric_names(group != NULL, names);
     char word[100];
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), figure->text);
     const char *nearest = hr_nearest_word(word, names);
@@ -60,34 +60,6 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
                    nearest ? nearest : "", nearest ? "'?" : "");
   }
   return HR_OK;
-}
-
-/* ---- Direction -------------------------------------------------------------------------------------- */
-
-/* The direction in which the metric gets worse; HR_WORSE_EITHER if neither direction is worse. */
-static enum hr_worse worse_direction(enum hr__measure measure) {
-  switch (measure) {
-  case HR__M_COMPLETED:
-  case HR__M_COMPLETED_SHARE:
-  case HR__M_UTILIZATION_SUBMIT_WINDOW:
-  case HR__M_UTILIZATION_MAKESPAN:
-  case HR__M_USEFUL:
-  case HR__M_GOODPUT:
-  case HR__M_SPOT_AVAILABILITY:
-  case HR__M_JAIN:
-  case HR__M_GANG_MEAN:
-  case HR__M_GANG_MIN:
-    return HR_WORSE_LOWER;
-  case HR__M_SUBMITTED:
-  case HR__M_BACKFILLED:
-  case HR__M_SUBMIT_WINDOW:
-  case HR__M_GPU_HOURS:
-  case HR__M_SPOT_HOURS:
-  case HR__N_MEASURES:
-    return HR_WORSE_EITHER;
-  default: /* waits, losses, unfinished work, costs */
-    return HR_WORSE_HIGHER;
-  }
 }
 
 /* ---- Evaluation ------------------------------------------------------------------------------------- */
@@ -117,7 +89,11 @@ static enum hr_worse direction(const struct hr__allowance *allowance, const stru
                                const struct hr_baseline_figure *figure) {
   if (tolerance && tolerance->worse != HR_WORSE_UNSPECIFIED) return tolerance->worse;
   if (!hr__tolerance_only_worse(allowance)) return HR_WORSE_EITHER;
-  return worse_direction(hr__measure_find(figure->path, strlen(figure->path)));
+  static const enum hr_worse worse[] = {[HR_NEITHER_IS_BETTER] = HR_WORSE_EITHER,
+                                        [HR_LOWER_IS_BETTER] = HR_WORSE_HIGHER,
+                                        [HR_HIGHER_IS_BETTER] = HR_WORSE_LOWER};
+  enum hr__metric metric = hr__metric_find(figure->path, strlen(figure->path));
+  return metric == HR__N_METRICS ? HR_WORSE_EITHER : worse[hr__metric_rows[metric].direction];
 }
 
 /* Removes the pairs in which a value is unknown. Returns the number of remaining pairs. */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define METRIC_INFO(id, measure, block, title) [id] = {measure, block, title},
+#define METRIC_INFO(id, metric, block, title) [id] = {metric, block, title},
 const struct hr__compare_metric_info hr__compare_metrics[HR__N_COMPARE_METRICS] = {
     HR__COMPARE_METRIC_TABLE(METRIC_INFO)};
 const struct hr__compare_metric_info hr__compare_group_metrics[HR__N_COMPARE_GROUP_METRICS] = {
@@ -139,15 +139,15 @@ struct compare_work {
 };
 
 static void metrics_of_run(const struct hr__one_run *run, double values[HR__N_COMPARE_METRICS]) {
-  double measures[HR__N_MEASURES];
-  hr__measures_of_run(run, measures);
-  for (size_t i = 0; i < HR__N_COMPARE_METRICS; i++) values[i] = measures[hr__compare_metrics[i].measure];
+  double metrics[HR__N_METRICS];
+  hr__metrics_of_run(run->summary, metrics);
+  for (size_t i = 0; i < HR__N_COMPARE_METRICS; i++) values[i] = metrics[hr__compare_metrics[i].metric];
 }
 
 static void metrics_of_group(const struct hr_group *group, double values[HR__N_COMPARE_GROUP_METRICS]) {
-  double measures[HR__N_MEASURES];
-  hr__measures_of_group(group, NULL, measures);
-  for (size_t i = 0; i < HR__N_COMPARE_GROUP_METRICS; i++) values[i] = measures[hr__compare_group_metrics[i].measure];
+  double metrics[HR__N_METRICS];
+  hr__metrics_of_group(group, NULL, metrics);
+  for (size_t i = 0; i < HR__N_COMPARE_GROUP_METRICS; i++) values[i] = metrics[hr__compare_group_metrics[i].metric];
 }
 
 static void store_group_metrics(struct hr_comparison *comparison, uint32_t contender, uint32_t replication,

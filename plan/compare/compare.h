@@ -9,7 +9,8 @@
 
 #include "headroom/unstable/compare.h"
 #include "plan/runner/intervals.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/one_run.h"
+#include "plan/runner/scoped_metrics.h"
 
 /* ---- Metrics that comparisons show ------------------------------------------------------------------ */
 
@@ -45,7 +46,7 @@
   X(HR__COMPARE_GANG_MIN, HR__M_GANG_MIN, "fragmented", "minimum")
 
 enum hr__compare_metric {
-#define HR__COMPARE_METRIC_ID(id, measure, block, title) id,
+#define HR__COMPARE_METRIC_ID(id, metric, block, title) id,
   HR__COMPARE_METRIC_TABLE(HR__COMPARE_METRIC_ID)
 #undef HR__COMPARE_METRIC_ID
       HR__N_COMPARE_METRICS
@@ -59,25 +60,25 @@ enum hr__compare_metric {
   X(HR__COMPARE_GROUP_SLOWDOWN_MEAN, HR__M_SLOWDOWN_MEAN, "", "slowdown")
 
 enum hr__compare_group_metric {
-#define HR__COMPARE_METRIC_ID(id, measure, block, title) id,
+#define HR__COMPARE_METRIC_ID(id, metric, block, title) id,
   HR__COMPARE_GROUP_METRIC_TABLE(HR__COMPARE_METRIC_ID)
 #undef HR__COMPARE_METRIC_ID
       HR__N_COMPARE_GROUP_METRICS
 };
 
 struct hr__compare_metric_info {
-  enum hr__measure measure;
+  enum hr__metric metric;
   const char *block, *title;
 };
 extern const struct hr__compare_metric_info hr__compare_metrics[HR__N_COMPARE_METRICS];
 extern const struct hr__compare_metric_info hr__compare_group_metrics[HR__N_COMPARE_GROUP_METRICS];
 
 static inline const char *hr__compare_metric_name(const struct hr__compare_metric_info *info) {
-  return hr__measure_infos[info->measure].column;
+  return hr__metric_rows[info->metric].column;
 }
 
-static inline enum hr__unit hr__compare_metric_unit(const struct hr__compare_metric_info *info) {
-  return hr__measure_infos[info->measure].unit;
+static inline enum hr_unit hr__compare_metric_unit(const struct hr__compare_metric_info *info) {
+  return hr__metric_rows[info->metric].unit;
 }
 
 /* ---- Results ---------------------------------------------------------------------------------------- */

@@ -229,12 +229,12 @@ static void put_text(struct compare_markdown *page, const char *text) {
 
 /* Writes "1 h 2 min (-4 h)". Significant differences are bold. If the scenario is deterministic, every difference is
    significant and none is bold. */
-static void markdown_put_estimate(struct compare_markdown *page, enum hr__unit unit, const struct hr_estimate *estimate,
+static void markdown_put_estimate(struct compare_markdown *page, enum hr_unit unit, const struct hr_estimate *estimate,
                                   bool first) {
-  char text[HR__FIGURE_BYTES];
+  char text[HR__METRIC_BYTES];
   FILE *out = page->console.out;
   bool bold = estimate->significant && !page->comparison->exact;
-  fprintf(out, " %s%s", bold ? "**" : "", hr__figure_text(unit, estimate->value, text));
+  fprintf(out, " %s%s", bold ? "**" : "", hr__metric_text(unit, estimate->value, text));
   if (!first && !isnan(estimate->difference)) {
     fprintf(out, " (%s", hr__difference_text(unit, estimate->difference, text));
     if (page->comparison->n_replications > 1)

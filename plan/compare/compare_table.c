@@ -107,19 +107,19 @@ struct compare_block {
 };
 
 static void put_values(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__FIGURE_BYTES];
+  char text[HR__METRIC_BYTES];
   put_name(table, table->title[contender]);
   for (size_t i = 0; i < block->count; i++) {
     struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
     put_cell(table,
-             hr__figure_text(hr__compare_metric_unit(&hr__compare_metrics[block->metric[i]]), estimate.value, text),
+             hr__metric_text(hr__compare_metric_unit(&hr__compare_metrics[block->metric[i]]), estimate.value, text),
              ' ');
   }
   end_line(table);
 }
 
 static void put_differences(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__FIGURE_BYTES];
+  char text[HR__METRIC_BYTES];
   fputs(hr__dim(&table->console), table->console.out);
   put_name(table, "  difference");
   for (size_t i = 0; i < block->count; i++) {
@@ -135,7 +135,7 @@ static void put_differences(struct compare_terminal *table, const struct compare
 /* Prints half the width of each interval. The cell of an interval of width 0 is empty. If all cells are empty, the row
    is omitted. */
 static void put_margins(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__FIGURE_BYTES];
+  char text[HR__METRIC_BYTES];
   size_t count = 0; /* number of columns up to the last one with a positive width */
   for (size_t i = 0; i < block->count; i++) {
     struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
@@ -190,10 +190,10 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
     put_name(table, i ? "" : shown);
     put_name(table, table->title[i]);
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
-      char text[HR__FIGURE_BYTES];
+      char text[HR__METRIC_BYTES];
       struct hr_estimate estimate =
           hr__compare_group_estimate(table->comparison, groups, i, index, (enum hr__compare_group_metric)m);
-      put_cell(table, hr__figure_text(hr__compare_metric_unit(&hr__compare_group_metrics[m]), estimate.value, text),
+      put_cell(table, hr__metric_text(hr__compare_metric_unit(&hr__compare_group_metrics[m]), estimate.value, text),
                mark_of(table, &estimate));
     }
     end_line(table);
@@ -263,7 +263,7 @@ static bool titles_are_long(const struct hr_compare_config *config) {
    distinguish them. The caller frees the title. NULL when out of memory. */
 static char *make_title(struct compare_terminal *table, uint32_t contender) {
   const char *label = table->comparison->config.contenders[contender].label;
-  char number[16] = "", text[HR__FIGURE_BYTES * 2];
+  char number[16] = "", text[HR__METRIC_BYTES * 2];
   if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", contender + 1);
   bool is_name = table->numbered && strncmp(label, "queue:", 6) != 0;
   char *name = strndup(label, is_name ? strcspn(label, ":") : strlen(label));

@@ -24,7 +24,7 @@
 
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   struct hr__runner *runner = calloc(1, sizeof *runner);
-  struct hr__figure *figures = calloc(config->n_figures + 1, sizeof *figures);
+  struct hr__scoped_metric *figures = calloc(config->n_figures + 1, sizeof *figures);
   if (!runner || !figures) {
     free(runner);
     free(figures);
@@ -237,7 +237,8 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   config.progress = hr__progress_reporter_progress(&reporter);
   struct hr__one_run run;
   enum hr_status status = hr__one_run_make(&config, &run, error);
-  if (status == HR_OK) hr__figures_of_run(&run, runner->figures, runner->config.n_figures, entry->figures);
+  if (status == HR_OK)
+    hr__scoped_metrics_of_run(run.summary, runner->figures, runner->config.n_figures, entry->figures);
   entry->made = status == HR_OK;
   hr__one_run_finish(&run);
   return status;

@@ -18,7 +18,8 @@
 #include "headroom/unstable/replications.h"
 #include "headroom/unstable/stress.h"
 #include "plan/runner/intervals.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/one_run.h"
+#include "plan/runner/scoped_metrics.h"
 
 /* ---- Runner ----------------------------------------------------------------------------------------- */
 
@@ -38,7 +39,7 @@ struct hr__runner_config {
   const char *const *overrides; /* `scenario` was loaded with these; those of a candidate are appended */
   size_t n_overrides;
   const struct hr_trace *trace;
-  const struct hr__figure *figures; /* figures to store for every run; copied */
+  const struct hr__scoped_metric *figures; /* figures to store for every run; copied */
   size_t n_figures;
   uint32_t n_threads;
   struct hr_progress progress; /* counts the jobs of all runs that were requested so far */
@@ -74,7 +75,7 @@ struct hr__runner_environment {
 
 struct hr__runner {
   struct hr__runner_config config;
-  struct hr__figure *figures;
+  struct hr__scoped_metric *figures;
   struct hr__runner_candidate *candidates;
   struct hr__runner_environment *environments;
   uint32_t n_candidates, candidate_capacity, n_environments, environment_capacity;
@@ -137,7 +138,7 @@ enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial
 
 struct hr_replicates {
   struct hr_replicate_config config;
-  struct hr__figure *figures; /* first of all jobs, then of each class, then of each tenant */
+  struct hr__scoped_metric *figures; /* first of all jobs, then of each class, then of each tenant */
   size_t n_figures;
   struct hr__runner *runner;
   uint32_t candidate, count;

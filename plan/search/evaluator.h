@@ -164,9 +164,9 @@ static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluato
   }
 }
 
-/* The mean of the known values or, if `kind` is HR__QUANTILE, their median. NaN if no value is known. Reorders
+/* The mean of the known values or, if `kind` is HR_METRIC_QUANTILE, their median. NaN if no value is known. Reorders
    `values`. */
-double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind kind);
+double hr__metric_centre(double *values, uint32_t count, enum hr_metric_kind kind);
 
 /* Writes a metric of each replication to `values`; NaN if unknown. */
 static inline void hr__evaluator_values(const struct hr__evaluator *evaluator, uint32_t candidate,
@@ -183,7 +183,7 @@ static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator,
   double values[MAX];
   uint32_t count = replications < MAX ? replications : MAX;
   hr__evaluator_values(evaluator, candidate, count, figure, values);
-  return hr__metric_centre(values, count, hr__measure_infos[evaluator->goals->figures[figure].measure].kind);
+  return hr__metric_centre(values, count, hr__metric_rows[evaluator->goals->figures[figure].metric].kind);
 }
 
 /* Whether the candidate misses a goal that more capacity would bring nearer. If so, every candidate that it covers

@@ -10,7 +10,7 @@
  */
 
 #include "headroom/unstable/plan.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/scoped_metrics.h"
 
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ struct hr__goal {
 };
 
 struct hr__goals {
-  struct hr__figure *figures;
+  struct hr__scoped_metric *figures;
   size_t n_figures;
   size_t cost; /* index of the monthly cost in `figures` */
   struct hr__goal *goals;
@@ -72,7 +72,7 @@ static inline double hr__goal_violation(const struct hr__goal *goal, double valu
 /* A tighter bound of the goal. A maximum is multiplied by `share`, a minimum is divided by it. If the goal is a minimum
    and its metric is a share, the distance from the bound to 1 is multiplied by `share` instead. */
 static inline double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {
-  bool is_share = hr__measure_infos[goals->figures[goal->figure].measure].unit == HR__SHARE;
+  bool is_share = hr__metric_rows[goals->figures[goal->figure].metric].unit == HR_UNIT_SHARE;
   if (goal->at_most) return goal->bound * share;
   return is_share ? 1 - (1 - goal->bound) * share : goal->bound / share;
 }
@@ -81,16 +81,16 @@ static inline double hr__goal_tightened(const struct hr__goals *goals, const str
    bytes, and returns the buffer. */
 const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size);
 /* The index of a metric in the list; SIZE_MAX if the list lacks it. */
-static inline size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure) {
+static inline size_t hr__goals_find(const struct hr__goals *goals, const struct hr__scoped_metric *figure) {
   for (size_t i = 0; i < goals->n_figures; i++)
-    if (hr__figure_same(&goals->figures[i], figure)) return i;
+    if (hr__scoped_metric_same(&goals->figures[i], figure)) return i;
   return SIZE_MAX;
 }
 
 /* Whether any goal is on the metric, of all jobs or of a group. */
-static inline bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure) {
+static inline bool hr__goals_have(const struct hr__goals *goals, enum hr__metric metric) {
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (goals->figures[goals->goals[i].figure].measure == measure) return true;
+    if (goals->figures[goals->goals[i].figure].metric == metric) return true;
   return false;
 }
 

@@ -41,9 +41,9 @@ static void put_choice(struct plan_json_writer *writer, cJSON *object, const str
 static void put_metrics(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   cJSON *metrics = hr__json_object(&writer->json, object, "metrics");
   for (size_t i = 0; i < writer->plan->goals.n_figures; i++) {
-    char name[HR__FIGURE_NAME_BYTES];
+    char name[HR__SCOPED_METRIC_BYTES];
     if (option->figures[i].count == 0) continue;
-    hr__figure_name(&writer->plan->goals.figures[i], name);
+    hr__scoped_metric_name(&writer->plan->goals.figures[i], name);
     hr__json_interval(&writer->json, hr__json_object(&writer->json, metrics, name), &option->figures[i]);
   }
 }
@@ -119,13 +119,13 @@ static void put_goals(struct plan_json_writer *writer, cJSON *root) {
 static void put_pareto(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
-  char name[HR__FIGURE_NAME_BYTES];
+  char name[HR__SCOPED_METRIC_BYTES];
   cJSON *list = hr__json_array(json, root, "pareto");
   for (size_t i = 0; i < plan->n_pareto; i++)
     put_candidate(writer, hr__json_append(json, list, cJSON_CreateObject()), plan->pareto[i]);
   cJSON *of = hr__json_object(json, root, "pareto_of");
-  hr__json_text(json, of, "cost", hr__figure_name(&plan->goals.figures[plan->pareto_cost], name));
-  hr__json_text(json, of, "wait", hr__figure_name(&plan->goals.figures[plan->pareto_wait], name));
+  hr__json_text(json, of, "cost", hr__scoped_metric_name(&plan->goals.figures[plan->pareto_cost], name));
+  hr__json_text(json, of, "wait", hr__scoped_metric_name(&plan->goals.figures[plan->pareto_wait], name));
 }
 
 static void put_tightening(struct plan_json_writer *writer, cJSON *root) {

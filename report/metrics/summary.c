@@ -240,6 +240,7 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
   summary->utilization_submit_window = ratio(submits.allocated_milli, submits.total_milli);
   summary->queue_mean = ratio(makespan.waiting, (uint64_t)makespan.until_us);
   summary->queue_max = usage->max_waiting;
+  summary->preemptions = usage->preemptions;
 }
 
 /* Returns the fragmentation F (usage.c) as a share of the GPUs. `fragment` is the sum of F over the typical pods, so it
@@ -273,6 +274,8 @@ static void fill_counts(struct hr_summary *summary, const struct hr_cluster_spec
   summary->digest = result->digest;
   summary->n_events = result->n_events;
   summary->n_passes = result->n_passes;
+  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++)
+    if (result->accounting[job].attempts > 1) summary->restarts += result->accounting[job].attempts - 1;
   summary->gpus = hr_cluster_spec_gpus(cluster);
   for (uint32_t i = 0; i < cluster->n_pools; i++) summary->nodes += cluster->pools[i].nodes;
 }

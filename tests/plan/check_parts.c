@@ -6,7 +6,7 @@
 
 #include "plan/check/check.h"
 #include "plan/check/decisions.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/scoped_metrics.h"
 
 #include <string.h>
 

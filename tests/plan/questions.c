@@ -52,19 +52,19 @@ static const struct job clients[] = {{0, 10, 1, "retail", HR_CLASS_INFERENCE},
 
 /* ---- Metrics --------------------------------------------------------------------------------------- */
 
-static void figure_is(const struct hr_trace *trace, const char *text, enum hr__measure measure, const char *name) {
-  struct hr__figure figure;
+static void figure_is(const struct hr_trace *trace, const char *text, enum hr__metric measure, const char *name) {
+  struct hr__scoped_metric figure;
   struct hr_error error = {0};
-  char buffer[HR__FIGURE_NAME_BYTES];
-  CU_ASSERT_EQUAL(hr__figure_parse(text, strlen(text), trace, &figure, &error), HR_OK);
-  CU_ASSERT_EQUAL(figure.measure, measure);
-  CU_ASSERT_STRING_EQUAL(hr__figure_name(&figure, buffer), name);
+  char buffer[HR__SCOPED_METRIC_BYTES];
+  CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, &figure, &error), HR_OK);
+  CU_ASSERT_EQUAL(figure.metric, measure);
+  CU_ASSERT_STRING_EQUAL(hr__scoped_metric_name(&figure, buffer), name);
 }
 
 static void figure_fails(const struct hr_trace *trace, const char *text, const char *part) {
-  struct hr__figure figure;
+  struct hr__scoped_metric figure;
   struct hr_error error = {0};
-  CU_ASSERT_EQUAL(hr__figure_parse(text, strlen(text), trace, &figure, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, &figure, &error), HR_BAD_INPUT);
   says(error.text, part);
 }
 
@@ -75,17 +75,17 @@ static void figures_by_name(void) {
   figure_is(trace, "cost_usd", HR__M_COST, "cost.total_usd");
   figure_is(trace, "usd_per_job", HR__M_PER_JOB, "cost.usd_per_completed_job");
   figure_is(trace, "utilization", HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window");
-  figure_is(trace, "monthly_usd", HR__M_MONTHLY, hr__measure_infos[HR__M_MONTHLY].path);
+  figure_is(trace, "monthly_usd", HR__M_MONTHLY, hr__metric_rows[HR__M_MONTHLY].path);
   figure_is(trace, "wait_s.p95 of inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
   figure_is(trace, "wait_s.p95  of  class inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
   figure_is(trace, "completed of retail", HR__M_COMPLETED_SHARE, "completed of retail");
   figure_is(trace, "completed of tenant retail", HR__M_COMPLETED_SHARE, "completed of retail");
   figure_is(trace, "completed of training", HR__M_COMPLETED_SHARE, "completed of training");
   figure_is(trace, "completed of tenant training", HR__M_COMPLETED_SHARE, "completed of tenant training");
-  for (unsigned i = 0; i < HR__N_MEASURES; i++) {
-    const struct hr__measure_info *info = &hr__measure_infos[i];
-    figure_is(trace, info->path, (enum hr__measure)i, info->path);
-    figure_is(trace, info->column, (enum hr__measure)i, info->path);
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    const struct hr_metric *info = &hr__metric_rows[i];
+    figure_is(trace, info->path, (enum hr__metric)i, info->path);
+    figure_is(trace, info->column, (enum hr__metric)i, info->path);
   }
   hr_trace_destroy(trace);
 }

@@ -32,7 +32,7 @@ static struct hr_scenario *scenario_with(const char *more_demand) {
 struct runner_setup {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
-  struct hr__figure figures[3];
+  struct hr__scoped_metric figures[3];
   struct hr__runner *runner;
   uint32_t environment;
 };
@@ -41,7 +41,7 @@ static void set_up(struct runner_setup *runner_setup, uint32_t threads) {
   *runner_setup = (struct runner_setup){
       .scenario = scenario_with(""),
       .trace = planned_queue(9, 300, 4, 1000),
-      .figures = {{.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_MONTHLY}, {.measure = HR__M_LOST}}};
+      .figures = {{.metric = HR__M_WAIT_MEAN}, {.metric = HR__M_MONTHLY}, {.metric = HR__M_LOST}}};
   struct hr__runner_config config = {.scenario = runner_setup->scenario,
                                      .trace = runner_setup->trace,
                                      .figures = runner_setup->figures,
@@ -100,11 +100,11 @@ static void values_equal_a_single_run(void) {
                                         .policy = &scenario->policy,
                                         .seed = hr_replication_seed(runner_setup.scenario->seed, r)};
     struct hr__one_run run;
-    double values[HR__N_MEASURES];
+    double values[HR__N_METRICS];
     CU_ASSERT_EQUAL_FATAL(hr__one_run_make(&config, &run, NULL), HR_OK);
-    hr__measures_of_run(&run, values);
+    hr__metrics_of_run(run.summary, values);
     for (size_t i = 0; i < 3; i++)
-      CU_ASSERT_EQUAL(hr__runner_values(runner_setup.runner, candidate, r)[i], values[runner_setup.figures[i].measure]);
+      CU_ASSERT_EQUAL(hr__runner_values(runner_setup.runner, candidate, r)[i], values[runner_setup.figures[i].metric]);
     hr__one_run_finish(&run);
   }
   CU_ASSERT(hr__runner_values(runner_setup.runner, candidate, 0)[0] !=
@@ -202,8 +202,8 @@ static void evaluation_computed_by_hand(void) {
   CU_ASSERT_EQUAL(count_runs(&setup.evaluator, few), 4);
   CU_ASSERT_EQUAL(count_runs(&setup.evaluator, none), UINT32_MAX);
   double monthly = 0, wait = 0;
-  size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
-         wait_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
+  size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__scoped_metric){.metric = HR__M_MONTHLY}),
+         wait_at = hr__goals_find(&setup.goals, &(struct hr__scoped_metric){.metric = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
     const double *values = hr__runner_values(setup.runner_setup.runner, setup.evaluator.runner_ids[few], r);
     monthly += values[cost_at] / 4;
