@@ -165,6 +165,29 @@ const char *hr__metric_json_path(enum hr__metric metric) {
   return metric == HR__M_MONTHLY ? "cost.monthly_usd" : hr__metric_rows[metric].path;
 }
 
+const char *hr__metric_group_path(enum hr__metric metric) {
+  const struct hr_metric *row = &hr__metric_rows[metric];
+  if (!(row->flags & HR_METRIC_OF_GROUPS) || row->flags & HR_METRIC_NO_JSON || row->unit == HR_UNIT_DOLLARS)
+    return NULL;
+  if (metric == HR__M_SUBMITTED) return "jobs";
+  for (unsigned i = 0; i < 2; i++) {
+    const char *head = i ? "goodput." : "jobs.";
+    if (strncmp(row->path, head, strlen(head)) == 0) return row->path + strlen(head);
+  }
+  return row->path;
+}
+
+enum hr__metric_section hr__metric_section(enum hr__metric metric) {
+#define NAME(id, name) name,
+  static const char *const names[] = {HR__METRIC_SECTION_TABLE(NAME)};
+#undef NAME
+  if (hr__metric_rows[metric].flags & HR_METRIC_NO_JSON) return HR__N_METRIC_SECTIONS;
+  const char *path = hr__metric_json_path(metric);
+  for (unsigned i = HR__SECTION_MAIN + 1; i < HR__N_METRIC_SECTIONS; i++)
+    if (is_word(names[i], path, strcspn(path, "."))) return (enum hr__metric_section)i;
+  return HR__SECTION_MAIN;
+}
+
 /* ---- Text --------------------------------------------------------------------------------------------- */
 
 static const char *magnitude_text(enum hr_unit unit, double value, char *buffer) {

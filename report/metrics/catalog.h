@@ -266,6 +266,27 @@ enum hr__metric hr__metric_find(const char *name, size_t length);
 void hr__metric_names(bool of_groups, const char *names[HR__N_METRICS + 1]);
 /* Returns the path in the JSON summary, which differs from the path of monthly_usd only. */
 const char *hr__metric_json_path(enum hr__metric metric);
+/* Returns the path in an entry of by_size, by_class and by_tenant of the JSON summary; NULL if they omit the metric. */
+const char *hr__metric_group_path(enum hr__metric metric);
+
+/* The parts of the JSON summary. A section is the object with its name, such as "cost", which some runs lack. The main
+   section is everything else. */
+#define HR__METRIC_SECTION_TABLE(X)                                                                                    \
+  X(HR__SECTION_MAIN, "")                                                                                              \
+  X(HR__SECTION_FAIRNESS, "fairness")                                                                                  \
+  X(HR__SECTION_FRAGMENTATION, "fragmentation")                                                                        \
+  X(HR__SECTION_COST, "cost")                                                                                          \
+  X(HR__SECTION_GOODPUT, "goodput")                                                                                    \
+  X(HR__SECTION_SPOT, "spot")                                                                                          \
+  X(HR__SECTION_OOM, "oom_kills")
+
+enum hr__metric_section {
+#define HR__SECTION_ID(id, name) id,
+  HR__METRIC_SECTION_TABLE(HR__SECTION_ID)
+#undef HR__SECTION_ID
+      HR__N_METRIC_SECTIONS /* the section of metrics that the summary omits */
+};
+enum hr__metric_section hr__metric_section(enum hr__metric metric);
 
 /* Whether a metric is a wait, completion time or slowdown of jobs. */
 static inline bool hr__metric_is_of_job_times(enum hr__metric metric) {
