@@ -222,8 +222,7 @@
   X(HR__M_PER_JOB, "cost.usd_per_completed_job", "usd_per_completed_job", DOLLARS, RATIO, LOWER, NULLABLE,             \
     "Cost per completed job", "total / completed jobs", usd(COST_OF(s, per_completed_job_uusd)), UNKNOWN)              \
   X(HR__M_PER_GOODPUT, "cost.usd_per_goodput_gpu_hour", "usd_per_goodput_gpu_hour", DOLLARS, RATIO, LOWER, NULLABLE,   \
-    "Cost per useful GPU hour", "total / useful GPU hours ([metrics.md](../reference/metrics.md#goodput-and-spot))",   \
-    usd(COST_OF(s, per_goodput_gpu_hour_uusd)), UNKNOWN)                                                               \
+    "Cost per useful GPU hour", "total / useful GPU hours", usd(COST_OF(s, per_goodput_gpu_hour_uusd)), UNKNOWN)       \
   X(HR__M_PER_MONTH, "cost.usd_per_month", "usd_per_month", DOLLARS, RATIO, LOWER, NULLABLE, "Cost per month",         \
     "total x 730 h / the length of the run", usd(COST_OF(s, per_month_uusd)), UNKNOWN)                                 \
   X(HR__M_MONTHLY, "monthly_usd", "monthly_usd", DOLLARS, RATIO, LOWER, NULLABLE, "Monthly cost",                      \
