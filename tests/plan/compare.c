@@ -125,8 +125,8 @@ static void expect_common_events(const char *pool, bool shares) {
   setup_make(&setup, pool, DRAWN, twins, 6);
   struct hr_comparison *comparison = compare(&setup);
   bool varied = false;
-  for (size_t m = 0; m < HR__N_COMPARE_METRICS; m++) {
-    const char *metric = hr__compare_metric_name(&hr__compare_metrics[m]);
+  for (const struct hr__compare_column *at = hr__compare_columns; at->block; at++) {
+    const char *metric = hr__metric_rows[at->metric].column;
     struct hr_estimate estimate = hr_comparison_estimate(comparison, 1, metric);
     bool is_of_fragments = strstr(metric, "fragmentation") || strstr(metric, "gang") || !strcmp(metric, "stranded");
     CU_ASSERT_EQUAL(isnan(estimate.value), is_of_fragments && !shares);

@@ -282,14 +282,30 @@ static void require_first(cJSON *tree, const char *path) {
   cJSON_AddItemToArray(required, cJSON_CreateString(key));
 }
 
-/* Replaces the metrics of the schema. `sections`: those that the file has, as a set of bits. */
-static void expect_schema(const char *name, unsigned sections, bool groups) {
-  char path[600], *text = NULL;
+static void expect_tree(const char *name, cJSON *tree) {
+  char *text = NULL;
   size_t size;
+  FILE *out = open_memstream(&text, &size);
+  put_value(out, tree, 0, 0);
+  fputc('\n', out);
+  fclose(out);
+  cJSON_Delete(tree);
+  expect_file(name, text);
+}
+
+static cJSON *read_tree(const char *name) {
+  char path[600];
   snprintf(path, sizeof path, PROJECT_DIR "/%s", name);
   char *now = files_read(path);
   cJSON *tree = cJSON_Parse(now);
   CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  free(now);
+  return tree;
+}
+
+/* Replaces the metrics of the schema. `sections`: those that the file has, as a set of bits. */
+static void expect_schema(const char *name, unsigned sections, bool groups) {
+  cJSON *tree = read_tree(name);
   cJSON *group = cJSON_GetObjectItem(cJSON_GetObjectItem(tree, "$defs"), "group");
   for (unsigned i = 0; i < HR__N_METRICS; i++) {
     enum hr__metric metric = (enum hr__metric)i;
@@ -300,13 +316,24 @@ static void expect_schema(const char *name, unsigned sections, bool groups) {
     if (groups && in_group) add_metric(group, in_group, i);
   }
   if (groups) require_all(group);
-  FILE *out = open_memstream(&text, &size);
-  put_value(out, tree, 0, 0);
-  fputc('\n', out);
-  fclose(out);
-  cJSON_Delete(tree);
-  free(now);
-  expect_file(name, text);
+  expect_tree(name, tree);
+}
+
+/* The means and differences of a comparison have the names of columns. */
+static void expect_columns(const char *name) {
+  cJSON *tree = read_tree(name), *defs = cJSON_GetObjectItem(tree, "$defs");
+  cJSON *means = cJSON_GetObjectItem(defs, "means"), *differences = cJSON_GetObjectItem(defs, "differences");
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    const struct hr_metric *metric = &hr__metric_rows[i];
+    cJSON *mean = cJSON_CreateObject(), *difference = cJSON_CreateObject();
+    cJSON_AddStringToObject(mean, "$ref", metric->flags & HR_METRIC_SIGNED ? "#/$defs/figure" : "#/$defs/mean");
+    cJSON_AddStringToObject(difference, "$ref", "#/$defs/difference");
+    put_key(cJSON_GetObjectItem(means, "properties"), metric->column, mean);
+    put_key(cJSON_GetObjectItem(differences, "properties"), metric->column, difference);
+  }
+  require_all(means);
+  require_all(differences);
+  expect_tree(name, tree);
 }
 
 static void schemas_are_generated(void) {
@@ -314,6 +341,7 @@ static void schemas_are_generated(void) {
   unsigned all = (1U << HR__N_METRIC_SECTIONS) - 1;
   expect_schema("docs/reference/schemas/summary.schema.json", all, true);
   expect_schema("docs/reference/schemas/streamed.schema.json", all & ~of_jobs, false);
+  expect_columns("docs/reference/schemas/compare.schema.json");
 }
 
 TEST_MAIN("report: catalogue of metrics", TEST(names_are_unique), TEST(documentation_is_generated),
