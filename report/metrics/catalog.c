@@ -21,6 +21,7 @@ enum {
   SHARE = HR_UNIT_SHARE,
   FACTOR = HR_UNIT_FACTOR,
   INDEX = HR_UNIT_INDEX,
+  RATE = HR_UNIT_RATE,
   DOLLARS = HR_UNIT_DOLLARS
 };
 enum {
@@ -37,7 +38,8 @@ enum {
   SERVICE = HR_METRIC_OF_SERVICE,
   NULLABLE = HR_METRIC_NULLABLE,
   SIGNED = HR_METRIC_SIGNED,
-  NO_JSON = HR_METRIC_NO_JSON
+  NO_JSON = HR_METRIC_NO_JSON,
+  LISTED = HR_METRIC_LISTED
 };
 
 #define ROW(id, path, column, unit, kind, direction, flags, title, help, of_run, of_group)                             \
@@ -51,7 +53,7 @@ size_t hr_metrics(const struct hr_metric **metrics) {
 }
 
 const char *hr_unit_name(enum hr_unit unit) {
-  static const char *const names[] = {"count", "s", "GPU-hours", "share", "factor", "index", "USD"};
+  static const char *const names[] = {"count", "s", "GPU-hours", "share", "factor", "index", "per hour", "USD"};
   return names[unit];
 }
 
@@ -197,6 +199,7 @@ static const char *magnitude_text(enum hr_unit unit, double value, char *buffer)
   case HR_UNIT_FACTOR:
     return hr__factor_text(value, buffer);
   case HR_UNIT_INDEX:
+  case HR_UNIT_RATE:
     return hr__fixed_text(value, 4, buffer);
   case HR_UNIT_COUNT:
     return hr__fixed_text(value, value == floor(value) ? 0 : 1, buffer);

@@ -38,14 +38,14 @@
     number((s).count > 0, (s).part), number((g).count > 0, (g).part))
 
 #define HR__JOB_METRICS(X)                                                                                             \
-  X(HR__M_SUBMITTED, "jobs.submitted", "jobs_submitted", COUNTS, COUNT, NEITHER, GROUPS | SERVICE, "Jobs submitted",   \
-    "jobs that arrived before the run ended", count(s->jobs_submitted), count(g->jobs))                                \
-  X(HR__M_COMPLETED, "jobs.completed", "jobs_completed", COUNTS, COUNT, HIGHER, GROUPS | SERVICE, "Jobs completed",    \
-    "jobs that ran to their end", count(s->jobs_completed), count(g->completed))                                       \
-  X(HR__M_REJECTED, "jobs.rejected", "jobs_rejected", COUNTS, COUNT, LOWER, SERVICE, "Jobs rejected",                  \
+  X(HR__M_SUBMITTED, "jobs.submitted", "jobs_submitted", COUNTS, COUNT, NEITHER, GROUPS | SERVICE | LISTED,            \
+    "Jobs submitted", "jobs that arrived before the run ended", count(s->jobs_submitted), count(g->jobs))              \
+  X(HR__M_COMPLETED, "jobs.completed", "jobs_completed", COUNTS, COUNT, HIGHER, GROUPS | SERVICE | LISTED,             \
+    "Jobs completed", "jobs that ran to their end", count(s->jobs_completed), count(g->completed))                     \
+  X(HR__M_REJECTED, "jobs.rejected", "jobs_rejected", COUNTS, COUNT, LOWER, SERVICE | LISTED, "Jobs rejected",         \
     "jobs that will never run, because they do not fit into any pool or because the policy rejected them",             \
     count(s->jobs_rejected), UNKNOWN)                                                                                  \
-  X(HR__M_UNFINISHED, "jobs.unfinished", "jobs_unfinished", COUNTS, COUNT, LOWER, SERVICE, "Jobs unfinished",          \
+  X(HR__M_UNFINISHED, "jobs.unfinished", "jobs_unfinished", COUNTS, COUNT, LOWER, SERVICE | LISTED, "Jobs unfinished", \
     "jobs that waited or ran when the run ended, either because of the horizon or because a policy never started "     \
     "them",                                                                                                            \
     count(s->jobs_unfinished), UNKNOWN)                                                                                \
@@ -69,8 +69,8 @@
   X(HR__M_COMPLETED_SHARE, "completed", "completed_share", SHARE, RATIO, HIGHER, GROUPS | SERVICE | NO_JSON,           \
     "Share of jobs completed", "`jobs.completed` / `jobs.submitted`", share(s->jobs_completed, s->jobs_submitted),     \
     share(g->completed, g->jobs))                                                                                      \
-  X(HR__M_DEADLINE_MISS, "deadline_miss", "deadline_miss_share", SHARE, RATIO, LOWER, GROUPS | SERVICE | NO_JSON,      \
-    "Share of deadlines missed", "`jobs.missed_deadlines` / `jobs.deadlines`",                                         \
+  X(HR__M_DEADLINE_MISS, "deadline_miss", "deadline_miss_share", SHARE, RATIO, LOWER,                                  \
+    GROUPS | SERVICE | NO_JSON | LISTED, "Share of deadlines missed", "`jobs.missed_deadlines` / `jobs.deadlines`",    \
     share(s->missed_deadlines, s->deadlines), share(g->missed_deadlines, g->deadlines))                                \
   HR__DISTRIBUTION_ROWS(X, HR__M_WAIT, "wait_s", "wait_", "_s", SECONDS, GROUPS | SERVICE, "Wait",                     \
                         "first start - submit, of jobs that started", s->wait_s, g->wait_s)                            \
@@ -81,7 +81,7 @@
                         s->slowdown, g->slowdown)
 
 #define HR__TIME_METRICS(X)                                                                                            \
-  X(HR__M_MAKESPAN, "makespan_s", "makespan_s", SECONDS, SUM, LOWER, SERVICE | NULLABLE, "Makespan",                   \
+  X(HR__M_MAKESPAN, "makespan_s", "makespan_s", SECONDS, SUM, LOWER, SERVICE | NULLABLE | LISTED, "Makespan",          \
     "from the first submit to the last end. If jobs are `unfinished`, or not yet submitted at the horizon: until the " \
     "horizon. `null` if no job ever ran and none waited to the end",                                                   \
     number(s->jobs_completed + s->jobs_unfinished > 0, s->makespan_s), UNKNOWN)                                        \
@@ -89,19 +89,20 @@
     "from the first submit to the last submit, or to the horizon if that is earlier",                                  \
     number(true, s->submit_window_s), UNKNOWN)                                                                         \
   X(HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window", "utilization_submit_window", SHARE, RATIO, HIGHER,   \
-    NULLABLE, "Utilization, submit window",                                                                            \
+    NULLABLE | LISTED, "Utilization, submit window",                                                                   \
     "allocated GPU time within the submit window / available GPU time in it. In a cluster without elastic nodes, the " \
     "available GPU time is the number of GPUs x the window",                                                           \
     number(s->submit_window_s > 0, s->utilization_submit_window), UNKNOWN)                                             \
-  X(HR__M_UTILIZATION_MAKESPAN, "utilization.makespan", "utilization_makespan", SHARE, RATIO, HIGHER, NULLABLE,        \
-    "Utilization", "allocated GPU time / available GPU time, both within the makespan",                                \
+  X(HR__M_UTILIZATION_MAKESPAN, "utilization.makespan", "utilization_makespan", SHARE, RATIO, HIGHER,                  \
+    NULLABLE | LISTED, "Utilization", "allocated GPU time / available GPU time, both within the makespan",             \
     number(spanned(s), s->utilization_makespan), UNKNOWN)                                                              \
-  X(HR__M_QUEUE_MEAN, "queue.mean", "queue_mean", COUNTS, MEAN, LOWER, SERVICE | NULLABLE, "Waiting jobs, mean",       \
+  X(HR__M_QUEUE_MEAN, "queue.mean", "queue_mean", COUNTS, MEAN, LOWER, SERVICE | NULLABLE | LISTED,                    \
+    "Waiting jobs, mean",                                                                                              \
     "time-weighted mean, over the makespan, of the number of waiting jobs after each pass of the policy",              \
     number(spanned(s), s->queue_mean), UNKNOWN)                                                                        \
-  X(HR__M_QUEUE_MAX, "queue.max", "queue_max", COUNTS, EXTREME, LOWER, SERVICE, "Waiting jobs, maximum",               \
+  X(HR__M_QUEUE_MAX, "queue.max", "queue_max", COUNTS, EXTREME, LOWER, SERVICE | LISTED, "Waiting jobs, maximum",      \
     "the maximum number of waiting jobs after a pass", count(s->queue_max), UNKNOWN)                                   \
-  X(HR__M_GPU_HOURS, "gpu_hours", "gpu_hours", GPU_HOURS, SUM, NEITHER, GROUPS, "GPU hours",                           \
+  X(HR__M_GPU_HOURS, "gpu_hours", "gpu_hours", GPU_HOURS, SUM, NEITHER, GROUPS | LISTED, "GPU hours",                  \
     "GPUs x the time that jobs held them, in all their attempts; for jobs that are still running, until the end of "   \
     "the run",                                                                                                         \
     number(true, s->gpu_hours), number(true, g->gpu_hours))
@@ -112,7 +113,7 @@
     "GPU hours in which jobs did work that was not lost: work in a checkpoint, and work that was present when the "    \
     "job or the run ended",                                                                                            \
     number(true, s->goodput.useful_gpu_hours), number(true, g->useful_gpu_hours))                                      \
-  X(HR__M_LOST, "goodput.lost_gpu_hours", "lost_gpu_hours", GPU_HOURS, SUM, LOWER, 0, "Lost GPU hours",                \
+  X(HR__M_LOST, "goodput.lost_gpu_hours", "lost_gpu_hours", GPU_HOURS, SUM, LOWER, LISTED, "Lost GPU hours",           \
     "GPU hours in which jobs did work that was lost by an interruption", number(true, s->goodput.lost_gpu_hours),      \
     UNKNOWN)                                                                                                           \
   X(HR__M_SAVING, "goodput.checkpoint_gpu_hours", "checkpoint_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                    \
@@ -123,7 +124,7 @@
     "GPU hours in which jobs loaded image and checkpoint after an interruption, or waited for GPU memory after they "  \
     "were killed for lack of it",                                                                                      \
     number(true, s->goodput.restart_gpu_hours), UNKNOWN)                                                               \
-  X(HR__M_GOODPUT, "goodput.fraction", "goodput_fraction", SHARE, RATIO, HIGHER, NULLABLE, "Goodput",                  \
+  X(HR__M_GOODPUT, "goodput.fraction", "goodput_fraction", SHARE, RATIO, HIGHER, NULLABLE | LISTED, "Goodput",         \
     "useful GPU hours / sum of all four; `null` if no GPU was held", number(s->gpu_hours > 0, s->goodput.fraction),    \
     UNKNOWN)                                                                                                           \
   X(HR__M_PREEMPTIONS, "preemptions", "preemptions", COUNTS, COUNT, LOWER, NO_JSON, "Preemptions",                     \
@@ -132,9 +133,9 @@
     "number of starts that are not the first start of a job", count(s->restarts), UNKNOWN)
 
 #define HR__SPOT_METRICS(X)                                                                                            \
-  X(HR__M_RECLAIMS, "spot.reclaims", "spot_reclaims", COUNTS, COUNT, LOWER, 0, "Spot reclaims",                        \
+  X(HR__M_RECLAIMS, "spot.reclaims", "spot_reclaims", COUNTS, COUNT, LOWER, LISTED, "Spot reclaims",                   \
     "nodes that the market reclaimed", known_count(s->spot.pools > 0, s->spot.reclaims), UNKNOWN)                      \
-  X(HR__M_RECLAIM_RATE, "spot.reclaims_per_node_hour", "spot_reclaims_per_node_hour", FACTOR, RATIO, LOWER, NULLABLE,  \
+  X(HR__M_RECLAIM_RATE, "spot.reclaims_per_node_hour", "spot_reclaims_per_node_hour", RATE, RATIO, LOWER, NULLABLE,    \
     "Spot reclaims per node hour", "reclaims / hours that nodes were paid for, including boot and notice",             \
     number(s->spot.node_hours > 0, s->spot.reclaims_per_node_hour), UNKNOWN)                                           \
   X(HR__M_INTERRUPTED, "spot.jobs_interrupted", "spot_jobs_interrupted", COUNTS, COUNT, LOWER, 0,                      \
@@ -200,12 +201,17 @@
     known_count(s->fragmentation.known, s->fragmentation.largest_gang_min), UNKNOWN)
 
 #define HR__COST_METRICS(X)                                                                                            \
-  X(HR__M_COST, "cost.total_usd", "cost_total_usd", DOLLARS, SUM, LOWER, GROUPS, "Cost", "capacity and services",      \
-    usd(COST_OF(s, total_uusd)), usd(line_of(lines, g->name)))                                                         \
+  X(HR__M_COST, "cost.total_usd", "cost_total_usd", DOLLARS, SUM, LOWER, GROUPS | LISTED, "Cost",                      \
+    "capacity and services", usd(COST_OF(s, total_uusd)), usd(line_of(lines, g->name)))                                \
   X(HR__M_COST_CAPACITY, "cost.capacity_usd", "cost_capacity_usd", DOLLARS, SUM, LOWER, 0, "Cost of capacity",         \
     "cost of the pools, at their own prices", usd(COST_OF(s, capacity_uusd)), UNKNOWN)                                 \
-  X(HR__M_COST_IDLE, "cost.idle_usd", "cost_idle_usd", DOLLARS, SUM, LOWER, 0, "Cost of idle GPUs",                    \
+  X(HR__M_COST_IDLE, "cost.idle_usd", "cost_idle_usd", DOLLARS, SUM, LOWER, LISTED, "Cost of idle GPUs",               \
     "the part of `capacity_usd` that was charged to no job", usd(COST_OF(s, idle_uusd)), UNKNOWN)                      \
+  X(HR__M_COST_IDLE_SHARE, "cost.idle_share", "cost_idle_share", SHARE, RATIO, LOWER, NULLABLE | NO_JSON | LISTED,     \
+    "Idle share of the cost", "`idle_usd` / total",                                                                    \
+    number(s->costs && s->costs->total_uusd,                                                                           \
+           s->costs && s->costs->total_uusd ? (double)s->costs->idle_uusd / (double)s->costs->total_uusd : 0),         \
+    UNKNOWN)                                                                                                           \
   X(HR__M_COST_SHARED, "cost.shared_usd", "cost_shared_usd", DOLLARS, SUM, LOWER, SIGNED, "Shared cost",               \
     "services that cannot be assigned to a tenant (see below). Savings plans may make it negative",                    \
     usd(COST_OF(s, shared_uusd)), UNKNOWN)                                                                             \
@@ -215,16 +221,17 @@
     "`null` if a pool that was used has no on-demand price",                                                           \
     usd(COST_OF(s, all_on_demand_uusd)), UNKNOWN)                                                                      \
   X(HR__M_COST_SAVING, "cost.saving_vs_on_demand", "cost_saving_vs_on_demand", SHARE, RATIO, HIGHER,                   \
-    NULLABLE | SIGNED, "Savings compared with on-demand",                                                              \
+    NULLABLE | SIGNED | LISTED, "Savings compared with on-demand",                                                     \
     "1 - total / `all_on_demand_usd`. Both amounts include the GPU time lost to interruptions, although on-demand "    \
     "nodes would not have lost it",                                                                                    \
     number(s->costs && !isnan(s->costs->saving_vs_on_demand), s->costs ? s->costs->saving_vs_on_demand : 0), UNKNOWN)  \
-  X(HR__M_PER_JOB, "cost.usd_per_completed_job", "usd_per_completed_job", DOLLARS, RATIO, LOWER, NULLABLE,             \
+  X(HR__M_PER_JOB, "cost.usd_per_completed_job", "usd_per_completed_job", DOLLARS, RATIO, LOWER, NULLABLE | LISTED,    \
     "Cost per completed job", "total / completed jobs", usd(COST_OF(s, per_completed_job_uusd)), UNKNOWN)              \
-  X(HR__M_PER_GOODPUT, "cost.usd_per_goodput_gpu_hour", "usd_per_goodput_gpu_hour", DOLLARS, RATIO, LOWER, NULLABLE,   \
-    "Cost per useful GPU hour", "total / useful GPU hours", usd(COST_OF(s, per_goodput_gpu_hour_uusd)), UNKNOWN)       \
-  X(HR__M_PER_MONTH, "cost.usd_per_month", "usd_per_month", DOLLARS, RATIO, LOWER, NULLABLE, "Cost per month",         \
-    "total x 730 h / the length of the run", usd(COST_OF(s, per_month_uusd)), UNKNOWN)                                 \
+  X(HR__M_PER_GOODPUT, "cost.usd_per_goodput_gpu_hour", "usd_per_goodput_gpu_hour", DOLLARS, RATIO, LOWER,             \
+    NULLABLE | LISTED, "Cost per useful GPU hour", "total / useful GPU hours",                                         \
+    usd(COST_OF(s, per_goodput_gpu_hour_uusd)), UNKNOWN)                                                               \
+  X(HR__M_PER_MONTH, "cost.usd_per_month", "usd_per_month", DOLLARS, RATIO, LOWER, NULLABLE | LISTED,                  \
+    "Cost per month", "total x 730 h / the length of the run", usd(COST_OF(s, per_month_uusd)), UNKNOWN)               \
   X(HR__M_MONTHLY, "monthly_usd", "monthly_usd", DOLLARS, RATIO, LOWER, NULLABLE, "Monthly cost",                      \
     "cost of a month if the demand continues. Costs of on-demand and spot pools x 730 h / the submit window (if all "  \
     "jobs are submitted at once: the run), plus all other costs x 730 h / the length of the run. The two lengths "     \

@@ -23,6 +23,7 @@ enum hr_unit {
   HR_UNIT_SHARE, /* a part of 1, shown in percent */
   HR_UNIT_FACTOR,
   HR_UNIT_INDEX, /* a number with four decimals */
+  HR_UNIT_RATE,  /* events per hour */
   HR_UNIT_DOLLARS
 };
 
@@ -45,7 +46,8 @@ enum {
   HR_METRIC_OF_SERVICE = 2, /* it describes the service of jobs, which more capacity improves */
   HR_METRIC_NULLABLE = 4,   /* an unknown value is null in the JSON summary; otherwise it is 0 */
   HR_METRIC_SIGNED = 8,     /* it may be negative */
-  HR_METRIC_NO_JSON = 16    /* the JSON summary omits it */
+  HR_METRIC_NO_JSON = 16,   /* the JSON summary omits it */
+  HR_METRIC_LISTED = 32     /* the table and the Markdown page of a run contain it */
 };
 
 struct hr_metric {
@@ -60,7 +62,7 @@ struct hr_metric {
 
 /* Stores the table of all metrics, and returns its length. */
 HR_API size_t hr_metrics(const struct hr_metric **metrics);
-/* Returns "count", "s", "GPU-hours", "share", "factor", "index" or "USD". */
+/* Returns "count", "s", "GPU-hours", "share", "factor", "index", "per hour" or "USD". */
 HR_API const char *hr_unit_name(enum hr_unit unit);
 /* Returns "lower", "higher" or "-". */
 HR_API const char *hr_direction_name(enum hr_direction direction);
