@@ -143,7 +143,7 @@ struct streaming {
   struct hr_ledger *ledger;
   struct hr_meter *meter;
   struct hr_result *result;
-  struct hr_streamed_figures figures;
+  struct hr_summary figures;
   struct hr_notes notes;
 };
 
@@ -245,7 +245,7 @@ static enum hr_status run_stream(const struct input *input, const struct run_arg
   if (status == HR_OK) status = stream_collect_notes(&self, error);
   if (status == HR_OK) status = stream_print_results(&self, clock_s() - begin_s, error);
   hr_notes_finish(&self.notes);
-  hr_streamed_figures_finish(&self.figures);
+  hr_streamed_summary_finish(&self.figures);
   hr_result_destroy(self.result);
   hr_meter_destroy(self.meter);
   hr_ledger_destroy(self.ledger);

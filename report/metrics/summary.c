@@ -484,92 +484,60 @@ static struct hr_gpu_times gpu_times(const struct hr_streamed *streamed, const s
 }
 
 static void fill_accounting(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
-                            const struct hr_result *result, struct hr_streamed_figures *figures) {
+                            const struct hr_result *result, struct hr_summary *summary) {
   struct hr_gpu_times times = gpu_times(streamed, result);
-  figures->stoppable = streamed->stoppable;
-  figures->goodput = goodput_figures(&times);
-  figures->spot = spot_figures(cluster, result);
-  figures->oom = (struct hr_oom_figures){.known = streamed->stoppable && hr__can_kill(cluster),
+  summary->stoppable = streamed->stoppable;
+  summary->goodput = goodput_figures(&times);
+  summary->spot = spot_figures(cluster, result);
+  summary->oom = (struct hr_oom_figures){.known = streamed->stoppable && hr__can_kill(cluster),
                                          .kills = streamed->oom_kills + result->left.oom_kills,
                                          .jobs = streamed->oom_jobs + result->left.oom_jobs};
-  if (figures->oom.known) figures->oom.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
+  if (summary->oom.known) summary->oom.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
 }
 
-struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
-                                             const struct hr_result *result) {
+struct hr_summary hr_streamed_close(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                                    const struct hr_result *result) {
   bool finished = result->n_completed + result->n_rejected == streamed->trace->n_jobs;
   bool all_submitted = result->n_submitted == streamed->trace->n_jobs;
   const struct integrals *span = finished ? &streamed->at_last_end : &streamed->now;
   const struct integrals *submits = all_submitted ? &streamed->at_last_submit : &streamed->now;
-  struct hr_streamed_figures figures = {.jobs_submitted = result->n_submitted,
-                                        .jobs_completed = result->n_completed,
-                                        .jobs_rejected = result->n_rejected,
-                                        .jobs_unfinished = result->n_waiting + result->n_running,
-                                        .jobs_backfilled = result->n_backfilled,
-                                        .outcome_failed = streamed->ended_with[HR_OUTCOME_FAILED],
-                                        .outcome_cancelled = streamed->ended_with[HR_OUTCOME_CANCELLED],
-                                        .deadlines = streamed->deadlines,
-                                        .missed_deadlines = streamed->missed_deadlines + result->left.missed_deadlines,
-                                        .wait_s = hr__sketch_distribution(&streamed->wait),
-                                        .jct_s = hr__sketch_distribution(&streamed->jct),
-                                        .slowdown = hr__sketch_distribution(&streamed->slowdown),
-                                        .makespan_s = seconds_of(span->until_us),
-                                        .submit_window_s = seconds_of(submits->until_us),
-                                        .utilization_makespan = utilization(span),
-                                        .utilization_submit_window = utilization(submits),
-                                        .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),
-                                        .queue_max = streamed->queue_max,
-                                        .n_events = result->n_events,
-                                        .n_passes = result->n_passes,
-                                        .digest = result->digest};
-  if (span->until_us) figures.queue_mean = (double)span->waiting / (double)span->until_us;
-  fill_accounting(streamed, cluster, result, &figures);
-  return figures;
+  struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
+                               .jobs_submitted = result->n_submitted,
+                               .jobs_completed = result->n_completed,
+                               .jobs_rejected = result->n_rejected,
+                               .jobs_unfinished = result->n_waiting + result->n_running,
+                               .jobs_backfilled = result->n_backfilled,
+                               .outcome_failed = streamed->ended_with[HR_OUTCOME_FAILED],
+                               .outcome_cancelled = streamed->ended_with[HR_OUTCOME_CANCELLED],
+                               .deadlines = streamed->deadlines,
+                               .missed_deadlines = streamed->missed_deadlines + result->left.missed_deadlines,
+                               .wait_s = hr__sketch_distribution(&streamed->wait),
+                               .jct_s = hr__sketch_distribution(&streamed->jct),
+                               .slowdown = hr__sketch_distribution(&streamed->slowdown),
+                               .makespan_s = seconds_of(span->until_us),
+                               .submit_window_s = seconds_of(submits->until_us),
+                               .utilization_makespan = utilization(span),
+                               .utilization_submit_window = utilization(submits),
+                               .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),
+                               .queue_max = streamed->queue_max,
+                               .n_events = result->n_events,
+                               .n_passes = result->n_passes,
+                               .digest = result->digest};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
+  if (span->until_us) summary.queue_mean = (double)span->waiting / (double)span->until_us;
+  fill_accounting(streamed, cluster, result, &summary);
+  return summary;
 }
 
 enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
                                 const struct hr_result *result, const struct hr_cost_basis *basis,
-                                struct hr_streamed_figures *figures, struct hr_error *error) {
+                                struct hr_summary *summary, struct hr_error *error) {
   struct hr_gpu_times times = gpu_times(streamed, result);
-  enum hr_status status = hr__costs_make(streamed->trace, cluster, result, basis, times.kept, &figures->costs);
+  enum hr_status status = hr__costs_make(streamed->trace, cluster, result, basis, times.kept, &summary->costs);
   return status == HR_OK ? HR_OK : cannot_sum(streamed->trace, status, error);
 }
 
-void hr_streamed_figures_finish(struct hr_streamed_figures *figures) {
-  hr__costs_destroy(figures->costs);
-  figures->costs = NULL;
-}
-
-struct hr_summary hr__streamed_summary(const struct hr_streamed_figures *figures,
-                                       const struct hr_cluster_spec *cluster) {
-  struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
-                               .jobs_submitted = figures->jobs_submitted,
-                               .jobs_completed = figures->jobs_completed,
-                               .jobs_rejected = figures->jobs_rejected,
-                               .jobs_unfinished = figures->jobs_unfinished,
-                               .jobs_backfilled = figures->jobs_backfilled,
-                               .outcome_failed = figures->outcome_failed,
-                               .outcome_cancelled = figures->outcome_cancelled,
-                               .deadlines = figures->deadlines,
-                               .missed_deadlines = figures->missed_deadlines,
-                               .wait_s = figures->wait_s,
-                               .jct_s = figures->jct_s,
-                               .slowdown = figures->slowdown,
-                               .makespan_s = figures->makespan_s,
-                               .submit_window_s = figures->submit_window_s,
-                               .utilization_makespan = figures->utilization_makespan,
-                               .utilization_submit_window = figures->utilization_submit_window,
-                               .gpu_hours = figures->gpu_hours,
-                               .queue_mean = figures->queue_mean,
-                               .queue_max = figures->queue_max,
-                               .n_events = figures->n_events,
-                               .n_passes = figures->n_passes,
-                               .digest = figures->digest,
-                               .stoppable = figures->stoppable,
-                               .goodput = figures->goodput,
-                               .spot = figures->spot,
-                               .oom = figures->oom,
-                               .costs = figures->costs};
-  for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
-  return summary;
+void hr_streamed_summary_finish(struct hr_summary *summary) {
+  hr__costs_destroy(summary->costs);
+  summary->costs = NULL;
 }

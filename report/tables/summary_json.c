@@ -345,19 +345,18 @@ enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *
   return hr__json_write(&json, root, path, error);
 }
 
-enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
+enum hr_status hr_streamed_write_json(const char *path, const struct hr_summary *summary,
                                       const struct hr_run_label *label, const struct hr_perf *perf,
                                       struct hr_error *error) {
   struct hr__json json = {false};
   cJSON *root = cJSON_CreateObject();
-  const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
-  put_label(&json, root, &summary, label);
-  put_section(&json, root, HR__SECTION_MAIN, &summary);
+  put_label(&json, root, summary, label);
+  put_section(&json, root, HR__SECTION_MAIN, summary);
   hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
-  put_markets(&json, root, &summary);
-  put_evidence(&json, root, &summary);
+  put_markets(&json, root, summary);
+  put_evidence(&json, root, summary);
   put_remarks(&json, root, label);
-  hr__json_perf(&json, root, &summary, perf);
+  hr__json_perf(&json, root, summary, perf);
   return hr__json_write(&json, root, path, error);
 }
 

@@ -321,20 +321,19 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
 
 /* ---- Streamed runs ------------------------------------------------------------------------------- */
 
-enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures, const struct hr_run_label *label,
+enum hr_status hr_streamed_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                  const struct hr_perf *perf, unsigned style) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
-  put_run_head(&table, &summary, label);
+  put_run_head(&table, summary, label);
   fputc('\n', out);
-  put_run_jobs(&table, &summary, label);
-  put_run_totals(&table, &summary, NULL);
-  put_run_distributions(&table, &summary);
-  put_run_costs(&table, &summary);
-  if (summary.costs || summary.stoppable) fputc('\n', out);
+  put_run_jobs(&table, summary, label);
+  put_run_totals(&table, summary, NULL);
+  put_run_distributions(&table, summary);
+  put_run_costs(&table, summary);
+  if (summary->costs || summary->stoppable) fputc('\n', out);
   fprintf(out, "%sStreamed: quantiles come from a sketch with a relative error of at most 1/%d.%s\n", hr__dim(&table),
           HR__SKETCH_ERROR_PART, hr__plain(&table));
-  put_run_foot(&table, &summary, perf);
+  put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
