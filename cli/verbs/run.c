@@ -43,7 +43,7 @@ static bool is_replicated(const struct hr_scenario *scenario) {
    so warn_if_all_rejected() cannot be used. */
 static void warn_if_none_completed(const struct run_args *args, const struct hr_replicates *replicates) {
   struct hr_replicated completed;
-  if (!args->quiet || hr_replicates_figure(replicates, "completed", &completed, NULL) != HR_OK) return;
+  if (!args->quiet || hr_replicates_metric(replicates, "completed", &completed, NULL) != HR_OK) return;
   if (completed.count > 0 && completed.mean <= 0) fprintf(stderr, "warning: no job completed in any replication\n");
 }
 

@@ -212,9 +212,9 @@ static enum hr_status no_memory(struct hr_error *error) {
 /* ---- Metrics kept for each run --------------------------------------------------------------------- */
 
 static void add_group(struct hr_advice *advice, enum hr__metric_scope of, const char *name) {
-  static const enum hr__metric metrics[HR__A_GROUP_FIGURES] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
-  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++)
-    advice->figures[advice->n_figures++] = (struct hr__scoped_metric){.metric = metrics[i], .of = of, .name = name};
+  static const enum hr__metric metrics[HR__A_GROUP_METRICS] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
+  for (size_t i = 0; i < HR__A_GROUP_METRICS; i++)
+    advice->figures[advice->n_figures++] = (struct hr__scoped_metric){.id = metrics[i], .of = of, .name = name};
 }
 
 /* Sets present[class] for each class that a job of the trace has. */
@@ -227,12 +227,12 @@ static enum hr_status list_figures(struct hr_advice *advice, struct hr_error *er
   const struct hr_trace *trace = advice->config.trace;
   uint32_t n_tenants = trace->tenant ? trace->tenants.count : 0;
   bool present[HR_N_CLASSES] = {false};
-  size_t max = HR__A_GROUPS + (size_t)HR__A_GROUP_FIGURES * (HR_N_CLASSES + 1 + n_tenants);
+  size_t max = HR__A_GROUPS + (size_t)HR__A_GROUP_METRICS * (HR_N_CLASSES + 1 + n_tenants);
   advice->figures = calloc(max, sizeof *advice->figures);
   advice->tenant_at = calloc((size_t)n_tenants + 1, sizeof *advice->tenant_at);
   if (!advice->figures || !advice->tenant_at) return no_memory(error);
   for (size_t i = 0; i < HR__A_GROUPS; i++)
-    advice->figures[advice->n_figures++] = (struct hr__scoped_metric){.metric = metrics[i]};
+    advice->figures[advice->n_figures++] = (struct hr__scoped_metric){.id = metrics[i]};
   add_group(advice, HR__OF_ALL, NULL);
   find_classes(trace, present);
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
@@ -483,8 +483,8 @@ bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
   if (place >= advice->n_proposals) return false;
   const struct hr__proposal *proposal = &advice->proposals[place];
   const struct hr__interval *usd = &proposal->monthly_usd;
-  size_t wait = hr__advice_group_figure(advice, proposal->class_, HR__A_WAIT);
-  size_t completed = hr__advice_group_figure(advice, proposal->class_, HR__A_COMPLETED);
+  size_t wait = hr__advice_group_metric(advice, proposal->class_, HR__A_WAIT);
+  size_t completed = hr__advice_group_metric(advice, proposal->class_, HR__A_COMPLETED);
   bool of_class = proposal->class_ < HR_N_CLASSES && proposal->class_ != HR_CLASS_UNKNOWN;
   *item = (struct hr_advice_item){
       .kind = proposal->kind,
@@ -499,7 +499,7 @@ bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
       .n_set = proposal->set.count,
       .assumed = &proposal->assumed,
       .monthly_usd = {usd->count, usd->mean, usd->median, usd->sd, usd->low, usd->high, usd->of_median},
-      .wait_p95_s = hr__advice_figure(advice, proposal->candidate, wait, advice->n_replications),
-      .completed = hr__advice_figure(advice, proposal->candidate, completed, advice->n_replications)};
+      .wait_p95_s = hr__advice_metric(advice, proposal->candidate, wait, advice->n_replications),
+      .completed = hr__advice_metric(advice, proposal->candidate, completed, advice->n_replications)};
   return true;
 }

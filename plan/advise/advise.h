@@ -93,10 +93,10 @@ static inline double hr__run_profile_utilization(const struct hr__run_profile *p
 
 /* ---- Advice ----------------------------------------------------------------------------------------- */
 
-/* The metrics that are stored for every run. First come HR__A_GROUPS metrics of the whole run, then HR__A_GROUP_FIGURES
+/* The metrics that are stored for every run. First come HR__A_GROUPS metrics of the whole run, then HR__A_GROUP_METRICS
    metrics for each group. The groups are: all jobs, each class of the trace, each tenant. */
 enum { HR__A_MONTHLY, HR__A_COST, HR__A_LOST, HR__A_GROUPS };
-enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_FIGURES };
+enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_METRICS };
 
 /* A list of texts. The list owns the texts. */
 struct hr__texts {
@@ -149,7 +149,7 @@ static inline const struct hr_pool_spec *hr__advice_pool(const struct hr_advice 
 
 /* Index of a metric (HR__A_WAIT, HR__A_COMPLETED or HR__A_GROUP_COST) of a class. Returns the metric of all jobs if
    `class_` is HR_N_CLASSES or the class has no metrics. */
-static inline size_t hr__advice_group_figure(const struct hr_advice *advice, uint32_t class_, unsigned figure) {
+static inline size_t hr__advice_group_metric(const struct hr_advice *advice, uint32_t class_, unsigned figure) {
   bool known = class_ < HR_N_CLASSES && advice->class_at[class_] != HR_NONE;
   return (known ? advice->class_at[class_] : HR__A_GROUPS) + figure;
 }
@@ -238,7 +238,7 @@ enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *candidat
 enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t figure,
                                      uint32_t replications, struct hr__interval *interval, struct hr_error *error);
 /* Returns the value of a metric in the unchanged scenario and its value in the candidate. */
-struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+struct hr_advice_metric hr__advice_metric(const struct hr_advice *advice, uint32_t candidate, size_t figure,
                                           uint32_t replications);
 /* Whether the candidate serves all classes about as well as the unchanged scenario (see HR_ADVISE_WAIT_SHARE). If not,
    `reason` names the class and metric that get worse. */

@@ -136,11 +136,11 @@ static void put_head(struct advice_page *page) {
   free(name);
   hr__put_field(console, "trace", "%s (%s jobs)", advice->config.trace->source,
                 hr__count_text(advice->config.trace->n_jobs, counts));
-  double usd = hr__advice_figure(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
-  size_t wait = hr__advice_group_figure(advice, HR_N_CLASSES, HR__A_WAIT);
+  double usd = hr__advice_metric(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
+  size_t wait = hr__advice_group_metric(advice, HR_N_CLASSES, HR__A_WAIT);
   hr__put_field(console, "today", "%s a month, p95 wait %s", hr__metric_text(HR_UNIT_DOLLARS, usd, text[0]),
                 hr__metric_text(HR_UNIT_SECONDS,
-                                hr__advice_figure(advice, advice->base, wait, advice->n_replications).before, text[1]));
+                                hr__advice_metric(advice, advice->base, wait, advice->n_replications).before, text[1]));
 }
 
 static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
@@ -186,14 +186,14 @@ static void put_if_known(struct advice_json_writer *writer, cJSON *object, const
 
 static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t figure) {
   const struct hr_advice *advice = writer->advice;
-  struct hr_advice_figure pair = hr__advice_figure(advice, candidate, figure, advice->n_replications);
-  cJSON *inner = hr__json_object(&writer->json, object, hr__metric_rows[advice->figures[figure].metric].path);
+  struct hr_advice_metric pair = hr__advice_metric(advice, candidate, figure, advice->n_replications);
+  cJSON *inner = hr__json_object(&writer->json, object, hr__metric_rows[advice->figures[figure].id].path);
   put_if_known(writer, inner, "before", pair.before);
   put_if_known(writer, inner, "after", pair.after);
 }
 
 static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t first) {
-  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, candidate, first + i);
+  for (size_t i = 0; i < HR__A_GROUP_METRICS; i++) put_pair(writer, object, candidate, first + i);
 }
 
 /* Writes the tenants that use the capacity that would change, with the metrics of all jobs of each tenant. */
@@ -231,7 +231,7 @@ static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t
   put_if_known(writer, usd, "low", item.monthly_usd.low);
   put_if_known(writer, usd, "high", item.monthly_usd.high);
   cJSON *metrics = hr__json_object(json, inner, "metrics");
-  put_group(writer, metrics, proposal->candidate, hr__advice_group_figure(advice, proposal->class_, 0));
+  put_group(writer, metrics, proposal->candidate, hr__advice_group_metric(advice, proposal->class_, 0));
   put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
   put_tenants(writer, inner, proposal);
   hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
@@ -247,10 +247,10 @@ static void json_put_items(struct advice_json_writer *writer, cJSON *root, const
 static void put_base(struct advice_json_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   cJSON *base = hr__json_object(&writer->json, root, "base");
-  for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_FIGURES; i++) {
-    const struct hr_metric *info = &hr__metric_rows[advice->figures[i].metric];
+  for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_METRICS; i++) {
+    const struct hr_metric *info = &hr__metric_rows[advice->figures[i].id];
     if (i == HR__A_GROUPS + HR__A_GROUP_COST) continue;
-    put_if_known(writer, base, info->path, hr__advice_figure(advice, advice->base, i, advice->n_replications).before);
+    put_if_known(writer, base, info->path, hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
   }
 }
 

@@ -36,8 +36,8 @@ enum hr__tolerance_verdict {
    p-value of the difference; otherwise it is NaN. Never returns HR__CHANCE: which p-values are significant depends on
    the number of figures, so the caller decides. */
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
-                                                  const struct hr_baseline_figure *before,
-                                                  const struct hr_baseline_figure *now, double *p_value);
+                                                  const struct hr_baseline_metric *before,
+                                                  const struct hr_baseline_metric *now, double *p_value);
 /* Whether only regressions can fail the check, and improvements cannot. */
 static inline bool hr__tolerance_only_worse(const struct hr__allowance *allowance) {
   return allowance->own->only_worse_is_set ? allowance->own->only_worse : allowance->common->only_worse;
@@ -54,16 +54,16 @@ static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowa
 
 /* Whether a tolerance names the figure exactly: the metric and, if the figure has one, the class, tenant or pool. With
    `broadly`, a tolerance for the metric alone and "*" apply too. */
-bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly);
+bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *figure, bool broadly);
 /* Returns HR_BAD_INPUT with a location if a tolerance names an unknown metric. Does not check classes and tenants. */
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error);
 
 enum { HR__LABEL_BYTES = 320 };
 /* Writes "wait_s.p95 of class inference" to `buffer`, which has HR__LABEL_BYTES bytes, and returns the buffer. */
-static inline const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer) {
-  static const char *const kinds[HR_N_FIGURE_OF] = {
-      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
-  if (figure->of == HR_FIGURE_OF_RUN)
+static inline const char *hr__baseline_label(const struct hr_baseline_metric *figure, char *buffer) {
+  static const char *const kinds[HR_N_METRIC_OF] = {
+      [HR_METRIC_OF_CLASS] = "class", [HR_METRIC_OF_TENANT] = "tenant", [HR_METRIC_OF_POOL] = "pool"};
+  if (figure->of == HR_METRIC_OF_RUN)
     snprintf(buffer, HR__LABEL_BYTES, "%.100s", figure->path);
   else
     snprintf(buffer, HR__LABEL_BYTES, "%.100s of %s %.200s", figure->path, kinds[figure->of], figure->group);

@@ -32,7 +32,7 @@ static struct hr__scoped_metric *list_figures(const struct hr_trace *trace, size
   *count = HR__N_METRICS + count_groups(trace) * N_GROUP_METRICS;
   struct hr__scoped_metric *figures = calloc(*count, sizeof *figures), *at = figures;
   if (!figures) return NULL;
-  for (unsigned i = 0; i < HR__N_METRICS; i++) *at++ = (struct hr__scoped_metric){.metric = (enum hr__metric)i};
+  for (unsigned i = 0; i < HR__N_METRICS; i++) *at++ = (struct hr__scoped_metric){.id = (enum hr__metric)i};
   for (unsigned i = 1; trace->class_ && i < HR_N_CLASSES; i++)
     put_group(&at, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
   for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
@@ -47,23 +47,23 @@ static double rounded(double value) {
 }
 
 /* Adds a figure unless its value is unknown. Returns false when out of memory. */
-static bool add_figure(struct hr_baseline_run *now, enum hr__metric metric, enum hr_figure_of of, const char *group,
+static bool add_figure(struct hr_baseline_run *now, enum hr__metric metric, enum hr_metric_of of, const char *group,
                        double value) {
   if (!isfinite(value)) return true;
-  struct hr_baseline_figure *figure = &now->figures[now->n_figures++];
-  *figure = (struct hr_baseline_figure){.path = strdup(hr__metric_rows[metric].path),
+  struct hr_baseline_metric *figure = &now->figures[now->n_figures++];
+  *figure = (struct hr_baseline_metric){.path = strdup(hr__metric_rows[metric].path),
                                         .of = of,
                                         .value = rounded(value),
                                         .low = (double)NAN,
                                         .high = (double)NAN};
-  if (of == HR_FIGURE_OF_RUN) return figure->path != NULL;
+  if (of == HR_METRIC_OF_RUN) return figure->path != NULL;
   figure->group = hr__utf8_copy(group);
   return figure->path && figure->group;
 }
 
-static enum hr_figure_of part_of(const struct hr__scoped_metric *figure) {
-  static const enum hr_figure_of parts[] = {
-      [HR__OF_ALL] = HR_FIGURE_OF_RUN, [HR__OF_CLASS] = HR_FIGURE_OF_CLASS, [HR__OF_TENANT] = HR_FIGURE_OF_TENANT};
+static enum hr_metric_of part_of(const struct hr__scoped_metric *figure) {
+  static const enum hr_metric_of parts[] = {
+      [HR__OF_ALL] = HR_METRIC_OF_RUN, [HR__OF_CLASS] = HR_METRIC_OF_CLASS, [HR__OF_TENANT] = HR_METRIC_OF_TENANT};
   return parts[figure->of];
 }
 
@@ -71,14 +71,14 @@ static bool add_all(const struct hr__scoped_metric *figures, const double *value
                     struct hr_baseline_run *now) {
   bool complete = true;
   for (size_t i = 0; i < count && complete; i++)
-    complete = add_figure(now, figures[i].metric, part_of(&figures[i]), figures[i].name, values[i]);
+    complete = add_figure(now, figures[i].id, part_of(&figures[i]), figures[i].name, values[i]);
   return complete;
 }
 
 static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_run *now) {
   bool complete = true;
   for (size_t i = 0; costs && i < costs->by_pool.count && complete; i++)
-    complete = add_figure(now, HR__M_COST, HR_FIGURE_OF_POOL, costs->by_pool.line[i].name,
+    complete = add_figure(now, HR__M_COST, HR_METRIC_OF_POOL, costs->by_pool.line[i].name,
                           (double)costs->by_pool.line[i].uusd / 1e6);
   return complete;
 }
@@ -106,7 +106,7 @@ static size_t index_of(const struct hr_replicates *replicates, const struct hr__
 }
 
 /* Stores the rounded value of each replication. Stores nothing if the figure is unknown in any replication. */
-static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_figure *figure) {
+static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_metric *figure) {
   figure->samples = calloc((size_t)replicates->count + 1, sizeof *figure->samples);
   if (!figure->samples) return false;
   for (uint32_t r = 0; r < replicates->count; r++) {
@@ -126,9 +126,8 @@ static enum hr_status add_replicated(const struct hr_replicates *replicates, con
   size_t index = index_of(replicates, figure);
   if (hr__replicates_interval(replicates, index, &interval) != HR_OK) return HR_NO_MEMORY;
   if (interval.count == 0) return HR_OK;
-  struct hr_baseline_figure *added = &now->figures[now->n_figures];
-  if (!add_figure(now, figure->metric, part_of(figure), figure->name, hr__interval_centre(&interval)))
-    return HR_NO_MEMORY;
+  struct hr_baseline_metric *added = &now->figures[now->n_figures];
+  if (!add_figure(now, figure->id, part_of(figure), figure->name, hr__interval_centre(&interval))) return HR_NO_MEMORY;
   added->low = interval.low;
   added->high = interval.high;
   return add_samples(replicates, index, added) ? HR_OK : HR_NO_MEMORY;
@@ -149,14 +148,14 @@ static enum hr_status figures_of_replicates(const struct hr_replicates *replicat
 
 #define FALSE_DISCOVERY_RATE 0.05
 
-static bool same_figure(const struct hr_baseline_figure *a, const struct hr_baseline_figure *b) {
+static bool same_figure(const struct hr_baseline_metric *a, const struct hr_baseline_metric *b) {
   return a->of == b->of && strcmp(a->path, b->path) == 0 &&
-         (a->of == HR_FIGURE_OF_RUN || strcmp(a->group, b->group) == 0);
+         (a->of == HR_METRIC_OF_RUN || strcmp(a->group, b->group) == 0);
 }
 
 /* Finds the same figure in another run. Both lists have nearly the same order, so the search starts behind the figure
    that the previous call found, at *from. */
-static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, const struct hr_baseline_figure *figure,
+static const struct hr_baseline_metric *find(const struct hr_baseline_run *run, const struct hr_baseline_metric *figure,
                                              size_t *from) {
   for (size_t i = 0; i < run->n_figures; i++) {
     size_t at = (*from + i) % run->n_figures;
@@ -167,9 +166,9 @@ static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, 
   return NULL;
 }
 
-static bool add_change(struct hr__check_case *item, const struct hr_baseline_figure *before,
-                       const struct hr_baseline_figure *now, enum hr__tolerance_verdict verdict, double p_value) {
-  const struct hr_baseline_figure *either = now ? now : before;
+static bool add_change(struct hr__check_case *item, const struct hr_baseline_metric *before,
+                       const struct hr_baseline_metric *now, enum hr__tolerance_verdict verdict, double p_value) {
+  const struct hr_baseline_metric *either = now ? now : before;
   char label[HR__LABEL_BYTES];
   enum hr__metric metric = hr__metric_find(either->path, strlen(either->path));
   struct hr__check_change *change = &item->changes[item->n_changes++];
@@ -208,7 +207,7 @@ static bool compare_figures(struct hr__check_case *item, const struct hr__allowa
   bool complete = item->changes != NULL;
   size_t from = 0;
   for (size_t i = 0; i < now->n_figures && complete; i++) {
-    const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
+    const struct hr_baseline_metric *figure = find(before, &now->figures[i], &from);
     double p_value = HR__UNKNOWN;
     enum hr__tolerance_verdict verdict =
         figure ? hr__tolerance_evaluate(allowance, figure, &now->figures[i], &p_value) : unmatched;

@@ -39,7 +39,7 @@ static bool put_text(FILE *out, const char *text) {
   return true;
 }
 
-static void put_value(FILE *out, const struct hr_baseline_figure *figure) {
+static void put_value(FILE *out, const struct hr_baseline_metric *figure) {
   char buffer[HR__NUMBER_BYTES];
   fprintf(out, "\"%s\": %s", figure->path, hr__decimal_text(figure->value, buffer));
 }
@@ -62,7 +62,7 @@ static bool same_kind(const char *a, const char *b) {
 static size_t put_metrics(FILE *out, const struct hr_baseline_run *run) {
   size_t i = 0;
   fputs("      \"metrics\": {", out);
-  for (; i < run->n_figures && run->figures[i].of == HR_FIGURE_OF_RUN; i++) {
+  for (; i < run->n_figures && run->figures[i].of == HR_METRIC_OF_RUN; i++) {
     bool same_line = i > 0 && same_kind(run->figures[i - 1].path, run->figures[i].path);
     fputs(i == 0 ? "\n        " : same_line ? ", " : ",\n        ", out);
     put_value(out, &run->figures[i]);
@@ -71,7 +71,7 @@ static size_t put_metrics(FILE *out, const struct hr_baseline_run *run) {
   return i;
 }
 
-static bool same_group(const struct hr_baseline_figure *a, const struct hr_baseline_figure *b) {
+static bool same_group(const struct hr_baseline_metric *a, const struct hr_baseline_metric *b) {
   return a->of == b->of && strcmp(a->group, b->group) == 0;
 }
 
@@ -79,9 +79,9 @@ static bool same_group(const struct hr_baseline_figure *a, const struct hr_basel
    next part starts. */
 static size_t put_part(FILE *out, const struct hr_baseline_run *run, size_t i, bool *complete) {
 #define WORD(name, text) text,
-  static const char *const parts[] = {HR_FIGURE_OF_TABLE(WORD)};
+  static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD)};
 #undef WORD
-  enum hr_figure_of of = run->figures[i].of;
+  enum hr_metric_of of = run->figures[i].of;
   fprintf(out, ",\n      \"%s\": {", parts[of]);
   for (size_t first = i; i < run->n_figures && run->figures[i].of == of; i++) {
     bool same_line = i > first && same_group(&run->figures[i - 1], &run->figures[i]);
@@ -136,7 +136,7 @@ static bool put_samples(FILE *out, const struct hr_baseline_run *run) {
   bool complete = true, first = true;
   fputs(",\n      \"samples\": {", out);
   for (size_t i = 0; i < run->n_figures; i++) {
-    const struct hr_baseline_figure *figure = &run->figures[i];
+    const struct hr_baseline_metric *figure = &run->figures[i];
     char label[HR__LABEL_BYTES], number[HR__NUMBER_BYTES];
     if (!figure->samples) continue;
     fputs(first ? "\n        " : ",\n        ", out);

@@ -18,10 +18,10 @@ static const char *group_in(const char *name) {
   return of ? of + 4 : NULL;
 }
 
-static bool is_group(const char *text, const struct hr_baseline_figure *figure) {
-  static const char *const heads[HR_N_FIGURE_OF] = {
-      [HR_FIGURE_OF_CLASS] = "class ", [HR_FIGURE_OF_TENANT] = "tenant ", [HR_FIGURE_OF_POOL] = "pool "};
-  if (figure->of == HR_FIGURE_OF_RUN) return false;
+static bool is_group(const char *text, const struct hr_baseline_metric *figure) {
+  static const char *const heads[HR_N_METRIC_OF] = {
+      [HR_METRIC_OF_CLASS] = "class ", [HR_METRIC_OF_TENANT] = "tenant ", [HR_METRIC_OF_POOL] = "pool "};
+  if (figure->of == HR_METRIC_OF_RUN) return false;
   size_t length = strlen(heads[figure->of]);
   return strcmp(text, figure->group) == 0 ||
          (strncmp(text, heads[figure->of], length) == 0 && strcmp(text + length, figure->group) == 0);
@@ -34,13 +34,13 @@ static bool is_path(const char *name, size_t length, const char *path) {
   return strlen(path) == length && strncmp(name, path, length) == 0;
 }
 
-bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly) {
+bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *figure, bool broadly) {
   const char *name = tolerance->figure.text, *group = group_in(name);
   size_t length = group ? (size_t)(group - name) - 4 : strlen(name);
   if (strcmp(name, "*") == 0) return broadly;
   if (!is_path(name, length, figure->path)) return false;
   if (group) return is_group(group, figure);
-  return broadly || figure->of == HR_FIGURE_OF_RUN;
+  return broadly || figure->of == HR_METRIC_OF_RUN;
 }
 
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error) {
@@ -65,13 +65,13 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
 /* ---- Evaluation ------------------------------------------------------------------------------------- */
 
 /* How specific the tolerance is for the figure: 3 (metric and group), 2 (metric), 1 ("*"); 0: it does not apply. */
-static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure) {
+static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *figure) {
   if (hr__tolerance_names(tolerance, figure, false)) return 3;
   if (!hr__tolerance_names(tolerance, figure, true)) return 0;
   return strcmp(tolerance->figure.text, "*") == 0 ? 1 : 2;
 }
 
-static const struct hr_tolerance *find(const struct hr__allowance *allowance, const struct hr_baseline_figure *figure) {
+static const struct hr_tolerance *find(const struct hr__allowance *allowance, const struct hr_baseline_metric *figure) {
   const struct hr_tolerances *const lists[] = {allowance->own, allowance->common};
   const struct hr_tolerance *best = NULL;
   unsigned best_rank = 0;
@@ -86,7 +86,7 @@ static const struct hr_tolerance *find(const struct hr__allowance *allowance, co
 }
 
 static enum hr_worse direction(const struct hr__allowance *allowance, const struct hr_tolerance *tolerance,
-                               const struct hr_baseline_figure *figure) {
+                               const struct hr_baseline_metric *figure) {
   if (tolerance && tolerance->worse != HR_WORSE_UNSPECIFIED) return tolerance->worse;
   if (!hr__tolerance_only_worse(allowance)) return HR_WORSE_EITHER;
   static const enum hr_worse worse[] = {[HR_NEITHER_IS_BETTER] = HR_WORSE_EITHER,
@@ -114,13 +114,13 @@ static uint32_t known_values(double *values, uint32_t count) {
   return known;
 }
 
-static void copy_samples(double *to, const struct hr_baseline_figure *from) {
+static void copy_samples(double *to, const struct hr_baseline_metric *from) {
   for (uint32_t i = 0; i < from->n_samples; i++) to[i] = from->samples[i];
 }
 
 /* The p-value of a difference. `paired`: the replications have the same seeds and therefore the same random events. A
    paired test then detects smaller differences. */
-static double p_value_of(bool paired, const struct hr_baseline_figure *before, const struct hr_baseline_figure *now) {
+static double p_value_of(bool paired, const struct hr_baseline_metric *before, const struct hr_baseline_metric *now) {
   uint32_t n_before = before->n_samples, n_now = now->n_samples, both = n_before < n_now ? n_before : n_now;
   double *first = malloc(((size_t)n_before + n_now + 1) * sizeof *first), *other = first + n_before,
          p_value = HR__UNKNOWN;
@@ -139,8 +139,8 @@ static double p_value_of(bool paired, const struct hr_baseline_figure *before, c
 }
 
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
-                                                  const struct hr_baseline_figure *before,
-                                                  const struct hr_baseline_figure *now, double *p_value) {
+                                                  const struct hr_baseline_metric *before,
+                                                  const struct hr_baseline_metric *now, double *p_value) {
   *p_value = HR__UNKNOWN;
   if (before->value == now->value) return HR__SAME;
   const struct hr_tolerance *tolerance = find(allowance, now);

@@ -29,7 +29,7 @@ static bool list_figures(struct hr_replicates *replicates) {
   if (!replicates->figures) return false;
   for (size_t group = 0; group < 1 + n_classes + n_tenants; group++)
     for (unsigned i = 0; i < HR__N_METRICS; i++) {
-      struct hr__scoped_metric figure = {.metric = (enum hr__metric)i};
+      struct hr__scoped_metric figure = {.id = (enum hr__metric)i};
       if (group > 0 && !(hr__metric_rows[i].flags & HR_METRIC_OF_GROUPS)) continue;
       if (group > 0) figure.of = group <= n_classes ? HR__OF_CLASS : HR__OF_TENANT;
       if (figure.of == HR__OF_CLASS) figure.name = hr_job_class_name((enum hr_job_class)group);
@@ -52,7 +52,7 @@ enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, s
   for (uint32_t r = 0; r < replicates->count; r++)
     values[r] = hr__runner_values(replicates->runner, replicates->candidate, r)[figure];
   enum hr_status status =
-      hr__interval_of(values, replicates->count, hr__metric_rows[replicates->figures[figure].metric].kind,
+      hr__interval_of(values, replicates->count, hr__metric_rows[replicates->figures[figure].id].kind,
                       replicates->config.spec->confidence, replicates->exact, interval);
   free(values);
   return status;
@@ -189,7 +189,7 @@ const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicate
   return &replicates->notes;
 }
 
-enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
+enum hr_status hr_replicates_metric(const struct hr_replicates *replicates, const char *name,
                                     struct hr_replicated *figure, struct hr_error *error) {
   struct hr__scoped_metric target;
   struct hr__interval interval;
@@ -227,7 +227,7 @@ static size_t put_group(struct replicates_json *writer, cJSON *object, size_t fr
     if (hr__replicates_interval(replicates, i, &interval) != HR_OK)
       writer->json.failed = true;
     else if (interval.count)
-      hr__json_interval(&writer->json, hr__json_object(&writer->json, object, hr__metric_rows[figure->metric].path),
+      hr__json_interval(&writer->json, hr__json_object(&writer->json, object, hr__metric_rows[figure->id].path),
                         &interval);
   }
   return i;
@@ -317,7 +317,7 @@ static void put_row(struct replicates_terminal *page, size_t figure) {
     return;
   }
   if (interval.count == 0) return;
-  enum hr_unit unit = hr__metric_rows[self->metric].unit;
+  enum hr_unit unit = hr__metric_rows[self->id].unit;
   char *fitted = hr__fitted(&page->console, hr__scoped_metric_name(self, name), NAME_WIDTH, false);
   if (!fitted) return;
   fprintf(page->console.out, "  %-*s%*s%*s%*s\n", NAME_WIDTH, fitted, CELL_WIDTH,
@@ -353,7 +353,7 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);
   for (size_t i = HR__N_METRICS; i < replicates->n_figures; i++) {
     const struct hr__scoped_metric *figure = &replicates->figures[i];
-    if (figure->of == HR__OF_CLASS && figure->metric == HR__M_WAIT_P95) put_row(&page, i);
+    if (figure->of == HR__OF_CLASS && figure->id == HR__M_WAIT_P95) put_row(&page, i);
   }
   fputc('\n', out);
   hr__put_field(&page.console, "note",

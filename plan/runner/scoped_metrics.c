@@ -74,9 +74,9 @@ static enum hr_status parse_group(struct text_part part, const struct hr_trace *
   if (class_ && !trace->class_)
     return hr_fail(error, HR_BAD_INPUT, "the jobs of %.200s have no classes, so there are none of class '%s'",
                    trace->source, class_);
-  if (hr__metric_rows[figure->metric].flags & HR_METRIC_OF_GROUPS) return HR_OK;
+  if (hr__metric_rows[figure->id].flags & HR_METRIC_OF_GROUPS) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "'%s' is known only for all jobs together, not by class or tenant",
-                 hr__metric_rows[figure->metric].path);
+                 hr__metric_rows[figure->id].path);
 }
 
 static enum hr_status unknown_metric(struct text_part part, bool of_groups, struct hr_error *error) {
@@ -102,15 +102,15 @@ enum hr_status hr__scoped_metric_parse(const char *text, size_t length, const st
     group = trimmed(input.at + i + 4, input.length - i - 4);
     break;
   }
-  figure->metric = hr__metric_find(metric.at, metric.length);
-  if (figure->metric == HR__N_METRICS) return unknown_metric(metric, group.at != NULL, error);
+  figure->id = hr__metric_find(metric.at, metric.length);
+  if (figure->id == HR__N_METRICS) return unknown_metric(metric, group.at != NULL, error);
   return group.at ? parse_group(group, trace, figure, error) : HR_OK;
 }
 
 /* ---- Names and values ---------------------------------------------------------------------------------- */
 
 const char *hr__scoped_metric_name(const struct hr__scoped_metric *figure, char *buffer) {
-  const char *path = hr__metric_rows[figure->metric].path;
+  const char *path = hr__metric_rows[figure->id].path;
   /* If a tenant has the name of a class, its name is preceded by "tenant". */
   bool ambiguous = figure->of == HR__OF_TENANT && class_named((struct text_part){figure->name, strlen(figure->name)});
   if (figure->of == HR__OF_ALL)
@@ -142,6 +142,6 @@ void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr
       else
         metrics_of_group(summary, &figures[i], metrics);
     }
-    values[i] = metrics[figures[i].metric];
+    values[i] = metrics[figures[i].id];
   }
 }

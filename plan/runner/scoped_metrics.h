@@ -15,7 +15,7 @@
 enum hr__metric_scope { HR__OF_ALL, HR__OF_CLASS, HR__OF_TENANT };
 
 struct hr__scoped_metric {
-  enum hr__metric metric;
+  enum hr__metric id;
   enum hr__metric_scope of;
   const char *name; /* of the class or tenant, borrowed from the trace or the table of classes; NULL: all jobs */
 };
@@ -32,7 +32,7 @@ static inline bool hr__scoped_metric_same_group(const struct hr__scoped_metric *
 }
 
 static inline bool hr__scoped_metric_same(const struct hr__scoped_metric *a, const struct hr__scoped_metric *b) {
-  return a->metric == b->metric && hr__scoped_metric_same_group(a, b);
+  return a->id == b->id && hr__scoped_metric_same_group(a, b);
 }
 
 enum { HR__SCOPED_METRIC_BYTES = 300 };

@@ -224,7 +224,7 @@ static double weight_of_cost(const struct hr__goals *goals) {
   for (size_t i = 0; i < goals->n_terms; i++) {
     const struct hr__scoped_metric *figure = &goals->figures[goals->terms[i]];
     if (goals->weights[i] < 0) return 0;
-    if (figure->metric == HR__M_MONTHLY && figure->of == HR__OF_ALL) weight += goals->weights[i];
+    if (figure->id == HR__M_MONTHLY && figure->of == HR__OF_ALL) weight += goals->weights[i];
   }
   return weight;
 }

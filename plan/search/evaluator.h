@@ -183,7 +183,7 @@ static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator,
   double values[MAX];
   uint32_t count = replications < MAX ? replications : MAX;
   hr__evaluator_values(evaluator, candidate, count, figure, values);
-  return hr__metric_centre(values, count, hr__metric_rows[evaluator->goals->figures[figure].metric].kind);
+  return hr__metric_centre(values, count, hr__metric_rows[evaluator->goals->figures[figure].id].kind);
 }
 
 /* Whether the candidate misses a goal that more capacity would bring nearer. If so, every candidate that it covers

@@ -84,14 +84,14 @@ static enum hr_status add_goal(struct hr__goals *goals, const struct hr__scoped_
                                double bound, const char *text, struct hr_error *error) {
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
   /* A wait, completion time or slowdown is unknown only if no job started or ended. */
-  bool is_job_time = hr__metric_is_of_job_times(figure->metric);
+  bool is_job_time = hr__metric_is_of_job_times(figure->id);
   *goal = (struct hr__goal){.figure = find_or_add(goals, figure),
                             .at_most = at_most,
                             .bound = bound,
                             .text = strdup(text),
-                            .wants_capacity = wants_capacity(figure->metric, at_most),
+                            .wants_capacity = wants_capacity(figure->id, at_most),
                             .unknown_misses = !at_most || is_job_time};
-  bool is_time = is_job_time && hr__metric_rows[figure->metric].unit == HR_UNIT_SECONDS;
+  bool is_time = is_job_time && hr__metric_rows[figure->id].unit == HR_UNIT_SECONDS;
   goals->bound_waits = goals->bound_waits || (is_time && at_most && figure->of == HR__OF_ALL);
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
@@ -112,7 +112,7 @@ static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed
   const char *number = sign + 2;
   while (*number == ' ') number++;
   double bound;
-  status = read_bound(number, placed, hr__metric_rows[figure.metric].unit, &bound, error);
+  status = read_bound(number, placed, hr__metric_rows[figure.id].unit, &bound, error);
   return status == HR_OK ? add_goal(goals, &figure, *sign == '<', bound, placed->text, error) : status;
 }
 
@@ -138,9 +138,9 @@ static bool is_of_completion(enum hr__metric metric) {
 static enum hr_status check_bounded(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (is_of_service(goals->figures[goals->goals[i].figure].metric)) return HR_OK;
+    if (is_of_service(goals->figures[goals->goals[i].figure].id)) return HR_OK;
   for (size_t i = 0; i < goals->n_terms; i++)
-    if (is_of_service(goals->figures[goals->terms[i]].metric)) return HR_OK;
+    if (is_of_service(goals->figures[goals->terms[i]].id)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "%sthe objective is unbounded: the best candidate would have no capacity; add 'constraints' such as "
                  "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\"",
@@ -150,9 +150,9 @@ static enum hr_status check_bounded(const struct hr__goals *goals, const struct 
 /* Adds a goal on completion if none exists. Rejected jobs do not wait, so a goal on waits alone would favour
    candidates that reject large jobs. */
 static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
-  const struct hr__scoped_metric completed = {.metric = HR__M_COMPLETED_SHARE};
+  const struct hr__scoped_metric completed = {.id = HR__M_COMPLETED_SHARE};
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (is_of_completion(goals->figures[goals->goals[i].figure].metric)) return HR_OK;
+    if (is_of_completion(goals->figures[goals->goals[i].figure].id)) return HR_OK;
   enum hr_status status = add_goal(goals, &completed, false, 0.99, "completed >= 99 %", error);
   goals->goals[goals->n_goals - 1].assumed = true;
   return status;
@@ -167,7 +167,7 @@ static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_t
   const char *text = term->figure.text;
   enum hr_status status = hr__scoped_metric_parse(text, strlen(text), trace, &figure, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", term->figure.place, inner.text);
-  if (hr__metric_rows[figure.metric].unit == HR_UNIT_DOLLARS && !priced)
+  if (hr__metric_rows[figure.id].unit == HR_UNIT_DOLLARS && !priced)
     return hr_fail(
         error, HR_BAD_INPUT,
         "%sthe objective '%.100s' needs prices, but the scenario has none; give pools a 'market' and a price",
@@ -224,7 +224,7 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
   if (status == HR_OK) status = check_bounded(goals, spec, error);
   if (status == HR_OK) status = assume_completion(goals, error);
   for (size_t i = 0; status == HR_OK && i < N_ALWAYS_REPORTED; i++)
-    find_or_add(goals, &(struct hr__scoped_metric){.metric = always_reported[i]});
-  goals->cost = hr__goals_find(goals, &(struct hr__scoped_metric){.metric = HR__M_MONTHLY});
+    find_or_add(goals, &(struct hr__scoped_metric){.id = always_reported[i]});
+  goals->cost = hr__goals_find(goals, &(struct hr__scoped_metric){.id = HR__M_MONTHLY});
   return status;
 }

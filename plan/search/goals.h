@@ -72,7 +72,7 @@ static inline double hr__goal_violation(const struct hr__goal *goal, double valu
 /* A tighter bound of the goal. A maximum is multiplied by `share`, a minimum is divided by it. If the goal is a minimum
    and its metric is a share, the distance from the bound to 1 is multiplied by `share` instead. */
 static inline double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {
-  bool is_share = hr__metric_rows[goals->figures[goal->figure].metric].unit == HR_UNIT_SHARE;
+  bool is_share = hr__metric_rows[goals->figures[goal->figure].id].unit == HR_UNIT_SHARE;
   if (goal->at_most) return goal->bound * share;
   return is_share ? 1 - (1 - goal->bound) * share : goal->bound / share;
 }
@@ -90,7 +90,7 @@ static inline size_t hr__goals_find(const struct hr__goals *goals, const struct 
 /* Whether any goal is on the metric, of all jobs or of a group. */
 static inline bool hr__goals_have(const struct hr__goals *goals, enum hr__metric metric) {
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (goals->figures[goals->goals[i].figure].metric == metric) return true;
+    if (goals->figures[goals->goals[i].figure].id == metric) return true;
   return false;
 }
 

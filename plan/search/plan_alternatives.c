@@ -32,7 +32,7 @@ enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__eval
   enum hr_status status = option->figures && values ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < goals->n_figures && status == HR_OK; i++) {
     for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(plan->runner, runner_id, r)[i];
-    status = hr__interval_of(values, count, hr__metric_rows[goals->figures[i].metric].kind,
+    status = hr__interval_of(values, count, hr__metric_rows[goals->figures[i].id].kind,
                              plan->config.scenario->replications.confidence, exact, &option->figures[i]);
   }
   struct hr__evaluator single = *evaluator;
@@ -203,11 +203,11 @@ static int by_cost(const void *a, const void *b) {
    wait if no such goal exists. The cost is the monthly cost. */
 static void find_figures(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
-  const struct hr__scoped_metric wait = {.metric = HR__M_WAIT_P95}, cost = {.metric = HR__M_MONTHLY};
+  const struct hr__scoped_metric wait = {.id = HR__M_WAIT_P95}, cost = {.id = HR__M_MONTHLY};
   plan->pareto_wait = hr__goals_find(goals, &wait);
   plan->pareto_cost = hr__goals_find(goals, &cost);
   for (size_t i = goals->n_goals; i-- > 0;)
-    if (hr__metric_rows[goals->figures[goals->goals[i].figure].metric].unit == HR_UNIT_SECONDS)
+    if (hr__metric_rows[goals->figures[goals->goals[i].figure].id].unit == HR_UNIT_SECONDS)
       plan->pareto_wait = goals->goals[i].figure;
 }
 

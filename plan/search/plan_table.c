@@ -26,7 +26,7 @@ static void put_title(struct plan_page *page, const char *title) {
 /* ---- Text ------------------------------------------------------------------------------------------ */
 
 static enum hr_unit unit_of(const struct plan_page *page, size_t figure) {
-  return hr__metric_rows[page->plan->goals.figures[figure].metric].unit;
+  return hr__metric_rows[page->plan->goals.figures[figure].id].unit;
 }
 
 /* Returns the variables of an option as text, such as "reserved 20, on-demand 40, policy sjf". The caller frees it.
@@ -65,7 +65,7 @@ static bool minimizes_money(const struct plan_page *page) {
 }
 
 static size_t find(const struct plan_page *page, enum hr__metric metric) {
-  return hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.metric = metric});
+  return hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.id = metric});
 }
 
 /* ---- The answer ------------------------------------------------------------------------------------ */

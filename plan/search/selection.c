@@ -119,7 +119,7 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
     struct hr__interval interval;
     hr__evaluator_values(contest->evaluator, contest->finalists[finalist], contest->made[finalist], goal->figure,
                          values);
-    status = hr__interval_of(values, contest->made[finalist], hr__metric_rows[goals->figures[goal->figure].metric].kind,
+    status = hr__interval_of(values, contest->made[finalist], hr__metric_rows[goals->figures[goal->figure].id].kind,
                              contest->config->confidence, !contest->evaluator->random, &interval);
     double best_case = goal->at_most ? interval.low : interval.high;
     *fails = *fails || (!isnan(best_case) && hr__goal_violation(goal, best_case) > 0);
@@ -169,7 +169,7 @@ static double resampled_objective(const struct contest *contest, uint32_t finali
     const struct hr__goal *goal = &goals->goals[i];
     for (uint32_t r = 0; r < made; r++)
       values[r] = hr__runner_values(runner, runner_id, (uint32_t)(uniform[r] * made))[goal->figure];
-    double centre = hr__metric_centre(values, made, hr__metric_rows[goals->figures[goal->figure].metric].kind);
+    double centre = hr__metric_centre(values, made, hr__metric_rows[goals->figures[goal->figure].id].kind);
     if (hr__goal_violation(goal, centre) > 0) return (double)INFINITY;
   }
   return sum / made;

@@ -74,8 +74,8 @@ static double back_off_gpu_hours(const struct hr_cluster_spec *cluster, const st
   return hr__gpu_hours(back_off_milli_us);
 }
 
-static struct hr_oom_figures oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct hr_oom_figures figures = {.known = result->accounting && hr__can_kill(cluster)};
+static struct hr_oom_metrics oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct hr_oom_metrics figures = {.known = result->accounting && hr__can_kill(cluster)};
   if (!figures.known) return figures;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     figures.kills += result->accounting[job].oom_kills;
@@ -85,8 +85,8 @@ static struct hr_oom_figures oom_figures(const struct hr_cluster_spec *cluster, 
   return figures;
 }
 
-static struct hr_spot_figures spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct hr_spot_figures figures = {0};
+static struct hr_spot_metrics spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct hr_spot_metrics figures = {0};
   hr_amount node_us = 0, gpu_us = 0, offered_us = 0, all_us = 0;
   for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
     const struct hr_pool_spec *spec = &cluster->pools[i];
@@ -172,7 +172,7 @@ static bool copy_name(char **copy, const char *name) {
 }
 
 static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr_usage *usage, hr_pool pool,
-                                int64_t makespan_us, struct hr_pool_figures *figures) {
+                                int64_t makespan_us, struct hr_pool_metrics *figures) {
   struct hr__pool_time makespan = hr__by_pool_until(usage->by_pool, pool, makespan_us);
   struct hr__pool_time all = hr__by_pool_until(usage->by_pool, pool, usage->now.until_us);
   figures->sharing = spec->sharing;
@@ -205,7 +205,7 @@ static void pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_
   const struct hr_cost_lines *lines = &summary->costs->by_pool;
   size_t at = 0;
   for (size_t i = 0; i < summary->n_pools; i++) {
-    struct hr_pool_figures *figures = &summary->by_pool[i];
+    struct hr_pool_metrics *figures = &summary->by_pool[i];
     if (cluster->pools[i].market.market == HR_MARKET_NONE) continue;
     figures->cost_uusd = lines->line[at++].uusd;
     if (figures->completed)
@@ -214,7 +214,7 @@ static void pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_
   }
 }
 
-static void pool_figures_free(struct hr_pool_figures *figures, size_t count) {
+static void pool_figures_free(struct hr_pool_metrics *figures, size_t count) {
   for (size_t i = 0; i < count; i++) {
     free(figures[i].name);
     free(figures[i].gpu);
@@ -251,7 +251,7 @@ static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide
 
 static void fill_fragmentation(struct hr_summary *summary, const struct hr_result *result,
                                const struct hr_usage *usage) {
-  struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  struct hr_fragmentation_metrics *figures = &summary->fragmentation;
   if (!usage->fragments) return;
   struct hr__integrals makespan = over_makespan(result, usage);
   struct hr__integrals submits = usage->submits_over ? usage->at_last_submit : usage->now;
@@ -489,7 +489,7 @@ static void fill_accounting(const struct hr_streamed *streamed, const struct hr_
   summary->stoppable = streamed->stoppable;
   summary->goodput = goodput_figures(&times);
   summary->spot = spot_figures(cluster, result);
-  summary->oom = (struct hr_oom_figures){.known = streamed->stoppable && hr__can_kill(cluster),
+  summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),
                                          .kills = streamed->oom_kills + result->left.oom_kills,
                                          .jobs = streamed->oom_jobs + result->left.oom_jobs};
   if (summary->oom.known) summary->oom.back_off_gpu_hours = back_off_gpu_hours(cluster, result);

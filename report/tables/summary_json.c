@@ -157,7 +157,7 @@ static void json_distribution(struct hr__json *json, cJSON *object, const char *
 static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   cJSON *pools = hr__json_array(json, root, "by_pool");
   for (size_t i = 0; i < summary->n_pools; i++) {
-    const struct hr_pool_figures *pool = &summary->by_pool[i];
+    const struct hr_pool_metrics *pool = &summary->by_pool[i];
     cJSON *inner = hr__json_append(json, pools, cJSON_CreateObject());
     hr__json_text(json, inner, "name", pool->name);
     hr__json_text(json, inner, "gpu", pool->gpu);

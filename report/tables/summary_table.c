@@ -43,7 +43,7 @@ static const char *factor_text(double factor, bool known, char *buffer) {
   return known ? hr__factor_text(factor, buffer) : "-";
 }
 
-static void put_pool(struct hr__console *console, const struct hr_pool_figures *pool) {
+static void put_pool(struct hr__console *console, const struct hr_pool_metrics *pool) {
   char text[6][HR__NUMBER_BYTES];
   const struct hr_distribution *latency = &pool->latency_factor;
   bool known = latency->count > 0, priced = pool->cost_uusd != HR_UNKNOWN_UUSD;

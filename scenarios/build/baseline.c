@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define WORD(name, text) text,
-static const char *const parts[] = {HR_FIGURE_OF_TABLE(WORD) NULL};
+static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD) NULL};
 
 static const cJSON *get(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name);
@@ -56,19 +56,19 @@ static char *joined(const cJSON *list) {
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
 static size_t count_figures(const cJSON *json) {
-  size_t count = (size_t)cJSON_GetArraySize(get(json, parts[HR_FIGURE_OF_RUN]));
-  for (size_t of = HR_FIGURE_OF_RUN + 1; of < HR_N_FIGURE_OF; of++) {
+  size_t count = (size_t)cJSON_GetArraySize(get(json, parts[HR_METRIC_OF_RUN]));
+  for (size_t of = HR_METRIC_OF_RUN + 1; of < HR_N_METRIC_OF; of++) {
     const cJSON *group;
     cJSON_ArrayForEach(group, get(json, parts[of])) count += (size_t)cJSON_GetArraySize(group);
   }
   return count;
 }
 
-static bool add_figures(const cJSON *values, enum hr_figure_of of, const char *group, struct hr_baseline_run *run) {
+static bool add_figures(const cJSON *values, enum hr_metric_of of, const char *group, struct hr_baseline_run *run) {
   const cJSON *value;
   cJSON_ArrayForEach(value, values) {
-    struct hr_baseline_figure *figure = &run->figures[run->n_figures++];
-    *figure = (struct hr_baseline_figure){
+    struct hr_baseline_metric *figure = &run->figures[run->n_figures++];
+    *figure = (struct hr_baseline_metric){
         .path = strdup(value->string), .of = of, .value = value->valuedouble, .low = (double)NAN, .high = (double)NAN};
     if (group) figure->group = strdup(group);
     if (!figure->path || (group && !figure->group)) return false;
@@ -78,21 +78,21 @@ static bool add_figures(const cJSON *values, enum hr_figure_of of, const char *g
 
 static bool build_figures(const cJSON *json, struct hr_baseline_run *run) {
   run->figures = calloc(count_figures(json) + 1, sizeof *run->figures);
-  bool whole = run->figures && add_figures(get(json, parts[HR_FIGURE_OF_RUN]), HR_FIGURE_OF_RUN, NULL, run);
-  for (size_t of = HR_FIGURE_OF_RUN + 1; of < HR_N_FIGURE_OF && whole; of++)
+  bool whole = run->figures && add_figures(get(json, parts[HR_METRIC_OF_RUN]), HR_METRIC_OF_RUN, NULL, run);
+  for (size_t of = HR_METRIC_OF_RUN + 1; of < HR_N_METRIC_OF && whole; of++)
     for (const cJSON *group = get(json, parts[of]) ? get(json, parts[of])->child : NULL; group && whole;
          group = group->next)
-      whole = add_figures(group, (enum hr_figure_of)of, group->string, run);
+      whole = add_figures(group, (enum hr_metric_of)of, group->string, run);
   return whole;
 }
 
 /* Returns the samples of a figure; NULL if there are none. `all` contains a list of samples for each key, such as
    "wait_s.p95" (of the run) or "wait_s.p95 of class training". */
-static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_figure *figure) {
-  static const char *const kinds[HR_N_FIGURE_OF] = {
-      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
+static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_metric *figure) {
+  static const char *const kinds[HR_N_METRIC_OF] = {
+      [HR_METRIC_OF_CLASS] = "class", [HR_METRIC_OF_TENANT] = "tenant", [HR_METRIC_OF_POOL] = "pool"};
   char label[400];
-  if (figure->of == HR_FIGURE_OF_RUN) return get(all, figure->path);
+  if (figure->of == HR_METRIC_OF_RUN) return get(all, figure->path);
   snprintf(label, sizeof label, "%s of %s %s", figure->path, kinds[figure->of], figure->group);
   return get(all, label);
 }
@@ -100,7 +100,7 @@ static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_figure
 static bool build_samples(const cJSON *json, struct hr_baseline_run *run) {
   const cJSON *all = get(json, "samples"), *sample;
   for (size_t i = 0; all && i < run->n_figures; i++) {
-    struct hr_baseline_figure *figure = &run->figures[i];
+    struct hr_baseline_metric *figure = &run->figures[i];
     const cJSON *samples = samples_of(all, figure);
     if (!samples) continue;
     figure->samples = calloc((size_t)cJSON_GetArraySize(samples), sizeof *figure->samples);

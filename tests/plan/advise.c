@@ -93,7 +93,7 @@ static double monthly_usd(const char *const *overrides, size_t count, uint32_t r
   struct hr_replicates *replicates = NULL;
   struct hr_replicated figure = {0};
   CU_ASSERT_EQUAL_FATAL(hr_replicate(&config, &replicates, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr_replicates_figure(replicates, "monthly_usd", &figure, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_replicates_metric(replicates, "monthly_usd", &figure, NULL), HR_OK);
   hr_replicates_destroy(replicates);
   hr_scenario_destroy(loaded);
   return figure.mean;

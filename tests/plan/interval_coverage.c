@@ -22,7 +22,7 @@ enum { N_FIGURES = 3, MAX_REPLICATIONS = 20, JOBS = 300 };
 static uint32_t n_experiments = 60;
 
 static const struct hr__scoped_metric figures[N_FIGURES] = {
-    {.metric = HR__M_WAIT_MEAN}, {.metric = HR__M_WAIT_P95}, {.metric = HR__M_MONTHLY}};
+    {.id = HR__M_WAIT_MEAN}, {.id = HR__M_WAIT_P95}, {.id = HR__M_MONTHLY}};
 
 static const char text[] =
     "{\"seed\":17,\"cluster\":{\"pools\":["
@@ -52,7 +52,7 @@ static double truth_of(const struct hr__runner *runner, uint32_t candidate, uint
   CU_ASSERT_PTR_NOT_NULL_FATAL(values);
   values_of(runner, candidate, 0, count, figure, values);
   gsl_sort(values, 1, count);
-  bool quantile = hr__metric_rows[figures[figure].metric].kind == HR_METRIC_QUANTILE;
+  bool quantile = hr__metric_rows[figures[figure].id].kind == HR_METRIC_QUANTILE;
   double truth = quantile ? gsl_stats_median_from_sorted_data(values, 1, count) : gsl_stats_mean(values, 1, count);
   CU_ASSERT(values[0] < values[count - 1]); /* otherwise the metric does not vary, and the test has no meaning */
   free(values);
@@ -67,8 +67,7 @@ static double share_covered(const struct hr__runner *runner, uint32_t candidate,
     struct hr__interval interval;
     values_of(runner, candidate, from + i * MAX_REPLICATIONS, replications, figure, values);
     CU_ASSERT_EQUAL_FATAL(
-        hr__interval_of(values, replications, hr__metric_rows[figures[figure].metric].kind, 0.95, false, &interval),
-        HR_OK);
+        hr__interval_of(values, replications, hr__metric_rows[figures[figure].id].kind, 0.95, false, &interval), HR_OK);
     covered += interval.low <= truth && truth <= interval.high;
   }
   return (double)covered / n_experiments;
@@ -99,8 +98,8 @@ static void coverage_of_replication_intervals(void) {
     double truth = truth_of(runner, candidate, long_run, i);
     for (uint32_t replications = 10; replications <= MAX_REPLICATIONS; replications += 10) {
       double share = share_covered(runner, candidate, long_run, replications, i, truth);
-      printf("\n  %-12s of %u replications: %.1f %% of %u intervals cover %.6g",
-             hr__metric_rows[figures[i].metric].path, replications, 100 * share, n_experiments, truth);
+      printf("\n  %-12s of %u replications: %.1f %% of %u intervals cover %.6g", hr__metric_rows[figures[i].id].path,
+             replications, 100 * share, n_experiments, truth);
       expect_coverage(share);
       CU_ASSERT(share_covered(runner, candidate, long_run, replications, i, 1.5 * truth) < 0.9);
     }

@@ -57,7 +57,7 @@ static void figure_is(const struct hr_trace *trace, const char *text, enum hr__m
   struct hr_error error = {0};
   char buffer[HR__SCOPED_METRIC_BYTES];
   CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, &figure, &error), HR_OK);
-  CU_ASSERT_EQUAL(figure.metric, measure);
+  CU_ASSERT_EQUAL(figure.id, measure);
   CU_ASSERT_STRING_EQUAL(hr__scoped_metric_name(&figure, buffer), name);
 }
 

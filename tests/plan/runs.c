@@ -38,10 +38,10 @@ struct runner_setup {
 };
 
 static void set_up(struct runner_setup *runner_setup, uint32_t threads) {
-  *runner_setup = (struct runner_setup){
-      .scenario = scenario_with(""),
-      .trace = planned_queue(9, 300, 4, 1000),
-      .figures = {{.metric = HR__M_WAIT_MEAN}, {.metric = HR__M_MONTHLY}, {.metric = HR__M_LOST}}};
+  *runner_setup =
+      (struct runner_setup){.scenario = scenario_with(""),
+                            .trace = planned_queue(9, 300, 4, 1000),
+                            .figures = {{.id = HR__M_WAIT_MEAN}, {.id = HR__M_MONTHLY}, {.id = HR__M_LOST}}};
   struct hr__runner_config config = {.scenario = runner_setup->scenario,
                                      .trace = runner_setup->trace,
                                      .figures = runner_setup->figures,
@@ -104,7 +104,7 @@ static void values_equal_a_single_run(void) {
     CU_ASSERT_EQUAL_FATAL(hr__one_run_make(&config, &run, NULL), HR_OK);
     hr__metrics_of_run(run.summary, values);
     for (size_t i = 0; i < 3; i++)
-      CU_ASSERT_EQUAL(hr__runner_values(runner_setup.runner, candidate, r)[i], values[runner_setup.figures[i].metric]);
+      CU_ASSERT_EQUAL(hr__runner_values(runner_setup.runner, candidate, r)[i], values[runner_setup.figures[i].id]);
     hr__one_run_finish(&run);
   }
   CU_ASSERT(hr__runner_values(runner_setup.runner, candidate, 0)[0] !=
@@ -202,8 +202,8 @@ static void evaluation_computed_by_hand(void) {
   CU_ASSERT_EQUAL(count_runs(&setup.evaluator, few), 4);
   CU_ASSERT_EQUAL(count_runs(&setup.evaluator, none), UINT32_MAX);
   double monthly = 0, wait = 0;
-  size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__scoped_metric){.metric = HR__M_MONTHLY}),
-         wait_at = hr__goals_find(&setup.goals, &(struct hr__scoped_metric){.metric = HR__M_WAIT_MEAN});
+  size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__scoped_metric){.id = HR__M_MONTHLY}),
+         wait_at = hr__goals_find(&setup.goals, &(struct hr__scoped_metric){.id = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
     const double *values = hr__runner_values(setup.runner_setup.runner, setup.evaluator.runner_ids[few], r);
     monthly += values[cost_at] / 4;
@@ -293,7 +293,7 @@ static struct hr_replicates *replicated(const struct hr_scenario *scenario, cons
 
 static double half_width(const struct hr_replicates *replicates, const char *name) {
   struct hr_replicated figure;
-  CU_ASSERT_EQUAL_FATAL(hr_replicates_figure(replicates, name, &figure, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_metric(replicates, name, &figure, NULL), HR_OK);
   return (figure.high - figure.low) / 2 / (figure.of_median ? figure.median : figure.mean);
 }
 
@@ -328,9 +328,9 @@ static void one_run_if_deterministic(void) {
   struct hr_replicated figure;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(replicates->count, 1);
-  CU_ASSERT_EQUAL_FATAL(hr_replicates_figure(replicates, "wait_s.mean", &figure, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_metric(replicates, "wait_s.mean", &figure, NULL), HR_OK);
   CU_ASSERT(figure.low == figure.mean && figure.high == figure.mean && figure.mean > 0);
-  CU_ASSERT_EQUAL(hr_replicates_figure(replicates, "wait_s.maen", &figure, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr_replicates_metric(replicates, "wait_s.maen", &figure, &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "wait_s.mean"));
   hr_replicates_destroy(replicates);
   hr_scenario_destroy(scenario);

@@ -167,7 +167,7 @@ static void assert_goodput(const struct hr_goodput *found, const struct hr_goodp
   CU_ASSERT_EQUAL(found->restart_gpu_hours, exact->restart_gpu_hours);
 }
 
-static void assert_spot(const struct hr_spot_figures *found, const struct hr_spot_figures *exact) {
+static void assert_spot(const struct hr_spot_metrics *found, const struct hr_spot_metrics *exact) {
   CU_ASSERT_EQUAL(found->pools, exact->pools);
   CU_ASSERT_EQUAL(found->reclaims, exact->reclaims);
   CU_ASSERT_EQUAL(found->jobs_interrupted, exact->jobs_interrupted);

@@ -191,7 +191,7 @@ static void fragmentation_with_per_gpu_allocation(void) {
 }
 
 static void pools_with_per_gpu_allocation(void) {
-  struct hr_pool_figures pools[18] = {{.name = (char *)"small",
+  struct hr_pool_metrics pools[18] = {{.name = (char *)"small",
                                        .completed = 1200,
                                        .utilization = 0.6617,
                                        .latency_factor = {1, 1, 1, 1, 1, 1, 1},
@@ -296,7 +296,7 @@ static void out_of_memory_kills(void) {
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
   summary->stoppable = true;
-  summary->oom = (struct hr_oom_figures){true, 1234, 1, 2.5};
+  summary->oom = (struct hr_oom_metrics){true, 1234, 1, 2.5};
   char *text = printed(summary, false);
   expect_within(text, "\n  out of mem 1,234 kills of 1 job; 2.5 GPU hours in back-off\n");
   free(text);

@@ -145,9 +145,9 @@ static void baselines(void) {
   CU_ASSERT_EQUAL(run->replications, 0);
   CU_ASSERT_EQUAL_FATAL(run->n_figures, 4);
   CU_ASSERT_STRING_EQUAL(run->figures[1].path, "preemptions");
-  CU_ASSERT_EQUAL(run->figures[1].of, HR_FIGURE_OF_RUN);
+  CU_ASSERT_EQUAL(run->figures[1].of, HR_METRIC_OF_RUN);
   CU_ASSERT_STRING_EQUAL(run->figures[2].group, "x");
-  CU_ASSERT_EQUAL(run->figures[2].of, HR_FIGURE_OF_TENANT);
+  CU_ASSERT_EQUAL(run->figures[2].of, HR_METRIC_OF_TENANT);
   CU_ASSERT_EQUAL(run->figures[3].value, -3);
   CU_ASSERT_STRING_EQUAL(run->chain, "abcdef");
   CU_ASSERT_STRING_EQUAL(run->starts, "AG");
