@@ -184,10 +184,10 @@ static void put_if_known(struct advice_json_writer *writer, cJSON *object, const
   hr__json_number_if(&writer->json, object, key, isfinite(value), value);
 }
 
-static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t figure) {
+static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t metric) {
   const struct hr_advice *advice = writer->advice;
-  struct hr_advice_metric pair = hr__advice_metric(advice, candidate, figure, advice->n_replications);
-  cJSON *inner = hr__json_object(&writer->json, object, hr__metric_rows[advice->figures[figure].id].path);
+  struct hr_advice_metric pair = hr__advice_metric(advice, candidate, metric, advice->n_replications);
+  cJSON *inner = hr__json_object(&writer->json, object, hr__metric_rows[advice->metrics[metric].id].path);
   put_if_known(writer, inner, "before", pair.before);
   put_if_known(writer, inner, "after", pair.after);
 }
@@ -248,7 +248,7 @@ static void put_base(struct advice_json_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   cJSON *base = hr__json_object(&writer->json, root, "base");
   for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_METRICS; i++) {
-    const struct hr_metric *info = &hr__metric_rows[advice->figures[i].id];
+    const struct hr_metric *info = &hr__metric_rows[advice->metrics[i].id];
     if (i == HR__A_GROUPS + HR__A_GROUP_COST) continue;
     put_if_known(writer, base, info->path, hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
   }

@@ -31,7 +31,7 @@ static const char *verdict_word(enum hr__tolerance_verdict verdict) {
   return words[verdict];
 }
 
-/* Writes how a figure changed ("-3.2 %", "up" or "new") to `buffer`, which has HR__METRIC_BYTES bytes. Returns the
+/* Writes how a metric changed ("-3.2 %", "up" or "new") to `buffer`, which has HR__METRIC_BYTES bytes. Returns the
    buffer. */
 static const char *change_text(const struct hr__check_change *change, char *buffer) {
   char text[HR__NUMBER_BYTES];
@@ -84,7 +84,7 @@ static void headline_text(const struct hr_check *check, char *text, size_t size)
     snprintf(text, size, "%zu runs passed", runs);
 }
 
-/* ---- Sentences about differences that are not figures ----------------------------------------------- */
+/* ---- Sentences about differences that are not metrics ----------------------------------------------- */
 
 struct check_sentences {
   void *self;
@@ -314,7 +314,7 @@ static void annotation_put_sentence(void *self, const char *sentence) {
   annotation_put_text(self, "\n");
 }
 
-static void annotation_put_figures(struct check_annotation *page, const struct hr__check_case *item) {
+static void annotation_put_metrics(struct check_annotation *page, const struct hr__check_case *item) {
   size_t shown = 0, worse = item->n_worse;
   for (size_t i = 0; i < item->n_changes && shown < MAX_FIGURES; i++) {
     char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], line[HR__LABEL_BYTES + 3 * HR__METRIC_BYTES];
@@ -344,7 +344,7 @@ enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
     annotation_put_text(&page, item->name);
     fputs("::", out);
     page.property = false;
-    annotation_put_figures(&page, item);
+    annotation_put_metrics(&page, item);
     put_sentences(item, &to);
     fputc('\n', out);
   }

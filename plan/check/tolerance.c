@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tolerances of a suite and its runs. The most specific tolerance for a figure applies. A metric with its class or
+ * Tolerances of a suite and its runs. The most specific tolerance for a metric applies. A metric with its class or
  * tenant is most specific, then a metric alone, then "*". Of equally specific tolerances, that of the run precedes that
  * of the suite.
  */
@@ -18,13 +18,13 @@ static const char *group_in(const char *name) {
   return of ? of + 4 : NULL;
 }
 
-static bool is_group(const char *text, const struct hr_baseline_metric *figure) {
+static bool is_group(const char *text, const struct hr_baseline_metric *metric) {
   static const char *const heads[HR_N_METRIC_OF] = {
       [HR_METRIC_OF_CLASS] = "class ", [HR_METRIC_OF_TENANT] = "tenant ", [HR_METRIC_OF_POOL] = "pool "};
-  if (figure->of == HR_METRIC_OF_RUN) return false;
-  size_t length = strlen(heads[figure->of]);
-  return strcmp(text, figure->group) == 0 ||
-         (strncmp(text, heads[figure->of], length) == 0 && strcmp(text + length, figure->group) == 0);
+  if (metric->of == HR_METRIC_OF_RUN) return false;
+  size_t length = strlen(heads[metric->of]);
+  return strcmp(text, metric->group) == 0 ||
+         (strncmp(text, heads[metric->of], length) == 0 && strcmp(text + length, metric->group) == 0);
 }
 
 /* Whether a name of `length` bytes is the path, the column or an alias of the metric with the path `path`. */
@@ -34,27 +34,27 @@ static bool is_path(const char *name, size_t length, const char *path) {
   return strlen(path) == length && strncmp(name, path, length) == 0;
 }
 
-bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *figure, bool broadly) {
-  const char *name = tolerance->figure.text, *group = group_in(name);
+bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *metric, bool broadly) {
+  const char *name = tolerance->metric.text, *group = group_in(name);
   size_t length = group ? (size_t)(group - name) - 4 : strlen(name);
   if (strcmp(name, "*") == 0) return broadly;
-  if (!is_path(name, length, figure->path)) return false;
-  if (group) return is_group(group, figure);
-  return broadly || figure->of == HR_METRIC_OF_RUN;
+  if (!is_path(name, length, metric->path)) return false;
+  if (group) return is_group(group, metric);
+  return broadly || metric->of == HR_METRIC_OF_RUN;
 }
 
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error) {
   const char *names[HR__N_METRICS + 1];
   for (size_t i = 0; i < tolerances->count; i++) {
-    const struct hr_placed_text *figure = &tolerances->at[i].figure;
-    const char *group = group_in(figure->text);
-    size_t length = group ? (size_t)(group - figure->text) - 4 : strlen(figure->text);
-    if (strcmp(figure->text, "*") == 0 || hr__metric_find(figure->text, length) != HR__N_METRICS) continue;
+    const struct hr_placed_text *metric = &tolerances->at[i].metric;
+    const char *group = group_in(metric->text);
+    size_t length = group ? (size_t)(group - metric->text) - 4 : strlen(metric->text);
+    if (strcmp(metric->text, "*") == 0 || hr__metric_find(metric->text, length) != HR__N_METRICS) continue;
     hr__metric_names(group != NULL, names);
     char word[100];
-    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), figure->text);
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), metric->text);
     const char *nearest = hr_nearest_word(word, names);
-    return hr_fail(error, HR_BAD_INPUT, "%sunknown metric '%s'; %s%s%s", figure->place, word,
+    return hr_fail(error, HR_BAD_INPUT, "%sunknown metric '%s'; %s%s%s", metric->place, word,
                    nearest ? "did you mean '"
                            : "examples are wait_s.p95, utilization.makespan, monthly_usd and * (all)",
                    nearest ? nearest : "", nearest ? "'?" : "");
@@ -64,20 +64,20 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
 
 /* ---- Evaluation ------------------------------------------------------------------------------------- */
 
-/* How specific the tolerance is for the figure: 3 (metric and group), 2 (metric), 1 ("*"); 0: it does not apply. */
-static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *figure) {
-  if (hr__tolerance_names(tolerance, figure, false)) return 3;
-  if (!hr__tolerance_names(tolerance, figure, true)) return 0;
-  return strcmp(tolerance->figure.text, "*") == 0 ? 1 : 2;
+/* How specific the tolerance is for the metric: 3 (metric and group), 2 (metric), 1 ("*"); 0: it does not apply. */
+static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *metric) {
+  if (hr__tolerance_names(tolerance, metric, false)) return 3;
+  if (!hr__tolerance_names(tolerance, metric, true)) return 0;
+  return strcmp(tolerance->metric.text, "*") == 0 ? 1 : 2;
 }
 
-static const struct hr_tolerance *find(const struct hr__allowance *allowance, const struct hr_baseline_metric *figure) {
+static const struct hr_tolerance *find(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric) {
   const struct hr_tolerances *const lists[] = {allowance->own, allowance->common};
   const struct hr_tolerance *best = NULL;
   unsigned best_rank = 0;
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
     for (size_t i = 0; i < lists[k]->count; i++) {
-      unsigned rank = rank_of(&lists[k]->at[i], figure);
+      unsigned rank = rank_of(&lists[k]->at[i], metric);
       if (rank <= best_rank) continue;
       best = &lists[k]->at[i];
       best_rank = rank;
@@ -86,14 +86,14 @@ static const struct hr_tolerance *find(const struct hr__allowance *allowance, co
 }
 
 static enum hr_worse direction(const struct hr__allowance *allowance, const struct hr_tolerance *tolerance,
-                               const struct hr_baseline_metric *figure) {
+                               const struct hr_baseline_metric *metric) {
   if (tolerance && tolerance->worse != HR_WORSE_UNSPECIFIED) return tolerance->worse;
   if (!hr__tolerance_only_worse(allowance)) return HR_WORSE_EITHER;
   static const enum hr_worse worse[] = {[HR_NEITHER_IS_BETTER] = HR_WORSE_EITHER,
                                         [HR_LOWER_IS_BETTER] = HR_WORSE_HIGHER,
                                         [HR_HIGHER_IS_BETTER] = HR_WORSE_LOWER};
-  enum hr__metric metric = hr__metric_find(figure->path, strlen(figure->path));
-  return metric == HR__N_METRICS ? HR_WORSE_EITHER : worse[hr__metric_rows[metric].direction];
+  enum hr__metric id = hr__metric_find(metric->path, strlen(metric->path));
+  return id == HR__N_METRICS ? HR_WORSE_EITHER : worse[hr__metric_rows[id].direction];
 }
 
 /* Removes the pairs in which a value is unknown. Returns the number of remaining pairs. */

@@ -94,18 +94,18 @@ static struct hr_run_label run_label(const struct hr_comparison *comparison, uin
                                .clock_us = trace->dated ? 0 : trace->origin_us};
 }
 
-static void put_figure(struct hr__json *json, cJSON *object, const char *key, double value) {
+static void put_metric(struct hr__json *json, cJSON *object, const char *key, double value) {
   hr__json_number_if(json, object, key, !isnan(value), value);
 }
 
 /* Adds the mean to `means`, and the difference from the first policy to `differences`. */
 static void put_estimate(struct hr__json *json, cJSON *means, cJSON *differences, const char *key,
                          const struct hr_estimate *estimate) {
-  put_figure(json, means, key, estimate->value);
+  put_metric(json, means, key, estimate->value);
   cJSON *inner = hr__json_object(json, differences, key);
-  put_figure(json, inner, "mean", estimate->difference);
-  put_figure(json, inner, "low", estimate->low);
-  put_figure(json, inner, "high", estimate->high);
+  put_metric(json, inner, "mean", estimate->difference);
+  put_metric(json, inner, "low", estimate->low);
+  put_metric(json, inner, "high", estimate->high);
   if (isnan(estimate->low))
     hr__json_null(json, inner, "significant");
   else

@@ -64,19 +64,19 @@ static enum hr_status unknown_group(struct text_part part, bool class_only, bool
   return status;
 }
 
-static enum hr_status parse_group(struct text_part part, const struct hr_trace *trace, struct hr__scoped_metric *figure,
+static enum hr_status parse_group(struct text_part part, const struct hr_trace *trace, struct hr__scoped_metric *metric,
                                   struct hr_error *error) {
   bool is_class = skip_word(&part, "class"), is_tenant = !is_class && skip_word(&part, "tenant");
   const char *class_ = is_tenant ? NULL : class_named(part), *tenant = is_class ? NULL : tenant_named(part, trace);
   if (!class_ && !tenant) return unknown_group(part, is_class, is_tenant, trace, error);
-  figure->of = class_ ? HR__OF_CLASS : HR__OF_TENANT;
-  figure->name = class_ ? class_ : tenant;
+  metric->of = class_ ? HR__OF_CLASS : HR__OF_TENANT;
+  metric->name = class_ ? class_ : tenant;
   if (class_ && !trace->class_)
     return hr_fail(error, HR_BAD_INPUT, "the jobs of %.200s have no classes, so there are none of class '%s'",
                    trace->source, class_);
-  if (hr__metric_rows[figure->id].flags & HR_METRIC_OF_GROUPS) return HR_OK;
+  if (hr__metric_rows[metric->id].flags & HR_METRIC_OF_GROUPS) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "'%s' is known only for all jobs together, not by class or tenant",
-                 hr__metric_rows[figure->id].path);
+                 hr__metric_rows[metric->id].path);
 }
 
 static enum hr_status unknown_metric(struct text_part part, bool of_groups, struct hr_error *error) {
@@ -93,55 +93,55 @@ static enum hr_status unknown_metric(struct text_part part, bool of_groups, stru
 }
 
 enum hr_status hr__scoped_metric_parse(const char *text, size_t length, const struct hr_trace *trace,
-                                       struct hr__scoped_metric *figure, struct hr_error *error) {
-  struct text_part input = trimmed(text, length), metric = input, group = {0};
-  *figure = (struct hr__scoped_metric){.of = HR__OF_ALL};
+                                       struct hr__scoped_metric *metric, struct hr_error *error) {
+  struct text_part input = trimmed(text, length), name = input, group = {0};
+  *metric = (struct hr__scoped_metric){.of = HR__OF_ALL};
   for (size_t i = 0; i + 4 <= input.length; i++) {
     if (strncmp(input.at + i, " of ", 4) != 0) continue;
-    metric = trimmed(input.at, i);
+    name = trimmed(input.at, i);
     group = trimmed(input.at + i + 4, input.length - i - 4);
     break;
   }
-  figure->id = hr__metric_find(metric.at, metric.length);
-  if (figure->id == HR__N_METRICS) return unknown_metric(metric, group.at != NULL, error);
-  return group.at ? parse_group(group, trace, figure, error) : HR_OK;
+  metric->id = hr__metric_find(name.at, name.length);
+  if (metric->id == HR__N_METRICS) return unknown_metric(name, group.at != NULL, error);
+  return group.at ? parse_group(group, trace, metric, error) : HR_OK;
 }
 
 /* ---- Names and values ---------------------------------------------------------------------------------- */
 
-const char *hr__scoped_metric_name(const struct hr__scoped_metric *figure, char *buffer) {
-  const char *path = hr__metric_rows[figure->id].path;
+const char *hr__scoped_metric_name(const struct hr__scoped_metric *metric, char *buffer) {
+  const char *path = hr__metric_rows[metric->id].path;
   /* If a tenant has the name of a class, its name is preceded by "tenant". */
-  bool ambiguous = figure->of == HR__OF_TENANT && class_named((struct text_part){figure->name, strlen(figure->name)});
-  if (figure->of == HR__OF_ALL)
+  bool ambiguous = metric->of == HR__OF_TENANT && class_named((struct text_part){metric->name, strlen(metric->name)});
+  if (metric->of == HR__OF_ALL)
     snprintf(buffer, HR__SCOPED_METRIC_BYTES, "%s", path);
   else
-    snprintf(buffer, HR__SCOPED_METRIC_BYTES, "%s of %s%.200s", path, ambiguous ? "tenant " : "", figure->name);
+    snprintf(buffer, HR__SCOPED_METRIC_BYTES, "%s of %s%.200s", path, ambiguous ? "tenant " : "", metric->name);
   return buffer;
 }
 
-static void metrics_of_group(const struct hr_summary *summary, const struct hr__scoped_metric *figure,
+static void metrics_of_group(const struct hr_summary *summary, const struct hr__scoped_metric *metric,
                              double *metrics) {
-  bool is_class = figure->of == HR__OF_CLASS;
+  bool is_class = metric->of == HR__OF_CLASS;
   const struct hr_group *groups = is_class ? summary->by_class : summary->by_tenant;
   size_t count = is_class ? summary->n_classes : summary->n_tenants;
   const struct hr_cost_lines *lines = NULL;
   if (summary->costs) lines = is_class ? &summary->costs->by_class : &summary->costs->by_tenant;
   for (size_t i = 0; i < HR__N_METRICS; i++) metrics[i] = HR__UNKNOWN;
   for (size_t i = 0; i < count; i++)
-    if (strcmp(groups[i].name, figure->name) == 0) hr__metrics_of_group(&groups[i], lines, metrics);
+    if (strcmp(groups[i].name, metric->name) == 0) hr__metrics_of_group(&groups[i], lines, metrics);
 }
 
-void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr__scoped_metric *figures, size_t count,
+void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr__scoped_metric *metrics, size_t count,
                                double *values) {
-  double metrics[HR__N_METRICS];
+  double all[HR__N_METRICS];
   for (size_t i = 0; i < count; i++) {
-    if (i == 0 || !hr__scoped_metric_same_group(&figures[i - 1], &figures[i])) {
-      if (figures[i].of == HR__OF_ALL)
-        hr__metrics_of_run(summary, metrics);
+    if (i == 0 || !hr__scoped_metric_same_group(&metrics[i - 1], &metrics[i])) {
+      if (metrics[i].of == HR__OF_ALL)
+        hr__metrics_of_run(summary, all);
       else
-        metrics_of_group(summary, &figures[i], metrics);
+        metrics_of_group(summary, &metrics[i], all);
     }
-    values[i] = metrics[figures[i].id];
+    values[i] = all[metrics[i].id];
   }
 }

@@ -24,9 +24,9 @@ struct hr__scoped_metric {
    the class X if such a class exists, otherwise the tenant X of `trace`. "of class X" and "of tenant X" are explicit.
    An HR_BAD_INPUT error has no location; the caller adds it. */
 enum hr_status hr__scoped_metric_parse(const char *text, size_t length, const struct hr_trace *trace,
-                                       struct hr__scoped_metric *figure, struct hr_error *error);
+                                       struct hr__scoped_metric *metric, struct hr_error *error);
 
-/* Whether both figures are of the same group: of all jobs, or of the same class or tenant. */
+/* Whether both metrics are of the same group: of all jobs, or of the same class or tenant. */
 static inline bool hr__scoped_metric_same_group(const struct hr__scoped_metric *a, const struct hr__scoped_metric *b) {
   return a->of == b->of && (a->of == HR__OF_ALL || strcmp(a->name, b->name) == 0);
 }
@@ -37,11 +37,11 @@ static inline bool hr__scoped_metric_same(const struct hr__scoped_metric *a, con
 
 enum { HR__SCOPED_METRIC_BYTES = 300 };
 /* Writes "wait_s.p95 of inference" to `buffer`, which has HR__SCOPED_METRIC_BYTES bytes, and returns the buffer. */
-const char *hr__scoped_metric_name(const struct hr__scoped_metric *figure, char *buffer);
+const char *hr__scoped_metric_name(const struct hr__scoped_metric *metric, char *buffer);
 
-/* Writes the values of `count` figures of a run to an array; NaN if unknown. Consecutive figures of one group need only
+/* Writes the values of `count` metrics of a run to an array; NaN if unknown. Consecutive metrics of one group need only
    one search for the group. */
-void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr__scoped_metric *figures, size_t count,
+void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr__scoped_metric *metrics, size_t count,
                                double *values);
 
 #endif

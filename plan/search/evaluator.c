@@ -126,7 +126,7 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
   evaluation.cost = isnan(cost) ? 0 : cost;
   for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
     const struct hr__goal *goal = &evaluator->goals->goals[i];
-    evaluation.violation += hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->figure));
+    evaluation.violation += hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->metric));
   }
   return evaluation;
 }

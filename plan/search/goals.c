@@ -11,9 +11,9 @@
 /* ---- The list of metrics --------------------------------------------------------------------------- */
 
 /* Returns the index of the metric, which is appended if it is missing. The list has room for all metrics. */
-static uint32_t find_or_add(struct hr__goals *goals, const struct hr__scoped_metric *figure) {
-  size_t at = hr__goals_find(goals, figure);
-  if (at == SIZE_MAX) goals->figures[at = goals->n_figures++] = *figure;
+static uint32_t find_or_add(struct hr__goals *goals, const struct hr__scoped_metric *metric) {
+  size_t at = hr__goals_find(goals, metric);
+  if (at == SIZE_MAX) goals->metrics[at = goals->n_metrics++] = *metric;
   return (uint32_t)at;
 }
 
@@ -80,19 +80,19 @@ static bool wants_capacity(enum hr__metric metric, bool at_most) {
   return is_of_service(metric) && at_most != (hr__metric_rows[metric].direction == HR_HIGHER_IS_BETTER);
 }
 
-static enum hr_status add_goal(struct hr__goals *goals, const struct hr__scoped_metric *figure, bool at_most,
+static enum hr_status add_goal(struct hr__goals *goals, const struct hr__scoped_metric *metric, bool at_most,
                                double bound, const char *text, struct hr_error *error) {
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
   /* A wait, completion time or slowdown is unknown only if no job started or ended. */
-  bool is_job_time = hr__metric_is_of_job_times(figure->id);
-  *goal = (struct hr__goal){.figure = find_or_add(goals, figure),
+  bool is_job_time = hr__metric_is_of_job_times(metric->id);
+  *goal = (struct hr__goal){.metric = find_or_add(goals, metric),
                             .at_most = at_most,
                             .bound = bound,
                             .text = strdup(text),
-                            .wants_capacity = wants_capacity(figure->id, at_most),
+                            .wants_capacity = wants_capacity(metric->id, at_most),
                             .unknown_misses = !at_most || is_job_time};
-  bool is_time = is_job_time && hr__metric_rows[figure->id].unit == HR_UNIT_SECONDS;
-  goals->bound_waits = goals->bound_waits || (is_time && at_most && figure->of == HR__OF_ALL);
+  bool is_time = is_job_time && hr__metric_rows[metric->id].unit == HR_UNIT_SECONDS;
+  goals->bound_waits = goals->bound_waits || (is_time && at_most && metric->of == HR__OF_ALL);
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
@@ -105,15 +105,15 @@ static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed
                    "%sinvalid goal '%.200s'; expected METRIC <= NUMBER or METRIC >= NUMBER, such as "
                    "wait_s.p95 of inference <= 60",
                    placed->place, placed->text);
-  struct hr__scoped_metric figure;
+  struct hr__scoped_metric metric;
   struct hr_error inner = {0};
-  enum hr_status status = hr__scoped_metric_parse(placed->text, (size_t)(sign - placed->text), trace, &figure, &inner);
+  enum hr_status status = hr__scoped_metric_parse(placed->text, (size_t)(sign - placed->text), trace, &metric, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", placed->place, inner.text);
   const char *number = sign + 2;
   while (*number == ' ') number++;
   double bound;
-  status = read_bound(number, placed, hr__metric_rows[figure.id].unit, &bound, error);
-  return status == HR_OK ? add_goal(goals, &figure, *sign == '<', bound, placed->text, error) : status;
+  status = read_bound(number, placed, hr__metric_rows[metric.id].unit, &bound, error);
+  return status == HR_OK ? add_goal(goals, &metric, *sign == '<', bound, placed->text, error) : status;
 }
 
 /* Rejects a minimum above a maximum of the same metric. */
@@ -122,7 +122,7 @@ static enum hr_status check_contradictions(const struct hr__goals *goals, const 
   for (size_t i = 0; i < goals->n_goals; i++)
     for (size_t k = 0; k < goals->n_goals; k++) {
       const struct hr__goal *max = &goals->goals[i], *min = &goals->goals[k];
-      if (max->figure != min->figure || !max->at_most || min->at_most || min->bound <= max->bound) continue;
+      if (max->metric != min->metric || !max->at_most || min->at_most || min->bound <= max->bound) continue;
       return hr_fail(error, HR_BAD_INPUT, "%scontradictory goals: '%.200s' and '%.200s'",
                      spec->constraints[i > k ? i : k].place, max->text, min->text);
     }
@@ -138,9 +138,9 @@ static bool is_of_completion(enum hr__metric metric) {
 static enum hr_status check_bounded(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (is_of_service(goals->figures[goals->goals[i].figure].id)) return HR_OK;
+    if (is_of_service(goals->metrics[goals->goals[i].metric].id)) return HR_OK;
   for (size_t i = 0; i < goals->n_terms; i++)
-    if (is_of_service(goals->figures[goals->terms[i]].id)) return HR_OK;
+    if (is_of_service(goals->metrics[goals->terms[i]].id)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "%sthe objective is unbounded: the best candidate would have no capacity; add 'constraints' such as "
                  "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\"",
@@ -152,7 +152,7 @@ static enum hr_status check_bounded(const struct hr__goals *goals, const struct 
 static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
   const struct hr__scoped_metric completed = {.id = HR__M_COMPLETED_SHARE};
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (is_of_completion(goals->figures[goals->goals[i].figure].id)) return HR_OK;
+    if (is_of_completion(goals->metrics[goals->goals[i].metric].id)) return HR_OK;
   enum hr_status status = add_goal(goals, &completed, false, 0.99, "completed >= 99 %", error);
   goals->goals[goals->n_goals - 1].assumed = true;
   return status;
@@ -162,17 +162,17 @@ static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error
 
 static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_term *term, const struct hr_trace *trace,
                                  bool priced, struct hr_error *error) {
-  struct hr__scoped_metric figure;
+  struct hr__scoped_metric metric;
   struct hr_error inner = {0};
-  const char *text = term->figure.text;
-  enum hr_status status = hr__scoped_metric_parse(text, strlen(text), trace, &figure, &inner);
-  if (status != HR_OK) return hr_fail(error, status, "%s%s", term->figure.place, inner.text);
-  if (hr__metric_rows[figure.id].unit == HR_UNIT_DOLLARS && !priced)
+  const char *text = term->metric.text;
+  enum hr_status status = hr__scoped_metric_parse(text, strlen(text), trace, &metric, &inner);
+  if (status != HR_OK) return hr_fail(error, status, "%s%s", term->metric.place, inner.text);
+  if (hr__metric_rows[metric.id].unit == HR_UNIT_DOLLARS && !priced)
     return hr_fail(
         error, HR_BAD_INPUT,
         "%sthe objective '%.100s' needs prices, but the scenario has none; give pools a 'market' and a price",
-        term->figure.place, text);
-  goals->terms[goals->n_terms] = find_or_add(goals, &figure);
+        term->metric.place, text);
+  goals->terms[goals->n_terms] = find_or_add(goals, &metric);
   goals->weights[goals->n_terms++] = term->weight;
   return HR_OK;
 }
@@ -182,7 +182,7 @@ static enum hr_status check_weights(const struct hr__goals *goals, const struct 
   for (size_t i = 0; i < goals->n_terms; i++)
     if (goals->weights[i] != 0) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so the objective is constant",
-                 spec->objective[0].figure.place);
+                 spec->objective[0].metric.place);
 }
 
 const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size) {
@@ -190,7 +190,7 @@ const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer
   size_t used = 0;
   buffer[0] = '\0';
   for (size_t i = 0; i < goals->n_terms && used < size; i++) {
-    hr__scoped_metric_name(&goals->figures[goals->terms[i]], name);
+    hr__scoped_metric_name(&goals->metrics[goals->terms[i]], name);
     bool plain = goals->n_terms == 1 && goals->weights[i] == 1;
     int more = plain ? snprintf(buffer + used, size - used, "%s", name)
                      : snprintf(buffer + used, size - used, "%s%.6g x %s", i ? " + " : "", goals->weights[i], name);
@@ -203,11 +203,11 @@ const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer
 
 static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
   size_t max = spec->n_constraints + spec->n_terms + N_ALWAYS_REPORTED + 2;
-  goals->figures = calloc(max, sizeof *goals->figures);
+  goals->metrics = calloc(max, sizeof *goals->metrics);
   goals->goals = calloc((size_t)spec->n_constraints + 2, sizeof *goals->goals);
   goals->terms = calloc((size_t)spec->n_terms + 1, sizeof *goals->terms);
   goals->weights = calloc((size_t)spec->n_terms + 1, sizeof *goals->weights);
-  return goals->figures && goals->goals && goals->terms && goals->weights;
+  return goals->metrics && goals->goals && goals->terms && goals->weights;
 }
 
 enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,

@@ -86,12 +86,12 @@ static char *point_text(sqlite3_stmt *row, int first, int n_axes) {
 static void put_point(struct hr__console *console, const char *title, const char *end, enum hr_unit unit,
                       sqlite3_stmt *row) {
   enum { COLUMNS_BEFORE = 2, TEXT_AT = 13 + 7 + 14 + 7 + 2 };
-  char figure[HR__METRIC_BYTES];
+  char metric[HR__METRIC_BYTES];
   int n_axes = sqlite3_column_count(row) - COLUMNS_BEFORE;
   char *text = point_text(row, COLUMNS_BEFORE, n_axes);
   char *fitted = text ? hr__fitted(console, text, HR__LINE_WIDTH - TEXT_AT, false) : NULL;
   fprintf(console->out, "%-13s%-7s%14s%7lld  %s\n", title, end,
-          hr__metric_text(unit, sqlite3_column_double(row, 0), figure), (long long)sqlite3_column_int64(row, 1),
+          hr__metric_text(unit, sqlite3_column_double(row, 0), metric), (long long)sqlite3_column_int64(row, 1),
           fitted ? fitted : "");
   if (!fitted) console->out_of_memory = true;
   sqlite3_free(text);
@@ -124,7 +124,7 @@ static sqlite3_stmt *find_point(struct hr__store *store, const char *axes, size_
   return row;
 }
 
-static void put_figure(struct hr__store *store, struct hr__console *console, const char *axes, size_t which) {
+static void put_metric(struct hr__store *store, struct hr__console *console, const char *axes, size_t which) {
   enum hr_unit unit = hr__metric_rows[shown[which].metric].unit;
   sqlite3_stmt *best = find_point(store, axes, which, true), *worst = find_point(store, axes, which, false);
   if (best && worst) {
@@ -159,7 +159,7 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
     fprintf(out, "\n%s%-13s%-7s%14s%7s  %s%s\n", hr__bold(&console), "by point", "", "mean", "point", "where",
             hr__plain(&console));
     char *axes = axis_columns(&store);
-    for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++) put_figure(&store, &console, axes, i);
+    for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++) put_metric(&store, &console, axes, i);
     sqlite3_free(axes);
     if (console.out_of_memory || !axes) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   }

@@ -157,8 +157,8 @@ static void runs_of_different_length(void) {
 
 /* ---- Tolerances ------------------------------------------------------------------------------------- */
 
-static struct hr_tolerance tolerance(const char *figure, double relative, double absolute, enum hr_worse worse) {
-  return (struct hr_tolerance){{(char *)figure, (char *)""}, relative, absolute, worse};
+static struct hr_tolerance tolerance(const char *metric, double relative, double absolute, enum hr_worse worse) {
+  return (struct hr_tolerance){{(char *)metric, (char *)""}, relative, absolute, worse};
 }
 
 static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const struct hr_tolerances *common,
@@ -230,7 +230,7 @@ static void directions_of_regressions(void) {
   CU_ASSERT_EQUAL(judge(&none, &only_worse_with_direction, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
 }
 
-/* Compares a figure that has replications before and now: expects the verdict, and returns the p-value. */
+/* Compares a metric that has replications before and now: expects the verdict, and returns the p-value. */
 static double chance(bool paired, enum hr_worse worse, double *before, double *now,
                      enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};

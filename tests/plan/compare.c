@@ -243,7 +243,7 @@ static void every_key_is_in_the_schema(void) {
   expect_fit(SPOT, 3);
 }
 
-static void csv_has_a_row_per_figure(void) {
+static void csv_has_a_row_per_metric(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 1);
   struct hr_comparison *comparison = compare(&setup);
@@ -277,4 +277,4 @@ TEST_MAIN("plan: compare", TEST(exact_differences_if_deterministic), TEST(redraw
           TEST(replication_0_is_the_run_alone), TEST(seeds_derive_from_the_scenario_seed),
           TEST(policies_share_random_events), TEST(default_number_of_replications),
           TEST(one_random_run_has_no_interval), TEST(same_results_for_any_number_of_threads),
-          TEST(every_key_is_in_the_schema), TEST(csv_has_a_row_per_figure), TEST(write_errors_are_reported))
+          TEST(every_key_is_in_the_schema), TEST(csv_has_a_row_per_metric), TEST(write_errors_are_reported))

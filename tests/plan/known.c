@@ -26,7 +26,7 @@ static double choice_of(const struct hr_plan *plan, uint32_t variable) {
 
 static double centre_of(const struct hr_plan *plan, enum hr__metric measure) {
   size_t at = hr__goals_find(&plan->goals, &(struct hr__scoped_metric){.id = measure});
-  return hr__interval_centre(&plan->choice.figures[at]);
+  return hr__interval_centre(&plan->choice.metrics[at]);
 }
 
 /* ---- How much to reserve --------------------------------------------------------------------------- */

@@ -83,7 +83,7 @@ struct hr_plan_variable {
 
 /* A term of the objective: weight x metric. */
 struct hr_plan_term {
-  struct hr_placed_text figure; /* name of a metric */
+  struct hr_placed_text metric; /* name of a metric */
   double weight;
 };
 
@@ -131,7 +131,7 @@ enum hr_worse {
    whichever is greater. */
 struct hr_tolerance {
   /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a tolerance of their own */
-  struct hr_placed_text figure;
+  struct hr_placed_text metric;
   double relative, absolute;
   enum hr_worse worse;
 };
@@ -239,8 +239,8 @@ struct hr_baseline_run {
   struct hr_baseline_input *inputs;    /* [n_inputs]: input files other than the trace */
   size_t n_inputs;
   uint32_t replications; /* 0: not a replicated run */
-  struct hr_baseline_metric *figures;
-  size_t n_figures;
+  struct hr_baseline_metric *metrics;
+  size_t n_metrics;
   /* Data with which the first different decision is found, for runs without replications. `chain` has two characters
      for each block of `spacing` decisions. They are a hash of all events up to the end of the block. Therefore, if they
      are equal in two runs, all these events are equal, except with probability 1/4096. */
