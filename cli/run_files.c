@@ -364,7 +364,8 @@ static enum hr_status write_exports(struct run_files *files, const struct hr_rep
                                 .history = files->history,
                                 .counts = files->counts,
                                 .ledger = replay->ledger,
-                                .label = label};
+                                .label = label,
+                                .summary = replay->summary};
   enum hr_status status = hr_history_close(files->history, replay->result);
   if (status != HR_OK) return hr_fail(error, status, "out of memory for the history of the run");
   if (args->perfetto) status = hr_perfetto_write(args->perfetto, &run, error);

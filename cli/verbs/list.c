@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom list`: lists policies, trace formats, shipped scenarios and the tables of the catalogue, 80 columns wide.
-   With --verbose, details that do not fit and the sources of the values are printed too. */
+/* `headroom list`: lists policies, trace formats, metrics, shipped scenarios and the tables of the catalogue, 80
+   columns wide. With --verbose, details that do not fit and the sources of the values are printed too. */
 
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/catalog.h"
+#include "headroom/unstable/metrics.h"
 #include "headroom/unstable/placement.h"
 #include "headroom/unstable/trace_check.h"
 
@@ -16,9 +17,11 @@
 
 struct list_args {
   bool verbose;
-  const char *provider, *gpu; /* NULL: all */
-  const char *region;         /* NULL: the base region of each provider, but presets of all regions */
-  const char *as_of;          /* NULL: the newest prices */
+  const char *provider, *gpu;       /* NULL: all */
+  const char *region;               /* NULL: the base region of each provider, but presets of all regions */
+  const char *as_of;                /* NULL: the newest prices */
+  const char *path;                 /* NULL: all metrics */
+  const struct hr_catalog *catalog; /* for the lists that need it */
 };
 
 static const struct option options[] = {
@@ -26,7 +29,7 @@ static const struct option options[] = {
      .letter = 'v',
      .kind = OPTION_FLAG,
      .offset = offsetof(struct list_args, verbose),
-     .help = "print parameters of policies, sources of figures, full descriptions"},
+     .help = "print parameters of policies, definitions of metrics, sources of figures, full descriptions"},
     {.name = "provider",
      .kind = OPTION_TEXT,
      .offset = offsetof(struct list_args, provider),
@@ -47,6 +50,11 @@ static const struct option options[] = {
      .offset = offsetof(struct list_args, as_of),
      .value = "DATE",
      .help = "prices and discounts on a day (2025-05-01), in a month (2025-05) or a year (2025)"},
+    {.name = "path",
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct list_args, path),
+     .value = "BEGIN",
+     .help = "only metrics with a path that begins so, such as wait_s or cost."},
     {0}};
 
 static const char details[] = "policies      scheduling policies and aliases for their settings; -v: parameters\n"
@@ -54,6 +62,7 @@ static const char details[] = "policies      scheduling policies and aliases for
                               "formats       trace formats that can be read\n"
                               "fields        fields for --map and for 'trace anonymise --drop'\n"
                               "findings      kinds of findings of 'trace check', and what they mean\n"
+                              "metrics       metrics: path in JSON, unit, better direction; -v: definitions\n"
                               "scenarios     scenario files that ship with Headroom\n"
                               "gpus          GPU types: memory, speed, power\n"
                               "mig-profiles  MIG profiles: slices, memory, positions; -v: drawings, layouts\n"
@@ -67,6 +76,11 @@ static const char details[] = "policies      scheduling policies and aliases for
                               "Examples:\n"
                               "  headroom list scenarios\n"
                               "  headroom list prices --provider aws --gpu H100 --as-of 2025-05\n";
+
+static void print_source(const char *source) {
+  printf("    ");
+  print_wrapped(stdout, source, 4, 4);
+}
 
 /* ---- Policies --------------------------------------------------------------------------------------- */
 
@@ -170,6 +184,26 @@ static enum hr_status list_findings(const struct list_args *args, struct hr_erro
   return HR_OK;
 }
 
+/* ---- Metrics ---------------------------------------------------------------------------------------- */
+
+static enum hr_status list_metrics(const struct list_args *args, struct hr_error *error) {
+  enum { PATH_WIDTH = 30, UNIT_WIDTH = 10, BETTER_WIDTH = 7, TITLE_AT = PATH_WIDTH + UNIT_WIDTH + BETTER_WIDTH };
+  const struct hr_metric *metrics;
+  size_t n_metrics = hr_metrics(&metrics), n_listed = 0;
+  for (size_t i = 0; i < n_metrics; i++) {
+    const struct hr_metric *metric = &metrics[i];
+    if (args->path && strncmp(metric->path, args->path, strlen(args->path)) != 0) continue;
+    if (n_listed++ == 0)
+      printf("%-*s%-*s%-*s%s\n", PATH_WIDTH, "metric", UNIT_WIDTH, "unit", BETTER_WIDTH, "better", "title");
+    printf("%-*s", PATH_WIDTH, metric->path);
+    if (strlen(metric->path) >= PATH_WIDTH) printf("\n%*s", PATH_WIDTH, "");
+    printf("%-*s%-*s", UNIT_WIDTH, hr_unit_name(metric->unit), BETTER_WIDTH, hr_direction_name(metric->direction));
+    print_wrapped(stdout, metric->title, TITLE_AT, TITLE_AT);
+    if (args->verbose) print_source(metric->help);
+  }
+  return n_listed ? HR_OK : hr_fail(error, HR_BAD_INPUT, "list metrics: no metric begins with '%.60s'", args->path);
+}
+
 /* ---- Scenarios -------------------------------------------------------------------------------------- */
 
 /* Prints the first sentence, up to a colon or a full stop. */
@@ -243,24 +277,11 @@ static enum hr_status check_args(const struct hr_catalog *catalog, const struct 
                         : check_any_region(catalog, args->region, error);
 }
 
-static enum hr_status open_catalog(const struct list_args *args, struct hr_catalog **catalog, struct hr_error *error) {
-  enum hr_status status = hr_catalog_load(NULL, catalog, error);
-  if (status != HR_OK) return status;
-  status = check_args(*catalog, args, error);
-  if (status != HR_OK) hr_catalog_destroy(*catalog);
-  return status;
-}
-
 static void print_figure(int width, double figure) {
   if (figure == HR_UNKNOWN_NUMBER)
     printf("%*s", width, "-");
   else
     printf("%*g", width, figure);
-}
-
-static void print_source(const char *source) {
-  printf("    ");
-  print_wrapped(stdout, source, 4, 4);
 }
 
 /* ---- Catalogue: GPU types and MIG profiles ---------------------------------------------------------- */
@@ -282,14 +303,12 @@ static void print_gpu(const struct hr_gpu_type *type, bool verbose) {
 }
 
 static enum hr_status list_gpus(const struct list_args *args, struct hr_error *error) {
-  struct hr_catalog *catalog;
-  enum hr_status status = open_catalog(args, &catalog, error);
-  if (status != HR_OK) return status;
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
   printf("%-10s%7s%9s%14s%7s%7s%9s%5s  %s\n", "gpu", "mem_gb", "gb_per_s", "fp16_tflops", "tdp_w", "idle_w", "nvlink",
          "mig", "figures");
   for (size_t i = 0; i < catalog->n_gpus; i++)
     if (matches(args->gpu, catalog->gpus[i].name)) print_gpu(&catalog->gpus[i], args->verbose);
-  hr_catalog_destroy(catalog);
   return HR_OK;
 }
 
@@ -361,8 +380,8 @@ static void print_mig_details(const struct hr_catalog *catalog, size_t row) {
   if (type_ends && hr_catalog_mig(catalog, entry->gpu, &type, NULL) == HR_OK) draw_mig_type(type);
 }
 
-static enum hr_status print_mig_profiles(const struct hr_catalog *catalog, const struct list_args *args,
-                                         struct hr_error *error) {
+static enum hr_status list_mig_profiles(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
   const struct hr_mig_type *type;
   enum hr_status status = args->gpu ? hr_catalog_mig(catalog, args->gpu, &type, error) : HR_OK;
   if (status != HR_OK) return status;
@@ -376,21 +395,11 @@ static enum hr_status print_mig_profiles(const struct hr_catalog *catalog, const
   return HR_OK;
 }
 
-static enum hr_status list_mig_profiles(const struct list_args *args, struct hr_error *error) {
-  struct hr_catalog *catalog;
-  enum hr_status status = open_catalog(args, &catalog, error);
-  if (status != HR_OK) return status;
-  status = print_mig_profiles(catalog, args, error);
-  hr_catalog_destroy(catalog);
-  return status;
-}
-
 /* ---- Catalogue: network speeds and instance types --------------------------------------------------- */
 
 static enum hr_status list_network_speeds(const struct list_args *args, struct hr_error *error) {
-  struct hr_catalog *catalog;
-  enum hr_status status = open_catalog(args, &catalog, error);
-  if (status != HR_OK) return status;
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
   printf("%-20s%-12s%7s%9s  %s\n", "model", "network", "gpus", "speed", "figures");
   for (size_t i = 0; i < catalog->n_network_speeds; i++) {
     const struct hr_network_entry *entry = &catalog->network_speeds[i];
@@ -398,7 +407,6 @@ static enum hr_status list_network_speeds(const struct list_args *args, struct h
            (double)entry->speed_ppm / 1e6, entry->status);
     if (args->verbose) print_source(entry->source);
   }
-  hr_catalog_destroy(catalog);
   return HR_OK;
 }
 
@@ -416,16 +424,14 @@ static void print_instance(const struct hr_instance_type *type, bool verbose) {
 }
 
 static enum hr_status list_instances(const struct list_args *args, struct hr_error *error) {
-  struct hr_catalog *catalog;
-  enum hr_status status = open_catalog(args, &catalog, error);
-  if (status != HR_OK) return status;
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
   printf("%-11s%-26s%-8s%5s%6s%8s%8s %s\n", "provider", "instance", "gpu", "gpus", "vcpus", "mem_gib", "nvme_gb",
          "figures");
   for (size_t i = 0; i < catalog->n_instances; i++) {
     const struct hr_instance_type *type = &catalog->instances[i];
     if (matches(args->provider, type->provider) && matches(args->gpu, type->gpu)) print_instance(type, args->verbose);
   }
-  hr_catalog_destroy(catalog);
   return HR_OK;
 }
 
@@ -481,15 +487,12 @@ static void print_prices_of(const struct hr_catalog *catalog, const struct list_
 }
 
 static enum hr_status list_prices(const struct list_args *args, struct hr_error *error) {
-  struct hr_catalog *catalog;
+  const struct hr_catalog *catalog = args->catalog;
   size_t count = 0;
-  enum hr_status status = open_catalog(args, &catalog, error);
-  if (status != HR_OK) return status;
   for (size_t i = 0; i < catalog->n_instances;) {
     const char *provider = provider_at(catalog, &i);
     if (matches(args->provider, provider)) print_prices_of(catalog, args, provider, &count);
   }
-  hr_catalog_destroy(catalog);
   if (count) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "list prices: the catalogue has no price of this provider, region, GPU and date");
 }
@@ -507,18 +510,15 @@ static void print_discount(const struct hr_discount *discount, bool verbose) {
 }
 
 static enum hr_status list_discounts(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
   static const char *const head[] = {"provider", "family", "term", "upfront", "off_pct", "as_of", "figures"};
-  struct hr_catalog *catalog;
   size_t count = 0;
-  enum hr_status status = open_catalog(args, &catalog, error);
-  if (status != HR_OK) return status;
   for (size_t i = 0; i < catalog->n_discounts; i++) {
     if (!matches_discount(args, &catalog->discounts[i])) continue;
     if (count++ == 0)
       printf("%-12s%-14s%-8s%-10s%8s  %-12s%s\n", head[0], head[1], head[2], head[3], head[4], head[5], head[6]);
     print_discount(&catalog->discounts[i], args->verbose);
   }
-  hr_catalog_destroy(catalog);
   if (count) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "list discounts: the catalogue has no discount of this provider and date");
 }
@@ -549,9 +549,8 @@ static double interruptions_per_h(const struct hr_spot_spec *spec) {
 }
 
 static enum hr_status list_spot_presets(const struct list_args *args, struct hr_error *error) {
-  struct hr_catalog *catalog;
-  enum hr_status status = open_catalog(args, &catalog, error);
-  if (status != HR_OK) return status;
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
   printf("%-19s%-9s%-9s%-11s%-12s%10s  %s\n", "preset", "provider", "gpu", "region", "model", "per_node_h", "figures");
   for (size_t i = 0; i < catalog->n_spot_presets; i++) {
     const struct hr_spot_preset *preset = &catalog->spot_presets[i];
@@ -565,31 +564,31 @@ static enum hr_status list_spot_presets(const struct list_args *args, struct hr_
            hr_spot_model_name(preset->spec.model), text, preset->status);
     if (args->verbose) print_preset_details(preset);
   }
-  hr_catalog_destroy(catalog);
   return HR_OK;
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-enum list_filter { BY_PROVIDER = 1, BY_REGION = 2, BY_GPU = 4, BY_DATE = 8 };
+enum list_filter { BY_PROVIDER = 1, BY_REGION = 2, BY_GPU = 4, BY_DATE = 8, BY_PATH = 16, OF_CATALOG = 32 };
 
 static const struct list_list {
   const char *name;
   enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
-  unsigned filters;
+  unsigned filters; /* the options that apply; OF_CATALOG: the list needs the catalogue of GPUs and prices */
 } lists[] = {{"policies", list_policies, 0},
              {"placements", list_placements, 0},
              {"formats", list_formats, 0},
              {"fields", list_fields, 0},
              {"findings", list_findings, 0},
+             {"metrics", list_metrics, BY_PATH},
              {"scenarios", list_scenarios, 0},
-             {"gpus", list_gpus, BY_GPU},
-             {"mig-profiles", list_mig_profiles, BY_GPU},
-             {"network-speeds", list_network_speeds, 0},
-             {"instances", list_instances, BY_PROVIDER | BY_GPU},
-             {"prices", list_prices, BY_PROVIDER | BY_REGION | BY_GPU | BY_DATE},
-             {"discounts", list_discounts, BY_PROVIDER | BY_DATE},
-             {"spot-presets", list_spot_presets, BY_PROVIDER | BY_REGION | BY_GPU}};
+             {"gpus", list_gpus, OF_CATALOG | BY_GPU},
+             {"mig-profiles", list_mig_profiles, OF_CATALOG | BY_GPU},
+             {"network-speeds", list_network_speeds, OF_CATALOG},
+             {"instances", list_instances, OF_CATALOG | BY_PROVIDER | BY_GPU},
+             {"prices", list_prices, OF_CATALOG | BY_PROVIDER | BY_REGION | BY_GPU | BY_DATE},
+             {"discounts", list_discounts, OF_CATALOG | BY_PROVIDER | BY_DATE},
+             {"spot-presets", list_spot_presets, OF_CATALOG | BY_PROVIDER | BY_REGION | BY_GPU}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
 static enum hr_status print_list(const struct list_list *list, const struct list_args *args, struct hr_error *error) {
@@ -599,11 +598,21 @@ static enum hr_status print_list(const struct list_list *list, const struct list
   } set[] = {{"provider", args->provider, BY_PROVIDER},
              {"region", args->region, BY_REGION},
              {"gpu", args->gpu, BY_GPU},
-             {"as-of", args->as_of, BY_DATE}};
+             {"as-of", args->as_of, BY_DATE},
+             {"path", args->path, BY_PATH}};
   for (size_t i = 0; i < sizeof set / sizeof *set; i++)
     if (set[i].value && !(list->filters & set[i].filter))
       return hr_fail(error, HR_BAD_INPUT, "option '--%s' cannot be used with 'list %s'", set[i].name, list->name);
-  return list->print(args, error);
+  if (!(list->filters & OF_CATALOG)) return list->print(args, error);
+  struct list_args with_catalog = *args;
+  struct hr_catalog *catalog;
+  enum hr_status status = hr_catalog_load(NULL, &catalog, error);
+  if (status != HR_OK) return status;
+  with_catalog.catalog = catalog;
+  status = check_args(catalog, args, error);
+  if (status == HR_OK) status = list->print(&with_catalog, error);
+  hr_catalog_destroy(catalog);
+  return status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
@@ -620,7 +629,7 @@ const struct verb verb_list = {
     .operands = "WHAT",
     .min_operands = 1,
     .max_operands = 1,
-    .summary = "list policies, placement rules, trace formats, scenarios, GPU types, instances or prices",
+    .summary = "list policies, placement rules, trace formats, metrics, scenarios, GPU types or prices",
     .details = details,
     .options = options,
     .args_bytes = sizeof(struct list_args),

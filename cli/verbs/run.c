@@ -43,7 +43,7 @@ static bool is_replicated(const struct hr_scenario *scenario) {
    so warn_if_all_rejected() cannot be used. */
 static void warn_if_none_completed(const struct run_args *args, const struct hr_replicates *replicates) {
   struct hr_replicated completed;
-  if (!args->quiet || hr_replicates_figure(replicates, "completed", &completed, NULL) != HR_OK) return;
+  if (!args->quiet || hr_replicates_metric(replicates, "completed", &completed, NULL) != HR_OK) return;
   if (completed.count > 0 && completed.mean <= 0) fprintf(stderr, "warning: no job completed in any replication\n");
 }
 
@@ -143,7 +143,7 @@ struct streaming {
   struct hr_ledger *ledger;
   struct hr_meter *meter;
   struct hr_result *result;
-  struct hr_streamed_figures figures;
+  struct hr_summary figures;
   struct hr_notes notes;
 };
 
@@ -245,7 +245,7 @@ static enum hr_status run_stream(const struct input *input, const struct run_arg
   if (status == HR_OK) status = stream_collect_notes(&self, error);
   if (status == HR_OK) status = stream_print_results(&self, clock_s() - begin_s, error);
   hr_notes_finish(&self.notes);
-  hr_streamed_figures_finish(&self.figures);
+  hr_streamed_summary_finish(&self.figures);
   hr_result_destroy(self.result);
   hr_meter_destroy(self.meter);
   hr_ledger_destroy(self.ledger);

@@ -389,7 +389,7 @@ struct hr_goodput {
 };
 
 /* Figures of the spot pools. */
-struct hr_spot_figures {
+struct hr_spot_metrics {
   uint32_t pools; /* number of spot pools with nodes */
   /* reclaims: number of reclaimed nodes; jobs_interrupted: number of interruptions of jobs */
   uint64_t reclaims, jobs_interrupted;
@@ -400,7 +400,7 @@ struct hr_spot_figures {
 };
 
 /* Kills of jobs because of exhausted GPU memory, in pools with HR_GPU_MEMORY_FIRST_COME. */
-struct hr_oom_figures {
+struct hr_oom_metrics {
   bool known;           /* false: no such pool exists; the other members are then 0 */
   uint64_t kills, jobs; /* jobs: number of jobs with at least one kill */
   /* GPU-hours that killed jobs held until they tried again; they are part of restart_gpu_hours */
@@ -422,7 +422,7 @@ struct hr_fairness {
 
 /* Idle GPUs that are of little use, in per-GPU allocation. F is the expected part of the idle GPUs that a typical task
    cannot use. F and `stranded` are shares of the present GPUs. */
-struct hr_fragmentation_figures {
+struct hr_fragmentation_metrics {
   bool known; /* false: counted allocation; the other members are then 0 */
   /* F: time-weighted mean over the submit window, time-weighted mean over the makespan, and maximum over all passes */
   double submit_window, makespan, max;
@@ -435,7 +435,7 @@ struct hr_fragmentation_figures {
 
 /* The metrics of a pool. They are computed only if the cluster has several pools. A job is counted in the pool of its
    last attempt; GPU time is counted in the pool in which it was held. */
-struct hr_pool_figures {
+struct hr_pool_metrics {
   char *name, *gpu; /* NULL if the pool has none */
   enum hr_sharing sharing;
   uint64_t completed;
@@ -451,6 +451,8 @@ struct hr_pool_figures {
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
+  uint64_t preemptions;                       /* number of times that the policy stopped a job */
+  uint64_t restarts;                          /* number of starts that are not the first start of a job */
   uint64_t deadlines, missed_deadlines;       /* number of jobs with a deadline, and number of jobs that missed it */
   uint64_t outcome_failed, outcome_cancelled; /* number of completed jobs with this recorded outcome */
   struct hr_distribution wait_s, jct_s, slowdown;
@@ -464,15 +466,15 @@ struct hr_summary {
   struct hr_group *by_tenant;      /* sorted by GPU hours, descending */
   struct hr_group *by_class;       /* empty if the trace has no classes */
   struct hr_group *by_size;        /* sorted by size, ascending */
-  struct hr_pool_figures *by_pool; /* in the order of the cluster; empty if the cluster has one pool */
+  struct hr_pool_metrics *by_pool; /* in the order of the cluster; empty if the cluster has one pool */
   size_t n_tenants, n_classes, n_sizes, n_pools;
   bool stoppable; /* jobs could be stopped before their end; otherwise `goodput` and `spot` have no meaning */
   struct hr_goodput goodput;
-  struct hr_spot_figures spot;
+  struct hr_spot_metrics spot;
   struct hr_cost_summary *costs; /* NULL: the cluster has no prices */
   struct hr_fairness fairness;
-  struct hr_fragmentation_figures fragmentation;
-  struct hr_oom_figures oom;
+  struct hr_fragmentation_metrics fragmentation;
+  struct hr_oom_metrics oom;
 };
 
 /* Wall-clock durations in seconds and peak memory of the process in MiB, measured by the caller. */

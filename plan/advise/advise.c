@@ -211,10 +211,10 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- Metrics kept for each run --------------------------------------------------------------------- */
 
-static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const char *name) {
-  static const enum hr__measure measures[HR__A_GROUP_FIGURES] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
-  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++)
-    advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i], .of = of, .name = name};
+static void add_group(struct hr_advice *advice, enum hr__metric_scope of, const char *name) {
+  static const enum hr__metric metrics[HR__A_GROUP_METRICS] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
+  for (size_t i = 0; i < HR__A_GROUP_METRICS; i++)
+    advice->metrics[advice->n_metrics++] = (struct hr__scoped_metric){.id = metrics[i], .of = of, .name = name};
 }
 
 /* Sets present[class] for each class that a job of the trace has. */
@@ -222,25 +222,25 @@ static void find_classes(const struct hr_trace *trace, bool present[HR_N_CLASSES
   for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) present[trace->class_[job]] = true;
 }
 
-static enum hr_status list_figures(struct hr_advice *advice, struct hr_error *error) {
-  static const enum hr__measure measures[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST};
+static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *error) {
+  static const enum hr__metric metrics[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST};
   const struct hr_trace *trace = advice->config.trace;
   uint32_t n_tenants = trace->tenant ? trace->tenants.count : 0;
   bool present[HR_N_CLASSES] = {false};
-  size_t max = HR__A_GROUPS + (size_t)HR__A_GROUP_FIGURES * (HR_N_CLASSES + 1 + n_tenants);
-  advice->figures = calloc(max, sizeof *advice->figures);
+  size_t max = HR__A_GROUPS + (size_t)HR__A_GROUP_METRICS * (HR_N_CLASSES + 1 + n_tenants);
+  advice->metrics = calloc(max, sizeof *advice->metrics);
   advice->tenant_at = calloc((size_t)n_tenants + 1, sizeof *advice->tenant_at);
-  if (!advice->figures || !advice->tenant_at) return no_memory(error);
+  if (!advice->metrics || !advice->tenant_at) return no_memory(error);
   for (size_t i = 0; i < HR__A_GROUPS; i++)
-    advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i]};
+    advice->metrics[advice->n_metrics++] = (struct hr__scoped_metric){.id = metrics[i]};
   add_group(advice, HR__OF_ALL, NULL);
   find_classes(trace, present);
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
-    advice->class_at[i] = present[i] && i != HR_CLASS_UNKNOWN ? (uint32_t)advice->n_figures : HR_NONE;
+    advice->class_at[i] = present[i] && i != HR_CLASS_UNKNOWN ? (uint32_t)advice->n_metrics : HR_NONE;
     if (advice->class_at[i] != HR_NONE) add_group(advice, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
   }
   for (uint32_t i = 0; i < n_tenants; i++) {
-    advice->tenant_at[i] = (uint32_t)advice->n_figures;
+    advice->tenant_at[i] = (uint32_t)advice->n_metrics;
     add_group(advice, HR__OF_TENANT, trace->tenants.text[i]);
   }
   return HR_OK;
@@ -299,7 +299,7 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
                    "--set cluster.pools.0.market=on-demand --set cluster.pools.0.usd_per_gpu_hour=2.5, or an "
                    "'instance' of the catalogue ('headroom list prices')",
                    scenario->path);
-  enum hr_status status = list_figures(advice, error);
+  enum hr_status status = list_metrics(advice, error);
   if (status == HR_OK) status = read_parts(advice, error);
   if (status != HR_OK) return status;
   find_policy(advice);
@@ -310,8 +310,8 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
                                             .overrides = config->overrides,
                                             .n_overrides = config->n_overrides,
                                             .trace = config->trace,
-                                            .figures = advice->figures,
-                                            .n_figures = advice->n_figures,
+                                            .metrics = advice->metrics,
+                                            .n_metrics = advice->n_metrics,
                                             .n_threads = config->n_threads,
                                             .progress = config->progress};
   struct hr__environment environment = {.workload = scenario->replications.workload};
@@ -449,7 +449,7 @@ void hr_advice_destroy(struct hr_advice *advice) {
   hr_catalog_destroy(advice->catalog);
   cJSON_Delete(advice->pools);
   cJSON_Delete(advice->classes);
-  free(advice->figures);
+  free(advice->metrics);
   free(advice->tenant_at);
   free(advice->scratch);
   hr_notes_finish(&advice->notes);
@@ -483,8 +483,8 @@ bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
   if (place >= advice->n_proposals) return false;
   const struct hr__proposal *proposal = &advice->proposals[place];
   const struct hr__interval *usd = &proposal->monthly_usd;
-  size_t wait = hr__advice_group_figure(advice, proposal->class_, HR__A_WAIT);
-  size_t completed = hr__advice_group_figure(advice, proposal->class_, HR__A_COMPLETED);
+  size_t wait = hr__advice_group_metric(advice, proposal->class_, HR__A_WAIT);
+  size_t completed = hr__advice_group_metric(advice, proposal->class_, HR__A_COMPLETED);
   bool of_class = proposal->class_ < HR_N_CLASSES && proposal->class_ != HR_CLASS_UNKNOWN;
   *item = (struct hr_advice_item){
       .kind = proposal->kind,
@@ -499,7 +499,7 @@ bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
       .n_set = proposal->set.count,
       .assumed = &proposal->assumed,
       .monthly_usd = {usd->count, usd->mean, usd->median, usd->sd, usd->low, usd->high, usd->of_median},
-      .wait_p95_s = hr__advice_figure(advice, proposal->candidate, wait, advice->n_replications),
-      .completed = hr__advice_figure(advice, proposal->candidate, completed, advice->n_replications)};
+      .wait_p95_s = hr__advice_metric(advice, proposal->candidate, wait, advice->n_replications),
+      .completed = hr__advice_metric(advice, proposal->candidate, completed, advice->n_replications)};
   return true;
 }

@@ -93,10 +93,10 @@ static inline double hr__run_profile_utilization(const struct hr__run_profile *p
 
 /* ---- Advice ----------------------------------------------------------------------------------------- */
 
-/* The metrics that are stored for every run. First come HR__A_GROUPS metrics of the whole run, then HR__A_GROUP_FIGURES
+/* The metrics that are stored for every run. First come HR__A_GROUPS metrics of the whole run, then HR__A_GROUP_METRICS
    metrics for each group. The groups are: all jobs, each class of the trace, each tenant. */
 enum { HR__A_MONTHLY, HR__A_COST, HR__A_LOST, HR__A_GROUPS };
-enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_FIGURES };
+enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_METRICS };
 
 /* A list of texts. The list owns the texts. */
 struct hr__texts {
@@ -127,8 +127,8 @@ struct hr_advice {
   struct hr__runner *runner;
   struct hr_catalog *catalog;
   struct hr__run_profile profile;
-  struct hr__figure *figures; /* metrics that are stored for every run, [n_figures] */
-  size_t n_figures;
+  struct hr__scoped_metric *metrics; /* metrics that are stored for every run, [n_metrics] */
+  size_t n_metrics;
   uint32_t class_at[HR_N_CLASSES]; /* index of the first metric of a class; HR_NONE: the class has no metrics */
   uint32_t *tenant_at;             /* [n_tenants] index of the first metric of a tenant */
   uint32_t environment, base;      /* indexes in the runner; base: the unchanged scenario */
@@ -149,9 +149,9 @@ static inline const struct hr_pool_spec *hr__advice_pool(const struct hr_advice 
 
 /* Index of a metric (HR__A_WAIT, HR__A_COMPLETED or HR__A_GROUP_COST) of a class. Returns the metric of all jobs if
    `class_` is HR_N_CLASSES or the class has no metrics. */
-static inline size_t hr__advice_group_figure(const struct hr_advice *advice, uint32_t class_, unsigned figure) {
+static inline size_t hr__advice_group_metric(const struct hr_advice *advice, uint32_t class_, unsigned metric) {
   bool known = class_ < HR_N_CLASSES && advice->class_at[class_] != HR_NONE;
-  return (known ? advice->class_at[class_] : HR__A_GROUPS) + figure;
+  return (known ? advice->class_at[class_] : HR__A_GROUPS) + metric;
 }
 
 /* Returns the name of a class, such as "training"; "jobs without a class" for HR_CLASS_UNKNOWN; "all jobs" for
@@ -235,10 +235,10 @@ static inline bool hr__put_text(cJSON *entry, const char *key, const char *text)
 enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *candidates, size_t count, uint32_t replications,
                               struct hr_error *error);
 /* Computes the interval of the paired difference of a metric: candidate minus unchanged scenario. */
-enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t metric,
                                      uint32_t replications, struct hr__interval *interval, struct hr_error *error);
 /* Returns the value of a metric in the unchanged scenario and its value in the candidate. */
-struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+struct hr_advice_metric hr__advice_metric(const struct hr_advice *advice, uint32_t candidate, size_t metric,
                                           uint32_t replications);
 /* Whether the candidate serves all classes about as well as the unchanged scenario (see HR_ADVISE_WAIT_SHARE). If not,
    `reason` names the class and metric that get worse. */

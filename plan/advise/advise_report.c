@@ -7,7 +7,7 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "plan/advise/advise.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/scoped_metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,11 +68,11 @@ static void put_override(struct advice_page *page, const char *text) {
 /* ---- Items ----------------------------------------------------------------------------------------- */
 
 static const char *usd_text(const struct hr_replicated *usd, char *text, size_t size) {
-  char number[3][HR__FIGURE_BYTES];
-  hr__difference_text(HR__DOLLARS, usd->mean, number[0]);
+  char number[3][HR__METRIC_BYTES];
+  hr__difference_text(HR_UNIT_DOLLARS, usd->mean, number[0]);
   if (usd->mean == 0) snprintf(number[0], sizeof number[0], "$0");
-  hr__difference_text(HR__DOLLARS, usd->low, number[1]);
-  hr__difference_text(HR__DOLLARS, usd->high, number[2]);
+  hr__difference_text(HR_UNIT_DOLLARS, usd->low, number[1]);
+  hr__difference_text(HR_UNIT_DOLLARS, usd->high, number[2]);
   if (isnan(usd->low) || strcmp(number[1], number[2]) == 0)
     snprintf(text, size, "%s", number[0]);
   else
@@ -92,17 +92,17 @@ static void put_subject(struct advice_page *page, const struct hr_advice_item *i
 static void put_item(struct advice_page *page, size_t place) {
   struct hr_advice_item item;
   struct hr__console *console = &page->console;
-  char text[200], number[4][HR__FIGURE_BYTES];
+  char text[200], number[4][HR__METRIC_BYTES];
   hr_advice_item(page->advice, place, &item);
   fprintf(console->out, "\n  %s%-17s %s a month%s\n", hr__bold(console), hr_advice_kind_name(item.kind),
           usd_text(&item.monthly_usd, text, sizeof text), hr__plain(console));
   put_subject(page, &item);
   hr__put_field(console, "  change", "%s -> %s", item.from, item.to);
   hr__put_field(console, "  p95 wait", "%s -> %s; completed %s -> %s",
-                hr__figure_text(HR__SECONDS, item.wait_p95_s.before, number[0]),
-                hr__figure_text(HR__SECONDS, item.wait_p95_s.after, number[1]),
-                hr__figure_text(HR__SHARE, item.completed.before, number[2]),
-                hr__figure_text(HR__SHARE, item.completed.after, number[3]));
+                hr__metric_text(HR_UNIT_SECONDS, item.wait_p95_s.before, number[0]),
+                hr__metric_text(HR_UNIT_SECONDS, item.wait_p95_s.after, number[1]),
+                hr__metric_text(HR_UNIT_SHARE, item.completed.before, number[2]),
+                hr__metric_text(HR_UNIT_SHARE, item.completed.after, number[3]));
   if (item.reason) {
     hr__put_field(console, "  reason", "%s", item.reason);
     return; /* details of proposals that are not advised are only in the JSON */
@@ -129,18 +129,18 @@ static void put_items(struct advice_page *page, bool advised, const char *title,
 static void put_head(struct advice_page *page) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
-  char text[2][HR__FIGURE_BYTES], counts[HR__NUMBER_BYTES];
+  char text[2][HR__METRIC_BYTES], counts[HR__NUMBER_BYTES];
   char *name = hr__fitted(console, advice->config.scenario->name, HR__LINE_WIDTH - 24, false);
   if (!name) return;
   fprintf(console->out, "%sHeadroom %s: advice on %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
   free(name);
   hr__put_field(console, "trace", "%s (%s jobs)", advice->config.trace->source,
                 hr__count_text(advice->config.trace->n_jobs, counts));
-  double usd = hr__advice_figure(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
-  size_t wait = hr__advice_group_figure(advice, HR_N_CLASSES, HR__A_WAIT);
-  hr__put_field(console, "today", "%s a month, p95 wait %s", hr__figure_text(HR__DOLLARS, usd, text[0]),
-                hr__figure_text(HR__SECONDS,
-                                hr__advice_figure(advice, advice->base, wait, advice->n_replications).before, text[1]));
+  double usd = hr__advice_metric(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
+  size_t wait = hr__advice_group_metric(advice, HR_N_CLASSES, HR__A_WAIT);
+  hr__put_field(console, "today", "%s a month, p95 wait %s", hr__metric_text(HR_UNIT_DOLLARS, usd, text[0]),
+                hr__metric_text(HR_UNIT_SECONDS,
+                                hr__advice_metric(advice, advice->base, wait, advice->n_replications).before, text[1]));
 }
 
 static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
@@ -184,16 +184,16 @@ static void put_if_known(struct advice_json_writer *writer, cJSON *object, const
   hr__json_number_if(&writer->json, object, key, isfinite(value), value);
 }
 
-static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t figure) {
+static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t metric) {
   const struct hr_advice *advice = writer->advice;
-  struct hr_advice_figure pair = hr__advice_figure(advice, candidate, figure, advice->n_replications);
-  cJSON *inner = hr__json_object(&writer->json, object, hr__measure_infos[advice->figures[figure].measure].path);
+  struct hr_advice_metric pair = hr__advice_metric(advice, candidate, metric, advice->n_replications);
+  cJSON *inner = hr__json_object(&writer->json, object, hr__metric_rows[advice->metrics[metric].id].path);
   put_if_known(writer, inner, "before", pair.before);
   put_if_known(writer, inner, "after", pair.after);
 }
 
 static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t first) {
-  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, candidate, first + i);
+  for (size_t i = 0; i < HR__A_GROUP_METRICS; i++) put_pair(writer, object, candidate, first + i);
 }
 
 /* Writes the tenants that use the capacity that would change, with the metrics of all jobs of each tenant. */
@@ -231,7 +231,7 @@ static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t
   put_if_known(writer, usd, "low", item.monthly_usd.low);
   put_if_known(writer, usd, "high", item.monthly_usd.high);
   cJSON *metrics = hr__json_object(json, inner, "metrics");
-  put_group(writer, metrics, proposal->candidate, hr__advice_group_figure(advice, proposal->class_, 0));
+  put_group(writer, metrics, proposal->candidate, hr__advice_group_metric(advice, proposal->class_, 0));
   put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
   put_tenants(writer, inner, proposal);
   hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
@@ -247,10 +247,10 @@ static void json_put_items(struct advice_json_writer *writer, cJSON *root, const
 static void put_base(struct advice_json_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   cJSON *base = hr__json_object(&writer->json, root, "base");
-  for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_FIGURES; i++) {
-    const struct hr__measure_info *info = &hr__measure_infos[advice->figures[i].measure];
+  for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_METRICS; i++) {
+    const struct hr_metric *info = &hr__metric_rows[advice->metrics[i].id];
     if (i == HR__A_GROUPS + HR__A_GROUP_COST) continue;
-    put_if_known(writer, base, info->path, hr__advice_figure(advice, advice->base, i, advice->n_replications).before);
+    put_if_known(writer, base, info->path, hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
   }
 }
 

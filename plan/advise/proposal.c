@@ -152,41 +152,42 @@ static uint32_t count_of(const struct hr_advice *advice, uint32_t candidate, uin
   return is_exact(advice, candidate) ? 1 : replications;
 }
 
-enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t metric,
                                      uint32_t replications, struct hr__interval *interval, struct hr_error *error) {
   uint32_t count = count_of(advice, candidate, replications);
   double *values = malloc(((size_t)count + 1) * sizeof *values);
   if (!values) return no_memory(error);
   for (uint32_t r = 0; r < count; r++)
-    values[r] = hr__runner_values(advice->runner, candidate, r)[figure] -
-                hr__runner_values(advice->runner, advice->base, r)[figure];
-  enum hr_status status = hr__interval_of(values, count, HR__MEAN, advice->config.scenario->replications.confidence,
-                                          is_exact(advice, candidate), interval);
+    values[r] = hr__runner_values(advice->runner, candidate, r)[metric] -
+                hr__runner_values(advice->runner, advice->base, r)[metric];
+  enum hr_status status =
+      hr__interval_of(values, count, HR_METRIC_MEAN, advice->config.scenario->replications.confidence,
+                      is_exact(advice, candidate), interval);
   free(values);
   return status == HR_OK ? HR_OK : no_memory(error);
 }
 
 /* The mean of a metric over the replications in which it is known. If the metric is a quantile: the median. */
-static double centre_of(const struct hr_advice *advice, uint32_t candidate, size_t figure, uint32_t count) {
-  for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__runner_values(advice->runner, candidate, r)[figure];
-  return hr__metric_centre(advice->scratch, count, hr__measure_infos[advice->figures[figure].measure].kind);
+static double centre_of(const struct hr_advice *advice, uint32_t candidate, size_t metric, uint32_t count) {
+  for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__runner_values(advice->runner, candidate, r)[metric];
+  return hr__metric_centre(advice->scratch, count, hr__metric_rows[advice->metrics[metric].id].kind);
 }
 
-struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+struct hr_advice_metric hr__advice_metric(const struct hr_advice *advice, uint32_t candidate, size_t metric,
                                           uint32_t replications) {
   uint32_t count = count_of(advice, candidate, replications);
-  return (struct hr_advice_figure){centre_of(advice, advice->base, figure, count),
-                                   centre_of(advice, candidate, figure, count)};
+  return (struct hr_advice_metric){centre_of(advice, advice->base, metric, count),
+                                   centre_of(advice, candidate, metric, count)};
 }
 
 /* ---- Service --------------------------------------------------------------------------------------- */
 
 static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
                          char *reason, size_t size) {
-  struct hr_advice_figure done =
-      hr__advice_figure(advice, candidate, hr__advice_group_figure(advice, class_, HR__A_COMPLETED), replications);
-  struct hr_advice_figure wait =
-      hr__advice_figure(advice, candidate, hr__advice_group_figure(advice, class_, HR__A_WAIT), replications);
+  struct hr_advice_metric done =
+      hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_COMPLETED), replications);
+  struct hr_advice_metric wait =
+      hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_WAIT), replications);
   char text[2][HR__NUMBER_BYTES];
   if (done.after < done.before - 1e-9) {
     snprintf(reason, size, "%.2f %% of %s complete, before %.2f %%", 100 * done.after, hr__advice_class_text(class_),

@@ -278,8 +278,7 @@ static bool describe(const struct hr_check *check, struct hr__check_case *item) 
    failure. */
 static enum hr_status store(const struct hr_check *check, const struct hr_replay *replay,
                             const struct hr__decisions *decisions, struct hr__check_case *item) {
-  const struct hr__one_run run = {
-      .summary = replay->summary, .preemptions = replay->preemptions, .restarts = replay->restarts};
+  const struct hr__one_run run = {.summary = replay->summary};
   const struct hr__check_results results = {
       .trace = replay->config.trace, .run = &run, .result = replay->result, .decisions = decisions};
   struct hr_baseline_run *now = &item->now;
@@ -376,17 +375,17 @@ static enum hr_status run_all(struct hr_check *check, struct hr_error *error) {
 
 /* ---- Unused tolerances ------------------------------------------------------------------------------ */
 
-/* Whether a tolerance applies to any figure of a run. An unused tolerance for a class or tenant is probably a mistake.
+/* Whether a tolerance applies to any metric of a run. An unused tolerance for a class or tenant is probably a mistake.
  */
 static bool is_used(const struct hr_check *check, const struct hr_suite_run *run,
                     const struct hr_tolerance *tolerance) {
   for (size_t i = 0; i < check->n_cases; i++) {
     const struct hr__check_case *item = &check->cases[i];
     if (!item->run || (run && item->run != run)) continue;
-    for (size_t k = 0; k < item->now.n_figures; k++)
-      if (hr__tolerance_names(tolerance, &item->now.figures[k], true)) return true;
-    for (size_t k = 0; item->before && k < item->before->n_figures; k++)
-      if (hr__tolerance_names(tolerance, &item->before->figures[k], true)) return true;
+    for (size_t k = 0; k < item->now.n_metrics; k++)
+      if (hr__tolerance_names(tolerance, &item->now.metrics[k], true)) return true;
+    for (size_t k = 0; item->before && k < item->before->n_metrics; k++)
+      if (hr__tolerance_names(tolerance, &item->before->metrics[k], true)) return true;
   }
   return false;
 }
@@ -395,8 +394,8 @@ static enum hr_status check_tolerances(const struct hr_check *check, const struc
                                        const struct hr_tolerances *tolerances, struct hr_error *error) {
   for (size_t i = 0; i < tolerances->count; i++)
     if (!is_used(check, run, &tolerances->at[i]))
-      return hr_fail(error, HR_BAD_INPUT, "%s'%.200s' matches no figure of its runs", tolerances->at[i].figure.place,
-                     tolerances->at[i].figure.text);
+      return hr_fail(error, HR_BAD_INPUT, "%s'%.200s' matches no figure of its runs", tolerances->at[i].metric.place,
+                     tolerances->at[i].metric.text);
   return HR_OK;
 }
 

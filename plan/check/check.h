@@ -26,18 +26,18 @@ struct hr__allowance {
 
 enum hr__tolerance_verdict {
   HR__SAME,
-  HR__BETTER,  /* the figure improved, and only regressions count */
+  HR__BETTER,  /* the metric improved, and only regressions count */
   HR__ALLOWED, /* within the tolerance */
   HR__CHANCE,  /* not significant: explained by the variation between replications */
   HR__WORSE    /* any other change: the check fails */
 };
 
-/* Compares a figure with the baseline. If the result is HR__WORSE and both sides have replications, *p_value is the
+/* Compares a metric with the baseline. If the result is HR__WORSE and both sides have replications, *p_value is the
    p-value of the difference; otherwise it is NaN. Never returns HR__CHANCE: which p-values are significant depends on
-   the number of figures, so the caller decides. */
+   the number of metrics, so the caller decides. */
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
-                                                  const struct hr_baseline_figure *before,
-                                                  const struct hr_baseline_figure *now, double *p_value);
+                                                  const struct hr_baseline_metric *before,
+                                                  const struct hr_baseline_metric *now, double *p_value);
 /* Whether only regressions can fail the check, and improvements cannot. */
 static inline bool hr__tolerance_only_worse(const struct hr__allowance *allowance) {
   return allowance->own->only_worse_is_set ? allowance->own->only_worse : allowance->common->only_worse;
@@ -52,31 +52,31 @@ static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowa
   return !tolerant && !allowance->replicated;
 }
 
-/* Whether a tolerance names the figure exactly: the metric and, if the figure has one, the class, tenant or pool. With
+/* Whether a tolerance names the metric exactly: the metric and, if the metric has one, the class, tenant or pool. With
    `broadly`, a tolerance for the metric alone and "*" apply too. */
-bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly);
+bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *metric, bool broadly);
 /* Returns HR_BAD_INPUT with a location if a tolerance names an unknown metric. Does not check classes and tenants. */
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error);
 
 enum { HR__LABEL_BYTES = 320 };
 /* Writes "wait_s.p95 of class inference" to `buffer`, which has HR__LABEL_BYTES bytes, and returns the buffer. */
-static inline const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer) {
-  static const char *const kinds[HR_N_FIGURE_OF] = {
-      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
-  if (figure->of == HR_FIGURE_OF_RUN)
-    snprintf(buffer, HR__LABEL_BYTES, "%.100s", figure->path);
+static inline const char *hr__baseline_label(const struct hr_baseline_metric *metric, char *buffer) {
+  static const char *const kinds[HR_N_METRIC_OF] = {
+      [HR_METRIC_OF_CLASS] = "class", [HR_METRIC_OF_TENANT] = "tenant", [HR_METRIC_OF_POOL] = "pool"};
+  if (metric->of == HR_METRIC_OF_RUN)
+    snprintf(buffer, HR__LABEL_BYTES, "%.100s", metric->path);
   else
-    snprintf(buffer, HR__LABEL_BYTES, "%.100s of %s %.200s", figure->path, kinds[figure->of], figure->group);
+    snprintf(buffer, HR__LABEL_BYTES, "%.100s of %s %.200s", metric->path, kinds[metric->of], metric->group);
   return buffer;
 }
 
 /* ---- Cases ------------------------------------------------------------------------------------------ */
 
-/* A figure that differs from the baseline. If the figure is unknown in one of the two runs, its value for that run is
+/* A metric that differs from the baseline. If the metric is unknown in one of the two runs, its value for that run is
    NaN. */
 struct hr__check_change {
   char *label;
-  enum hr__unit unit;
+  enum hr_unit unit;
   double before, now, low, high;
   double p_value; /* of the difference; NaN without replications */
   enum hr__tolerance_verdict verdict;
@@ -158,7 +158,7 @@ struct hr__check_results {
   const struct hr__decisions *decisions;
 };
 
-/* Fills the figures of item->now, compares them with item->before and sets the verdict. HR_NO_MEMORY is the only
+/* Fills the metrics of item->now, compares them with item->before and sets the verdict. HR_NO_MEMORY is the only
    failure. */
 enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr__check_results *results);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The figures of a baseline, and the differences between a run and its baseline.
+ * The metrics of a baseline, and the differences between a run and its baseline.
  *
- * The figures are all metrics of the run, a few metrics of each class and tenant, and the cost of each pool. Their
+ * The metrics are all metrics of the run, a few metrics of each class and tenant, and the cost of each pool. Their
  * order comes from the metric table and the trace, so it does not depend on the results. The differences are listed in
- * this order: figures, the first job start that differs, the first decision that differs, settings, input files.
+ * this order: metrics, the first job start that differs, the first decision that differs, settings, input files.
  */
 
 #include "base/text.h"
@@ -15,29 +15,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const enum hr__measure group_measures[] = {HR__M_COMPLETED, HR__M_WAIT_MEAN, HR__M_WAIT_P95,     HR__M_JCT_MEAN,
-                                                  HR__M_GPU_HOURS, HR__M_COST,      HR__M_DEADLINE_MISS};
-enum { N_GROUP_MEASURES = sizeof group_measures / sizeof *group_measures };
+static const enum hr__metric group_metrics[] = {HR__M_COMPLETED, HR__M_WAIT_MEAN, HR__M_WAIT_P95,     HR__M_JCT_MEAN,
+                                                HR__M_GPU_HOURS, HR__M_COST,      HR__M_DEADLINE_MISS};
+enum { N_GROUP_METRICS = sizeof group_metrics / sizeof *group_metrics };
 
 static size_t count_groups(const struct hr_trace *trace) {
   return (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
 }
 
-static void put_group(struct hr__figure **at, enum hr__figure_scope of, const char *name) {
-  for (size_t i = 0; i < N_GROUP_MEASURES; i++) *(*at)++ = (struct hr__figure){group_measures[i], of, name};
+static void put_group(struct hr__scoped_metric **at, enum hr__metric_scope of, const char *name) {
+  for (size_t i = 0; i < N_GROUP_METRICS; i++) *(*at)++ = (struct hr__scoped_metric){group_metrics[i], of, name};
 }
 
-/* Lists the figures. The caller frees the list. NULL when out of memory. */
-static struct hr__figure *list_figures(const struct hr_trace *trace, size_t *count) {
-  *count = HR__N_MEASURES + count_groups(trace) * N_GROUP_MEASURES;
-  struct hr__figure *figures = calloc(*count, sizeof *figures), *at = figures;
-  if (!figures) return NULL;
-  for (unsigned i = 0; i < HR__N_MEASURES; i++) *at++ = (struct hr__figure){.measure = (enum hr__measure)i};
+/* Lists the metrics. The caller frees the list. NULL when out of memory. */
+static struct hr__scoped_metric *list_metrics(const struct hr_trace *trace, size_t *count) {
+  *count = HR__N_METRICS + count_groups(trace) * N_GROUP_METRICS;
+  struct hr__scoped_metric *metrics = calloc(*count, sizeof *metrics), *at = metrics;
+  if (!metrics) return NULL;
+  for (unsigned i = 0; i < HR__N_METRICS; i++) *at++ = (struct hr__scoped_metric){.id = (enum hr__metric)i};
   for (unsigned i = 1; trace->class_ && i < HR_N_CLASSES; i++)
     put_group(&at, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
   for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
     put_group(&at, HR__OF_TENANT, trace->tenants.text[i]);
-  return figures;
+  return metrics;
 }
 
 /* The value, rounded to the digits that a baseline stores. */
@@ -46,134 +46,134 @@ static double rounded(double value) {
   return strtod(hr__decimal_text(value, buffer), NULL);
 }
 
-/* Adds a figure unless its value is unknown. Returns false when out of memory. */
-static bool add_figure(struct hr_baseline_run *now, enum hr__measure measure, enum hr_figure_of of, const char *group,
+/* Adds a metric unless its value is unknown. Returns false when out of memory. */
+static bool add_metric(struct hr_baseline_run *now, enum hr__metric id, enum hr_metric_of of, const char *group,
                        double value) {
   if (!isfinite(value)) return true;
-  struct hr_baseline_figure *figure = &now->figures[now->n_figures++];
-  *figure = (struct hr_baseline_figure){.path = strdup(hr__measure_infos[measure].path),
+  struct hr_baseline_metric *metric = &now->metrics[now->n_metrics++];
+  *metric = (struct hr_baseline_metric){.path = strdup(hr__metric_rows[id].path),
                                         .of = of,
                                         .value = rounded(value),
                                         .low = (double)NAN,
                                         .high = (double)NAN};
-  if (of == HR_FIGURE_OF_RUN) return figure->path != NULL;
-  figure->group = hr__utf8_copy(group);
-  return figure->path && figure->group;
+  if (of == HR_METRIC_OF_RUN) return metric->path != NULL;
+  metric->group = hr__utf8_copy(group);
+  return metric->path && metric->group;
 }
 
-static enum hr_figure_of part_of(const struct hr__figure *figure) {
-  static const enum hr_figure_of parts[] = {
-      [HR__OF_ALL] = HR_FIGURE_OF_RUN, [HR__OF_CLASS] = HR_FIGURE_OF_CLASS, [HR__OF_TENANT] = HR_FIGURE_OF_TENANT};
-  return parts[figure->of];
+static enum hr_metric_of part_of(const struct hr__scoped_metric *metric) {
+  static const enum hr_metric_of parts[] = {
+      [HR__OF_ALL] = HR_METRIC_OF_RUN, [HR__OF_CLASS] = HR_METRIC_OF_CLASS, [HR__OF_TENANT] = HR_METRIC_OF_TENANT};
+  return parts[metric->of];
 }
 
-static bool add_all(const struct hr__figure *figures, const double *values, size_t count, struct hr_baseline_run *now) {
+static bool add_all(const struct hr__scoped_metric *metrics, const double *values, size_t count,
+                    struct hr_baseline_run *now) {
   bool complete = true;
   for (size_t i = 0; i < count && complete; i++)
-    complete = add_figure(now, figures[i].measure, part_of(&figures[i]), figures[i].name, values[i]);
+    complete = add_metric(now, metrics[i].id, part_of(&metrics[i]), metrics[i].name, values[i]);
   return complete;
 }
 
 static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_run *now) {
   bool complete = true;
   for (size_t i = 0; costs && i < costs->by_pool.count && complete; i++)
-    complete = add_figure(now, HR__M_COST, HR_FIGURE_OF_POOL, costs->by_pool.line[i].name,
+    complete = add_metric(now, HR__M_COST, HR_METRIC_OF_POOL, costs->by_pool.line[i].name,
                           (double)costs->by_pool.line[i].uusd / 1e6);
   return complete;
 }
 
-static enum hr_status figures_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
+static enum hr_status metrics_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
                                      struct hr_baseline_run *now) {
   size_t count, n_pools = run->summary->costs ? run->summary->costs->by_pool.count : 0;
-  struct hr__figure *figures = list_figures(trace, &count);
-  double *values = figures ? calloc(count, sizeof *values) : NULL;
-  now->figures = values ? calloc(count + n_pools, sizeof *now->figures) : NULL;
-  bool complete = now->figures != NULL;
-  if (complete) hr__figures_of_run(run, figures, count, values);
-  complete = complete && add_all(figures, values, count, now) && add_pools(run->summary->costs, now);
+  struct hr__scoped_metric *metrics = list_metrics(trace, &count);
+  double *values = metrics ? calloc(count, sizeof *values) : NULL;
+  now->metrics = values ? calloc(count + n_pools, sizeof *now->metrics) : NULL;
+  bool complete = now->metrics != NULL;
+  if (complete) hr__scoped_metrics_of_run(run->summary, metrics, count, values);
+  complete = complete && add_all(metrics, values, count, now) && add_pools(run->summary->costs, now);
   free(values);
-  free(figures);
+  free(metrics);
   return complete ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- Figures of replications ------------------------------------------------------------------------ */
+/* ---- Metrics of replications ------------------------------------------------------------------------ */
 
-static size_t index_of(const struct hr_replicates *replicates, const struct hr__figure *figure) {
+static size_t index_of(const struct hr_replicates *replicates, const struct hr__scoped_metric *metric) {
   size_t i = 0;
-  while (!hr__figure_same(&replicates->figures[i], figure)) i++;
+  while (!hr__scoped_metric_same(&replicates->metrics[i], metric)) i++;
   return i;
 }
 
-/* Stores the rounded value of each replication. Stores nothing if the figure is unknown in any replication. */
-static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_figure *figure) {
-  figure->samples = calloc((size_t)replicates->count + 1, sizeof *figure->samples);
-  if (!figure->samples) return false;
+/* Stores the rounded value of each replication. Stores nothing if the metric is unknown in any replication. */
+static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_metric *metric) {
+  metric->samples = calloc((size_t)replicates->count + 1, sizeof *metric->samples);
+  if (!metric->samples) return false;
   for (uint32_t r = 0; r < replicates->count; r++) {
     double value = hr__runner_values(replicates->runner, replicates->candidate, r)[index];
-    if (isfinite(value)) figure->samples[figure->n_samples++] = rounded(value);
+    if (isfinite(value)) metric->samples[metric->n_samples++] = rounded(value);
   }
-  if (figure->n_samples == replicates->count) return true;
-  free(figure->samples);
-  figure->samples = NULL;
-  figure->n_samples = 0;
+  if (metric->n_samples == replicates->count) return true;
+  free(metric->samples);
+  metric->samples = NULL;
+  metric->n_samples = 0;
   return true;
 }
 
-static enum hr_status add_replicated(const struct hr_replicates *replicates, const struct hr__figure *figure,
+static enum hr_status add_replicated(const struct hr_replicates *replicates, const struct hr__scoped_metric *metric,
                                      struct hr_baseline_run *now) {
   struct hr__interval interval;
-  size_t index = index_of(replicates, figure);
+  size_t index = index_of(replicates, metric);
   if (hr__replicates_interval(replicates, index, &interval) != HR_OK) return HR_NO_MEMORY;
   if (interval.count == 0) return HR_OK;
-  struct hr_baseline_figure *added = &now->figures[now->n_figures];
-  if (!add_figure(now, figure->measure, part_of(figure), figure->name, hr__interval_centre(&interval)))
-    return HR_NO_MEMORY;
+  struct hr_baseline_metric *added = &now->metrics[now->n_metrics];
+  if (!add_metric(now, metric->id, part_of(metric), metric->name, hr__interval_centre(&interval))) return HR_NO_MEMORY;
   added->low = interval.low;
   added->high = interval.high;
   return add_samples(replicates, index, added) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status figures_of_replicates(const struct hr_replicates *replicates, const struct hr_trace *trace,
+static enum hr_status metrics_of_replicates(const struct hr_replicates *replicates, const struct hr_trace *trace,
                                             struct hr_baseline_run *now) {
   size_t count;
-  struct hr__figure *figures = list_figures(trace, &count);
-  now->figures = figures ? calloc(count, sizeof *now->figures) : NULL;
-  enum hr_status status = now->figures ? HR_OK : HR_NO_MEMORY;
-  for (size_t i = 0; i < count && status == HR_OK; i++) status = add_replicated(replicates, &figures[i], now);
-  free(figures);
+  struct hr__scoped_metric *metrics = list_metrics(trace, &count);
+  now->metrics = metrics ? calloc(count, sizeof *now->metrics) : NULL;
+  enum hr_status status = now->metrics ? HR_OK : HR_NO_MEMORY;
+  for (size_t i = 0; i < count && status == HR_OK; i++) status = add_replicated(replicates, &metrics[i], now);
+  free(metrics);
   return status;
 }
 
-/* ---- Differences of figures ------------------------------------------------------------------------- */
+/* ---- Differences of metrics ------------------------------------------------------------------------- */
 
 #define FALSE_DISCOVERY_RATE 0.05
 
-static bool same_figure(const struct hr_baseline_figure *a, const struct hr_baseline_figure *b) {
+static bool same_metric(const struct hr_baseline_metric *a, const struct hr_baseline_metric *b) {
   return a->of == b->of && strcmp(a->path, b->path) == 0 &&
-         (a->of == HR_FIGURE_OF_RUN || strcmp(a->group, b->group) == 0);
+         (a->of == HR_METRIC_OF_RUN || strcmp(a->group, b->group) == 0);
 }
 
-/* Finds the same figure in another run. Both lists have nearly the same order, so the search starts behind the figure
+/* Finds the same metric in another run. Both lists have nearly the same order, so the search starts behind the metric
    that the previous call found, at *from. */
-static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, const struct hr_baseline_figure *figure,
+static const struct hr_baseline_metric *find(const struct hr_baseline_run *run, const struct hr_baseline_metric *metric,
                                              size_t *from) {
-  for (size_t i = 0; i < run->n_figures; i++) {
-    size_t at = (*from + i) % run->n_figures;
-    if (!same_figure(&run->figures[at], figure)) continue;
+  for (size_t i = 0; i < run->n_metrics; i++) {
+    size_t at = (*from + i) % run->n_metrics;
+    if (!same_metric(&run->metrics[at], metric)) continue;
     *from = at + 1;
-    return &run->figures[at];
+    return &run->metrics[at];
   }
   return NULL;
 }
 
-static bool add_change(struct hr__check_case *item, const struct hr_baseline_figure *before,
-                       const struct hr_baseline_figure *now, enum hr__tolerance_verdict verdict, double p_value) {
-  const struct hr_baseline_figure *either = now ? now : before;
+static bool add_change(struct hr__check_case *item, const struct hr_baseline_metric *before,
+                       const struct hr_baseline_metric *now, enum hr__tolerance_verdict verdict, double p_value) {
+  const struct hr_baseline_metric *either = now ? now : before;
   char label[HR__LABEL_BYTES];
-  enum hr__measure measure = hr__measure_find(either->path, strlen(either->path));
+  enum hr__metric metric = hr__metric_find(either->path, strlen(either->path));
   struct hr__check_change *change = &item->changes[item->n_changes++];
   *change = (struct hr__check_change){.label = strdup(hr__baseline_label(either, label)),
-                                      .unit = measure == HR__N_MEASURES ? HR__FACTOR : hr__measure_infos[measure].unit,
+                                      .unit = metric == HR__N_METRICS ? HR_UNIT_FACTOR : hr__metric_rows[metric].unit,
                                       .before = before ? before->value : HR__UNKNOWN,
                                       .now = now ? now->value : HR__UNKNOWN,
                                       .low = now ? now->low : HR__UNKNOWN,
@@ -183,8 +183,8 @@ static bool add_change(struct hr__check_case *item, const struct hr_baseline_fig
   return change->label != NULL;
 }
 
-/* Marks differences that are not significant as HR__CHANCE. With hundreds of figures a few differ significantly by
-   chance. All figures are therefore tested together at a false discovery rate of FALSE_DISCOVERY_RATE. If nothing has
+/* Marks differences that are not significant as HR__CHANCE. With hundreds of metrics a few differ significantly by
+   chance. All metrics are therefore tested together at a false discovery rate of FALSE_DISCOVERY_RATE. If nothing has
    changed, this is also the probability of a false alarm. */
 static bool drop_insignificant(struct hr__check_case *item) {
   double *p_values = malloc((item->n_changes + 1) * sizeof *p_values);
@@ -199,24 +199,24 @@ static bool drop_insignificant(struct hr__check_case *item) {
   return true;
 }
 
-/* `unmatched` is the verdict on a figure that only one of the two runs has. */
-static bool compare_figures(struct hr__check_case *item, const struct hr__allowance *allowance,
+/* `unmatched` is the verdict on a metric that only one of the two runs has. */
+static bool compare_metrics(struct hr__check_case *item, const struct hr__allowance *allowance,
                             enum hr__tolerance_verdict unmatched) {
   const struct hr_baseline_run *before = item->before, *now = &item->now;
-  item->changes = calloc(before->n_figures + now->n_figures + 1, sizeof *item->changes);
+  item->changes = calloc(before->n_metrics + now->n_metrics + 1, sizeof *item->changes);
   bool complete = item->changes != NULL;
   size_t from = 0;
-  for (size_t i = 0; i < now->n_figures && complete; i++) {
-    const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
+  for (size_t i = 0; i < now->n_metrics && complete; i++) {
+    const struct hr_baseline_metric *metric = find(before, &now->metrics[i], &from);
     double p_value = HR__UNKNOWN;
     enum hr__tolerance_verdict verdict =
-        figure ? hr__tolerance_evaluate(allowance, figure, &now->figures[i], &p_value) : unmatched;
-    if (verdict != HR__SAME) complete = add_change(item, figure, &now->figures[i], verdict, p_value);
+        metric ? hr__tolerance_evaluate(allowance, metric, &now->metrics[i], &p_value) : unmatched;
+    if (verdict != HR__SAME) complete = add_change(item, metric, &now->metrics[i], verdict, p_value);
   }
   from = 0;
-  for (size_t i = 0; i < before->n_figures && complete; i++)
-    if (!find(now, &before->figures[i], &from))
-      complete = add_change(item, &before->figures[i], NULL, unmatched, HR__UNKNOWN);
+  for (size_t i = 0; i < before->n_metrics && complete; i++)
+    if (!find(now, &before->metrics[i], &from))
+      complete = add_change(item, &before->metrics[i], NULL, unmatched, HR__UNKNOWN);
   return complete && drop_insignificant(item);
 }
 
@@ -401,14 +401,14 @@ static enum hr_status compare(const struct hr_check_config *config, struct hr__c
   const struct hr__allowance allowance = {&item->run->tolerances, &config->suite->tolerances,
                                           item->now.replications && item->before->replications,
                                           item->now.seed == item->before->seed};
-  /* Other versions of the program may have other metrics, so a figure that only one run has is then no failure. */
+  /* Other versions of the program may have other metrics, so a metric that only one run has is then no failure. */
   bool same_program = strcmp(config->baseline->version, hr_version()) == 0;
   bool both_single = results->run && !item->before->replications;
   item->wants_digest = hr__tolerance_wants_digest(&allowance);
   item->other_digest = item->before->digest != item->now.digest;
   item->other_trace = item->before->trace_digest != item->now.trace_digest;
   enum hr_status status =
-      compare_figures(item, &allowance, same_program ? HR__WORSE : HR__ALLOWED) ? HR_OK : HR_NO_MEMORY;
+      compare_metrics(item, &allowance, same_program ? HR__WORSE : HR__ALLOWED) ? HR_OK : HR_NO_MEMORY;
   if (status == HR_OK && both_single && !item->other_trace) status = compare_starts(item, results->result);
   if (status == HR_OK && both_single && item->other_digest)
     status = compare_decisions(item, results->trace, results->decisions);
@@ -419,7 +419,7 @@ static enum hr_status compare(const struct hr_check_config *config, struct hr__c
 
 enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr__check_results *results) {
-  enum hr_status status = results->replicates ? figures_of_replicates(results->replicates, results->trace, &item->now)
-                                              : figures_of_run(results->run, results->trace, &item->now);
+  enum hr_status status = results->replicates ? metrics_of_replicates(results->replicates, results->trace, &item->now)
+                                              : metrics_of_run(results->run, results->trace, &item->now);
   return status == HR_OK ? compare(config, item, results) : status;
 }

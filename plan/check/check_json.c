@@ -39,9 +39,9 @@ static bool put_text(FILE *out, const char *text) {
   return true;
 }
 
-static void put_value(FILE *out, const struct hr_baseline_figure *figure) {
+static void put_value(FILE *out, const struct hr_baseline_metric *metric) {
   char buffer[HR__NUMBER_BYTES];
-  fprintf(out, "\"%s\": %s", figure->path, hr__decimal_text(figure->value, buffer));
+  fprintf(out, "\"%s\": %s", metric->path, hr__decimal_text(metric->value, buffer));
 }
 
 static bool put_member(FILE *out, const char *key, const char *text) {
@@ -51,57 +51,57 @@ static bool put_member(FILE *out, const char *key, const char *text) {
   return complete;
 }
 
-/* ---- Baseline: figures ------------------------------------------------------------------------------ */
+/* ---- Baseline: metrics ------------------------------------------------------------------------------ */
 
 static bool same_kind(const char *a, const char *b) {
   size_t length = strcspn(a, ".");
   return strcspn(b, ".") == length && strncmp(a, b, length) == 0;
 }
 
-/* Prints the figures of all jobs, which are the first of the list. Returns their number. */
-static size_t put_metrics(FILE *out, const struct hr_baseline_run *run) {
+/* Prints the metrics of all jobs, which are the first of the list. Returns their number. */
+static size_t put_run_metrics(FILE *out, const struct hr_baseline_run *run) {
   size_t i = 0;
   fputs("      \"metrics\": {", out);
-  for (; i < run->n_figures && run->figures[i].of == HR_FIGURE_OF_RUN; i++) {
-    bool same_line = i > 0 && same_kind(run->figures[i - 1].path, run->figures[i].path);
+  for (; i < run->n_metrics && run->metrics[i].of == HR_METRIC_OF_RUN; i++) {
+    bool same_line = i > 0 && same_kind(run->metrics[i - 1].path, run->metrics[i].path);
     fputs(i == 0 ? "\n        " : same_line ? ", " : ",\n        ", out);
-    put_value(out, &run->figures[i]);
+    put_value(out, &run->metrics[i]);
   }
   fputs("\n      }", out);
   return i;
 }
 
-static bool same_group(const struct hr_baseline_figure *a, const struct hr_baseline_figure *b) {
+static bool same_group(const struct hr_baseline_metric *a, const struct hr_baseline_metric *b) {
   return a->of == b->of && strcmp(a->group, b->group) == 0;
 }
 
-/* Prints the figures of one part (classes, tenants or pools), which starts at index `i`. Returns the index at which the
+/* Prints the metrics of one part (classes, tenants or pools), which starts at index `i`. Returns the index at which the
    next part starts. */
 static size_t put_part(FILE *out, const struct hr_baseline_run *run, size_t i, bool *complete) {
 #define WORD(name, text) text,
-  static const char *const parts[] = {HR_FIGURE_OF_TABLE(WORD)};
+  static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD)};
 #undef WORD
-  enum hr_figure_of of = run->figures[i].of;
+  enum hr_metric_of of = run->metrics[i].of;
   fprintf(out, ",\n      \"%s\": {", parts[of]);
-  for (size_t first = i; i < run->n_figures && run->figures[i].of == of; i++) {
-    bool same_line = i > first && same_group(&run->figures[i - 1], &run->figures[i]);
+  for (size_t first = i; i < run->n_metrics && run->metrics[i].of == of; i++) {
+    bool same_line = i > first && same_group(&run->metrics[i - 1], &run->metrics[i]);
     if (same_line) {
       fputs(", ", out);
     } else {
       fputs(i == first ? "\n        " : " },\n        ", out);
-      *complete = put_text(out, run->figures[i].group) && *complete;
+      *complete = put_text(out, run->metrics[i].group) && *complete;
       fputs(": { ", out);
     }
-    put_value(out, &run->figures[i]);
+    put_value(out, &run->metrics[i]);
   }
   fputs(" }\n      }", out);
   return i;
 }
 
-static bool put_figures(FILE *out, const struct hr_baseline_run *run) {
+static bool put_metrics(FILE *out, const struct hr_baseline_run *run) {
   bool complete = true;
-  size_t i = put_metrics(out, run);
-  while (i < run->n_figures) i = put_part(out, run, i, &complete);
+  size_t i = put_run_metrics(out, run);
+  while (i < run->n_metrics) i = put_part(out, run, i, &complete);
   return complete;
 }
 
@@ -135,14 +135,14 @@ static void put_seed(FILE *out, uint64_t seed) {
 static bool put_samples(FILE *out, const struct hr_baseline_run *run) {
   bool complete = true, first = true;
   fputs(",\n      \"samples\": {", out);
-  for (size_t i = 0; i < run->n_figures; i++) {
-    const struct hr_baseline_figure *figure = &run->figures[i];
+  for (size_t i = 0; i < run->n_metrics; i++) {
+    const struct hr_baseline_metric *metric = &run->metrics[i];
     char label[HR__LABEL_BYTES], number[HR__NUMBER_BYTES];
-    if (!figure->samples) continue;
+    if (!metric->samples) continue;
     fputs(first ? "\n        " : ",\n        ", out);
-    complete = put_text(out, hr__baseline_label(figure, label)) && complete;
-    for (uint32_t r = 0; r < figure->n_samples; r++)
-      fprintf(out, "%s%s", r ? ", " : ": [", hr__decimal_text(figure->samples[r], number));
+    complete = put_text(out, hr__baseline_label(metric, label)) && complete;
+    for (uint32_t r = 0; r < metric->n_samples; r++)
+      fprintf(out, "%s%s", r ? ", " : ": [", hr__decimal_text(metric->samples[r], number));
     fputc(']', out);
     first = false;
   }
@@ -160,7 +160,7 @@ static bool put_run(FILE *out, const struct hr_baseline_run *run) {
   complete = put_inputs(out, run) && complete;
   if (run->replications) fprintf(out, "      \"replications\": %" PRIu32 ",\n", run->replications);
   fprintf(out, "      \"digest\": \"%016" PRIx64 "\",\n", run->digest);
-  complete = put_figures(out, run) && complete;
+  complete = put_metrics(out, run) && complete;
   if (!run->replications) {
     fprintf(out, ",\n      \"jobs\": %" PRIu32 ", \"decisions\": %" PRIu64 ", \"spacing\": %" PRIu64, run->n_jobs,
             run->decisions, run->spacing);

@@ -31,7 +31,7 @@ static const char *verdict_word(enum hr__tolerance_verdict verdict) {
   return words[verdict];
 }
 
-/* Writes how a figure changed ("-3.2 %", "up" or "new") to `buffer`, which has HR__FIGURE_BYTES bytes. Returns the
+/* Writes how a metric changed ("-3.2 %", "up" or "new") to `buffer`, which has HR__METRIC_BYTES bytes. Returns the
    buffer. */
 static const char *change_text(const struct hr__check_change *change, char *buffer) {
   char text[HR__NUMBER_BYTES];
@@ -47,11 +47,11 @@ static const char *change_text(const struct hr__check_change *change, char *buff
   return buffer;
 }
 
-/* Writes both values, each to a buffer of HR__FIGURE_BYTES bytes. If the rounded texts are equal, writes all decimals.
+/* Writes both values, each to a buffer of HR__METRIC_BYTES bytes. If the rounded texts are equal, writes all decimals.
  */
 static void value_texts(const struct hr__check_change *change, char *before, char *now) {
-  hr__figure_text(change->unit, change->before, before);
-  hr__figure_text(change->unit, change->now, now);
+  hr__metric_text(change->unit, change->before, before);
+  hr__metric_text(change->unit, change->now, now);
   if (strcmp(before, now) != 0) return;
   hr__decimal_text(change->before, before);
   hr__decimal_text(change->now, now);
@@ -84,7 +84,7 @@ static void headline_text(const struct hr_check *check, char *text, size_t size)
     snprintf(text, size, "%zu runs passed", runs);
 }
 
-/* ---- Sentences about differences that are not figures ----------------------------------------------- */
+/* ---- Sentences about differences that are not metrics ----------------------------------------------- */
 
 struct check_sentences {
   void *self;
@@ -206,7 +206,7 @@ static void put_label(struct hr__console *console, const char *text) {
 }
 
 static void put_change(struct hr__console *console, const struct hr__check_change *change) {
-  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], text[HR__METRIC_BYTES];
   bool failed = change->verdict == HR__WORSE;
   put_label(console, change->label);
   value_texts(change, before, now);
@@ -314,10 +314,10 @@ static void annotation_put_sentence(void *self, const char *sentence) {
   annotation_put_text(self, "\n");
 }
 
-static void annotation_put_figures(struct check_annotation *page, const struct hr__check_case *item) {
+static void annotation_put_metrics(struct check_annotation *page, const struct hr__check_case *item) {
   size_t shown = 0, worse = item->n_worse;
   for (size_t i = 0; i < item->n_changes && shown < MAX_FIGURES; i++) {
-    char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], line[HR__LABEL_BYTES + 3 * HR__FIGURE_BYTES];
+    char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], line[HR__LABEL_BYTES + 3 * HR__METRIC_BYTES];
     const struct hr__check_change *change = &item->changes[i];
     if (change->verdict != HR__WORSE) continue;
     value_texts(change, before, now);
@@ -344,7 +344,7 @@ enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
     annotation_put_text(&page, item->name);
     fputs("::", out);
     page.property = false;
-    annotation_put_figures(&page, item);
+    annotation_put_metrics(&page, item);
     put_sentences(item, &to);
     fputc('\n', out);
   }
@@ -384,7 +384,7 @@ static void junit_put_sentence(void *self, const char *sentence) {
 }
 
 static void junit_put_change(struct check_junit *page, const struct hr__check_change *change) {
-  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], text[HR__METRIC_BYTES];
   junit_put_text(page, change->label);
   value_texts(change, before, now);
   fprintf(page->out, ": %s, was %s (%s) %s\n", now, before, change_text(change, text), verdict_word(change->verdict));
@@ -452,7 +452,7 @@ static void markdown_put_sentence(void *self, const char *sentence) {
 }
 
 static void markdown_put_change(struct hr__console *console, const struct hr__check_change *change) {
-  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  char before[HR__METRIC_BYTES], now[HR__METRIC_BYTES], text[HR__METRIC_BYTES];
   const char *strong = change->verdict == HR__WORSE ? "**" : "";
   fputs("| ", console->out);
   markdown_put_text(console, change->label);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tolerances of a suite and its runs. The most specific tolerance for a figure applies. A metric with its class or
+ * Tolerances of a suite and its runs. The most specific tolerance for a metric applies. A metric with its class or
  * tenant is most specific, then a metric alone, then "*". Of equally specific tolerances, that of the run precedes that
  * of the suite.
  */
@@ -18,43 +18,43 @@ static const char *group_in(const char *name) {
   return of ? of + 4 : NULL;
 }
 
-static bool is_group(const char *text, const struct hr_baseline_figure *figure) {
-  static const char *const heads[HR_N_FIGURE_OF] = {
-      [HR_FIGURE_OF_CLASS] = "class ", [HR_FIGURE_OF_TENANT] = "tenant ", [HR_FIGURE_OF_POOL] = "pool "};
-  if (figure->of == HR_FIGURE_OF_RUN) return false;
-  size_t length = strlen(heads[figure->of]);
-  return strcmp(text, figure->group) == 0 ||
-         (strncmp(text, heads[figure->of], length) == 0 && strcmp(text + length, figure->group) == 0);
+static bool is_group(const char *text, const struct hr_baseline_metric *metric) {
+  static const char *const heads[HR_N_METRIC_OF] = {
+      [HR_METRIC_OF_CLASS] = "class ", [HR_METRIC_OF_TENANT] = "tenant ", [HR_METRIC_OF_POOL] = "pool "};
+  if (metric->of == HR_METRIC_OF_RUN) return false;
+  size_t length = strlen(heads[metric->of]);
+  return strcmp(text, metric->group) == 0 ||
+         (strncmp(text, heads[metric->of], length) == 0 && strcmp(text + length, metric->group) == 0);
 }
 
 /* Whether a name of `length` bytes is the path, the column or an alias of the metric with the path `path`. */
 static bool is_path(const char *name, size_t length, const char *path) {
-  enum hr__measure measure = hr__measure_find(name, length);
-  if (measure != HR__N_MEASURES) return strcmp(hr__measure_infos[measure].path, path) == 0;
+  enum hr__metric metric = hr__metric_find(name, length);
+  if (metric != HR__N_METRICS) return strcmp(hr__metric_rows[metric].path, path) == 0;
   return strlen(path) == length && strncmp(name, path, length) == 0;
 }
 
-bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly) {
-  const char *name = tolerance->figure.text, *group = group_in(name);
+bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *metric, bool broadly) {
+  const char *name = tolerance->metric.text, *group = group_in(name);
   size_t length = group ? (size_t)(group - name) - 4 : strlen(name);
   if (strcmp(name, "*") == 0) return broadly;
-  if (!is_path(name, length, figure->path)) return false;
-  if (group) return is_group(group, figure);
-  return broadly || figure->of == HR_FIGURE_OF_RUN;
+  if (!is_path(name, length, metric->path)) return false;
+  if (group) return is_group(group, metric);
+  return broadly || metric->of == HR_METRIC_OF_RUN;
 }
 
 enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error) {
-  const char *names[HR__N_MEASURES + 1];
+  const char *names[HR__N_METRICS + 1];
   for (size_t i = 0; i < tolerances->count; i++) {
-    const struct hr_placed_text *figure = &tolerances->at[i].figure;
-    const char *group = group_in(figure->text);
-    size_t length = group ? (size_t)(group - figure->text) - 4 : strlen(figure->text);
-    if (strcmp(figure->text, "*") == 0 || hr__measure_find(figure->text, length) != HR__N_MEASURES) continue;
-    hr__measure_names(group != NULL, names);
+    const struct hr_placed_text *metric = &tolerances->at[i].metric;
+    const char *group = group_in(metric->text);
+    size_t length = group ? (size_t)(group - metric->text) - 4 : strlen(metric->text);
+    if (strcmp(metric->text, "*") == 0 || hr__metric_find(metric->text, length) != HR__N_METRICS) continue;
+    hr__metric_names(group != NULL, names);
     char word[100];
-    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), figure->text);
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), metric->text);
     const char *nearest = hr_nearest_word(word, names);
-    return hr_fail(error, HR_BAD_INPUT, "%sunknown metric '%s'; %s%s%s", figure->place, word,
+    return hr_fail(error, HR_BAD_INPUT, "%sunknown metric '%s'; %s%s%s", metric->place, word,
                    nearest ? "did you mean '"
                            : "examples are wait_s.p95, utilization.makespan, monthly_usd and * (all)",
                    nearest ? nearest : "", nearest ? "'?" : "");
@@ -62,50 +62,22 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
   return HR_OK;
 }
 
-/* ---- Direction -------------------------------------------------------------------------------------- */
-
-/* The direction in which the metric gets worse; HR_WORSE_EITHER if neither direction is worse. */
-static enum hr_worse worse_direction(enum hr__measure measure) {
-  switch (measure) {
-  case HR__M_COMPLETED:
-  case HR__M_COMPLETED_SHARE:
-  case HR__M_UTILIZATION_SUBMIT_WINDOW:
-  case HR__M_UTILIZATION_MAKESPAN:
-  case HR__M_USEFUL:
-  case HR__M_GOODPUT:
-  case HR__M_SPOT_AVAILABILITY:
-  case HR__M_JAIN:
-  case HR__M_GANG_MEAN:
-  case HR__M_GANG_MIN:
-    return HR_WORSE_LOWER;
-  case HR__M_SUBMITTED:
-  case HR__M_BACKFILLED:
-  case HR__M_SUBMIT_WINDOW:
-  case HR__M_GPU_HOURS:
-  case HR__M_SPOT_HOURS:
-  case HR__N_MEASURES:
-    return HR_WORSE_EITHER;
-  default: /* waits, losses, unfinished work, costs */
-    return HR_WORSE_HIGHER;
-  }
-}
-
 /* ---- Evaluation ------------------------------------------------------------------------------------- */
 
-/* How specific the tolerance is for the figure: 3 (metric and group), 2 (metric), 1 ("*"); 0: it does not apply. */
-static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure) {
-  if (hr__tolerance_names(tolerance, figure, false)) return 3;
-  if (!hr__tolerance_names(tolerance, figure, true)) return 0;
-  return strcmp(tolerance->figure.text, "*") == 0 ? 1 : 2;
+/* How specific the tolerance is for the metric: 3 (metric and group), 2 (metric), 1 ("*"); 0: it does not apply. */
+static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_metric *metric) {
+  if (hr__tolerance_names(tolerance, metric, false)) return 3;
+  if (!hr__tolerance_names(tolerance, metric, true)) return 0;
+  return strcmp(tolerance->metric.text, "*") == 0 ? 1 : 2;
 }
 
-static const struct hr_tolerance *find(const struct hr__allowance *allowance, const struct hr_baseline_figure *figure) {
+static const struct hr_tolerance *find(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric) {
   const struct hr_tolerances *const lists[] = {allowance->own, allowance->common};
   const struct hr_tolerance *best = NULL;
   unsigned best_rank = 0;
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
     for (size_t i = 0; i < lists[k]->count; i++) {
-      unsigned rank = rank_of(&lists[k]->at[i], figure);
+      unsigned rank = rank_of(&lists[k]->at[i], metric);
       if (rank <= best_rank) continue;
       best = &lists[k]->at[i];
       best_rank = rank;
@@ -114,10 +86,14 @@ static const struct hr_tolerance *find(const struct hr__allowance *allowance, co
 }
 
 static enum hr_worse direction(const struct hr__allowance *allowance, const struct hr_tolerance *tolerance,
-                               const struct hr_baseline_figure *figure) {
+                               const struct hr_baseline_metric *metric) {
   if (tolerance && tolerance->worse != HR_WORSE_UNSPECIFIED) return tolerance->worse;
   if (!hr__tolerance_only_worse(allowance)) return HR_WORSE_EITHER;
-  return worse_direction(hr__measure_find(figure->path, strlen(figure->path)));
+  static const enum hr_worse worse[] = {[HR_NEITHER_IS_BETTER] = HR_WORSE_EITHER,
+                                        [HR_LOWER_IS_BETTER] = HR_WORSE_HIGHER,
+                                        [HR_HIGHER_IS_BETTER] = HR_WORSE_LOWER};
+  enum hr__metric id = hr__metric_find(metric->path, strlen(metric->path));
+  return id == HR__N_METRICS ? HR_WORSE_EITHER : worse[hr__metric_rows[id].direction];
 }
 
 /* Removes the pairs in which a value is unknown. Returns the number of remaining pairs. */
@@ -138,13 +114,13 @@ static uint32_t known_values(double *values, uint32_t count) {
   return known;
 }
 
-static void copy_samples(double *to, const struct hr_baseline_figure *from) {
+static void copy_samples(double *to, const struct hr_baseline_metric *from) {
   for (uint32_t i = 0; i < from->n_samples; i++) to[i] = from->samples[i];
 }
 
 /* The p-value of a difference. `paired`: the replications have the same seeds and therefore the same random events. A
    paired test then detects smaller differences. */
-static double p_value_of(bool paired, const struct hr_baseline_figure *before, const struct hr_baseline_figure *now) {
+static double p_value_of(bool paired, const struct hr_baseline_metric *before, const struct hr_baseline_metric *now) {
   uint32_t n_before = before->n_samples, n_now = now->n_samples, both = n_before < n_now ? n_before : n_now;
   double *first = malloc(((size_t)n_before + n_now + 1) * sizeof *first), *other = first + n_before,
          p_value = HR__UNKNOWN;
@@ -163,8 +139,8 @@ static double p_value_of(bool paired, const struct hr_baseline_figure *before, c
 }
 
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
-                                                  const struct hr_baseline_figure *before,
-                                                  const struct hr_baseline_figure *now, double *p_value) {
+                                                  const struct hr_baseline_metric *before,
+                                                  const struct hr_baseline_metric *now, double *p_value) {
   *p_value = HR__UNKNOWN;
   if (before->value == now->value) return HR__SAME;
   const struct hr_tolerance *tolerance = find(allowance, now);

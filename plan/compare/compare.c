@@ -17,11 +17,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define METRIC_INFO(id, measure, block, title) [id] = {measure, block, title},
-const struct hr__compare_metric_info hr__compare_metrics[HR__N_COMPARE_METRICS] = {
-    HR__COMPARE_METRIC_TABLE(METRIC_INFO)};
-const struct hr__compare_metric_info hr__compare_group_metrics[HR__N_COMPARE_GROUP_METRICS] = {
-    HR__COMPARE_GROUP_METRIC_TABLE(METRIC_INFO)};
+const struct hr__compare_column hr__compare_columns[] = {{HR__M_WAIT_MEAN, "wait", "mean"},
+                                                         {HR__M_WAIT_P50, "wait", "p50"},
+                                                         {HR__M_WAIT_P95, "wait", "p95"},
+                                                         {HR__M_WAIT_P99, "wait", "p99"},
+                                                         {HR__M_WAIT_MAX, "wait", "max"},
+                                                         {HR__M_JCT_MEAN, "completion", "mean jct"},
+                                                         {HR__M_JCT_P95, "completion", "p95 jct"},
+                                                         {HR__M_SLOWDOWN_MEAN, "completion", "slowdown"},
+                                                         {HR__M_SLOWDOWN_P95, "completion", "p95 slowdown"},
+                                                         {HR__M_MAKESPAN, "completion", "makespan"},
+                                                         {HR__M_UTILIZATION_SUBMIT_WINDOW, "usage", "util. submit"},
+                                                         {HR__M_UTILIZATION_MAKESPAN, "usage", "util. total"},
+                                                         {HR__M_COMPLETED, "usage", "completed"},
+                                                         {HR__M_UNFINISHED, "usage", "unfinished"},
+                                                         {HR__M_COST, "usage", "cost"},
+                                                         {HR__M_PREEMPTIONS, "interrupted", "preempted"},
+                                                         {HR__M_RESTARTS, "interrupted", "restarts"},
+                                                         {HR__M_LOST, "interrupted", "GPU h lost"},
+                                                         {HR__M_JAIN, "fairness", "Jain"},
+                                                         {HR__M_RHO_MEAN, "fairness", "mean rho"},
+                                                         {HR__M_RHO_P95, "fairness", "p95 rho"},
+                                                         {HR__M_RHO_MAX, "fairness", "max rho"},
+                                                         {HR__M_RHO_ABOVE_1, "fairness", "rho > 1"},
+                                                         {HR__M_FRAGMENTS_SUBMITS, "fragmented", "F, submit"},
+                                                         {HR__M_FRAGMENTS_MAKESPAN, "fragmented", "F, total"},
+                                                         {HR__M_STRANDED, "fragmented", "stranded"},
+                                                         {HR__M_GANG_MEAN, "fragmented", "largest gang"},
+                                                         {HR__M_GANG_MIN, "fragmented", "minimum"},
+                                                         {0}};
+
+const struct hr__compare_column hr__compare_group_columns[HR__N_COMPARE_GROUP_METRICS] = {
+    {HR__M_WAIT_MEAN, "", "mean wait"},
+    {HR__M_WAIT_P95, "", "p95 wait"},
+    {HR__M_JCT_MEAN, "", "mean jct"},
+    {HR__M_SLOWDOWN_MEAN, "", "slowdown"}};
 
 /* ---- Queries ---------------------------------------------------------------------------------------- */
 
@@ -33,10 +63,8 @@ static int by_text(const void *a, const void *b) {
 
 struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                           const char *metric) {
-  for (uint32_t i = 0; i < HR__N_COMPARE_METRICS; i++)
-    if (strcmp(hr__compare_metric_name(&hr__compare_metrics[i]), metric) == 0)
-      return hr__compare_estimate(comparison, contender, (enum hr__compare_metric)i);
-  return unknown;
+  enum hr__metric known = hr__metric_find(metric, strlen(metric));
+  return known == HR__N_METRICS ? unknown : hr__compare_estimate(comparison, contender, known);
 }
 
 const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender) {
@@ -97,7 +125,7 @@ static bool allocate(struct hr_comparison *comparison) {
   comparison->seeds = calloc(comparison->n_replications, sizeof *comparison->seeds);
   comparison->first_runs = calloc(n, sizeof *comparison->first_runs);
   comparison->seconds = calloc(n, sizeof *comparison->seconds);
-  comparison->values = nans(n * HR__N_COMPARE_METRICS * comparison->n_replications);
+  comparison->values = nans(n * HR__N_METRICS * comparison->n_replications);
   return comparison->seeds && comparison->first_runs && comparison->seconds && comparison->values &&
          make_tables(comparison);
 }
@@ -138,18 +166,6 @@ struct compare_work {
   struct hr__progress_sum sum;
 };
 
-static void metrics_of_run(const struct hr__one_run *run, double values[HR__N_COMPARE_METRICS]) {
-  double measures[HR__N_MEASURES];
-  hr__measures_of_run(run, measures);
-  for (size_t i = 0; i < HR__N_COMPARE_METRICS; i++) values[i] = measures[hr__compare_metrics[i].measure];
-}
-
-static void metrics_of_group(const struct hr_group *group, double values[HR__N_COMPARE_GROUP_METRICS]) {
-  double measures[HR__N_MEASURES];
-  hr__measures_of_group(group, NULL, measures);
-  for (size_t i = 0; i < HR__N_COMPARE_GROUP_METRICS; i++) values[i] = measures[hr__compare_group_metrics[i].measure];
-}
-
 static void store_group_metrics(struct hr_comparison *comparison, uint32_t contender, uint32_t replication,
                                 const struct hr_summary *summary) {
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
@@ -157,23 +173,21 @@ static void store_group_metrics(struct hr_comparison *comparison, uint32_t conte
     size_t count;
     const struct hr_group *groups = table->of(summary, &count);
     for (size_t k = 0; k < count; k++) {
-      double values[HR__N_COMPARE_GROUP_METRICS];
       size_t index = hr__compare_find_group(table, groups[k].name);
       if (index == SIZE_MAX) continue;
-      metrics_of_group(&groups[k], values);
       for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
-        hr__compare_group_values(comparison, table, contender, index, (enum hr__compare_group_metric)m)[replication] =
-            values[m];
+        hr__compare_group_values(comparison, table, contender, index, m)[replication] =
+            hr__metric_of_group(hr__compare_group_columns[m].metric, &groups[k], NULL).value;
     }
   }
 }
 
 static void store_metrics(struct hr_comparison *comparison, uint32_t contender, uint32_t replication,
                           const struct hr__one_run *run) {
-  double values[HR__N_COMPARE_METRICS];
-  metrics_of_run(run, values);
-  for (unsigned i = 0; i < HR__N_COMPARE_METRICS; i++)
-    hr__compare_values(comparison, contender, (enum hr__compare_metric)i)[replication] = values[i];
+  double values[HR__N_METRICS];
+  hr__metrics_of_run(run->summary, values);
+  for (unsigned i = 0; i < HR__N_METRICS; i++)
+    hr__compare_values(comparison, contender, (enum hr__metric)i)[replication] = values[i];
   store_group_metrics(comparison, contender, replication, run->summary);
 }
 
@@ -222,14 +236,15 @@ static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error 
 /* Sets the metrics of interruptions to unknown if no policy and no market can interrupt a job. Otherwise they would be
    reported as 0. */
 static void drop_interruptions(struct hr_comparison *comparison) {
-  static const enum hr__compare_metric interruptions[] = {HR__COMPARE_PREEMPTIONS, HR__COMPARE_RESTARTS,
-                                                          HR__COMPARE_LOST};
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
     if (comparison->first_runs[i].summary->stoppable) return;
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
-    for (size_t k = 0; k < sizeof interruptions / sizeof *interruptions; k++)
-      for (uint32_t r = 0; r < comparison->n_replications; r++)
-        hr__compare_values(comparison, i, interruptions[k])[r] = HR__UNKNOWN;
+    for (unsigned m = 0; m < HR__N_METRICS; m++) {
+      bool dropped = hr__metric_section((enum hr__metric)m) == HR__SECTION_GOODPUT || m == HR__M_PREEMPTIONS ||
+                     m == HR__M_RESTARTS;
+      for (uint32_t r = 0; dropped && r < comparison->n_replications; r++)
+        hr__compare_values(comparison, i, (enum hr__metric)m)[r] = HR__UNKNOWN;
+    }
 }
 
 static bool same_policy(const struct hr_policy_choice *a, const struct hr_policy_choice *b) {
@@ -262,7 +277,7 @@ static enum hr_status note_runs(struct hr_comparison *comparison) {
 
 static enum hr_status note_completed(struct hr_comparison *comparison) {
   for (uint32_t i = 1; i < comparison->config.n_contenders; i++)
-    if (hr__compare_estimate(comparison, i, HR__COMPARE_COMPLETED).difference != 0)
+    if (hr__compare_estimate(comparison, i, HR__M_COMPLETED).difference != 0)
       return hr_notes_add(&comparison->notes, "not all policies completed the same number of jobs: means and "
                                               "quantiles are each over the jobs that started or completed there");
   return HR_OK;

@@ -44,10 +44,9 @@ static void csv_put_groups(struct hr__csv_out *out, const struct hr_comparison *
   for (size_t i = 0; i < count; i++) {
     size_t index = hr__compare_find_group(table, groups[i].name);
     for (unsigned m = 0; index != SIZE_MAX && m < HR__N_COMPARE_GROUP_METRICS; m++) {
-      struct hr_estimate estimate =
-          hr__compare_group_estimate(comparison, table, contender, index, (enum hr__compare_group_metric)m);
+      struct hr_estimate estimate = hr__compare_group_estimate(comparison, table, contender, index, m);
       csv_put_estimate(out, comparison->config.contenders[contender].label, table->title, groups[i].name,
-                       hr__compare_metric_name(&hr__compare_group_metrics[m]), &estimate);
+                       hr__metric_rows[hr__compare_group_columns[m].metric].column, &estimate);
     }
   }
 }
@@ -59,11 +58,10 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
       hr__csv_open(&out, path, "policy,group,name,metric,value,difference,low,high,significant", error);
   if (status != HR_OK) return status;
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
-    for (unsigned m = 0; m < HR__N_COMPARE_METRICS; m++) {
-      if (!hr__compare_has_metric(comparison, (enum hr__compare_metric)m)) continue;
-      struct hr_estimate estimate = hr__compare_estimate(comparison, i, (enum hr__compare_metric)m);
-      csv_put_estimate(&out, comparison->config.contenders[i].label, "all", "",
-                       hr__compare_metric_name(&hr__compare_metrics[m]), &estimate);
+    for (unsigned m = 0; m < HR__N_METRICS; m++) {
+      if (!hr__compare_has_metric(comparison, (enum hr__metric)m)) continue;
+      struct hr_estimate estimate = hr__compare_estimate(comparison, i, (enum hr__metric)m);
+      csv_put_estimate(&out, comparison->config.contenders[i].label, "all", "", hr__metric_rows[m].column, &estimate);
     }
     csv_put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
     csv_put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);
@@ -96,18 +94,18 @@ static struct hr_run_label run_label(const struct hr_comparison *comparison, uin
                                .clock_us = trace->dated ? 0 : trace->origin_us};
 }
 
-static void put_figure(struct hr__json *json, cJSON *object, const char *key, double value) {
+static void put_metric(struct hr__json *json, cJSON *object, const char *key, double value) {
   hr__json_number_if(json, object, key, !isnan(value), value);
 }
 
 /* Adds the mean to `means`, and the difference from the first policy to `differences`. */
 static void put_estimate(struct hr__json *json, cJSON *means, cJSON *differences, const char *key,
                          const struct hr_estimate *estimate) {
-  put_figure(json, means, key, estimate->value);
+  put_metric(json, means, key, estimate->value);
   cJSON *inner = hr__json_object(json, differences, key);
-  put_figure(json, inner, "mean", estimate->difference);
-  put_figure(json, inner, "low", estimate->low);
-  put_figure(json, inner, "high", estimate->high);
+  put_metric(json, inner, "mean", estimate->difference);
+  put_metric(json, inner, "low", estimate->low);
+  put_metric(json, inner, "high", estimate->high);
   if (isnan(estimate->low))
     hr__json_null(json, inner, "significant");
   else
@@ -118,9 +116,9 @@ static void put_metrics(struct hr__json *json, cJSON *policy, const struct hr_co
                         uint32_t contender) {
   cJSON *means = hr__json_object(json, policy, "mean");
   cJSON *differences = hr__json_object(json, policy, "difference");
-  for (unsigned i = 0; i < HR__N_COMPARE_METRICS; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(comparison, contender, (enum hr__compare_metric)i);
-    put_estimate(json, means, differences, hr__compare_metric_name(&hr__compare_metrics[i]), &estimate);
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    struct hr_estimate estimate = hr__compare_estimate(comparison, contender, (enum hr__metric)i);
+    put_estimate(json, means, differences, hr__metric_rows[i].column, &estimate);
   }
 }
 
@@ -138,9 +136,8 @@ static void json_put_groups(struct hr__json *json, cJSON *policy, const char *ke
     cJSON *means = hr__json_object(json, inner, "mean");
     cJSON *differences = hr__json_object(json, inner, "difference");
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
-      struct hr_estimate estimate =
-          hr__compare_group_estimate(comparison, table, contender, index, (enum hr__compare_group_metric)m);
-      put_estimate(json, means, differences, hr__compare_metric_name(&hr__compare_group_metrics[m]), &estimate);
+      struct hr_estimate estimate = hr__compare_group_estimate(comparison, table, contender, index, m);
+      put_estimate(json, means, differences, hr__metric_rows[hr__compare_group_columns[m].metric].column, &estimate);
     }
   }
 }
@@ -229,12 +226,12 @@ static void put_text(struct compare_markdown *page, const char *text) {
 
 /* Writes "1 h 2 min (-4 h)". Significant differences are bold. If the scenario is deterministic, every difference is
    significant and none is bold. */
-static void markdown_put_estimate(struct compare_markdown *page, enum hr__unit unit, const struct hr_estimate *estimate,
+static void markdown_put_estimate(struct compare_markdown *page, enum hr_unit unit, const struct hr_estimate *estimate,
                                   bool first) {
-  char text[HR__FIGURE_BYTES];
+  char text[HR__METRIC_BYTES];
   FILE *out = page->console.out;
   bool bold = estimate->significant && !page->comparison->exact;
-  fprintf(out, " %s%s", bold ? "**" : "", hr__figure_text(unit, estimate->value, text));
+  fprintf(out, " %s%s", bold ? "**" : "", hr__metric_text(unit, estimate->value, text));
   if (!first && !isnan(estimate->difference)) {
     fprintf(out, " (%s", hr__difference_text(unit, estimate->difference, text));
     if (page->comparison->n_replications > 1)
@@ -292,12 +289,12 @@ static void markdown_put_metrics(struct compare_markdown *page) {
   fputs("\n|---|", out);
   for (uint32_t i = 0; i < config->n_contenders; i++) fputs("---:|", out);
   fputc('\n', out);
-  for (unsigned m = 0; m < HR__N_COMPARE_METRICS; m++) {
-    if (!hr__compare_has_metric(page->comparison, (enum hr__compare_metric)m)) continue;
-    fprintf(out, "| %s: %s |", hr__compare_metrics[m].block, hr__compare_metrics[m].title);
+  for (const struct hr__compare_column *at = hr__compare_columns; at->block; at++) {
+    if (!hr__compare_has_metric(page->comparison, at->metric)) continue;
+    fprintf(out, "| %s: %s |", at->block, at->title);
     for (uint32_t i = 0; i < config->n_contenders; i++) {
-      struct hr_estimate estimate = hr__compare_estimate(page->comparison, i, (enum hr__compare_metric)m);
-      markdown_put_estimate(page, hr__compare_metric_unit(&hr__compare_metrics[m]), &estimate, i == 0);
+      struct hr_estimate estimate = hr__compare_estimate(page->comparison, i, at->metric);
+      markdown_put_estimate(page, hr__metric_rows[at->metric].unit, &estimate, i == 0);
     }
     fputc('\n', out);
   }
@@ -313,9 +310,8 @@ static void markdown_put_group(struct compare_markdown *page, const struct hr__g
     put_text(page, config->contenders[i].label);
     fputs(" |", page->console.out);
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
-      struct hr_estimate estimate =
-          hr__compare_group_estimate(page->comparison, groups, i, index, (enum hr__compare_group_metric)m);
-      markdown_put_estimate(page, hr__compare_metric_unit(&hr__compare_group_metrics[m]), &estimate, i == 0);
+      struct hr_estimate estimate = hr__compare_group_estimate(page->comparison, groups, i, index, m);
+      markdown_put_estimate(page, hr__metric_rows[hr__compare_group_columns[m].metric].unit, &estimate, i == 0);
     }
     fputc('\n', page->console.out);
   }
@@ -327,7 +323,7 @@ static void markdown_put_groups(struct compare_markdown *page, const struct hr__
   if (count == 0) return;
   fprintf(page->console.out, "\n| %s | policy |", groups->title);
   for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
-    fprintf(page->console.out, " %s |", hr__compare_group_metrics[m].title);
+    fprintf(page->console.out, " %s |", hr__compare_group_columns[m].title);
   fputs("\n|---|---|---:|---:|---:|---:|\n", page->console.out);
   for (size_t i = 0; i < count && i < MAX_GROUPS; i++) markdown_put_group(page, groups, of_first[i].name);
   if (count > MAX_GROUPS) fprintf(page->console.out, "\nand %zu more\n", count - MAX_GROUPS);

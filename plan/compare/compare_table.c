@@ -102,32 +102,28 @@ static void put_head(struct compare_terminal *table) {
 /* ---- Blocks of metrics ------------------------------------------------------------------------------ */
 
 struct compare_block {
-  enum hr__compare_metric metric[MAX_COLUMNS];
+  const struct hr__compare_column *column[MAX_COLUMNS];
   size_t count;
 };
 
 static void put_values(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__FIGURE_BYTES];
+  char text[HR__METRIC_BYTES];
   put_name(table, table->title[contender]);
   for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
-    put_cell(table,
-             hr__figure_text(hr__compare_metric_unit(&hr__compare_metrics[block->metric[i]]), estimate.value, text),
-             ' ');
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
+    put_cell(table, hr__metric_text(hr__metric_rows[block->column[i]->metric].unit, estimate.value, text), ' ');
   }
   end_line(table);
 }
 
 static void put_differences(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__FIGURE_BYTES];
+  char text[HR__METRIC_BYTES];
   fputs(hr__dim(&table->console), table->console.out);
   put_name(table, "  difference");
   for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
-    put_cell(
-        table,
-        hr__difference_text(hr__compare_metric_unit(&hr__compare_metrics[block->metric[i]]), estimate.difference, text),
-        mark_of(table, &estimate));
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
+    put_cell(table, hr__difference_text(hr__metric_rows[block->column[i]->metric].unit, estimate.difference, text),
+             mark_of(table, &estimate));
   }
   end_line(table);
 }
@@ -135,21 +131,20 @@ static void put_differences(struct compare_terminal *table, const struct compare
 /* Prints half the width of each interval. The cell of an interval of width 0 is empty. If all cells are empty, the row
    is omitted. */
 static void put_margins(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
-  char text[HR__FIGURE_BYTES];
+  char text[HR__METRIC_BYTES];
   size_t count = 0; /* number of columns up to the last one with a positive width */
   for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
     if (estimate.high > estimate.low) count = i + 1;
   }
   if (count == 0) return;
   fputs(hr__dim(&table->console), table->console.out);
   put_name(table, "  95 % margin");
   for (size_t i = 0; i < count; i++) {
-    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
     bool wide = estimate.high > estimate.low;
     put_cell(table,
-             wide ? hr__margin_text(hr__compare_metric_unit(&hr__compare_metrics[block->metric[i]]), estimate.low,
-                                    estimate.high, text)
+             wide ? hr__margin_text(hr__metric_rows[block->column[i]->metric].unit, estimate.low, estimate.high, text)
                   : "",
              ' ');
   }
@@ -160,7 +155,7 @@ static void put_block(struct compare_terminal *table, const char *name, const st
   if (block->count == 0) return;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
   put_name(table, name);
-  for (size_t i = 0; i < block->count; i++) put_cell(table, hr__compare_metrics[block->metric[i]].title, ' ');
+  for (size_t i = 0; i < block->count; i++) put_cell(table, block->column[i]->title, ' ');
   end_line(table);
   for (uint32_t i = 0; i < table->comparison->config.n_contenders; i++) {
     put_values(table, block, i);
@@ -171,12 +166,11 @@ static void put_block(struct compare_terminal *table, const char *name, const st
 }
 
 static void put_blocks(struct compare_terminal *table) {
-  for (unsigned i = 0; i < HR__N_COMPARE_METRICS;) {
-    const char *name = hr__compare_metrics[i].block;
+  for (const struct hr__compare_column *at = hr__compare_columns; at->block;) {
+    const char *name = at->block;
     struct compare_block block = {.count = 0};
-    for (; i < HR__N_COMPARE_METRICS && strcmp(hr__compare_metrics[i].block, name) == 0; i++)
-      if (hr__compare_has_metric(table->comparison, (enum hr__compare_metric)i))
-        block.metric[block.count++] = (enum hr__compare_metric)i;
+    for (; at->block && strcmp(at->block, name) == 0; at++)
+      if (hr__compare_has_metric(table->comparison, at->metric)) block.column[block.count++] = at;
     put_block(table, name, &block);
   }
 }
@@ -190,10 +184,9 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
     put_name(table, i ? "" : shown);
     put_name(table, table->title[i]);
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
-      char text[HR__FIGURE_BYTES];
-      struct hr_estimate estimate =
-          hr__compare_group_estimate(table->comparison, groups, i, index, (enum hr__compare_group_metric)m);
-      put_cell(table, hr__figure_text(hr__compare_metric_unit(&hr__compare_group_metrics[m]), estimate.value, text),
+      char text[HR__METRIC_BYTES];
+      struct hr_estimate estimate = hr__compare_group_estimate(table->comparison, groups, i, index, m);
+      put_cell(table, hr__metric_text(hr__metric_rows[hr__compare_group_columns[m].metric].unit, estimate.value, text),
                mark_of(table, &estimate));
     }
     end_line(table);
@@ -211,7 +204,7 @@ static void put_groups(struct compare_terminal *table, const struct hr__group_ta
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
   put_name(table, groups->title);
   put_name(table, "policy");
-  for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) put_cell(table, hr__compare_group_metrics[m].title, ' ');
+  for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) put_cell(table, hr__compare_group_columns[m].title, ' ');
   end_line(table);
   for (size_t i = 0; i < count && i < max_groups; i++) put_group(table, groups, of_first[i].name);
   if (count > max_groups)
@@ -229,7 +222,7 @@ static void put_legend(const struct compare_terminal *table) {
     fputs("* significant: the paired 95 % interval, difference -+ margin, excludes zero.\n", out);
   fputs("util. submit, total: utilization to the last submission, to the last job's end.\n", out);
   fputs("jct: submit to end. rho: finish-time fairness, jct / jct on an equal share.\n", out);
-  if (hr__compare_has_metric(table->comparison, HR__COMPARE_STRANDED))
+  if (hr__compare_has_metric(table->comparison, HR__M_STRANDED))
     fputs("F: share of GPUs that are idle and too fragmented for a typical task.\n", out);
   fputs(hr__plain(&table->console), out);
 }
@@ -263,7 +256,7 @@ static bool titles_are_long(const struct hr_compare_config *config) {
    distinguish them. The caller frees the title. NULL when out of memory. */
 static char *make_title(struct compare_terminal *table, uint32_t contender) {
   const char *label = table->comparison->config.contenders[contender].label;
-  char number[16] = "", text[HR__FIGURE_BYTES * 2];
+  char number[16] = "", text[HR__METRIC_BYTES * 2];
   if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", contender + 1);
   bool is_name = table->numbered && strncmp(label, "queue:", 6) != 0;
   char *name = strndup(label, is_name ? strcspn(label, ":") : strlen(label));

@@ -55,13 +55,13 @@ static void student_interval(struct hr__interval *interval, double confidence) {
   interval->high = interval->mean + half;
 }
 
-static void fill_interval(const double *sorted, enum hr__measure_kind kind, double confidence,
+static void fill_interval(const double *sorted, enum hr_metric_kind kind, double confidence,
                           struct hr__interval *interval) {
   uint32_t count = interval->count;
   interval->mean = gsl_stats_mean(sorted, 1, count);
   interval->median = gsl_stats_median_from_sorted_data(sorted, 1, count);
   interval->sd = count > 1 ? gsl_stats_sd_m(sorted, 1, count, interval->mean) : 0;
-  if (kind == HR__QUANTILE)
+  if (kind == HR_METRIC_QUANTILE)
     median_interval(sorted, count, confidence, &interval->low, &interval->high);
   else
     student_interval(interval, confidence);
@@ -70,14 +70,14 @@ static void fill_interval(const double *sorted, enum hr__measure_kind kind, doub
   if (count > 1 && sorted[0] == sorted[count - 1]) interval->low = interval->high = interval->mean = sorted[0];
 }
 
-enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr__measure_kind kind, double confidence,
+enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr_metric_kind kind, double confidence,
                                bool exact, struct hr__interval *interval) {
   *interval = (struct hr__interval){.mean = HR__UNKNOWN,
                                     .median = HR__UNKNOWN,
                                     .sd = HR__UNKNOWN,
                                     .low = HR__UNKNOWN,
                                     .high = HR__UNKNOWN,
-                                    .of_median = kind == HR__QUANTILE};
+                                    .of_median = kind == HR_METRIC_QUANTILE};
   double *sorted = malloc(((size_t)count + 1) * sizeof *sorted);
   if (!sorted) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < count; i++)

@@ -11,7 +11,7 @@
  */
 
 #include "headroom/unstable/compare.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/scoped_metrics.h"
 #include "report/tables/json_tree.h"
 
 /* ---- Intervals of one sample ------------------------------------------------------------------------ */
@@ -26,7 +26,7 @@ struct hr__interval {
 /* Computes the interval of a metric. `values` has one value per run, NaN if unknown, and is not changed. `confidence`
    is between 0 and 1. `exact`: the runs are deterministic, so a single run gives an interval of width 0. HR_NO_MEMORY
    is the only failure. */
-enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr__measure_kind kind, double confidence,
+enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr_metric_kind kind, double confidence,
                                bool exact, struct hr__interval *interval);
 
 /* The estimate to which the interval belongs: median or mean. */

@@ -76,12 +76,8 @@ uint64_t hr_replication_seed(uint64_t seed, uint32_t replication) {
 
 /* Moves the results to keep from `replay` to `run`. The caller finishes `replay` afterwards. */
 static void take(struct hr_replay *replay, struct hr__one_run *run) {
-  *run = (struct hr__one_run){.summary = replay->summary,
-                              .notes = replay->notes,
-                              .alerts = replay->alerts,
-                              .preemptions = replay->preemptions,
-                              .restarts = replay->restarts,
-                              .seconds = replay->seconds};
+  *run = (struct hr__one_run){
+      .summary = replay->summary, .notes = replay->notes, .alerts = replay->alerts, .seconds = replay->seconds};
   replay->summary = NULL;
   replay->alerts = NULL;
   replay->notes = (struct hr_notes){0};
@@ -110,12 +106,6 @@ static double clock_s(void) {
 }
 
 /* ---- Replay: observers ------------------------------------------------------------------------------ */
-
-static void count_preemptions(void *self, const struct hr_view *view, const struct hr_event *event) {
-  struct hr_replay *replay = self;
-  (void)view;
-  if (event->kind == HR_EVENT_PREEMPT) replay->preemptions++;
-}
 
 enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error) {
   if (replay->n_observers == HR_REPLAY_MAX_OBSERVERS)
@@ -158,8 +148,6 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
   replay->usage = hr_usage_create(config->trace);
   if (!replay->usage) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = hr_replay_add(replay, hr_usage_observer(replay->usage), error);
-  const struct hr_observer preemptions = {.self = replay, .on_event = count_preemptions};
-  if (status == HR_OK) status = hr_replay_add(replay, preemptions, error);
   if (status == HR_OK && config->scenario->network_speeds) status = add_links(replay, error);
   if (status == HR_OK && hr_scenario_has_prices(config->scenario)) status = add_accounts(replay, error);
   if (status == HR_OK && config->alerts) status = add_alerts(replay, error);
@@ -191,12 +179,6 @@ static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error)
   return status;
 }
 
-static void count_restarts(struct hr_replay *replay) {
-  const struct hr_result *result = replay->result;
-  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++)
-    if (result->accounting[job].attempts > 1) replay->restarts += result->accounting[job].attempts - 1;
-}
-
 static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_cost_basis basis = {replay->ledger, replay->meter, &scenario->costs, scenario->classes};
@@ -225,7 +207,6 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
 enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {
   double begin_s = clock_s();
   enum hr_status status = simulate(replay, error);
-  if (status == HR_OK) count_restarts(replay);
   if (status == HR_OK) status = summarize(replay, error);
   if (status == HR_OK) status = close_alerts(replay, error);
   if (status == HR_OK) status = note(replay, error);

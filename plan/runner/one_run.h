@@ -53,8 +53,6 @@ struct hr__one_run {
   struct hr_summary *summary;
   struct hr_notes notes;
   struct hr_alerts *alerts; /* NULL: the rules were not evaluated */
-  uint64_t preemptions;     /* number of jobs that the policy stopped */
-  uint64_t restarts;        /* number of starts that are not the first start of a job */
   double seconds;           /* wall clock time of the run, in seconds */
 };
 

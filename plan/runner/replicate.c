@@ -2,7 +2,7 @@
 /*
  * Replications of one scenario. If their number is fixed, all are run in one batch. If a precision is requested, they
  * are run in rounds. The current width of the interval predicts how many replications are needed, but a round at most
- * doubles their number. The rounds depend only on the figures, not on threads.
+ * doubles their number. The rounds depend only on the metrics, not on threads.
  *
  * Output: JSON and a table for a terminal, 80 columns wide. The JSON contains the summary of the first replication and
  * the intervals over all replications (docs/reference/schemas/summary.schema.json).
@@ -19,40 +19,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Metrics ---------------------------------------------------------------------------------------- */
 
 /* Lists all metrics of the run, then those of each class, then those of each tenant. */
-static bool list_figures(struct hr_replicates *replicates) {
+static bool list_metrics(struct hr_replicates *replicates) {
   const struct hr_trace *trace = replicates->config.trace;
   size_t n_tenants = trace->tenant ? trace->tenants.count : 0, n_classes = trace->class_ ? HR_N_CLASSES - 1 : 0;
-  replicates->figures = calloc((1 + n_tenants + n_classes) * HR__N_MEASURES, sizeof *replicates->figures);
-  if (!replicates->figures) return false;
+  replicates->metrics = calloc((1 + n_tenants + n_classes) * HR__N_METRICS, sizeof *replicates->metrics);
+  if (!replicates->metrics) return false;
   for (size_t group = 0; group < 1 + n_classes + n_tenants; group++)
-    for (unsigned i = 0; i < HR__N_MEASURES; i++) {
-      struct hr__figure figure = {.measure = (enum hr__measure)i};
-      if (group > 0 && !hr__measure_infos[i].of_groups) continue;
-      if (group > 0) figure.of = group <= n_classes ? HR__OF_CLASS : HR__OF_TENANT;
-      if (figure.of == HR__OF_CLASS) figure.name = hr_job_class_name((enum hr_job_class)group);
-      if (figure.of == HR__OF_TENANT) figure.name = trace->tenants.text[group - n_classes - 1];
-      replicates->figures[replicates->n_figures++] = figure;
+    for (unsigned i = 0; i < HR__N_METRICS; i++) {
+      struct hr__scoped_metric metric = {.id = (enum hr__metric)i};
+      if (group > 0 && !(hr__metric_rows[i].flags & HR_METRIC_OF_GROUPS)) continue;
+      if (group > 0) metric.of = group <= n_classes ? HR__OF_CLASS : HR__OF_TENANT;
+      if (metric.of == HR__OF_CLASS) metric.name = hr_job_class_name((enum hr_job_class)group);
+      if (metric.of == HR__OF_TENANT) metric.name = trace->tenants.text[group - n_classes - 1];
+      replicates->metrics[replicates->n_metrics++] = metric;
     }
   return true;
 }
 
-static size_t find(const struct hr_replicates *replicates, const struct hr__figure *figure) {
-  for (size_t i = 0; i < replicates->n_figures; i++)
-    if (hr__figure_same(&replicates->figures[i], figure)) return i;
+static size_t find(const struct hr_replicates *replicates, const struct hr__scoped_metric *metric) {
+  for (size_t i = 0; i < replicates->n_metrics; i++)
+    if (hr__scoped_metric_same(&replicates->metrics[i], metric)) return i;
   return SIZE_MAX;
 }
 
-enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t figure,
+enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t metric,
                                        struct hr__interval *interval) {
   double *values = malloc(((size_t)replicates->count + 1) * sizeof *values);
   if (!values) return HR_NO_MEMORY;
   for (uint32_t r = 0; r < replicates->count; r++)
-    values[r] = hr__runner_values(replicates->runner, replicates->candidate, r)[figure];
+    values[r] = hr__runner_values(replicates->runner, replicates->candidate, r)[metric];
   enum hr_status status =
-      hr__interval_of(values, replicates->count, hr__measure_infos[replicates->figures[figure].measure].kind,
+      hr__interval_of(values, replicates->count, hr__metric_rows[replicates->metrics[metric].id].kind,
                       replicates->config.spec->confidence, replicates->exact, interval);
   free(values);
   return status;
@@ -85,11 +85,11 @@ static uint32_t next_count(uint32_t count, double reached, double target, uint32
 static enum hr_status run_until(struct hr_replicates *replicates, struct hr_error *error) {
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr_error inner = {0};
-  struct hr__figure figure;
+  struct hr__scoped_metric metric;
   enum hr_status status =
-      hr__figure_parse(spec->metric.text, strlen(spec->metric.text), replicates->config.trace, &figure, &inner);
+      hr__scoped_metric_parse(spec->metric.text, strlen(spec->metric.text), replicates->config.trace, &metric, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", spec->metric.place, inner.text);
-  replicates->metric = find(replicates, &figure);
+  replicates->metric = find(replicates, &metric);
   uint32_t next = spec->min;
   for (;;) {
     struct hr__interval interval;
@@ -136,8 +136,8 @@ static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error 
                                      .overrides = config->overrides,
                                      .n_overrides = config->n_overrides,
                                      .trace = config->trace,
-                                     .figures = replicates->figures,
-                                     .n_figures = replicates->n_figures,
+                                     .metrics = replicates->metrics,
+                                     .n_metrics = replicates->n_metrics,
                                      .n_threads = config->n_threads,
                                      .progress = config->progress};
   struct hr__environment environment = {.workload = config->spec->workload};
@@ -166,7 +166,7 @@ enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_
   struct hr_replicates *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return no_memory(error);
   fresh->config = *config;
-  enum hr_status status = list_figures(fresh) ? run_all(fresh, error) : no_memory(error);
+  enum hr_status status = list_metrics(fresh) ? run_all(fresh, error) : no_memory(error);
   if (status == HR_OK)
     *replicates = fresh;
   else
@@ -178,7 +178,7 @@ void hr_replicates_destroy(struct hr_replicates *replicates) {
   if (!replicates) return;
   hr__one_run_finish(&replicates->first);
   hr__runner_destroy(replicates->runner);
-  free(replicates->figures);
+  free(replicates->metrics);
   hr_notes_finish(&replicates->notes);
   free(replicates);
 }
@@ -189,15 +189,15 @@ const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicate
   return &replicates->notes;
 }
 
-enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
-                                    struct hr_replicated *figure, struct hr_error *error) {
-  struct hr__figure target;
+enum hr_status hr_replicates_metric(const struct hr_replicates *replicates, const char *name,
+                                    struct hr_replicated *metric, struct hr_error *error) {
+  struct hr__scoped_metric target;
   struct hr__interval interval;
-  enum hr_status status = hr__figure_parse(name, strlen(name), replicates->config.trace, &target, error);
+  enum hr_status status = hr__scoped_metric_parse(name, strlen(name), replicates->config.trace, &target, error);
   if (status != HR_OK) return status;
   status = hr__replicates_interval(replicates, find(replicates, &target), &interval);
   if (status != HR_OK) return no_memory(error);
-  *figure = (struct hr_replicated){.count = interval.count,
+  *metric = (struct hr_replicated){.count = interval.count,
                                    .mean = interval.mean,
                                    .median = interval.median,
                                    .sd = interval.sd,
@@ -214,39 +214,39 @@ struct replicates_json {
   const struct hr_replicates *replicates;
 };
 
-/* Writes the figures of one group, which start at index `from`. Omits the group if all its figures are unknown in all
+/* Writes the metrics of one group, which start at index `from`. Omits the group if all its metrics are unknown in all
    replications. Returns the index at which the next group starts. */
 static size_t put_group(struct replicates_json *writer, cJSON *object, size_t from) {
   const struct hr_replicates *replicates = writer->replicates;
-  const struct hr__figure *first = &replicates->figures[from];
+  const struct hr__scoped_metric *first = &replicates->metrics[from];
   size_t i = from;
-  for (; i < replicates->n_figures; i++) {
-    const struct hr__figure *figure = &replicates->figures[i];
+  for (; i < replicates->n_metrics; i++) {
+    const struct hr__scoped_metric *metric = &replicates->metrics[i];
     struct hr__interval interval;
-    if (figure->of != first->of || figure->name != first->name) break;
+    if (metric->of != first->of || metric->name != first->name) break;
     if (hr__replicates_interval(replicates, i, &interval) != HR_OK)
       writer->json.failed = true;
     else if (interval.count)
-      hr__json_interval(&writer->json, hr__json_object(&writer->json, object, hr__measure_infos[figure->measure].path),
+      hr__json_interval(&writer->json, hr__json_object(&writer->json, object, hr__metric_rows[metric->id].path),
                         &interval);
   }
   return i;
 }
 
-/* Writes the figures of classes and tenants. A group without a known figure is omitted. */
+/* Writes the metrics of classes and tenants. A group without a known metric is omitted. */
 static void put_groups(struct replicates_json *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   cJSON *metrics = hr__json_object(&writer->json, root, "metrics");
   size_t at = put_group(writer, metrics, 0);
   cJSON *classes = hr__json_object(&writer->json, root, "by_class");
   cJSON *tenants = hr__json_object(&writer->json, root, "by_tenant");
-  while (at < replicates->n_figures) {
-    const struct hr__figure *figure = &replicates->figures[at];
+  while (at < replicates->n_metrics) {
+    const struct hr__scoped_metric *metric = &replicates->metrics[at];
     cJSON *group = cJSON_CreateObject();
     at = put_group(writer, group, at);
     if (!group || !group->child)
       cJSON_Delete(group);
-    else if (!cJSON_AddItemToObject(figure->of == HR__OF_CLASS ? classes : tenants, figure->name, group))
+    else if (!cJSON_AddItemToObject(metric->of == HR__OF_CLASS ? classes : tenants, metric->name, group))
       writer->json.failed = true;
   }
 }
@@ -297,32 +297,32 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
 
 enum { NAME_WIDTH = 30, CELL_WIDTH = 15 };
 
-static const enum hr__measure shown[] = {HR__M_WAIT_MEAN, HR__M_WAIT_P95,      HR__M_WAIT_P99,
-                                         HR__M_JCT_MEAN,  HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW,
-                                         HR__M_COMPLETED, HR__M_DEADLINE_MISS, HR__M_RECLAIMS,
-                                         HR__M_LOST,      HR__M_COST,          HR__M_MONTHLY,
-                                         HR__M_PER_JOB};
+static const enum hr__metric shown[] = {HR__M_WAIT_MEAN, HR__M_WAIT_P95,      HR__M_WAIT_P99,
+                                        HR__M_JCT_MEAN,  HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW,
+                                        HR__M_COMPLETED, HR__M_DEADLINE_MISS, HR__M_RECLAIMS,
+                                        HR__M_LOST,      HR__M_COST,          HR__M_MONTHLY,
+                                        HR__M_PER_JOB};
 
 struct replicates_terminal {
   struct hr__console console;
   const struct hr_replicates *replicates;
 };
 
-static void put_row(struct replicates_terminal *page, size_t figure) {
-  const struct hr__figure *self = &page->replicates->figures[figure];
+static void put_row(struct replicates_terminal *page, size_t metric) {
+  const struct hr__scoped_metric *self = &page->replicates->metrics[metric];
   struct hr__interval interval;
-  char name[HR__FIGURE_NAME_BYTES], text[4][HR__FIGURE_BYTES];
-  if (hr__replicates_interval(page->replicates, figure, &interval) != HR_OK) {
+  char name[HR__SCOPED_METRIC_BYTES], text[4][HR__METRIC_BYTES];
+  if (hr__replicates_interval(page->replicates, metric, &interval) != HR_OK) {
     page->console.out_of_memory = true;
     return;
   }
   if (interval.count == 0) return;
-  enum hr__unit unit = hr__measure_infos[self->measure].unit;
-  char *fitted = hr__fitted(&page->console, hr__figure_name(self, name), NAME_WIDTH, false);
+  enum hr_unit unit = hr__metric_rows[self->id].unit;
+  char *fitted = hr__fitted(&page->console, hr__scoped_metric_name(self, name), NAME_WIDTH, false);
   if (!fitted) return;
   fprintf(page->console.out, "  %-*s%*s%*s%*s\n", NAME_WIDTH, fitted, CELL_WIDTH,
-          hr__figure_text(unit, hr__interval_centre(&interval), text[0]), CELL_WIDTH,
-          hr__figure_text(unit, interval.low, text[1]), CELL_WIDTH, hr__figure_text(unit, interval.high, text[2]));
+          hr__metric_text(unit, hr__interval_centre(&interval), text[0]), CELL_WIDTH,
+          hr__metric_text(unit, interval.low, text[1]), CELL_WIDTH, hr__metric_text(unit, interval.high, text[2]));
   free(fitted);
 }
 
@@ -351,9 +351,9 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
   char text[HR__NUMBER_BYTES];
   put_head(&page);
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);
-  for (size_t i = HR__N_MEASURES; i < replicates->n_figures; i++) {
-    const struct hr__figure *figure = &replicates->figures[i];
-    if (figure->of == HR__OF_CLASS && figure->measure == HR__M_WAIT_P95) put_row(&page, i);
+  for (size_t i = HR__N_METRICS; i < replicates->n_metrics; i++) {
+    const struct hr__scoped_metric *metric = &replicates->metrics[i];
+    if (metric->of == HR__OF_CLASS && metric->id == HR__M_WAIT_P95) put_row(&page, i);
   }
   fputc('\n', out);
   hr__put_field(&page.console, "note",

@@ -24,22 +24,22 @@
 
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   struct hr__runner *runner = calloc(1, sizeof *runner);
-  struct hr__figure *figures = calloc(config->n_figures + 1, sizeof *figures);
-  if (!runner || !figures) {
+  struct hr__scoped_metric *metrics = calloc(config->n_metrics + 1, sizeof *metrics);
+  if (!runner || !metrics) {
     free(runner);
-    free(figures);
+    free(metrics);
     return NULL;
   }
-  memcpy(figures, config->figures, config->n_figures * sizeof *figures);
+  memcpy(metrics, config->metrics, config->n_metrics * sizeof *metrics);
   runner->config = *config;
-  runner->config.figures = runner->figures = figures;
+  runner->config.metrics = runner->metrics = metrics;
   hr__progress_sum_init(&runner->progress, &config->progress, 0);
   return runner;
 }
 
 static void candidate_finish(struct hr__runner_candidate *candidate) {
   for (uint32_t i = 0; i < candidate->n_replications; i++) {
-    free(candidate->replications[i].figures);
+    free(candidate->replications[i].metrics);
     hr_scenario_destroy(candidate->replications[i].scenario);
   }
   free(candidate->replications);
@@ -59,7 +59,7 @@ void hr__runner_destroy(struct hr__runner *runner) {
   }
   free(runner->candidates);
   free(runner->environments);
-  free(runner->figures);
+  free(runner->metrics);
   hr__progress_sum_finish(&runner->progress);
   free(runner);
 }
@@ -157,8 +157,8 @@ static enum hr_status make_replication(const struct hr__runner *runner, struct h
       candidate->replications[candidate->n_replications++] = (struct hr__runner_replication){0};
   }
   *entry = &candidate->replications[replication];
-  if (!(*entry)->figures) (*entry)->figures = malloc((runner->config.n_figures + 1) * sizeof *(*entry)->figures);
-  return (*entry)->figures ? HR_OK : no_memory(error);
+  if (!(*entry)->metrics) (*entry)->metrics = malloc((runner->config.n_metrics + 1) * sizeof *(*entry)->metrics);
+  return (*entry)->metrics ? HR_OK : no_memory(error);
 }
 
 static enum hr_status redraw(const struct hr__runner *runner, const struct hr__runner_environment *environment,
@@ -232,7 +232,8 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   config.progress = hr__progress_reporter_progress(&reporter);
   struct hr__one_run run;
   enum hr_status status = hr__one_run_make(&config, &run, error);
-  if (status == HR_OK) hr__figures_of_run(&run, runner->figures, runner->config.n_figures, entry->figures);
+  if (status == HR_OK)
+    hr__scoped_metrics_of_run(run.summary, runner->metrics, runner->config.n_metrics, entry->metrics);
   entry->made = status == HR_OK;
   hr__one_run_finish(&run);
   return status;

@@ -3,7 +3,7 @@
 #define HR_PLAN_RUNNER_RUNNER_H
 
 /*
- * Runs many variants of one scenario, and stores the figures of every run.
+ * Runs many variants of one scenario, and stores the metrics of every run.
  *
  * A candidate is the scenario with some overrides, in an environment (spot behaviour, prices, workload). A candidate
  * has as many replications as a caller requests. No run is made twice.
@@ -18,7 +18,8 @@
 #include "headroom/unstable/replications.h"
 #include "headroom/unstable/stress.h"
 #include "plan/runner/intervals.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/one_run.h"
+#include "plan/runner/scoped_metrics.h"
 
 /* ---- Runner ----------------------------------------------------------------------------------------- */
 
@@ -38,8 +39,8 @@ struct hr__runner_config {
   const char *const *overrides; /* `scenario` was loaded with these; those of a candidate are appended */
   size_t n_overrides;
   const struct hr_trace *trace;
-  const struct hr__figure *figures; /* figures to store for every run; copied */
-  size_t n_figures;
+  const struct hr__scoped_metric *metrics; /* metrics to store for every run; copied */
+  size_t n_metrics;
   uint32_t n_threads;
   struct hr_progress progress; /* counts the jobs of all runs that were requested so far */
 };
@@ -48,7 +49,7 @@ struct hr__runner_config {
 
 /* One run of a candidate. */
 struct hr__runner_replication {
-  double *figures; /* [config.n_figures]; NULL: not run */
+  double *metrics; /* [config.n_metrics]; NULL: not run */
   bool made;
   /* scenario of this replication if prices are random; NULL: the scenario of the candidate */
   struct hr_scenario *scenario;
@@ -74,7 +75,7 @@ struct hr__runner_environment {
 
 struct hr__runner {
   struct hr__runner_config config;
-  struct hr__figure *figures;
+  struct hr__scoped_metric *metrics;
   struct hr__runner_candidate *candidates;
   struct hr__runner_environment *environments;
   uint32_t n_candidates, candidate_capacity, n_environments, environment_capacity;
@@ -116,12 +117,12 @@ struct hr__trial {
 enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial *trials, size_t count,
                               struct hr_error *error);
 
-/* The figures of a run, in the order of the config; NULL if the run was not made. The runner owns them. */
+/* The metrics of a run, in the order of the config; NULL if the run was not made. The runner owns them. */
 static inline const double *hr__runner_values(const struct hr__runner *runner, uint32_t candidate,
                                               uint32_t replication) {
   const struct hr__runner_candidate *self = &runner->candidates[candidate];
   uint32_t r = hr__runner_replication_of(self, replication);
-  return r < self->n_replications && self->replications[r].made ? self->replications[r].figures : NULL;
+  return r < self->n_replications && self->replications[r].made ? self->replications[r].metrics : NULL;
 }
 
 /* Number of runs that were made so far. */
@@ -137,20 +138,20 @@ enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial
 
 struct hr_replicates {
   struct hr_replicate_config config;
-  struct hr__figure *figures; /* first of all jobs, then of each class, then of each tenant */
-  size_t n_figures;
+  struct hr__scoped_metric *metrics; /* first of all jobs, then of each class, then of each tenant */
+  size_t n_metrics;
   struct hr__runner *runner;
   uint32_t candidate, count;
   bool exact;                         /* the scenario is deterministic */
-  size_t metric;                      /* index of the figure for which a precision is requested */
+  size_t metric;                      /* index of the metric for which a precision is requested */
   double relative;                    /* precision that was reached: half the width of the interval / estimate */
   struct hr__one_run first;           /* replication 0 */
   const struct hr_trace *first_trace; /* workload of replication 0; owned by the runner */
   struct hr_notes notes;
 };
 
-/* Computes the interval of the figure with index `figure` over all replications. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t figure,
+/* Computes the interval of the metric with index `metric` over all replications. HR_NO_MEMORY is the only failure. */
+enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t metric,
                                        struct hr__interval *interval);
 
 #endif

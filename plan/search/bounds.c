@@ -222,9 +222,9 @@ static enum hr_status price_all(const struct hr__evaluator *evaluator, const str
 static double weight_of_cost(const struct hr__goals *goals) {
   double weight = 0;
   for (size_t i = 0; i < goals->n_terms; i++) {
-    const struct hr__figure *figure = &goals->figures[goals->terms[i]];
+    const struct hr__scoped_metric *metric = &goals->metrics[goals->terms[i]];
     if (goals->weights[i] < 0) return 0;
-    if (figure->measure == HR__M_MONTHLY && figure->of == HR__OF_ALL) weight += goals->weights[i];
+    if (metric->id == HR__M_MONTHLY && metric->of == HR__OF_ALL) weight += goals->weights[i];
   }
   return weight;
 }

@@ -105,13 +105,13 @@ static double mean_of(const double *values, uint32_t count) {
   return sum / count;
 }
 
-double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind kind) {
+double hr__metric_centre(double *values, uint32_t count, enum hr_metric_kind kind) {
   uint32_t known = 0;
   for (uint32_t i = 0; i < count; i++)
     if (!isnan(values[i])) values[known++] = values[i];
   if (known == 0) return HR__UNKNOWN;
   gsl_sort(values, 1, known);
-  return kind == HR__QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
+  return kind == HR_METRIC_QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
 }
 
 struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
@@ -126,7 +126,7 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
   evaluation.cost = isnan(cost) ? 0 : cost;
   for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
     const struct hr__goal *goal = &evaluator->goals->goals[i];
-    evaluation.violation += hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->figure));
+    evaluation.violation += hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->metric));
   }
   return evaluation;
 }

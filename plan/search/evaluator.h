@@ -164,26 +164,26 @@ static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluato
   }
 }
 
-/* The mean of the known values or, if `kind` is HR__QUANTILE, their median. NaN if no value is known. Reorders
+/* The mean of the known values or, if `kind` is HR_METRIC_QUANTILE, their median. NaN if no value is known. Reorders
    `values`. */
-double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind kind);
+double hr__metric_centre(double *values, uint32_t count, enum hr_metric_kind kind);
 
 /* Writes a metric of each replication to `values`; NaN if unknown. */
 static inline void hr__evaluator_values(const struct hr__evaluator *evaluator, uint32_t candidate,
-                                        uint32_t replications, size_t figure, double *values) {
+                                        uint32_t replications, size_t metric, double *values) {
   for (uint32_t r = 0; r < replications; r++)
-    values[r] = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r)[figure];
+    values[r] = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r)[metric];
 }
 
 /* The estimate of a metric (an index into the goals' list) over replications 0 to `replications` - 1: the mean or, for
    a quantile, the median. NaN if unknown. */
 static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate,
-                                          uint32_t replications, size_t figure) {
+                                          uint32_t replications, size_t metric) {
   enum { MAX = 1024 };
   double values[MAX];
   uint32_t count = replications < MAX ? replications : MAX;
-  hr__evaluator_values(evaluator, candidate, count, figure, values);
-  return hr__metric_centre(values, count, hr__measure_infos[evaluator->goals->figures[figure].measure].kind);
+  hr__evaluator_values(evaluator, candidate, count, metric, values);
+  return hr__metric_centre(values, count, hr__metric_rows[evaluator->goals->metrics[metric].id].kind);
 }
 
 /* Whether the candidate misses a goal that more capacity would bring nearer. If so, every candidate that it covers
@@ -193,7 +193,7 @@ static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator,
   for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
     const struct hr__goal *goal = &evaluator->goals->goals[i];
     if (!goal->wants_capacity) continue;
-    if (hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, replications, goal->figure)) > 0)
+    if (hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, replications, goal->metric)) > 0)
       return true;
   }
   return false;

@@ -11,14 +11,14 @@
 /* ---- The list of metrics --------------------------------------------------------------------------- */
 
 /* Returns the index of the metric, which is appended if it is missing. The list has room for all metrics. */
-static uint32_t find_or_add(struct hr__goals *goals, const struct hr__figure *figure) {
-  size_t at = hr__goals_find(goals, figure);
-  if (at == SIZE_MAX) goals->figures[at = goals->n_figures++] = *figure;
+static uint32_t find_or_add(struct hr__goals *goals, const struct hr__scoped_metric *metric) {
+  size_t at = hr__goals_find(goals, metric);
+  if (at == SIZE_MAX) goals->metrics[at = goals->n_metrics++] = *metric;
   return (uint32_t)at;
 }
 
 /* The metrics that are reported for every candidate. */
-static const enum hr__measure always_reported[] = {
+static const enum hr__metric always_reported[] = {
     HR__M_MONTHLY,         HR__M_WAIT_MEAN,     HR__M_WAIT_P95,
     HR__M_COMPLETED_SHARE, HR__M_DEADLINE_MISS, HR__M_UTILIZATION_SUBMIT_WINDOW,
     HR__M_PER_JOB,         HR__M_JCT_MEAN,      HR__M_SPOT_HOURS,
@@ -31,10 +31,10 @@ enum { N_ALWAYS_REPORTED = sizeof always_reported / sizeof *always_reported };
 static const struct bound_unit {
   const char *text;
   double factor;
-  enum hr__unit of;
-} units[] = {{"s", 1, HR__SECONDS},     {"min", 60, HR__SECONDS},  {"h", 3600, HR__SECONDS},
-             {"d", 86400, HR__SECONDS}, {"%", 0.01, HR__SHARE},    {"$", 1, HR__DOLLARS},
-             {"usd", 1, HR__DOLLARS},   {"k$", 1000, HR__DOLLARS}, {"", 1, HR__COUNT}};
+  enum hr_unit of;
+} units[] = {{"s", 1, HR_UNIT_SECONDS},     {"min", 60, HR_UNIT_SECONDS},  {"h", 3600, HR_UNIT_SECONDS},
+             {"d", 86400, HR_UNIT_SECONDS}, {"%", 0.01, HR_UNIT_SHARE},    {"$", 1, HR_UNIT_DOLLARS},
+             {"usd", 1, HR_UNIT_DOLLARS},   {"k$", 1000, HR_UNIT_DOLLARS}, {"", 1, HR_UNIT_COUNT}};
 
 /* Rejects a bound above 1 if the metric is a share. A goal such as "completed >= 99" probably means percent. */
 static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
@@ -46,7 +46,7 @@ static enum hr_status check_share(const struct hr_placed_text *placed, double bo
                  advice);
 }
 
-static enum hr_status read_bound(const char *text, const struct hr_placed_text *placed, enum hr__unit of, double *bound,
+static enum hr_status read_bound(const char *text, const struct hr_placed_text *placed, enum hr_unit of, double *bound,
                                  struct hr_error *error) {
   char *end;
   *bound = strtod(text, &end);
@@ -60,9 +60,9 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
       return hr_fail(error, HR_BAD_INPUT, "%s'%s': unit '%s' does not match the metric", placed->place, placed->text,
                      units[i].text);
     *bound *= units[i].factor;
-    if (*bound < 0 && of != HR__DOLLARS && of != HR__SHARE)
+    if (*bound < 0 && of != HR_UNIT_DOLLARS && of != HR_UNIT_SHARE)
       return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound must not be negative", placed->place, placed->text);
-    return of == HR__SHARE ? check_share(placed, *bound, units[i].text, error) : HR_OK;
+    return of == HR_UNIT_SHARE ? check_share(placed, *bound, units[i].text, error) : HR_OK;
   }
   return hr_fail(error, HR_BAD_INPUT,
                  "%s'%s': invalid bound '%.60s'; expected a number with an optional unit (s, min, h, d, %%, $, k$)",
@@ -71,36 +71,28 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* Whether a metric is a wait, completion time or slowdown. Such a metric is unknown only if no job started or ended.
- * The share of missed deadlines is not included: it is unknown if no job has a deadline. */
-static bool is_service_time(enum hr__measure measure) {
-  return measure >= HR__M_WAIT_MEAN && measure <= HR__M_SLOWDOWN_MAX;
-}
-
 /* Whether a metric describes the service of jobs. Other metrics describe money or capacity. */
-static bool measures_service(enum hr__measure measure) {
-  enum hr__measure_kind kind = hr__measure_infos[measure].kind;
-  enum hr__unit unit = hr__measure_infos[measure].unit;
-  bool of_jobs = measure <= HR__M_SLOWDOWN_MAX || measure == HR__M_MAKESPAN || measure == HR__M_QUEUE_MEAN;
-  return of_jobs || kind == HR__QUANTILE || unit == HR__SECONDS || measure == HR__M_USEFUL;
+static bool is_of_service(enum hr__metric metric) {
+  return hr__metric_rows[metric].flags & HR_METRIC_OF_SERVICE;
 }
 
-static bool wants_capacity(enum hr__measure measure, bool at_most) {
-  bool more_is_better = measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_USEFUL;
-  return measures_service(measure) && at_most != more_is_better;
+static bool wants_capacity(enum hr__metric metric, bool at_most) {
+  return is_of_service(metric) && at_most != (hr__metric_rows[metric].direction == HR_HIGHER_IS_BETTER);
 }
 
-static enum hr_status add_goal(struct hr__goals *goals, const struct hr__figure *figure, bool at_most, double bound,
-                               const char *text, struct hr_error *error) {
+static enum hr_status add_goal(struct hr__goals *goals, const struct hr__scoped_metric *metric, bool at_most,
+                               double bound, const char *text, struct hr_error *error) {
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
-  *goal = (struct hr__goal){.figure = find_or_add(goals, figure),
+  /* A wait, completion time or slowdown is unknown only if no job started or ended. */
+  bool is_job_time = hr__metric_is_of_job_times(metric->id);
+  *goal = (struct hr__goal){.metric = find_or_add(goals, metric),
                             .at_most = at_most,
                             .bound = bound,
                             .text = strdup(text),
-                            .wants_capacity = wants_capacity(figure->measure, at_most),
-                            .unknown_misses = !at_most || is_service_time(figure->measure)};
-  bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_service_time(figure->measure);
-  goals->bound_waits = goals->bound_waits || (is_time && at_most && figure->of == HR__OF_ALL);
+                            .wants_capacity = wants_capacity(metric->id, at_most),
+                            .unknown_misses = !at_most || is_job_time};
+  bool is_time = is_job_time && hr__metric_rows[metric->id].unit == HR_UNIT_SECONDS;
+  goals->bound_waits = goals->bound_waits || (is_time && at_most && metric->of == HR__OF_ALL);
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
@@ -113,15 +105,15 @@ static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed
                    "%sinvalid goal '%.200s'; expected METRIC <= NUMBER or METRIC >= NUMBER, such as "
                    "wait_s.p95 of inference <= 60",
                    placed->place, placed->text);
-  struct hr__figure figure;
+  struct hr__scoped_metric metric;
   struct hr_error inner = {0};
-  enum hr_status status = hr__figure_parse(placed->text, (size_t)(sign - placed->text), trace, &figure, &inner);
+  enum hr_status status = hr__scoped_metric_parse(placed->text, (size_t)(sign - placed->text), trace, &metric, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", placed->place, inner.text);
   const char *number = sign + 2;
   while (*number == ' ') number++;
   double bound;
-  status = read_bound(number, placed, hr__measure_infos[figure.measure].unit, &bound, error);
-  return status == HR_OK ? add_goal(goals, &figure, *sign == '<', bound, placed->text, error) : status;
+  status = read_bound(number, placed, hr__metric_rows[metric.id].unit, &bound, error);
+  return status == HR_OK ? add_goal(goals, &metric, *sign == '<', bound, placed->text, error) : status;
 }
 
 /* Rejects a minimum above a maximum of the same metric. */
@@ -130,25 +122,25 @@ static enum hr_status check_contradictions(const struct hr__goals *goals, const 
   for (size_t i = 0; i < goals->n_goals; i++)
     for (size_t k = 0; k < goals->n_goals; k++) {
       const struct hr__goal *max = &goals->goals[i], *min = &goals->goals[k];
-      if (max->figure != min->figure || !max->at_most || min->at_most || min->bound <= max->bound) continue;
+      if (max->metric != min->metric || !max->at_most || min->at_most || min->bound <= max->bound) continue;
       return hr_fail(error, HR_BAD_INPUT, "%scontradictory goals: '%.200s' and '%.200s'",
                      spec->constraints[i > k ? i : k].place, max->text, min->text);
     }
   return HR_OK;
 }
 
-static bool measures_completion(enum hr__measure measure) {
-  return measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_REJECTED ||
-         measure == HR__M_UNFINISHED;
+static bool is_of_completion(enum hr__metric metric) {
+  return metric == HR__M_COMPLETED || metric == HR__M_COMPLETED_SHARE || metric == HR__M_REJECTED ||
+         metric == HR__M_UNFINISHED;
 }
 
 /* Requires a goal or an objective on service. Otherwise a candidate without capacity would be the best one. */
 static enum hr_status check_bounded(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (measures_service(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
+    if (is_of_service(goals->metrics[goals->goals[i].metric].id)) return HR_OK;
   for (size_t i = 0; i < goals->n_terms; i++)
-    if (measures_service(goals->figures[goals->terms[i]].measure)) return HR_OK;
+    if (is_of_service(goals->metrics[goals->terms[i]].id)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "%sthe objective is unbounded: the best candidate would have no capacity; add 'constraints' such as "
                  "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\"",
@@ -158,9 +150,9 @@ static enum hr_status check_bounded(const struct hr__goals *goals, const struct 
 /* Adds a goal on completion if none exists. Rejected jobs do not wait, so a goal on waits alone would favour
    candidates that reject large jobs. */
 static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
-  const struct hr__figure completed = {.measure = HR__M_COMPLETED_SHARE};
+  const struct hr__scoped_metric completed = {.id = HR__M_COMPLETED_SHARE};
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (measures_completion(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
+    if (is_of_completion(goals->metrics[goals->goals[i].metric].id)) return HR_OK;
   enum hr_status status = add_goal(goals, &completed, false, 0.99, "completed >= 99 %", error);
   goals->goals[goals->n_goals - 1].assumed = true;
   return status;
@@ -170,17 +162,17 @@ static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error
 
 static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_term *term, const struct hr_trace *trace,
                                  bool priced, struct hr_error *error) {
-  struct hr__figure figure;
+  struct hr__scoped_metric metric;
   struct hr_error inner = {0};
-  const char *text = term->figure.text;
-  enum hr_status status = hr__figure_parse(text, strlen(text), trace, &figure, &inner);
-  if (status != HR_OK) return hr_fail(error, status, "%s%s", term->figure.place, inner.text);
-  if (hr__measure_infos[figure.measure].unit == HR__DOLLARS && !priced)
+  const char *text = term->metric.text;
+  enum hr_status status = hr__scoped_metric_parse(text, strlen(text), trace, &metric, &inner);
+  if (status != HR_OK) return hr_fail(error, status, "%s%s", term->metric.place, inner.text);
+  if (hr__metric_rows[metric.id].unit == HR_UNIT_DOLLARS && !priced)
     return hr_fail(
         error, HR_BAD_INPUT,
         "%sthe objective '%.100s' needs prices, but the scenario has none; give pools a 'market' and a price",
-        term->figure.place, text);
-  goals->terms[goals->n_terms] = find_or_add(goals, &figure);
+        term->metric.place, text);
+  goals->terms[goals->n_terms] = find_or_add(goals, &metric);
   goals->weights[goals->n_terms++] = term->weight;
   return HR_OK;
 }
@@ -190,15 +182,15 @@ static enum hr_status check_weights(const struct hr__goals *goals, const struct 
   for (size_t i = 0; i < goals->n_terms; i++)
     if (goals->weights[i] != 0) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so the objective is constant",
-                 spec->objective[0].figure.place);
+                 spec->objective[0].metric.place);
 }
 
 const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size) {
-  char name[HR__FIGURE_NAME_BYTES];
+  char name[HR__SCOPED_METRIC_BYTES];
   size_t used = 0;
   buffer[0] = '\0';
   for (size_t i = 0; i < goals->n_terms && used < size; i++) {
-    hr__figure_name(&goals->figures[goals->terms[i]], name);
+    hr__scoped_metric_name(&goals->metrics[goals->terms[i]], name);
     bool plain = goals->n_terms == 1 && goals->weights[i] == 1;
     int more = plain ? snprintf(buffer + used, size - used, "%s", name)
                      : snprintf(buffer + used, size - used, "%s%.6g x %s", i ? " + " : "", goals->weights[i], name);
@@ -211,11 +203,11 @@ const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer
 
 static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
   size_t max = spec->n_constraints + spec->n_terms + N_ALWAYS_REPORTED + 2;
-  goals->figures = calloc(max, sizeof *goals->figures);
+  goals->metrics = calloc(max, sizeof *goals->metrics);
   goals->goals = calloc((size_t)spec->n_constraints + 2, sizeof *goals->goals);
   goals->terms = calloc((size_t)spec->n_terms + 1, sizeof *goals->terms);
   goals->weights = calloc((size_t)spec->n_terms + 1, sizeof *goals->weights);
-  return goals->figures && goals->goals && goals->terms && goals->weights;
+  return goals->metrics && goals->goals && goals->terms && goals->weights;
 }
 
 enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
@@ -232,7 +224,7 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
   if (status == HR_OK) status = check_bounded(goals, spec, error);
   if (status == HR_OK) status = assume_completion(goals, error);
   for (size_t i = 0; status == HR_OK && i < N_ALWAYS_REPORTED; i++)
-    find_or_add(goals, &(struct hr__figure){.measure = always_reported[i]});
-  goals->cost = hr__goals_find(goals, &(struct hr__figure){.measure = HR__M_MONTHLY});
+    find_or_add(goals, &(struct hr__scoped_metric){.id = always_reported[i]});
+  goals->cost = hr__goals_find(goals, &(struct hr__scoped_metric){.id = HR__M_MONTHLY});
   return status;
 }

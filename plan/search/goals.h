@@ -5,18 +5,18 @@
 /*
  * The goals (conditions on metrics) and the objective of a plan, parsed from the scenario.
  *
- * `figures` lists each metric once: first the metrics of goals and objective, then those that are always reported.
+ * `metrics` lists each metric once: first the metrics of goals and objective, then those that are always reported.
  * Goals and terms refer to a metric by its index in this list. The values of a run have the same order.
  */
 
 #include "headroom/unstable/plan.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/scoped_metrics.h"
 
 #include <stdlib.h>
 
 /* A goal: a metric must be at most, or at least, `bound`. */
 struct hr__goal {
-  uint32_t figure; /* index into hr__goals.figures */
+  uint32_t metric; /* index into hr__goals.metrics */
   bool at_most;
   double bound; /* in the metric's unit */
   char *text;   /* the goal as written in the scenario; owned */
@@ -28,9 +28,9 @@ struct hr__goal {
 };
 
 struct hr__goals {
-  struct hr__figure *figures;
-  size_t n_figures;
-  size_t cost; /* index of the monthly cost in `figures` */
+  struct hr__scoped_metric *metrics;
+  size_t n_metrics;
+  size_t cost; /* index of the monthly cost in `metrics` */
   struct hr__goal *goals;
   size_t n_goals;
   /* a goal limits the wait, completion time or slowdown of all jobs; without such a goal the cheapest plan does all
@@ -50,7 +50,7 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
 
 static inline void hr__goals_finish(struct hr__goals *goals) {
   for (size_t i = 0; i < goals->n_goals; i++) free(goals->goals[i].text);
-  free(goals->figures);
+  free(goals->metrics);
   free(goals->goals);
   free(goals->terms);
   free(goals->weights);
@@ -72,7 +72,7 @@ static inline double hr__goal_violation(const struct hr__goal *goal, double valu
 /* A tighter bound of the goal. A maximum is multiplied by `share`, a minimum is divided by it. If the goal is a minimum
    and its metric is a share, the distance from the bound to 1 is multiplied by `share` instead. */
 static inline double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {
-  bool is_share = hr__measure_infos[goals->figures[goal->figure].measure].unit == HR__SHARE;
+  bool is_share = hr__metric_rows[goals->metrics[goal->metric].id].unit == HR_UNIT_SHARE;
   if (goal->at_most) return goal->bound * share;
   return is_share ? 1 - (1 - goal->bound) * share : goal->bound / share;
 }
@@ -81,16 +81,16 @@ static inline double hr__goal_tightened(const struct hr__goals *goals, const str
    bytes, and returns the buffer. */
 const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size);
 /* The index of a metric in the list; SIZE_MAX if the list lacks it. */
-static inline size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure) {
-  for (size_t i = 0; i < goals->n_figures; i++)
-    if (hr__figure_same(&goals->figures[i], figure)) return i;
+static inline size_t hr__goals_find(const struct hr__goals *goals, const struct hr__scoped_metric *metric) {
+  for (size_t i = 0; i < goals->n_metrics; i++)
+    if (hr__scoped_metric_same(&goals->metrics[i], metric)) return i;
   return SIZE_MAX;
 }
 
 /* Whether any goal is on the metric, of all jobs or of a group. */
-static inline bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure) {
+static inline bool hr__goals_have(const struct hr__goals *goals, enum hr__metric metric) {
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (goals->figures[goals->goals[i].figure].measure == measure) return true;
+    if (goals->metrics[goals->goals[i].metric].id == metric) return true;
   return false;
 }
 

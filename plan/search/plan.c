@@ -37,8 +37,8 @@ static double may_fail(const struct hr__goals *goals) {
   double share = 1;
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__goal *goal = &goals->goals[i];
-    const struct hr__figure *figure = &goals->figures[goal->figure];
-    if (figure->measure == HR__M_COMPLETED_SHARE && figure->of == HR__OF_ALL && !goal->at_most)
+    const struct hr__scoped_metric *metric = &goals->metrics[goal->metric];
+    if (metric->id == HR__M_COMPLETED_SHARE && metric->of == HR__OF_ALL && !goal->at_most)
       share = fmin(share, fmax(0, 1 - goal->bound));
   }
   return share;
@@ -76,8 +76,8 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
                                             .overrides = config->overrides,
                                             .n_overrides = config->n_overrides,
                                             .trace = config->trace,
-                                            .figures = plan->goals.figures,
-                                            .n_figures = plan->goals.n_figures,
+                                            .metrics = plan->goals.metrics,
+                                            .n_metrics = plan->goals.n_metrics,
                                             .n_threads = config->n_threads,
                                             .progress = config->progress};
   plan->runner = hr__runner_create(&runner_config);
@@ -203,7 +203,7 @@ static enum hr_status note_goals(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
   enum hr_status status = HR_OK;
   if (!goals->bound_waits && !hr__goals_have(goals, HR__M_DEADLINE_MISS) && goals->n_terms == 1 &&
-      hr__measure_infos[goals->figures[goals->terms[0]].measure].unit == HR__DOLLARS)
+      hr__metric_rows[goals->metrics[goals->terms[0]].id].unit == HR_UNIT_DOLLARS)
     status = hr_notes_add(
         &plan->notes, "no goal limits the waits of all jobs, so the cheapest candidate may fall further and further "
                       "behind its demand; consider 'wait_s.p95 <= 4 h'");

@@ -16,7 +16,7 @@ struct hr__option {
   uint32_t runner_id; /* index of the option in the runner; HR_NONE: the plan has no such option */
   uint32_t replications;
   double objective, violation;
-  struct hr__interval *figures; /* [n_figures] by metric */
+  struct hr__interval *metrics; /* [n_metrics] by metric */
   /* [n_variables] the value of each variable if the option is not on the grid; NULL if it is */
   char **texts;
 };
@@ -77,7 +77,7 @@ enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__eval
 static inline void hr__option_finish(const struct hr_plan *plan, struct hr__option *option) {
   for (uint32_t i = 0; option->texts && i < plan->space.n_axes; i++) free(option->texts[i]);
   free(option->texts);
-  free(option->figures);
+  free(option->metrics);
   *option = (struct hr__option){.candidate = HR_NONE, .runner_id = HR_NONE};
 }
 

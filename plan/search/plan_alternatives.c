@@ -27,13 +27,13 @@ enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__eval
   bool exact = !hr__runner_is_random(plan->runner, runner_id);
   uint32_t count = exact ? 1 : replications;
   *option = (struct hr__option){.candidate = candidate, .runner_id = runner_id, .replications = count};
-  option->figures = calloc(goals->n_figures + 1, sizeof *option->figures);
+  option->metrics = calloc(goals->n_metrics + 1, sizeof *option->metrics);
   double *values = malloc(((size_t)count + 1) * sizeof *values);
-  enum hr_status status = option->figures && values ? HR_OK : HR_NO_MEMORY;
-  for (size_t i = 0; i < goals->n_figures && status == HR_OK; i++) {
+  enum hr_status status = option->metrics && values ? HR_OK : HR_NO_MEMORY;
+  for (size_t i = 0; i < goals->n_metrics && status == HR_OK; i++) {
     for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(plan->runner, runner_id, r)[i];
-    status = hr__interval_of(values, count, hr__measure_infos[goals->figures[i].measure].kind,
-                             plan->config.scenario->replications.confidence, exact, &option->figures[i]);
+    status = hr__interval_of(values, count, hr__metric_rows[goals->metrics[i].id].kind,
+                             plan->config.scenario->replications.confidence, exact, &option->metrics[i]);
   }
   struct hr__evaluator single = *evaluator;
   uint32_t self = runner_id;
@@ -201,14 +201,14 @@ static int by_cost(const void *a, const void *b) {
 
 /* Selects the metrics of the frontier. The wait is the metric of the first goal on a time, or the 95 % quantile of the
    wait if no such goal exists. The cost is the monthly cost. */
-static void find_figures(struct hr_plan *plan) {
+static void find_metrics(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
-  const struct hr__figure wait = {.measure = HR__M_WAIT_P95}, cost = {.measure = HR__M_MONTHLY};
+  const struct hr__scoped_metric wait = {.id = HR__M_WAIT_P95}, cost = {.id = HR__M_MONTHLY};
   plan->pareto_wait = hr__goals_find(goals, &wait);
   plan->pareto_cost = hr__goals_find(goals, &cost);
   for (size_t i = goals->n_goals; i-- > 0;)
-    if (hr__measure_infos[goals->figures[goals->goals[i].figure].measure].unit == HR__SECONDS)
-      plan->pareto_wait = goals->goals[i].figure;
+    if (hr__metric_rows[goals->metrics[goals->goals[i].metric].id].unit == HR_UNIT_SECONDS)
+      plan->pareto_wait = goals->goals[i].metric;
 }
 
 /* Whether the candidate meets all goals that are not on a metric of the frontier. */
@@ -216,8 +216,8 @@ static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_
   const struct hr__goals *goals = &plan->goals;
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__goal *goal = &goals->goals[i];
-    if (goal->figure == plan->pareto_wait || goal->figure == plan->pareto_cost) continue;
-    if (hr__goal_violation(goal, hr__evaluator_centre(&plan->evaluator, candidate, replications, goal->figure)) > 0)
+    if (goal->metric == plan->pareto_wait || goal->metric == plan->pareto_cost) continue;
+    if (hr__goal_violation(goal, hr__evaluator_centre(&plan->evaluator, candidate, replications, goal->metric)) > 0)
       return false;
   }
   return true;
@@ -254,7 +254,7 @@ static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) 
   plan->pareto = calloc((size_t)search->n_ranked + 2, sizeof *plan->pareto);
   enum hr_status status = points && plan->pareto ? HR_OK : no_memory(error);
   if (status == HR_OK) {
-    find_figures(plan);
+    find_metrics(plan);
     for (uint32_t i = 0; i < search->n_ranked; i++) plan->pareto[i] = search->ranking[i];
     plan->n_pareto = filter_frontier(plan, plan->pareto, search->n_ranked, plan->screening, points);
     plan->pareto[plan->n_pareto++] = plan->choice.candidate;
@@ -269,7 +269,7 @@ static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) 
 
 static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_t goal) {
   const struct hr__goal *of = &plan->goals.goals[goal];
-  return hr__goal_violation(of, hr__evaluator_centre(&plan->evaluator, candidate, plan->screening, of->figure));
+  return hr__goal_violation(of, hr__evaluator_centre(&plan->evaluator, candidate, plan->screening, of->metric));
 }
 
 /* Determines the binding goals. A goal binds if a better candidate that was run misses it. If no candidate meets all
@@ -281,7 +281,7 @@ static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error)
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
     if (plan->selection.choice == HR_NONE) {
       const struct hr__goal *goal = &plan->goals.goals[i];
-      double centre = hr__interval_centre(&plan->choice.figures[goal->figure]);
+      double centre = hr__interval_centre(&plan->choice.metrics[goal->metric]);
       plan->binding[i] = hr__goal_violation(goal, centre) > 0;
       continue;
     }

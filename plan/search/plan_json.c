@@ -40,11 +40,11 @@ static void put_choice(struct plan_json_writer *writer, cJSON *object, const str
 
 static void put_metrics(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   cJSON *metrics = hr__json_object(&writer->json, object, "metrics");
-  for (size_t i = 0; i < writer->plan->goals.n_figures; i++) {
-    char name[HR__FIGURE_NAME_BYTES];
-    if (option->figures[i].count == 0) continue;
-    hr__figure_name(&writer->plan->goals.figures[i], name);
-    hr__json_interval(&writer->json, hr__json_object(&writer->json, metrics, name), &option->figures[i]);
+  for (size_t i = 0; i < writer->plan->goals.n_metrics; i++) {
+    char name[HR__SCOPED_METRIC_BYTES];
+    if (option->metrics[i].count == 0) continue;
+    hr__scoped_metric_name(&writer->plan->goals.metrics[i], name);
+    hr__json_interval(&writer->json, hr__json_object(&writer->json, metrics, name), &option->metrics[i]);
   }
 }
 
@@ -104,7 +104,7 @@ static void put_goals(struct plan_json_writer *writer, cJSON *root) {
   cJSON *goals = hr__json_array(json, root, "goals"), *binding = hr__json_array(json, root, "binding");
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
     const struct hr__goal *goal = &plan->goals.goals[i];
-    const struct hr__interval *interval = &plan->choice.figures[goal->figure];
+    const struct hr__interval *interval = &plan->choice.metrics[goal->metric];
     cJSON *inner = hr__json_append(json, goals, cJSON_CreateObject());
     hr__json_text(json, inner, "constraint", goal->text);
     hr__json_bool(json, inner, "assumed", goal->assumed);
@@ -119,13 +119,13 @@ static void put_goals(struct plan_json_writer *writer, cJSON *root) {
 static void put_pareto(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
-  char name[HR__FIGURE_NAME_BYTES];
+  char name[HR__SCOPED_METRIC_BYTES];
   cJSON *list = hr__json_array(json, root, "pareto");
   for (size_t i = 0; i < plan->n_pareto; i++)
     put_candidate(writer, hr__json_append(json, list, cJSON_CreateObject()), plan->pareto[i]);
   cJSON *of = hr__json_object(json, root, "pareto_of");
-  hr__json_text(json, of, "cost", hr__figure_name(&plan->goals.figures[plan->pareto_cost], name));
-  hr__json_text(json, of, "wait", hr__figure_name(&plan->goals.figures[plan->pareto_wait], name));
+  hr__json_text(json, of, "cost", hr__scoped_metric_name(&plan->goals.metrics[plan->pareto_cost], name));
+  hr__json_text(json, of, "wait", hr__scoped_metric_name(&plan->goals.metrics[plan->pareto_wait], name));
 }
 
 static void put_tightening(struct plan_json_writer *writer, cJSON *root) {

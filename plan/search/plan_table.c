@@ -4,7 +4,7 @@
 
 #include "base/console.h"
 #include "base/text.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/scoped_metrics.h"
 #include "plan/search/plan.h"
 
 #include <inttypes.h>
@@ -25,8 +25,8 @@ static void put_title(struct plan_page *page, const char *title) {
 
 /* ---- Text ------------------------------------------------------------------------------------------ */
 
-static enum hr__unit unit_of(const struct plan_page *page, size_t figure) {
-  return hr__measure_infos[page->plan->goals.figures[figure].measure].unit;
+static enum hr_unit unit_of(const struct plan_page *page, size_t metric) {
+  return hr__metric_rows[page->plan->goals.metrics[metric].id].unit;
 }
 
 /* Returns the variables of an option as text, such as "reserved 20, on-demand 40, policy sjf". The caller frees it.
@@ -45,27 +45,27 @@ static char *choice_text(const struct plan_page *page, const struct hr__option *
 }
 
 /* Writes the estimate of a metric, with its interval in parentheses, to a buffer and returns the buffer. */
-static const char *interval_text(const struct plan_page *page, const struct hr__option *option, size_t figure,
+static const char *interval_text(const struct plan_page *page, const struct hr__option *option, size_t metric,
                                  char *text, size_t size) {
-  const struct hr__interval *interval = &option->figures[figure];
-  char number[3][HR__FIGURE_BYTES];
-  enum hr__unit unit = unit_of(page, figure);
-  hr__figure_text(unit, hr__interval_centre(interval), number[0]);
+  const struct hr__interval *interval = &option->metrics[metric];
+  char number[3][HR__METRIC_BYTES];
+  enum hr_unit unit = unit_of(page, metric);
+  hr__metric_text(unit, hr__interval_centre(interval), number[0]);
   if (isnan(interval->low) || interval->low == interval->high)
     snprintf(text, size, "%s", number[0]);
   else
-    snprintf(text, size, "%s (%s to %s)", number[0], hr__figure_text(unit, interval->low, number[1]),
-             hr__figure_text(unit, interval->high, number[2]));
+    snprintf(text, size, "%s (%s to %s)", number[0], hr__metric_text(unit, interval->low, number[1]),
+             hr__metric_text(unit, interval->high, number[2]));
   return text;
 }
 
 /* Whether the objective is one metric in dollars. */
 static bool minimizes_money(const struct plan_page *page) {
-  return page->plan->goals.n_terms == 1 && unit_of(page, page->plan->goals.terms[0]) == HR__DOLLARS;
+  return page->plan->goals.n_terms == 1 && unit_of(page, page->plan->goals.terms[0]) == HR_UNIT_DOLLARS;
 }
 
-static size_t find(const struct plan_page *page, enum hr__measure measure) {
-  return hr__goals_find(&page->plan->goals, &(struct hr__figure){.measure = measure});
+static size_t find(const struct plan_page *page, enum hr__metric metric) {
+  return hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.id = metric});
 }
 
 /* ---- The answer ------------------------------------------------------------------------------------ */
@@ -105,11 +105,11 @@ static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
                   hr__usd_text((int64_t)((hr_amount)market->price_uusd_h * (hr_amount)count * 730), month), price);
 }
 
-static void put_figure(struct plan_page *page, const char *label, enum hr__measure measure) {
+static void put_metric(struct plan_page *page, const char *label, enum hr__metric id) {
   char text[200];
-  size_t figure = find(page, measure);
-  if (figure == SIZE_MAX || page->plan->choice.figures[figure].count == 0) return;
-  hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, figure, text, sizeof text));
+  size_t metric = find(page, id);
+  if (metric == SIZE_MAX || page->plan->choice.metrics[metric].count == 0) return;
+  hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, metric, text, sizeof text));
 }
 
 static void put_answer(struct plan_page *page) {
@@ -124,11 +124,11 @@ static void put_answer(struct plan_page *page) {
       hr__put_field(&page->console, plan->space.spec->variables[i].axis.name, "%s",
                     hr__option_text(plan, &plan->choice, i));
   fputc('\n', page->console.out);
-  put_figure(page, "a month", HR__M_MONTHLY);
-  put_figure(page, "mean wait", HR__M_WAIT_MEAN);
-  put_figure(page, "p95 wait", HR__M_WAIT_P95);
-  put_figure(page, "completed", HR__M_COMPLETED_SHARE);
-  put_figure(page, "in use", HR__M_UTILIZATION_SUBMIT_WINDOW);
+  put_metric(page, "a month", HR__M_MONTHLY);
+  put_metric(page, "mean wait", HR__M_WAIT_MEAN);
+  put_metric(page, "p95 wait", HR__M_WAIT_P95);
+  put_metric(page, "completed", HR__M_COMPLETED_SHARE);
+  put_metric(page, "in use", HR__M_UTILIZATION_SUBMIT_WINDOW);
 }
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
@@ -149,14 +149,14 @@ static void put_goals(struct plan_page *page) {
   put_title(page, "Goals");
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
     const struct hr__goal *goal = &plan->goals.goals[i];
-    const struct hr__interval *interval = &plan->choice.figures[goal->figure];
+    const struct hr__interval *interval = &plan->choice.metrics[goal->metric];
     bool met = hr__goal_violation(goal, hr__interval_centre(interval)) == 0;
     double worst = goal->at_most ? interval->high : interval->low;
     bool uncertain = met && !isnan(worst) && hr__goal_violation(goal, worst) > 0;
     char value[200], remark[100];
     char *words = hr__fitted(&page->console, goal->text, 36, false);
     if (!words) return;
-    interval_text(page, &plan->choice, goal->figure, value, sizeof value);
+    interval_text(page, &plan->choice, goal->metric, value, sizeof value);
     snprintf(remark, sizeof remark, "%s%s",
              !met        ? ", missed"
              : uncertain ? ", met, not significantly"
@@ -190,17 +190,17 @@ static void put_right(struct plan_page *page, const char *text, size_t width) {
 
 /* Writes a metric with half the width of its interval to a buffer and returns the buffer. Omits the width if there is
    no interval. */
-static const char *margin_text(const struct plan_page *page, const struct hr__option *option, size_t figure, char *text,
+static const char *margin_text(const struct plan_page *page, const struct hr__option *option, size_t metric, char *text,
                                size_t size) {
-  const struct hr__interval *interval = &option->figures[figure];
-  char number[2][HR__FIGURE_BYTES];
-  enum hr__unit unit = unit_of(page, figure);
-  hr__figure_text(unit, hr__interval_centre(interval), number[0]);
+  const struct hr__interval *interval = &option->metrics[metric];
+  char number[2][HR__METRIC_BYTES];
+  enum hr_unit unit = unit_of(page, metric);
+  hr__metric_text(unit, hr__interval_centre(interval), number[0]);
   double half = (interval->high - interval->low) / 2;
   if (isnan(half) || half <= 1e-6 * fabs(hr__interval_centre(interval)))
     snprintf(text, size, "%s", number[0]);
   else
-    snprintf(text, size, "%s \u00b1%s", number[0], hr__figure_text(unit, half, number[1]));
+    snprintf(text, size, "%s \u00b1%s", number[0], hr__metric_text(unit, half, number[1]));
   return text;
 }
 
@@ -208,9 +208,9 @@ static const char *margin_text(const struct plan_page *page, const struct hr__op
    empty and the variables are short enough, they are printed in its place, otherwise on a separate line. */
 static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
-  char cost[2 * HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
+  char cost[2 * HR__METRIC_BYTES], wait[HR__METRIC_BYTES];
   margin_text(page, option, plan->pareto_cost, cost, sizeof cost);
-  hr__figure_text(unit_of(page, plan->pareto_wait), hr__interval_centre(&option->figures[plan->pareto_wait]), wait);
+  hr__metric_text(unit_of(page, plan->pareto_wait), hr__interval_centre(&option->metrics[plan->pareto_wait]), wait);
   char *words = with_mix ? choice_text(page, option) : NULL;
   bool in_row = words && !name[0] && strlen(words) < NAME_WIDTH;
   if (words && !name[0] && !in_row) put_detail_line(page, words);
@@ -224,8 +224,8 @@ static void put_option(struct plan_page *page, const char *name, const struct hr
 
 static void put_columns(struct plan_page *page, const char *title) {
   const struct hr_plan *plan = page->plan;
-  char wait[HR__FIGURE_NAME_BYTES];
-  hr__figure_name(&plan->goals.figures[plan->pareto_wait], wait);
+  char wait[HR__SCOPED_METRIC_BYTES];
+  hr__scoped_metric_name(&plan->goals.metrics[plan->pareto_wait], wait);
   char *fitted = hr__fitted(&page->console, wait, CELL_WIDTH - 1, false);
   fprintf(page->console.out, "\n%s%-*s%*s%*s%s\n", hr__bold(&page->console), NAME_WIDTH + 2, title, COST_WIDTH,
           "a month", CELL_WIDTH, fitted ? fitted : "", hr__plain(&page->console));
@@ -281,13 +281,13 @@ static void put_pareto(struct plan_page *page) {
 static void put_tighter_goal(const struct plan_page *page, const struct hr__tightening *tightening, char *text,
                              size_t size) {
   const struct hr__goal *goal = &page->plan->goals.goals[tightening->goal];
-  char name[HR__FIGURE_NAME_BYTES], bound[HR__FIGURE_BYTES];
-  enum hr__unit unit = unit_of(page, goal->figure);
-  hr__figure_name(&page->plan->goals.figures[goal->figure], name);
-  if (unit == HR__SHARE)
+  char name[HR__SCOPED_METRIC_BYTES], bound[HR__METRIC_BYTES];
+  enum hr_unit unit = unit_of(page, goal->metric);
+  hr__scoped_metric_name(&page->plan->goals.metrics[goal->metric], name);
+  if (unit == HR_UNIT_SHARE)
     snprintf(bound, sizeof bound, "%.6g %%", 100 * tightening->bound);
   else
-    hr__figure_text(unit, tightening->bound, bound);
+    hr__metric_text(unit, tightening->bound, bound);
   snprintf(text, size, "%.200s %s %s", name, goal->at_most ? "<=" : ">=", bound);
 }
 
@@ -310,10 +310,10 @@ static void put_tightening(struct plan_page *page) {
     const struct hr__tightening *tightening = &plan->tightenings[i];
     bool next_is_free = i + 1 < plan->n_tightenings && plan->tightenings[i + 1].goal == tightening->goal &&
                         is_free(page, &plan->tightenings[i + 1]);
-    char cost[HR__FIGURE_BYTES], line[400];
+    char cost[HR__METRIC_BYTES], line[400];
     if (is_free(page, tightening) && next_is_free) continue;
     put_tighter_goal(page, tightening, line, sizeof line);
-    hr__difference_text(of_money ? HR__DOLLARS : HR__FACTOR, tightening->objective - own, cost);
+    hr__difference_text(of_money ? HR_UNIT_DOLLARS : HR_UNIT_FACTOR, tightening->objective - own, cost);
     char *fitted = hr__fitted(&page->console, line, BOUND_WIDTH, false);
     fprintf(page->console.out, "  %-*s  %s%s\n", BOUND_WIDTH, fitted ? fitted : "",
             tightening->candidate == HR_NONE ? "no candidate"
@@ -360,8 +360,8 @@ static void put_confidence(struct plan_page *page) {
   const struct hr_workload_spec *workload = &plan->config.scenario->replications.workload;
   bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
   bool of_money = minimizes_money(page);
-  char zone[HR__FIGURE_BYTES];
-  hr__figure_text(of_money ? HR__DOLLARS : HR__FACTOR, plan->selection.zone, zone);
+  char zone[HR__METRIC_BYTES];
+  hr__metric_text(of_money ? HR_UNIT_DOLLARS : HR_UNIT_FACTOR, plan->selection.zone, zone);
   if (!hr_plan_feasible(plan))
     hr__put_field(&page->console, "certainty", "none of the candidates that were run meets the goals");
   else if (!plan->evaluator.random)

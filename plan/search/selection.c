@@ -117,11 +117,10 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
   for (size_t i = 0; i < goals->n_goals && status == HR_OK; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     struct hr__interval interval;
-    hr__evaluator_values(contest->evaluator, contest->finalists[finalist], contest->made[finalist], goal->figure,
+    hr__evaluator_values(contest->evaluator, contest->finalists[finalist], contest->made[finalist], goal->metric,
                          values);
-    status =
-        hr__interval_of(values, contest->made[finalist], hr__measure_infos[goals->figures[goal->figure].measure].kind,
-                        contest->config->confidence, !contest->evaluator->random, &interval);
+    status = hr__interval_of(values, contest->made[finalist], hr__metric_rows[goals->metrics[goal->metric].id].kind,
+                             contest->config->confidence, !contest->evaluator->random, &interval);
     double best_case = goal->at_most ? interval.low : interval.high;
     *fails = *fails || (!isnan(best_case) && hr__goal_violation(goal, best_case) > 0);
   }
@@ -169,8 +168,8 @@ static double resampled_objective(const struct contest *contest, uint32_t finali
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     for (uint32_t r = 0; r < made; r++)
-      values[r] = hr__runner_values(runner, runner_id, (uint32_t)(uniform[r] * made))[goal->figure];
-    double centre = hr__metric_centre(values, made, hr__measure_infos[goals->figures[goal->figure].measure].kind);
+      values[r] = hr__runner_values(runner, runner_id, (uint32_t)(uniform[r] * made))[goal->metric];
+    double centre = hr__metric_centre(values, made, hr__metric_rows[goals->metrics[goal->metric].id].kind);
     if (hr__goal_violation(goal, centre) > 0) return (double)INFINITY;
   }
   return sum / made;

@@ -270,7 +270,7 @@ static enum hr_status check_names(const struct hr_grid *grid, struct hr_error *e
     const char *name = grid->axes[i].name;
     bool taken = false;
     for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++) taken = taken || strcasecmp(name, reserved[k]) == 0;
-    for (unsigned k = 0; k < HR__N_MEASURES; k++) taken = taken || strcasecmp(name, hr__measure_infos[k].column) == 0;
+    for (unsigned k = 0; k < HR__N_METRICS; k++) taken = taken || strcasecmp(name, hr__metric_rows[k].column) == 0;
     if (taken)
       return hr_fail(
           error, HR_BAD_INPUT,

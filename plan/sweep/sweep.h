@@ -12,7 +12,8 @@
 
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/sweep.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/one_run.h"
+#include "plan/runner/scoped_metrics.h"
 
 #include <stdlib.h>
 
@@ -116,13 +117,13 @@ enum hr__sweep_group_kind { HR__SWEEP_TENANT, HR__SWEEP_CLASS };
 struct hr__sweep_group {
   enum hr__sweep_group_kind kind;
   char *name;
-  double values[HR__N_MEASURES]; /* NaN if unknown */
+  double values[HR__N_METRICS]; /* NaN if unknown */
 };
 
 /* The data that a sweep stores for each run. */
 struct hr__sweep_record {
   uint64_t run, seed, digest;
-  double values[HR__N_MEASURES]; /* NaN if unknown */
+  double values[HR__N_METRICS]; /* NaN if unknown */
   struct hr__sweep_group *groups;
   size_t n_groups;
 };

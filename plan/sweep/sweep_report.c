@@ -65,7 +65,7 @@ enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_
 
 /* The metrics of the table, and whether higher or lower is better. */
 static const struct {
-  enum hr__measure measure;
+  enum hr__metric metric;
   const char *title;
   bool higher_is_better;
 } shown[] = {{HR__M_WAIT_MEAN, "mean wait", false},   {HR__M_WAIT_P95, "p95 wait", false},
@@ -83,15 +83,15 @@ static char *point_text(sqlite3_stmt *row, int first, int n_axes) {
   return sqlite3_str_finish(text);
 }
 
-static void put_point(struct hr__console *console, const char *title, const char *end, enum hr__unit unit,
+static void put_point(struct hr__console *console, const char *title, const char *end, enum hr_unit unit,
                       sqlite3_stmt *row) {
   enum { COLUMNS_BEFORE = 2, TEXT_AT = 13 + 7 + 14 + 7 + 2 };
-  char figure[HR__FIGURE_BYTES];
+  char metric[HR__METRIC_BYTES];
   int n_axes = sqlite3_column_count(row) - COLUMNS_BEFORE;
   char *text = point_text(row, COLUMNS_BEFORE, n_axes);
   char *fitted = text ? hr__fitted(console, text, HR__LINE_WIDTH - TEXT_AT, false) : NULL;
   fprintf(console->out, "%-13s%-7s%14s%7lld  %s\n", title, end,
-          hr__figure_text(unit, sqlite3_column_double(row, 0), figure), (long long)sqlite3_column_int64(row, 1),
+          hr__metric_text(unit, sqlite3_column_double(row, 0), metric), (long long)sqlite3_column_int64(row, 1),
           fitted ? fitted : "");
   if (!fitted) console->out_of_memory = true;
   sqlite3_free(text);
@@ -103,7 +103,7 @@ static char *axis_columns(struct hr__store *store) {
   sqlite3_str *text = sqlite3_str_new(NULL);
   sqlite3_stmt *all = NULL;
   if (sqlite3_prepare_v2(store->db, "SELECT * FROM points", -1, &all, NULL) == SQLITE_OK)
-    for (int i = 2; i < sqlite3_column_count(all) - HR__N_MEASURES; i++)
+    for (int i = 2; i < sqlite3_column_count(all) - HR__N_METRICS; i++)
       sqlite3_str_appendf(text, ", \"%w\"", sqlite3_column_name(all, i));
   sqlite3_finalize(all);
   return sqlite3_str_finish(text);
@@ -111,7 +111,7 @@ static char *axis_columns(struct hr__store *store) {
 
 /* Finds the best or the worst point by a metric; of several equal points the first. NULL: the metric is unknown. */
 static sqlite3_stmt *find_point(struct hr__store *store, const char *axes, size_t which, bool best) {
-  const char *column = hr__measure_infos[shown[which].measure].column;
+  const char *column = hr__metric_rows[shown[which].metric].column;
   const char *order = shown[which].higher_is_better == best ? "DESC" : "ASC";
   sqlite3_stmt *row = NULL;
   char *sql = sqlite3_mprintf("SELECT %s, point%s FROM points WHERE %s IS NOT NULL ORDER BY 1 %s, point LIMIT 1",
@@ -124,8 +124,8 @@ static sqlite3_stmt *find_point(struct hr__store *store, const char *axes, size_
   return row;
 }
 
-static void put_figure(struct hr__store *store, struct hr__console *console, const char *axes, size_t which) {
-  enum hr__unit unit = hr__measure_infos[shown[which].measure].unit;
+static void put_metric(struct hr__store *store, struct hr__console *console, const char *axes, size_t which) {
+  enum hr_unit unit = hr__metric_rows[shown[which].metric].unit;
   sqlite3_stmt *best = find_point(store, axes, which, true), *worst = find_point(store, axes, which, false);
   if (best && worst) {
     bool equal = sqlite3_column_double(best, 0) == sqlite3_column_double(worst, 0);
@@ -159,7 +159,7 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
     fprintf(out, "\n%s%-13s%-7s%14s%7s  %s%s\n", hr__bold(&console), "by point", "", "mean", "point", "where",
             hr__plain(&console));
     char *axes = axis_columns(&store);
-    for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++) put_figure(&store, &console, axes, i);
+    for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++) put_metric(&store, &console, axes, i);
     sqlite3_free(axes);
     if (console.out_of_memory || !axes) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
@@ -175,12 +175,12 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
 enum { MAX_ROWS = 3000 };
 
 struct sweep_row_shape {
-  int first_axis, n_axes, first_measure;
+  int first_axis, n_axes, first_metric;
 };
 
 /* The columns of a table or view: first its own columns, then the axes, then the metrics. */
 static struct sweep_row_shape shape_of(sqlite3_stmt *rows, int first_axis) {
-  int n_axes = sqlite3_column_count(rows) - first_axis - HR__N_MEASURES;
+  int n_axes = sqlite3_column_count(rows) - first_axis - HR__N_METRICS;
   return (struct sweep_row_shape){first_axis, n_axes, first_axis + n_axes};
 }
 
@@ -198,7 +198,7 @@ static void json_put_row(struct hr__json *json, cJSON *runs, sqlite3_stmt *row, 
   cJSON *settings = hr__json_object(json, run, "settings");
   for (int i = 0; i < shape->n_axes; i++) put_value(json, settings, row, shape->first_axis + i);
   cJSON *metrics = hr__json_object(json, run, "metrics");
-  for (int i = 0; i < HR__N_MEASURES; i++) put_value(json, metrics, row, shape->first_measure + i);
+  for (int i = 0; i < HR__N_METRICS; i++) put_value(json, metrics, row, shape->first_metric + i);
 }
 
 static enum hr_status json_put_rows(struct hr__store *store, struct hr__json *json, cJSON *root, const char *sql,

@@ -93,7 +93,7 @@ static bool copy_groups(struct hr__sweep_record *record, enum hr__sweep_group_ki
     group->name = strdup(groups[i].name);
     if (!group->name) return false;
     record->n_groups++;
-    hr__measures_of_group(&groups[i], lines, group->values);
+    hr__metrics_of_group(&groups[i], lines, group->values);
   }
   return true;
 }
@@ -103,7 +103,7 @@ static bool copy_record(struct hr__sweep_record *record, const struct hr__one_ru
   const struct hr_summary *summary = run->summary;
   const struct hr_cost_summary *costs = summary->costs;
   record->digest = summary->digest;
-  hr__measures_of_run(run, record->values);
+  hr__metrics_of_run(run->summary, record->values);
   record->groups = calloc(summary->n_tenants + summary->n_classes + 1, sizeof *record->groups);
   return record->groups &&
          copy_groups(record, HR__SWEEP_TENANT, summary->by_tenant, summary->n_tenants,
@@ -116,11 +116,11 @@ static bool copy_record(struct hr__sweep_record *record, const struct hr__one_ru
 /* The numbers at the start of a record, and of each of its groups. */
 struct sweep_record_header {
   uint64_t run, seed, digest, n_groups;
-  double values[HR__N_MEASURES];
+  double values[HR__N_METRICS];
 };
 struct sweep_group_header {
   uint64_t kind, name_bytes; /* name_bytes: length of the name with its NUL */
-  double values[HR__N_MEASURES];
+  double values[HR__N_METRICS];
 };
 
 void *hr__sweep_record_pack(const struct hr__sweep_record *record, size_t *size) {

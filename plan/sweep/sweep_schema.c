@@ -19,7 +19,7 @@ static char *runs_sql(const struct hr__sweep *sweep) {
                         "CREATE TABLE runs(run INTEGER PRIMARY KEY, point INTEGER, replication INTEGER, seed TEXT, "
                         "digest TEXT, scenario TEXT");
   for (uint32_t i = 0; i < sweep->grid->n_axes; i++) sqlite3_str_appendf(sql, ", \"%w\"", sweep->grid->axes[i].name);
-  for (unsigned i = 0; i < HR__N_MEASURES; i++) sqlite3_str_appendf(sql, ", %s REAL", hr__measure_infos[i].column);
+  for (unsigned i = 0; i < HR__N_METRICS; i++) sqlite3_str_appendf(sql, ", %s REAL", hr__metric_rows[i].column);
   sqlite3_str_appendall(sql, ")");
   return sqlite3_str_finish(sql);
 }
@@ -30,8 +30,8 @@ static char *points_sql(const struct hr__sweep *sweep) {
   sqlite3_str_appendall(sql, "CREATE VIEW points AS SELECT point, count(*) AS runs");
   for (uint32_t i = 0; i < sweep->grid->n_axes; i++)
     sqlite3_str_appendf(sql, ", min(\"%w\") AS \"%w\"", sweep->grid->axes[i].name, sweep->grid->axes[i].name);
-  for (unsigned i = 0; i < HR__N_MEASURES; i++)
-    sqlite3_str_appendf(sql, ", avg(%s) AS %s", hr__measure_infos[i].column, hr__measure_infos[i].column);
+  for (unsigned i = 0; i < HR__N_METRICS; i++)
+    sqlite3_str_appendf(sql, ", avg(%s) AS %s", hr__metric_rows[i].column, hr__metric_rows[i].column);
   sqlite3_str_appendall(sql, " FROM runs GROUP BY point");
   return sqlite3_str_finish(sql);
 }
@@ -39,7 +39,7 @@ static char *points_sql(const struct hr__sweep *sweep) {
 static char *insert_sql(const struct hr__sweep *sweep) {
   sqlite3_str *sql = sqlite3_str_new(NULL);
   sqlite3_str_appendall(sql, "INSERT INTO runs VALUES(?,?,?,?,?,?");
-  for (size_t i = 0; i < (size_t)sweep->grid->n_axes + HR__N_MEASURES; i++) sqlite3_str_appendall(sql, ",?");
+  for (size_t i = 0; i < (size_t)sweep->grid->n_axes + HR__N_METRICS; i++) sqlite3_str_appendall(sql, ",?");
   sqlite3_str_appendall(sql, ")");
   return sqlite3_str_finish(sql);
 }

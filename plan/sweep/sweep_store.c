@@ -399,7 +399,7 @@ static bool add_run(struct hr__store *store, const struct hr__sweep_record *reco
   int at = 7;
   const double *levels = hr__sweep_design_point(&sweep->design, point);
   for (uint32_t i = 0; i < grid->n_axes; i++) bind_level(row, at++, &grid->axes[i], levels[i]);
-  for (unsigned i = 0; i < HR__N_MEASURES; i++) bind_number(row, at++, record->values[i]);
+  for (unsigned i = 0; i < HR__N_METRICS; i++) bind_number(row, at++, record->values[i]);
   bool ok = step(row);
   sqlite3_clear_bindings(row); /* they point to local variables */
   cJSON_free(scenario);
@@ -409,12 +409,12 @@ static bool add_run(struct hr__store *store, const struct hr__sweep_record *reco
 static bool add_group(struct hr__store *store, uint64_t run, const struct hr__sweep_group *group) {
   sqlite3_stmt *row = store->add_group;
   bool ok = true;
-  for (unsigned i = 0; i < HR__N_MEASURES && ok; i++) {
+  for (unsigned i = 0; i < HR__N_METRICS && ok; i++) {
     if (group->values[i] != group->values[i]) continue;
     sqlite3_bind_int64(row, 1, (sqlite3_int64)run);
     sqlite3_bind_text(row, 2, group->kind == HR__SWEEP_TENANT ? "tenant" : "class", -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 3, group->name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(row, 4, hr__measure_infos[i].column, -1, SQLITE_STATIC);
+    sqlite3_bind_text(row, 4, hr__metric_rows[i].column, -1, SQLITE_STATIC);
     sqlite3_bind_double(row, 5, group->values[i]);
     ok = step(row);
   }

@@ -17,6 +17,9 @@
 
 #include "report/exports/openmetrics.h"
 
+#include "report/metrics/catalog.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,6 +400,22 @@ static void put_cluster(struct hr__metrics *metrics) {
   put_reclaims(metrics);
 }
 
+/* ---- The whole run ------------------------------------------------------------------------------- */
+
+/* Writes the metrics of the catalogue that are known, with one sample at the end of the run. */
+static void put_summary(struct hr__metrics *metrics) {
+  const struct hr_summary *summary = metrics->run->summary;
+  hr__metrics_no_labels(metrics);
+  for (unsigned i = 0; summary && i < HR__N_METRICS; i++) {
+    char name[2 * HR__METRIC_BYTES];
+    double value = hr__metric_of_run((enum hr__metric)i, summary).value;
+    if (isnan(value)) continue;
+    snprintf(name, sizeof name, "headroom_run_%s", hr__metric_rows[i].column);
+    hr__metrics_family(metrics, name, "gauge", NULL, hr__metric_rows[i].help);
+    hr__metrics_sample(metrics, metrics->n_samples - 1, llround(value * WHOLE));
+  }
+}
+
 static uint64_t cluster_series(const struct hr_export *run) {
   return N_COUNTS + (uint64_t)run->cluster->n_pools;
 }
@@ -467,6 +486,7 @@ static enum hr_status write_all(struct hr__metrics *metrics, const char *path, s
     return hr_fail(error, status, "%s: out of memory", path);
   }
   put_cluster(metrics);
+  put_summary(metrics);
   hr__out_text(&metrics->out, "# EOF\n");
   return hr__out_commit(&metrics->out, error);
 }

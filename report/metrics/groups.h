@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "headroom/report.h"
-#include "headroom/unstable/streamed.h"
 
 #include <stdlib.h>
 
@@ -92,13 +91,5 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
 /* Computes Jain's index and finish-time fairness (fairness.c). Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__fairness_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                  struct hr_fairness *fairness);
-
-/* ---- Streamed runs ------------------------------------------------------------------------------- */
-
-struct hr_streamed_figures;
-/* Returns the metrics of a streamed run as a summary. The metrics that a streamed run does not compute are 0. The
-   summary points to the costs of `figures` and must not be passed to hr_summary_destroy(). */
-struct hr_summary hr__streamed_summary(const struct hr_streamed_figures *figures,
-                                       const struct hr_cluster_spec *cluster);
 
 #endif

@@ -74,8 +74,8 @@ static double back_off_gpu_hours(const struct hr_cluster_spec *cluster, const st
   return hr__gpu_hours(back_off_milli_us);
 }
 
-static struct hr_oom_figures oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct hr_oom_figures figures = {.known = result->accounting && hr__can_kill(cluster)};
+static struct hr_oom_metrics oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct hr_oom_metrics figures = {.known = result->accounting && hr__can_kill(cluster)};
   if (!figures.known) return figures;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     figures.kills += result->accounting[job].oom_kills;
@@ -85,8 +85,8 @@ static struct hr_oom_figures oom_figures(const struct hr_cluster_spec *cluster, 
   return figures;
 }
 
-static struct hr_spot_figures spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct hr_spot_figures figures = {0};
+static struct hr_spot_metrics spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct hr_spot_metrics figures = {0};
   hr_amount node_us = 0, gpu_us = 0, offered_us = 0, all_us = 0;
   for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
     const struct hr_pool_spec *spec = &cluster->pools[i];
@@ -172,7 +172,7 @@ static bool copy_name(char **copy, const char *name) {
 }
 
 static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr_usage *usage, hr_pool pool,
-                                int64_t makespan_us, struct hr_pool_figures *figures) {
+                                int64_t makespan_us, struct hr_pool_metrics *figures) {
   struct hr__pool_time makespan = hr__by_pool_until(usage->by_pool, pool, makespan_us);
   struct hr__pool_time all = hr__by_pool_until(usage->by_pool, pool, usage->now.until_us);
   figures->sharing = spec->sharing;
@@ -205,7 +205,7 @@ static void pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_
   const struct hr_cost_lines *lines = &summary->costs->by_pool;
   size_t at = 0;
   for (size_t i = 0; i < summary->n_pools; i++) {
-    struct hr_pool_figures *figures = &summary->by_pool[i];
+    struct hr_pool_metrics *figures = &summary->by_pool[i];
     if (cluster->pools[i].market.market == HR_MARKET_NONE) continue;
     figures->cost_uusd = lines->line[at++].uusd;
     if (figures->completed)
@@ -214,7 +214,7 @@ static void pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_
   }
 }
 
-static void pool_figures_free(struct hr_pool_figures *figures, size_t count) {
+static void pool_figures_free(struct hr_pool_metrics *figures, size_t count) {
   for (size_t i = 0; i < count; i++) {
     free(figures[i].name);
     free(figures[i].gpu);
@@ -240,6 +240,7 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
   summary->utilization_submit_window = ratio(submits.allocated_milli, submits.total_milli);
   summary->queue_mean = ratio(makespan.waiting, (uint64_t)makespan.until_us);
   summary->queue_max = usage->max_waiting;
+  summary->preemptions = usage->preemptions;
 }
 
 /* Returns the fragmentation F (usage.c) as a share of the GPUs. `fragment` is the sum of F over the typical pods, so it
@@ -250,7 +251,7 @@ static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide
 
 static void fill_fragmentation(struct hr_summary *summary, const struct hr_result *result,
                                const struct hr_usage *usage) {
-  struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  struct hr_fragmentation_metrics *figures = &summary->fragmentation;
   if (!usage->fragments) return;
   struct hr__integrals makespan = over_makespan(result, usage);
   struct hr__integrals submits = usage->submits_over ? usage->at_last_submit : usage->now;
@@ -273,6 +274,8 @@ static void fill_counts(struct hr_summary *summary, const struct hr_cluster_spec
   summary->digest = result->digest;
   summary->n_events = result->n_events;
   summary->n_passes = result->n_passes;
+  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++)
+    if (result->accounting[job].attempts > 1) summary->restarts += result->accounting[job].attempts - 1;
   summary->gpus = hr_cluster_spec_gpus(cluster);
   for (uint32_t i = 0; i < cluster->n_pools; i++) summary->nodes += cluster->pools[i].nodes;
 }
@@ -481,92 +484,60 @@ static struct hr_gpu_times gpu_times(const struct hr_streamed *streamed, const s
 }
 
 static void fill_accounting(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
-                            const struct hr_result *result, struct hr_streamed_figures *figures) {
+                            const struct hr_result *result, struct hr_summary *summary) {
   struct hr_gpu_times times = gpu_times(streamed, result);
-  figures->stoppable = streamed->stoppable;
-  figures->goodput = goodput_figures(&times);
-  figures->spot = spot_figures(cluster, result);
-  figures->oom = (struct hr_oom_figures){.known = streamed->stoppable && hr__can_kill(cluster),
+  summary->stoppable = streamed->stoppable;
+  summary->goodput = goodput_figures(&times);
+  summary->spot = spot_figures(cluster, result);
+  summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),
                                          .kills = streamed->oom_kills + result->left.oom_kills,
                                          .jobs = streamed->oom_jobs + result->left.oom_jobs};
-  if (figures->oom.known) figures->oom.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
+  if (summary->oom.known) summary->oom.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
 }
 
-struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
-                                             const struct hr_result *result) {
+struct hr_summary hr_streamed_close(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                                    const struct hr_result *result) {
   bool finished = result->n_completed + result->n_rejected == streamed->trace->n_jobs;
   bool all_submitted = result->n_submitted == streamed->trace->n_jobs;
   const struct integrals *span = finished ? &streamed->at_last_end : &streamed->now;
   const struct integrals *submits = all_submitted ? &streamed->at_last_submit : &streamed->now;
-  struct hr_streamed_figures figures = {.jobs_submitted = result->n_submitted,
-                                        .jobs_completed = result->n_completed,
-                                        .jobs_rejected = result->n_rejected,
-                                        .jobs_unfinished = result->n_waiting + result->n_running,
-                                        .jobs_backfilled = result->n_backfilled,
-                                        .outcome_failed = streamed->ended_with[HR_OUTCOME_FAILED],
-                                        .outcome_cancelled = streamed->ended_with[HR_OUTCOME_CANCELLED],
-                                        .deadlines = streamed->deadlines,
-                                        .missed_deadlines = streamed->missed_deadlines + result->left.missed_deadlines,
-                                        .wait_s = hr__sketch_distribution(&streamed->wait),
-                                        .jct_s = hr__sketch_distribution(&streamed->jct),
-                                        .slowdown = hr__sketch_distribution(&streamed->slowdown),
-                                        .makespan_s = seconds_of(span->until_us),
-                                        .submit_window_s = seconds_of(submits->until_us),
-                                        .utilization_makespan = utilization(span),
-                                        .utilization_submit_window = utilization(submits),
-                                        .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),
-                                        .queue_max = streamed->queue_max,
-                                        .n_events = result->n_events,
-                                        .n_passes = result->n_passes,
-                                        .digest = result->digest};
-  if (span->until_us) figures.queue_mean = (double)span->waiting / (double)span->until_us;
-  fill_accounting(streamed, cluster, result, &figures);
-  return figures;
+  struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
+                               .jobs_submitted = result->n_submitted,
+                               .jobs_completed = result->n_completed,
+                               .jobs_rejected = result->n_rejected,
+                               .jobs_unfinished = result->n_waiting + result->n_running,
+                               .jobs_backfilled = result->n_backfilled,
+                               .outcome_failed = streamed->ended_with[HR_OUTCOME_FAILED],
+                               .outcome_cancelled = streamed->ended_with[HR_OUTCOME_CANCELLED],
+                               .deadlines = streamed->deadlines,
+                               .missed_deadlines = streamed->missed_deadlines + result->left.missed_deadlines,
+                               .wait_s = hr__sketch_distribution(&streamed->wait),
+                               .jct_s = hr__sketch_distribution(&streamed->jct),
+                               .slowdown = hr__sketch_distribution(&streamed->slowdown),
+                               .makespan_s = seconds_of(span->until_us),
+                               .submit_window_s = seconds_of(submits->until_us),
+                               .utilization_makespan = utilization(span),
+                               .utilization_submit_window = utilization(submits),
+                               .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),
+                               .queue_max = streamed->queue_max,
+                               .n_events = result->n_events,
+                               .n_passes = result->n_passes,
+                               .digest = result->digest};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
+  if (span->until_us) summary.queue_mean = (double)span->waiting / (double)span->until_us;
+  fill_accounting(streamed, cluster, result, &summary);
+  return summary;
 }
 
 enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
                                 const struct hr_result *result, const struct hr_cost_basis *basis,
-                                struct hr_streamed_figures *figures, struct hr_error *error) {
+                                struct hr_summary *summary, struct hr_error *error) {
   struct hr_gpu_times times = gpu_times(streamed, result);
-  enum hr_status status = hr__costs_make(streamed->trace, cluster, result, basis, times.kept, &figures->costs);
+  enum hr_status status = hr__costs_make(streamed->trace, cluster, result, basis, times.kept, &summary->costs);
   return status == HR_OK ? HR_OK : cannot_sum(streamed->trace, status, error);
 }
 
-void hr_streamed_figures_finish(struct hr_streamed_figures *figures) {
-  hr__costs_destroy(figures->costs);
-  figures->costs = NULL;
-}
-
-struct hr_summary hr__streamed_summary(const struct hr_streamed_figures *figures,
-                                       const struct hr_cluster_spec *cluster) {
-  struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
-                               .jobs_submitted = figures->jobs_submitted,
-                               .jobs_completed = figures->jobs_completed,
-                               .jobs_rejected = figures->jobs_rejected,
-                               .jobs_unfinished = figures->jobs_unfinished,
-                               .jobs_backfilled = figures->jobs_backfilled,
-                               .outcome_failed = figures->outcome_failed,
-                               .outcome_cancelled = figures->outcome_cancelled,
-                               .deadlines = figures->deadlines,
-                               .missed_deadlines = figures->missed_deadlines,
-                               .wait_s = figures->wait_s,
-                               .jct_s = figures->jct_s,
-                               .slowdown = figures->slowdown,
-                               .makespan_s = figures->makespan_s,
-                               .submit_window_s = figures->submit_window_s,
-                               .utilization_makespan = figures->utilization_makespan,
-                               .utilization_submit_window = figures->utilization_submit_window,
-                               .gpu_hours = figures->gpu_hours,
-                               .queue_mean = figures->queue_mean,
-                               .queue_max = figures->queue_max,
-                               .n_events = figures->n_events,
-                               .n_passes = figures->n_passes,
-                               .digest = figures->digest,
-                               .stoppable = figures->stoppable,
-                               .goodput = figures->goodput,
-                               .spot = figures->spot,
-                               .oom = figures->oom,
-                               .costs = figures->costs};
-  for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
-  return summary;
+void hr_streamed_summary_finish(struct hr_summary *summary) {
+  hr__costs_destroy(summary->costs);
+  summary->costs = NULL;
 }

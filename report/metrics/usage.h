@@ -74,7 +74,7 @@ struct hr__fragment_share {
 struct hr_usage {
   int64_t last_submit_us;
   uint64_t waiting, allocated_milli, total_milli; /* values since now.until_us */
-  uint64_t max_waiting;
+  uint64_t max_waiting, preemptions;
   struct hr__integrals now; /* up to the last instant */
   struct hr__integrals at_last_submit, at_last_end;
   bool submits_over, ended; /* submits_over: the last job was submitted, so at_last_submit does not change any more;

@@ -15,6 +15,7 @@
 #include "headroom/policy.h"
 #include "headroom/unstable/exports.h"
 #include "report/metrics/buckets.h"
+#include "report/metrics/catalog.h"
 #include "report/metrics/usage.h"
 #include "report/page/page_template.h"
 #include "report/tables/alert_report.h"
@@ -485,6 +486,21 @@ static void put_wait_reasons(struct hr__page_json *json) {
   hr__page_close(json, '}');
 }
 
+/* Writes "metrics": for each metric of the catalogue by path its column, title, unit, and which values are better. */
+static void put_catalog(struct hr__page_json *json) {
+  hr__page_open(json, "metrics", '{');
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    const struct hr_metric *metric = &hr__metric_rows[i];
+    hr__page_open(json, metric->path, '{');
+    hr__page_text(json, "column", metric->column);
+    hr__page_text(json, "title", metric->title);
+    hr__page_text(json, "unit", hr_unit_name(metric->unit));
+    hr__page_text(json, "better", hr_direction_name(metric->direction));
+    hr__page_close(json, '}');
+  }
+  hr__page_close(json, '}');
+}
+
 static enum hr_status put_document(const struct hr_page *page, struct hr__page_json *json, struct blocks *blocks) {
   hr__page_open(json, NULL, '{');
   hr__page_count(json, "format", 1);
@@ -492,6 +508,7 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   hr__page_text(json, "version", hr_version());
   hr__page_text(json, "title", page->title);
   hr__page_text(json, "command", page->command);
+  put_catalog(json);
   if (page->compare) put_json_text(json, "compare", page->compare);
   if (page->plan) put_json_text(json, "plan", page->plan);
   if (page->sweep) put_json_text(json, "sweep", page->sweep);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/unstable/streamed.h"
+#include "report/metrics/catalog.h"
 #include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"
 #include "report/tables/alert_report.h"
@@ -94,72 +95,70 @@ static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_
 
 /* ---- Metrics ------------------------------------------------------------------------------------- */
 
+/* Adds a value at a path such as "queue.mean". Objects on the path are created if they are missing. */
+static void put_metric(struct hr__json *json, cJSON *object, const char *path, const struct hr_metric *metric,
+                       struct hr__metric_value value) {
+  char key[HR__METRIC_BYTES];
+  for (const char *dot; (dot = strchr(path, '.')); path = dot + 1) {
+    snprintf(key, sizeof key, "%.*s", (int)(dot - path), path);
+    cJSON *inner = cJSON_GetObjectItemCaseSensitive(object, key);
+    object = inner ? inner : hr__json_object(json, object, key);
+  }
+  bool whole = metric->kind == HR_METRIC_COUNT || metric->kind == HR_METRIC_EXTREME;
+  bool known = !isnan(value.value);
+  if (!known && metric->flags & HR_METRIC_NULLABLE)
+    hr__json_null(json, object, path);
+  else if (metric->unit == HR_UNIT_DOLLARS)
+    hr__json_usd(json, object, path, value.exact);
+  else if (whole)
+    hr__json_count(json, object, path, known ? (uint64_t)value.exact : 0);
+  else
+    hr__json_number(json, object, path, known ? value.value : 0);
+}
+
+/* Adds the metrics of a section. */
+static void put_section(struct hr__json *json, cJSON *root, enum hr__metric_section section,
+                        const struct hr_summary *summary) {
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    enum hr__metric metric = (enum hr__metric)i;
+    if (hr__metric_section(metric) == section)
+      put_metric(json, root, hr__metric_json_path(metric), &hr__metric_rows[i], hr__metric_of_run(metric, summary));
+  }
+}
+
+/* Adds the metrics of groups. In each group, the metrics with an object of their own, which are those of job times, are
+   last. */
+static void put_groups(struct hr__json *json, cJSON *root, const char *key, const struct hr_group *group,
+                       size_t count) {
+  cJSON *groups = hr__json_object(json, root, key);
+  for (size_t i = 0; i < count; i++) {
+    cJSON *inner = hr__json_object(json, groups, group[i].name);
+    for (unsigned k = 0; k < 2 * HR__N_METRICS; k++) {
+      enum hr__metric metric = (enum hr__metric)(k % HR__N_METRICS);
+      const char *path = hr__metric_group_path(metric);
+      if (path && (strchr(path, '.') != NULL) == (k >= HR__N_METRICS))
+        put_metric(json, inner, path, &hr__metric_rows[metric], hr__metric_of_group(metric, &group[i], NULL));
+    }
+  }
+}
+
 /* Adds a distribution. If it is empty, all values are null. */
 static void json_distribution(struct hr__json *json, cJSON *object, const char *key,
                               const struct hr_distribution *distribution) {
   const struct {
     const char *key;
     double value;
-  } figures[] = {{"mean", distribution->mean}, {"p50", distribution->p50}, {"p90", distribution->p90},
-                 {"p95", distribution->p95},   {"p99", distribution->p99}, {"max", distribution->max}};
+  } parts[] = {{"mean", distribution->mean}, {"p50", distribution->p50}, {"p90", distribution->p90},
+               {"p95", distribution->p95},   {"p99", distribution->p99}, {"max", distribution->max}};
   cJSON *inner = hr__json_object(json, object, key);
-  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-    hr__json_number_if(json, inner, figures[i].key, distribution->count > 0, figures[i].value);
-}
-
-static void put_jobs(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
-  cJSON *jobs = hr__json_object(json, root, "jobs");
-  hr__json_count(json, jobs, "submitted", summary->jobs_submitted);
-  hr__json_count(json, jobs, "completed", summary->jobs_completed);
-  hr__json_count(json, jobs, "rejected", summary->jobs_rejected);
-  hr__json_count(json, jobs, "unfinished", summary->jobs_unfinished);
-  hr__json_count(json, jobs, "backfilled", summary->jobs_backfilled);
-  hr__json_count(json, jobs, "outcome_failed", summary->outcome_failed);
-  hr__json_count(json, jobs, "outcome_cancelled", summary->outcome_cancelled);
-  hr__json_count(json, jobs, "deadlines", summary->deadlines);
-  hr__json_count(json, jobs, "missed_deadlines", summary->missed_deadlines);
-}
-
-static void put_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
-  bool spanned = summary->makespan_s > 0;
-  put_jobs(json, root, summary);
-  json_distribution(json, root, "wait_s", &summary->wait_s);
-  json_distribution(json, root, "jct_s", &summary->jct_s);
-  json_distribution(json, root, "slowdown", &summary->slowdown);
-  hr__json_number_if(json, root, "makespan_s", summary->jobs_completed + summary->jobs_unfinished > 0,
-                     summary->makespan_s);
-  hr__json_number(json, root, "submit_window_s", summary->submit_window_s);
-  cJSON *utilization = hr__json_object(json, root, "utilization");
-  hr__json_number_if(json, utilization, "submit_window", summary->submit_window_s > 0,
-                     summary->utilization_submit_window);
-  hr__json_number_if(json, utilization, "makespan", spanned, summary->utilization_makespan);
-  cJSON *queue = hr__json_object(json, root, "queue");
-  hr__json_number_if(json, queue, "mean", spanned, summary->queue_mean);
-  hr__json_count(json, queue, "max", summary->queue_max);
-  hr__json_number(json, root, "gpu_hours", summary->gpu_hours);
-}
-
-static void put_groups(struct hr__json *json, cJSON *root, const char *key, const struct hr_group *group,
-                       size_t count) {
-  cJSON *groups = hr__json_object(json, root, key);
-  for (size_t i = 0; i < count; i++) {
-    cJSON *inner = hr__json_object(json, groups, group[i].name);
-    hr__json_count(json, inner, "jobs", group[i].jobs);
-    hr__json_count(json, inner, "completed", group[i].completed);
-    hr__json_count(json, inner, "deadlines", group[i].deadlines);
-    hr__json_count(json, inner, "missed_deadlines", group[i].missed_deadlines);
-    hr__json_number(json, inner, "gpu_hours", group[i].gpu_hours);
-    hr__json_number(json, inner, "useful_gpu_hours", group[i].useful_gpu_hours);
-    json_distribution(json, inner, "wait_s", &group[i].wait_s);
-    json_distribution(json, inner, "jct_s", &group[i].jct_s);
-    json_distribution(json, inner, "slowdown", &group[i].slowdown);
-  }
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    hr__json_number_if(json, inner, parts[i].key, distribution->count > 0, parts[i].value);
 }
 
 static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   cJSON *pools = hr__json_array(json, root, "by_pool");
   for (size_t i = 0; i < summary->n_pools; i++) {
-    const struct hr_pool_figures *pool = &summary->by_pool[i];
+    const struct hr_pool_metrics *pool = &summary->by_pool[i];
     cJSON *inner = hr__json_append(json, pools, cJSON_CreateObject());
     hr__json_text(json, inner, "name", pool->name);
     hr__json_text(json, inner, "gpu", pool->gpu);
@@ -173,32 +172,16 @@ static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summar
   }
 }
 
-static void put_fairness(struct hr__json *json, cJSON *root, const struct hr_fairness *fairness) {
-  cJSON *inner = hr__json_object(json, root, "fairness");
-  bool any = fairness->parties > 0;
-  hr__json_text(json, inner, "over", fairness->over);
-  hr__json_count(json, inner, "parties", fairness->parties);
-  hr__json_number_if(json, inner, "jain", any, fairness->jain);
-  json_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
-  cJSON *finish = cJSON_GetObjectItemCaseSensitive(inner, "finish_time_fairness");
-  hr__json_number_if(json, finish, "share_above_1", any, fairness->share_above_1);
+static void put_fairness(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  hr__json_text(json, hr__json_object(json, root, "fairness"), "over", summary->fairness.over);
+  put_section(json, root, HR__SECTION_FAIRNESS, summary);
 }
 
 static void put_fragmentation(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
-  const struct hr_fragmentation_figures *figures = &summary->fragmentation;
-  if (!figures->known) {
+  if (summary->fragmentation.known)
+    put_section(json, root, HR__SECTION_FRAGMENTATION, summary);
+  else
     hr__json_null(json, root, "fragmentation");
-    return;
-  }
-  bool spanned = summary->makespan_s > 0;
-  cJSON *inner = hr__json_object(json, root, "fragmentation");
-  hr__json_number_if(json, inner, "submit_window", summary->submit_window_s > 0, figures->submit_window);
-  hr__json_number_if(json, inner, "makespan", spanned, figures->makespan);
-  hr__json_number(json, inner, "max", figures->max);
-  hr__json_number_if(json, inner, "stranded", spanned, figures->stranded);
-  cJSON *gang = hr__json_object(json, inner, "largest_gang");
-  hr__json_number_if(json, gang, "mean", spanned, figures->largest_gang_mean);
-  hr__json_count(json, gang, "min", figures->largest_gang_min);
 }
 
 /* ---- Costs --------------------------------------------------------------------------------------- */
@@ -237,19 +220,10 @@ static void put_statements(struct hr__json *json, cJSON *cost, const struct hr_c
   }
 }
 
-static void put_cost(struct hr__json *json, cJSON *root, const struct hr_cost_summary *costs) {
-  cJSON *cost = hr__json_object(json, root, "cost");
-  hr__json_usd(json, cost, "total_usd", costs->total_uusd);
-  hr__json_usd(json, cost, "capacity_usd", costs->capacity_uusd);
-  hr__json_usd(json, cost, "idle_usd", costs->idle_uusd);
-  hr__json_usd(json, cost, "shared_usd", costs->shared_uusd);
-  hr__json_usd(json, cost, "all_on_demand_usd", costs->all_on_demand_uusd);
-  bool known = !isnan(costs->saving_vs_on_demand);
-  hr__json_number_if(json, cost, "saving_vs_on_demand", known, costs->saving_vs_on_demand);
-  hr__json_usd(json, cost, "usd_per_completed_job", costs->per_completed_job_uusd);
-  hr__json_usd(json, cost, "usd_per_goodput_gpu_hour", costs->per_goodput_gpu_hour_uusd);
-  hr__json_usd(json, cost, "usd_per_month", costs->per_month_uusd);
-  hr__json_usd(json, cost, "monthly_usd", costs->monthly_uusd);
+static void put_cost(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_cost_summary *costs = summary->costs;
+  put_section(json, root, HR__SECTION_COST, summary);
+  cJSON *cost = cJSON_GetObjectItemCaseSensitive(root, "cost");
   put_lines(json, cost, "by_market", &costs->by_market);
   put_lines(json, cost, "by_pool", &costs->by_pool);
   put_lines(json, cost, "by_tenant", &costs->by_tenant);
@@ -271,41 +245,15 @@ static void put_budgets(struct hr__json *json, cJSON *root, const struct hr_cost
   }
 }
 
-static void put_goodput(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
-  const struct hr_goodput *goodput = &summary->goodput;
-  cJSON *inner = hr__json_object(json, root, "goodput");
-  hr__json_number(json, inner, "useful_gpu_hours", goodput->useful_gpu_hours);
-  hr__json_number(json, inner, "lost_gpu_hours", goodput->lost_gpu_hours);
-  hr__json_number(json, inner, "checkpoint_gpu_hours", goodput->checkpoint_gpu_hours);
-  hr__json_number(json, inner, "restart_gpu_hours", goodput->restart_gpu_hours);
-  hr__json_number_if(json, inner, "fraction", summary->gpu_hours > 0, goodput->fraction);
-}
-
-static void put_spot(struct hr__json *json, cJSON *root, const struct hr_spot_figures *spot) {
-  cJSON *inner = hr__json_object(json, root, "spot");
-  hr__json_count(json, inner, "reclaims", spot->reclaims);
-  hr__json_number_if(json, inner, "reclaims_per_node_hour", spot->node_hours > 0, spot->reclaims_per_node_hour);
-  hr__json_count(json, inner, "jobs_interrupted", spot->jobs_interrupted);
-  hr__json_number(json, inner, "gpu_hours", spot->gpu_hours);
-  hr__json_number_if(json, inner, "availability", spot->pools > 0, spot->availability);
-}
-
-static void put_oom(struct hr__json *json, cJSON *root, const struct hr_oom_figures *oom) {
-  cJSON *inner = hr__json_object(json, root, "oom_kills");
-  hr__json_count(json, inner, "count", oom->kills);
-  hr__json_count(json, inner, "jobs", oom->jobs);
-  hr__json_number(json, inner, "back_off_gpu_hours", oom->back_off_gpu_hours);
-}
-
 static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (summary->costs) {
-    put_cost(json, root, summary->costs);
+    put_cost(json, root, summary);
     put_budgets(json, root, summary->costs);
   }
   if (!summary->costs && !summary->stoppable) return;
-  put_goodput(json, root, summary);
-  put_spot(json, root, &summary->spot);
-  if (summary->oom.known) put_oom(json, root, &summary->oom);
+  put_section(json, root, HR__SECTION_GOODPUT, summary);
+  put_section(json, root, HR__SECTION_SPOT, summary);
+  if (summary->oom.known) put_section(json, root, HR__SECTION_OOM, summary);
 }
 
 static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
@@ -363,12 +311,12 @@ static void put_alerts(struct hr__json *json, cJSON *root, const struct hr_alert
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
   put_label(json, root, summary, label);
-  put_figures(json, root, summary);
+  put_section(json, root, HR__SECTION_MAIN, summary);
   put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
   put_pools(json, root, summary);
-  put_fairness(json, root, &summary->fairness);
+  put_fairness(json, root, summary);
   put_fragmentation(json, root, summary);
   put_markets(json, root, summary);
   put_alerts(json, root, label->alerts, label->clock_us);
@@ -398,19 +346,18 @@ enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *
   return hr__json_write(&json, root, path, error);
 }
 
-enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
+enum hr_status hr_streamed_write_json(const char *path, const struct hr_summary *summary,
                                       const struct hr_run_label *label, const struct hr_perf *perf,
                                       struct hr_error *error) {
   struct hr__json json = {false};
   cJSON *root = cJSON_CreateObject();
-  const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
-  put_label(&json, root, &summary, label);
-  put_figures(&json, root, &summary);
+  put_label(&json, root, summary, label);
+  put_section(&json, root, HR__SECTION_MAIN, summary);
   hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
-  put_markets(&json, root, &summary);
-  put_evidence(&json, root, &summary);
+  put_markets(&json, root, summary);
+  put_evidence(&json, root, summary);
   put_remarks(&json, root, label);
-  hr__json_perf(&json, root, &summary, perf);
+  hr__json_perf(&json, root, summary, perf);
   return hr__json_write(&json, root, path, error);
 }
 

@@ -8,11 +8,11 @@
 #include "headroom/report.h"
 #include "report/metrics/buckets.h"
 #include "report/tables/alert_report.h"
+#include "report/tables/metric_lines.h"
 #include "report/tables/policy_words.h"
 #include "report/tables/sparkline.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 enum { MAX_GROUPS = 20 };
@@ -41,71 +41,6 @@ static void put_head(struct summary_markdown_page *page) {
   fprintf(out, "\n- Seed %" PRIu64 ", Headroom %s, digest `%016" PRIx64 "`\n", page->label->seed, hr_version(),
           page->summary->digest);
   free(words);
-}
-
-/* ---- Metrics ------------------------------------------------------------------------------------- */
-
-static void put_row(struct summary_markdown_page *page, const char *name, const char *value) {
-  fprintf(page->console.out, "| %s | %s |\n", name, value);
-}
-
-static void put_share(struct summary_markdown_page *page, const char *name, double share) {
-  char text[HR__NUMBER_BYTES];
-  fprintf(page->console.out, "| %s | %s %% |\n", name, hr__fixed_text(100 * share, 1, text));
-}
-
-static void put_usd(struct summary_markdown_page *page, const char *name, int64_t uusd) {
-  char text[HR__NUMBER_BYTES];
-  if (uusd != HR_UNKNOWN_UUSD) put_row(page, name, hr__usd_text(uusd, text));
-}
-
-static void put_jobs(struct summary_markdown_page *page) {
-  const struct hr_summary *summary = page->summary;
-  char text[HR__NUMBER_BYTES];
-  put_row(page, "Jobs submitted", hr__count_text(summary->jobs_submitted, text));
-  put_row(page, "Jobs completed", hr__count_text(summary->jobs_completed, text));
-  put_row(page, "Jobs rejected", hr__count_text(summary->jobs_rejected, text));
-  put_row(page, "Jobs unfinished", hr__count_text(summary->jobs_unfinished, text));
-  if (summary->deadlines) {
-    put_row(page, "Jobs with a deadline", hr__count_text(summary->deadlines, text));
-    put_row(page, "Missed deadlines", hr__count_text(summary->missed_deadlines, text));
-  }
-}
-
-static void put_use(struct summary_markdown_page *page) {
-  const struct hr_summary *summary = page->summary;
-  char text[HR__NUMBER_BYTES];
-  if (summary->makespan_s > 0) put_row(page, "Makespan", hr__duration_text(summary->makespan_s, text));
-  if (summary->submit_window_s > 0)
-    put_share(page, "GPUs allocated over the submit window", summary->utilization_submit_window);
-  if (summary->makespan_s > 0) put_share(page, "GPUs allocated over the makespan", summary->utilization_makespan);
-  put_row(page, "GPU hours allocated", hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text));
-  if (summary->stoppable) {
-    put_share(page, "Goodput", summary->goodput.fraction);
-    put_row(page, "GPU hours lost", hr__fixed_text(summary->goodput.lost_gpu_hours, 1, text));
-  }
-  if (summary->spot.pools) put_row(page, "Spot nodes reclaimed", hr__count_text(summary->spot.reclaims, text));
-  put_row(page, "Waiting jobs (mean)", hr__fixed_text(summary->queue_mean, 1, text));
-  put_row(page, "Waiting jobs (maximum)", hr__count_text(summary->queue_max, text));
-}
-
-static void put_cost_totals(struct summary_markdown_page *page, const struct hr_cost_summary *costs) {
-  put_usd(page, "Cost", costs->total_uusd);
-  put_usd(page, "Cost per month", costs->per_month_uusd);
-  put_usd(page, "Cost per completed job", costs->per_completed_job_uusd);
-  put_usd(page, "Cost per useful GPU hour", costs->per_goodput_gpu_hour_uusd);
-  put_usd(page, "Cost of idle GPUs", costs->idle_uusd);
-  if (costs->total_uusd)
-    put_share(page, "Idle share of the cost", (double)costs->idle_uusd / (double)costs->total_uusd);
-  if (!isnan(costs->saving_vs_on_demand))
-    put_share(page, "Savings compared with on-demand", costs->saving_vs_on_demand);
-}
-
-static void put_figures(struct summary_markdown_page *page) {
-  hr__markdown_head(&page->console, "", " ");
-  put_jobs(page);
-  put_use(page);
-  if (page->summary->costs) put_cost_totals(page, page->summary->costs);
 }
 
 /* ---- Over time ----------------------------------------------------------------------------------- */
@@ -200,7 +135,8 @@ enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summa
   if (status != HR_OK) return status;
   struct summary_markdown_page page = {{.out = file.stream, .unicode = true}, summary, label};
   put_head(&page);
-  put_figures(&page);
+  hr__markdown_head(&page.console, "", " ");
+  hr__markdown_metrics(&page.console, summary);
   put_timeline(&page);
   put_distributions(&page);
   put_groups(&page, "GPUs requested", summary->by_size, summary->n_sizes);

@@ -13,6 +13,7 @@
 #include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"
 #include "report/tables/alert_report.h"
+#include "report/tables/metric_lines.h"
 #include "report/tables/policy_words.h"
 #include "report/tables/sparkline.h"
 
@@ -42,7 +43,7 @@ static const char *factor_text(double factor, bool known, char *buffer) {
   return known ? hr__factor_text(factor, buffer) : "-";
 }
 
-static void put_pool(struct hr__console *console, const struct hr_pool_figures *pool) {
+static void put_pool(struct hr__console *console, const struct hr_pool_metrics *pool) {
   char text[6][HR__NUMBER_BYTES];
   const struct hr_distribution *latency = &pool->latency_factor;
   bool known = latency->count > 0, priced = pool->cost_uusd != HR_UNKNOWN_UUSD;
@@ -138,41 +139,12 @@ static void put_run_head(struct hr__console *table, const struct hr_summary *sum
 
 static void put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
                          const struct hr_run_label *label) {
-  char text[6][HR__NUMBER_BYTES];
-  hr__put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
-                hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
-                hr__count_text(summary->jobs_rejected, text[2]), hr__count_text(summary->jobs_unfinished, text[3]));
-  if (summary->outcome_failed || summary->outcome_cancelled)
-    hr__put_field(table, "", "of the completed, %s failed and %s were cancelled in the trace",
-                  hr__count_text(summary->outcome_failed, text[4]),
-                  hr__count_text(summary->outcome_cancelled, text[5]));
+  char text[HR__NUMBER_BYTES];
+  hr__put_metric_lines(table, HR__PART_JOBS, summary);
   uint64_t skipped = 0;
   for (size_t i = 0; i < label->n_skipped_reasons; i++) skipped += label->skipped[i].count;
   if (skipped)
-    hr__put_field(table, "skipped", "%s row%s of the trace", hr__count_text(skipped, text[0]), skipped == 1 ? "" : "s");
-}
-
-static void put_utilization(struct hr__console *table, const char *label, bool known, double share, const char *window,
-                            double seconds) {
-  char percent[HR__NUMBER_BYTES], duration[HR__NUMBER_BYTES];
-  if (known)
-    hr__put_field(table, label, "%s %% allocated over the %s, %s", hr__fixed_text(100 * share, 1, percent), window,
-                  hr__duration_text(seconds, duration));
-}
-
-static void put_fragmentation(struct hr__console *table, const struct hr_summary *summary) {
-  const struct hr_fragmentation_figures *figures = &summary->fragmentation;
-  char text[4][HR__NUMBER_BYTES];
-  if (!figures->known || summary->makespan_s <= 0) return;
-  bool window = summary->submit_window_s > 0;
-  hr__put_field(table, "fragments", "%s%s%s %% %sover the makespan",
-                window ? hr__fixed_text(100 * figures->submit_window, 1, text[0]) : "",
-                window ? " % of GPUs over the submit window, " : "",
-                hr__fixed_text(100 * figures->makespan, 1, text[1]), window ? "" : "of GPUs ");
-  hr__put_field(table, "", "maximum %s %%; %s %% stranded; largest gang %s GPUs, minimum %s",
-                hr__fixed_text(100 * figures->max, 1, text[0]), hr__fixed_text(100 * figures->stranded, 1, text[1]),
-                hr__fixed_text(figures->largest_gang_mean, 1, text[2]),
-                hr__count_text(figures->largest_gang_min, text[3]));
+    hr__put_field(table, "skipped", "%s row%s of the trace", hr__count_text(skipped, text), skipped == 1 ? "" : "s");
 }
 
 static void put_gpu_timeline(struct hr__console *table, const struct hr_timeline_summary *timeline) {
@@ -196,19 +168,14 @@ static void put_queue_timeline(struct hr__console *table, const struct hr_timeli
 
 static void put_run_totals(struct hr__console *table, const struct hr_summary *summary,
                            const struct hr_timeline_summary *timeline) {
-  char text[3][HR__NUMBER_BYTES];
-  bool window = summary->submit_window_s > 0, drawn = timeline && timeline->waiting.until_us > 0;
-  put_utilization(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
-  put_utilization(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
-                  summary->makespan_s);
+  bool drawn = timeline && timeline->waiting.until_us > 0;
+  hr__put_metric_lines(table, HR__PART_GPUS, summary);
   if (drawn) put_gpu_timeline(table, timeline);
-  put_fragmentation(table, summary);
-  hr__put_field(table, "GPU hours", "%s",
-                hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
-  hr__put_field(table, "queue", "%s jobs on average, maximum %s; %s job%s backfilled",
-                hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
-                hr__count_text(summary->jobs_backfilled, text[2]), summary->jobs_backfilled == 1 ? "" : "s");
+  hr__put_metric_lines(table, HR__PART_FRAGMENTS, summary);
+  hr__put_metric_lines(table, HR__PART_HOURS, summary);
+  hr__put_metric_lines(table, HR__PART_QUEUE, summary);
   if (drawn) put_queue_timeline(table, timeline, summary->queue_max);
+  hr__put_other_metrics(table, summary);
 }
 
 static const char *seconds_text(double value, char *buffer) {
@@ -286,28 +253,6 @@ static void put_cost_lines(struct hr__console *table, const char *title, const s
             hr__plain(table));
 }
 
-static const char *usd_or_dash(int64_t uusd, char *buffer) {
-  return uusd == HR_UNKNOWN_UUSD ? "-" : hr__usd_text(uusd, buffer);
-}
-
-static void put_cost_totals(struct hr__console *table, const struct hr_cost_summary *costs) {
-  char text[3][HR__NUMBER_BYTES];
-  hr__put_field(table, "cost", "%s; %s per month", hr__usd_text(costs->total_uusd, text[0]),
-                usd_or_dash(costs->per_month_uusd, text[1]));
-  hr__put_field(table, "", "%s per completed job, %s per useful GPU hour",
-                usd_or_dash(costs->per_completed_job_uusd, text[0]),
-                usd_or_dash(costs->per_goodput_gpu_hour_uusd, text[1]));
-  double share = costs->total_uusd ? 100 * (double)costs->idle_uusd / (double)costs->total_uusd : 0;
-  hr__put_field(table, "idle", "%s, %s %% of the cost", hr__usd_text(costs->idle_uusd, text[0]),
-                hr__fixed_text(share, 1, text[1]));
-  if (costs->shared_uusd) hr__put_field(table, "shared", "%s", hr__usd_text(costs->shared_uusd, text[0]));
-  if (isnan(costs->saving_vs_on_demand)) return;
-  double saving = costs->saving_vs_on_demand;
-  hr__put_field(table, "on demand", "%s for the same GPU hours; %s %% %s",
-                hr__usd_text(costs->all_on_demand_uusd, text[0]), hr__fixed_text(100 * fabs(saving), 1, text[1]),
-                saving < 0 ? "more was paid" : "saved");
-}
-
 static void put_over_budget(struct hr__console *table, const struct hr_cost_summary *costs) {
   size_t over = 0;
   char text[2][HR__NUMBER_BYTES];
@@ -317,39 +262,16 @@ static void put_over_budget(struct hr__console *table, const struct hr_cost_summ
                   hr__count_text(costs->n_budgets, text[1]));
 }
 
-static void put_goodput(struct hr__console *table, const struct hr_summary *summary) {
-  const struct hr_goodput *goodput = &summary->goodput;
-  const struct hr_spot_figures *spot = &summary->spot;
-  char text[5][HR__NUMBER_BYTES];
-  hr__put_field(table, "goodput", "%s %% of GPU hours; lost %s, checkpoints %s, restarts %s",
-                hr__fixed_text(100 * goodput->fraction, 1, text[0]),
-                hr__fixed_text(goodput->lost_gpu_hours, 1, text[1]),
-                hr__fixed_text(goodput->checkpoint_gpu_hours, 1, text[2]),
-                hr__fixed_text(goodput->restart_gpu_hours, 1, text[3]));
-  if (spot->pools)
-    hr__put_field(table, "spot", "%s GPU hours, %s reclaim%s (%s per node hour), %s job%s interrupted; %s %% available",
-                  hr__fixed_text(spot->gpu_hours, 1, text[0]), hr__count_text(spot->reclaims, text[1]),
-                  spot->reclaims == 1 ? "" : "s", hr__fixed_text(spot->reclaims_per_node_hour, 4, text[2]),
-                  hr__count_text(spot->jobs_interrupted, text[3]), spot->jobs_interrupted == 1 ? "" : "s",
-                  hr__fixed_text(100 * spot->availability, 1, text[4]));
-}
-
-static void put_oom(struct hr__console *table, const struct hr_oom_figures *oom) {
-  char text[3][HR__NUMBER_BYTES];
-  hr__put_field(table, "out of mem", "%s kill%s of %s job%s; %s GPU hours in back-off",
-                hr__count_text(oom->kills, text[0]), oom->kills == 1 ? "" : "s", hr__count_text(oom->jobs, text[1]),
-                oom->jobs == 1 ? "" : "s", hr__fixed_text(oom->back_off_gpu_hours, 1, text[2]));
-}
-
 static void put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
   if (costs) {
-    put_cost_totals(table, costs);
+    for (unsigned part = HR__PART_COST; part <= HR__PART_ON_DEMAND; part++)
+      hr__put_metric_lines(table, (enum hr__metric_part)part, summary);
     put_over_budget(table, costs);
   }
-  if (summary->stoppable) put_goodput(table, summary);
-  if (summary->oom.known) put_oom(table, &summary->oom);
+  for (unsigned part = HR__PART_GOODPUT; summary->stoppable && part <= HR__PART_OOM; part++)
+    hr__put_metric_lines(table, (enum hr__metric_part)part, summary);
   if (!costs) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MAX_TENANTS, costs->total_uusd);
@@ -399,20 +321,19 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
 
 /* ---- Streamed runs ------------------------------------------------------------------------------- */
 
-enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures, const struct hr_run_label *label,
+enum hr_status hr_streamed_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                  const struct hr_perf *perf, unsigned style) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
-  put_run_head(&table, &summary, label);
+  put_run_head(&table, summary, label);
   fputc('\n', out);
-  put_run_jobs(&table, &summary, label);
-  put_run_totals(&table, &summary, NULL);
-  put_run_distributions(&table, &summary);
-  put_run_costs(&table, &summary);
-  if (summary.costs || summary.stoppable) fputc('\n', out);
+  put_run_jobs(&table, summary, label);
+  put_run_totals(&table, summary, NULL);
+  put_run_distributions(&table, summary);
+  put_run_costs(&table, summary);
+  if (summary->costs || summary->stoppable) fputc('\n', out);
   fprintf(out, "%sStreamed: quantiles come from a sketch with a relative error of at most 1/%d.%s\n", hr__dim(&table),
           HR__SKETCH_ERROR_PART, hr__plain(&table));
-  put_run_foot(&table, &summary, perf);
+  put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reads a baseline of `headroom check`: metrics, digests of inputs, and the encoded decisions of each run. plan/check
- * writes these files. A figure is the value of a metric for a run, or for a class, a tenant or a pool of a run. A long
+ * writes these files. A metric is the value of a metric for a run, or for a class, a tenant or a pool of a run. A long
  * text is stored as a list of lines, which the reader joins.
  */
 
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define WORD(name, text) text,
-static const char *const parts[] = {HR_FIGURE_OF_TABLE(WORD) NULL};
+static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD) NULL};
 
 static const cJSON *get(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name);
@@ -53,59 +53,59 @@ static char *joined(const cJSON *list) {
   return text;
 }
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Metrics ---------------------------------------------------------------------------------------- */
 
-static size_t count_figures(const cJSON *json) {
-  size_t count = (size_t)cJSON_GetArraySize(get(json, parts[HR_FIGURE_OF_RUN]));
-  for (size_t of = HR_FIGURE_OF_RUN + 1; of < HR_N_FIGURE_OF; of++) {
+static size_t count_metrics(const cJSON *json) {
+  size_t count = (size_t)cJSON_GetArraySize(get(json, parts[HR_METRIC_OF_RUN]));
+  for (size_t of = HR_METRIC_OF_RUN + 1; of < HR_N_METRIC_OF; of++) {
     const cJSON *group;
     cJSON_ArrayForEach(group, get(json, parts[of])) count += (size_t)cJSON_GetArraySize(group);
   }
   return count;
 }
 
-static bool add_figures(const cJSON *values, enum hr_figure_of of, const char *group, struct hr_baseline_run *run) {
+static bool add_metrics(const cJSON *values, enum hr_metric_of of, const char *group, struct hr_baseline_run *run) {
   const cJSON *value;
   cJSON_ArrayForEach(value, values) {
-    struct hr_baseline_figure *figure = &run->figures[run->n_figures++];
-    *figure = (struct hr_baseline_figure){
+    struct hr_baseline_metric *metric = &run->metrics[run->n_metrics++];
+    *metric = (struct hr_baseline_metric){
         .path = strdup(value->string), .of = of, .value = value->valuedouble, .low = (double)NAN, .high = (double)NAN};
-    if (group) figure->group = strdup(group);
-    if (!figure->path || (group && !figure->group)) return false;
+    if (group) metric->group = strdup(group);
+    if (!metric->path || (group && !metric->group)) return false;
   }
   return true;
 }
 
-static bool build_figures(const cJSON *json, struct hr_baseline_run *run) {
-  run->figures = calloc(count_figures(json) + 1, sizeof *run->figures);
-  bool whole = run->figures && add_figures(get(json, parts[HR_FIGURE_OF_RUN]), HR_FIGURE_OF_RUN, NULL, run);
-  for (size_t of = HR_FIGURE_OF_RUN + 1; of < HR_N_FIGURE_OF && whole; of++)
+static bool build_metrics(const cJSON *json, struct hr_baseline_run *run) {
+  run->metrics = calloc(count_metrics(json) + 1, sizeof *run->metrics);
+  bool whole = run->metrics && add_metrics(get(json, parts[HR_METRIC_OF_RUN]), HR_METRIC_OF_RUN, NULL, run);
+  for (size_t of = HR_METRIC_OF_RUN + 1; of < HR_N_METRIC_OF && whole; of++)
     for (const cJSON *group = get(json, parts[of]) ? get(json, parts[of])->child : NULL; group && whole;
          group = group->next)
-      whole = add_figures(group, (enum hr_figure_of)of, group->string, run);
+      whole = add_metrics(group, (enum hr_metric_of)of, group->string, run);
   return whole;
 }
 
-/* Returns the samples of a figure; NULL if there are none. `all` contains a list of samples for each key, such as
+/* Returns the samples of a metric; NULL if there are none. `all` contains a list of samples for each key, such as
    "wait_s.p95" (of the run) or "wait_s.p95 of class training". */
-static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_figure *figure) {
-  static const char *const kinds[HR_N_FIGURE_OF] = {
-      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
+static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_metric *metric) {
+  static const char *const kinds[HR_N_METRIC_OF] = {
+      [HR_METRIC_OF_CLASS] = "class", [HR_METRIC_OF_TENANT] = "tenant", [HR_METRIC_OF_POOL] = "pool"};
   char label[400];
-  if (figure->of == HR_FIGURE_OF_RUN) return get(all, figure->path);
-  snprintf(label, sizeof label, "%s of %s %s", figure->path, kinds[figure->of], figure->group);
+  if (metric->of == HR_METRIC_OF_RUN) return get(all, metric->path);
+  snprintf(label, sizeof label, "%s of %s %s", metric->path, kinds[metric->of], metric->group);
   return get(all, label);
 }
 
 static bool build_samples(const cJSON *json, struct hr_baseline_run *run) {
   const cJSON *all = get(json, "samples"), *sample;
-  for (size_t i = 0; all && i < run->n_figures; i++) {
-    struct hr_baseline_figure *figure = &run->figures[i];
-    const cJSON *samples = samples_of(all, figure);
+  for (size_t i = 0; all && i < run->n_metrics; i++) {
+    struct hr_baseline_metric *metric = &run->metrics[i];
+    const cJSON *samples = samples_of(all, metric);
     if (!samples) continue;
-    figure->samples = calloc((size_t)cJSON_GetArraySize(samples), sizeof *figure->samples);
-    if (!figure->samples) return false;
-    cJSON_ArrayForEach(sample, samples) figure->samples[figure->n_samples++] = sample->valuedouble;
+    metric->samples = calloc((size_t)cJSON_GetArraySize(samples), sizeof *metric->samples);
+    if (!metric->samples) return false;
+    cJSON_ArrayForEach(sample, samples) metric->samples[metric->n_samples++] = sample->valuedouble;
   }
   return true;
 }
@@ -136,7 +136,7 @@ static bool build_texts(const cJSON *json, struct hr_baseline_run *run) {
 }
 
 static enum hr_status build_run(struct hr__builder *builder, const cJSON *json, struct hr_baseline_run *run) {
-  if (!build_texts(json, run) || !build_figures(json, run) || !build_samples(json, run))
+  if (!build_texts(json, run) || !build_metrics(json, run) || !build_samples(json, run))
     return hr__build_no_memory(builder);
   run->seed = seed_of(json);
   run->replications = (uint32_t)hr__number_of(json, "replications", 0);
@@ -223,13 +223,13 @@ bool hr_baseline_recognise(const char *path) {
 }
 
 void hr_baseline_run_finish(struct hr_baseline_run *run) {
-  for (size_t i = 0; i < run->n_figures; i++) {
-    free(run->figures[i].path);
-    free(run->figures[i].group);
-    free(run->figures[i].samples);
+  for (size_t i = 0; i < run->n_metrics; i++) {
+    free(run->metrics[i].path);
+    free(run->metrics[i].group);
+    free(run->metrics[i].samples);
   }
   for (size_t i = 0; i < run->n_inputs; i++) free(run->inputs[i].name);
-  free(run->figures);
+  free(run->metrics);
   free(run->inputs);
   free(run->name);
   free(run->policy);

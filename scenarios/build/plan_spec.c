@@ -39,7 +39,7 @@ void hr_plan_spec_destroy(struct hr_plan_spec *spec) {
   }
   levels_free(spec->baseline, spec->n_variables);
   for (uint32_t i = 0; i < spec->n_constraints; i++) placed_finish(&spec->constraints[i]);
-  for (uint32_t i = 0; i < spec->n_terms; i++) placed_finish(&spec->objective[i].figure);
+  for (uint32_t i = 0; i < spec->n_terms; i++) placed_finish(&spec->objective[i].metric);
   placed_finish(&spec->self);
   free(spec->variables);
   free(spec->constraints);
@@ -229,7 +229,7 @@ static enum hr_status add_term(struct hr__builder *builder, const char *figure, 
                                struct hr_plan_spec *spec) {
   struct hr_plan_term *term = &spec->objective[spec->n_terms++];
   term->weight = weight;
-  return hr__build_placed(builder, figure, &term->figure);
+  return hr__build_placed(builder, figure, &term->metric);
 }
 
 /* Reads the key `objective` (a metric) or `weights` (a weighted sum of metrics). */

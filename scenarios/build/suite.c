@@ -36,13 +36,13 @@ enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, 
                    text);
   size_t bytes = strlen(text) + sizeof "--tolerance : ";
   bool room = HR__ARRAY_RESIZE(tolerances->at, tolerances->count + 1);
-  fresh.figure.text = room ? strndup(text, (size_t)(equals - text)) : NULL;
-  fresh.figure.place = fresh.figure.text ? malloc(bytes) : NULL;
-  if (!fresh.figure.place) {
-    free(fresh.figure.text);
+  fresh.metric.text = room ? strndup(text, (size_t)(equals - text)) : NULL;
+  fresh.metric.place = fresh.metric.text ? malloc(bytes) : NULL;
+  if (!fresh.metric.place) {
+    free(fresh.metric.text);
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
-  snprintf(fresh.figure.place, bytes, "--tolerance %s: ", text);
+  snprintf(fresh.metric.place, bytes, "--tolerance %s: ", text);
   tolerances->at[tolerances->count++] = fresh;
   return HR_OK;
 }
@@ -56,7 +56,7 @@ static enum hr_status build_tolerance(struct hr__builder *builder, const cJSON *
   *tolerance = (struct hr_tolerance){.relative = hr__number_of(json, "relative", 0),
                                      .absolute = hr__number_of(json, "absolute", 0),
                                      .worse = (enum hr_worse)hr__choice_of(json, "worse", worse, HR_WORSE_UNSPECIFIED)};
-  return hr__build_placed(builder, json->string, &tolerance->figure);
+  return hr__build_placed(builder, json->string, &tolerance->metric);
 }
 
 static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
@@ -90,8 +90,8 @@ static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON 
 
 static void tolerances_finish(struct hr_tolerances *tolerances) {
   for (size_t i = 0; i < tolerances->count; i++) {
-    free(tolerances->at[i].figure.text);
-    free(tolerances->at[i].figure.place);
+    free(tolerances->at[i].metric.text);
+    free(tolerances->at[i].metric.place);
   }
   free(tolerances->at);
 }

@@ -228,6 +228,21 @@ case_list_findings_and_fields() {
   matches stdout '^start +column start_s$'
 }
 
+case_list_metrics() {
+  try 0 list metrics
+  matches stdout '^wait_s.p95 +s +lower +Wait, p95$'
+  matches stdout '^utilization.makespan +share +higher +Utilization$'
+  matches stdout '^gpu_hours +GPU-hours +- +GPU hours$'
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  try 0 list metrics --path cost. --verbose
+  says stdout 'capacity and services'
+  [ "$(grep -c '^[a-z]' stdout)" = "$(grep -c '^cost\.\|^metric' stdout)" ] || fail 'lists other metrics'
+  try 2 list metrics --path waits
+  says stderr "no metric begins with 'waits'"
+  try 2 list policies --path wait_s
+  says stderr "option '--path' cannot be used with 'list policies'"
+}
+
 case_list_scenarios() {
   HEADROOM_DATA=$project try 0 list scenarios
   for name in demo helios openb philly swf; do matches stdout "^$name +[^ ]"; done

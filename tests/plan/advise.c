@@ -91,12 +91,12 @@ static double monthly_usd(const char *const *overrides, size_t count, uint32_t r
   struct hr_replicate_config config = {
       .scenario = loaded, .overrides = overrides, .n_overrides = count, .trace = trace, .spec = &spec, .n_threads = 1};
   struct hr_replicates *replicates = NULL;
-  struct hr_replicated figure = {0};
+  struct hr_replicated metric = {0};
   CU_ASSERT_EQUAL_FATAL(hr_replicate(&config, &replicates, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr_replicates_figure(replicates, "monthly_usd", &figure, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_replicates_metric(replicates, "monthly_usd", &metric, NULL), HR_OK);
   hr_replicates_destroy(replicates);
   hr_scenario_destroy(loaded);
-  return figure.mean;
+  return metric.mean;
 }
 
 static void check_dollars(const struct hr_advice_item *item, uint32_t replications) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole checks. A baseline that is written and read again is unchanged, every figure is compared, the first start that
+/* Whole checks. A baseline that is written and read again is unchanged, every metric is compared, the first start that
    differs is the one that a naive search finds, and the output files fit their schemas. */
 
 #include "harness.h"
@@ -109,18 +109,18 @@ static void written_baseline_passes(void) {
   hr_suite_destroy(suite);
 }
 
-/* A change of any single figure must fail the check. */
-static void change_of_any_figure_fails(void) {
+/* A change of any single metric must fail the check. */
+static void change_of_any_metric_fails(void) {
   struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
   struct hr_baseline *baseline = make_baseline(suite);
   struct hr_baseline_run *run = &baseline->runs[0];
-  CU_ASSERT_TRUE(run->n_figures > 80);
+  CU_ASSERT_TRUE(run->n_metrics > 80);
   CU_ASSERT_TRUE(passes(suite, baseline));
-  for (size_t i = 0; i < run->n_figures; i++) {
-    run->figures[i].value += 1e-6;
+  for (size_t i = 0; i < run->n_metrics; i++) {
+    run->metrics[i].value += 1e-6;
     CU_ASSERT_FALSE(passes(suite, baseline));
-    run->figures[i].value -= 1e-6;
-    run->figures[i].value = nearbyint(run->figures[i].value * 1e6) / 1e6;
+    run->metrics[i].value -= 1e-6;
+    run->metrics[i].value = nearbyint(run->metrics[i].value * 1e6) / 1e6;
   }
   CU_ASSERT_TRUE(passes(suite, baseline));
   run->digest++;
@@ -129,10 +129,10 @@ static void change_of_any_figure_fails(void) {
   run->trace_digest++;
   CU_ASSERT_FALSE(passes(suite, baseline));
   run->trace_digest--;
-  char *path = run->figures[0].path;
-  run->figures[0].path = (char *)"jobs.imagined";
+  char *path = run->metrics[0].path;
+  run->metrics[0].path = (char *)"jobs.imagined";
   CU_ASSERT_FALSE(passes(suite, baseline));
-  run->figures[0].path = path;
+  run->metrics[0].path = path;
   CU_ASSERT_TRUE(passes(suite, baseline));
   run->seed++; /* a different seed is reported, but is no failure */
   CU_ASSERT_TRUE(passes(suite, baseline));
@@ -248,8 +248,8 @@ static bool passes_replicated(const struct hr_baseline *baseline, int seed, int 
   return passed;
 }
 
-/* With other seeds all figures differ, but their distributions are equal: one check in twenty may fail. A real change
-   must be detected among all these figures, with equal and with different seeds. */
+/* With other seeds all metrics differ, but their distributions are equal: one check in twenty may fail. A real change
+   must be detected among all these metrics, with equal and with different seeds. */
 static void significance_of_changes(void) {
   enum { REPLICATIONS = 8, SEEDS = 60 };
   static const char more_expensive[] = ",\"cluster.pools.1.usd_per_gpu_hour\":0.500001",
@@ -302,8 +302,8 @@ static void long_names_remain_distinguishable(void) {
                                       "fairness.finish_time_fairness.share_above_1"};
   struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
   struct hr_baseline *baseline = make_baseline(suite);
-  for (size_t i = 0; i < baseline->runs[0].n_figures; i++)
-    if (strncmp(baseline->runs[0].figures[i].path, "fairness", 8) == 0) baseline->runs[0].figures[i].value += 0.5;
+  for (size_t i = 0; i < baseline->runs[0].n_metrics; i++)
+    if (strncmp(baseline->runs[0].metrics[i].path, "fairness", 8) == 0) baseline->runs[0].metrics[i].value += 0.5;
   struct hr_check *check = check_of(suite, baseline, 1);
   FILE *out = fopen(files_path("table.txt"), "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(out);
@@ -318,6 +318,6 @@ static void long_names_remain_distinguishable(void) {
   hr_suite_destroy(suite);
 }
 
-TEST_MAIN("plan: checks", TEST(written_baseline_passes), TEST(change_of_any_figure_fails),
+TEST_MAIN("plan: checks", TEST(written_baseline_passes), TEST(change_of_any_metric_fails),
           TEST(first_start_equals_naive_search), TEST(significance_of_changes), TEST(long_names_remain_distinguishable),
           TEST(files_fit_their_schemas))

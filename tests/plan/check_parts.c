@@ -6,7 +6,7 @@
 
 #include "plan/check/check.h"
 #include "plan/check/decisions.h"
-#include "plan/runner/measures.h"
+#include "plan/runner/scoped_metrics.h"
 
 #include <string.h>
 
@@ -157,16 +157,16 @@ static void runs_of_different_length(void) {
 
 /* ---- Tolerances ------------------------------------------------------------------------------------- */
 
-static struct hr_tolerance tolerance(const char *figure, double relative, double absolute, enum hr_worse worse) {
-  return (struct hr_tolerance){{(char *)figure, (char *)""}, relative, absolute, worse};
+static struct hr_tolerance tolerance(const char *metric, double relative, double absolute, enum hr_worse worse) {
+  return (struct hr_tolerance){{(char *)metric, (char *)""}, relative, absolute, worse};
 }
 
 static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const struct hr_tolerances *common,
                                         const char *path, const char *class_, double before, double now) {
   const struct hr__allowance allowance = {own, common, false, false};
-  enum hr_figure_of of = class_ ? HR_FIGURE_OF_CLASS : HR_FIGURE_OF_RUN;
-  const struct hr_baseline_figure was = {.path = (char *)path, .group = (char *)class_, .of = of, .value = before};
-  struct hr_baseline_figure is = was;
+  enum hr_metric_of of = class_ ? HR_METRIC_OF_CLASS : HR_METRIC_OF_RUN;
+  const struct hr_baseline_metric was = {.path = (char *)path, .group = (char *)class_, .of = of, .value = before};
+  struct hr_baseline_metric is = was;
   is.value = now;
   double chance;
   return hr__tolerance_evaluate(&allowance, &was, &is, &chance);
@@ -230,13 +230,13 @@ static void directions_of_regressions(void) {
   CU_ASSERT_EQUAL(judge(&none, &only_worse_with_direction, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
 }
 
-/* Compares a figure that has replications before and now: expects the verdict, and returns the p-value. */
+/* Compares a metric that has replications before and now: expects the verdict, and returns the p-value. */
 static double chance(bool paired, enum hr_worse worse, double *before, double *now,
                      enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
   const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSPECIFIED}, none = {0};
   const struct hr__allowance allowance = {&tolerances, &none, true, paired};
-  struct hr_baseline_figure was = {.path = (char *)"wait_s.mean", .samples = before, .n_samples = 4}, is = was;
+  struct hr_baseline_metric was = {.path = (char *)"wait_s.mean", .samples = before, .n_samples = 4}, is = was;
   is.samples = now;
   for (uint32_t r = 0; r < 4; r++) {
     was.value += before[r] / 4;

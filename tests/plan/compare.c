@@ -125,8 +125,8 @@ static void expect_common_events(const char *pool, bool shares) {
   setup_make(&setup, pool, DRAWN, twins, 6);
   struct hr_comparison *comparison = compare(&setup);
   bool varied = false;
-  for (size_t m = 0; m < HR__N_COMPARE_METRICS; m++) {
-    const char *metric = hr__compare_metric_name(&hr__compare_metrics[m]);
+  for (const struct hr__compare_column *at = hr__compare_columns; at->block; at++) {
+    const char *metric = hr__metric_rows[at->metric].column;
     struct hr_estimate estimate = hr_comparison_estimate(comparison, 1, metric);
     bool is_of_fragments = strstr(metric, "fragmentation") || strstr(metric, "gang") || !strcmp(metric, "stranded");
     CU_ASSERT_EQUAL(isnan(estimate.value), is_of_fragments && !shares);
@@ -243,7 +243,7 @@ static void every_key_is_in_the_schema(void) {
   expect_fit(SPOT, 3);
 }
 
-static void csv_has_a_row_per_figure(void) {
+static void csv_has_a_row_per_metric(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 1);
   struct hr_comparison *comparison = compare(&setup);
@@ -277,4 +277,4 @@ TEST_MAIN("plan: compare", TEST(exact_differences_if_deterministic), TEST(redraw
           TEST(replication_0_is_the_run_alone), TEST(seeds_derive_from_the_scenario_seed),
           TEST(policies_share_random_events), TEST(default_number_of_replications),
           TEST(one_random_run_has_no_interval), TEST(same_results_for_any_number_of_threads),
-          TEST(every_key_is_in_the_schema), TEST(csv_has_a_row_per_figure), TEST(write_errors_are_reported))
+          TEST(every_key_is_in_the_schema), TEST(csv_has_a_row_per_metric), TEST(write_errors_are_reported))

@@ -21,8 +21,8 @@
 enum { N_FIGURES = 3, MAX_REPLICATIONS = 20, JOBS = 300 };
 static uint32_t n_experiments = 60;
 
-static const struct hr__figure figures[N_FIGURES] = {
-    {.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_WAIT_P95}, {.measure = HR__M_MONTHLY}};
+static const struct hr__scoped_metric metrics[N_FIGURES] = {
+    {.id = HR__M_WAIT_MEAN}, {.id = HR__M_WAIT_P95}, {.id = HR__M_MONTHLY}};
 
 static const char text[] =
     "{\"seed\":17,\"cluster\":{\"pools\":["
@@ -42,17 +42,17 @@ static void run_all(struct hr__runner *runner, uint32_t candidate, uint32_t coun
   }
 }
 
-static void values_of(const struct hr__runner *runner, uint32_t candidate, uint32_t from, uint32_t count, size_t figure,
+static void values_of(const struct hr__runner *runner, uint32_t candidate, uint32_t from, uint32_t count, size_t metric,
                       double *values) {
-  for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(runner, candidate, from + r)[figure];
+  for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(runner, candidate, from + r)[metric];
 }
 
-static double truth_of(const struct hr__runner *runner, uint32_t candidate, uint32_t count, size_t figure) {
+static double truth_of(const struct hr__runner *runner, uint32_t candidate, uint32_t count, size_t metric) {
   double *values = malloc(count * sizeof *values);
   CU_ASSERT_PTR_NOT_NULL_FATAL(values);
-  values_of(runner, candidate, 0, count, figure, values);
+  values_of(runner, candidate, 0, count, metric, values);
   gsl_sort(values, 1, count);
-  bool quantile = hr__measure_infos[figures[figure].measure].kind == HR__QUANTILE;
+  bool quantile = hr__metric_rows[metrics[metric].id].kind == HR_METRIC_QUANTILE;
   double truth = quantile ? gsl_stats_median_from_sorted_data(values, 1, count) : gsl_stats_mean(values, 1, count);
   CU_ASSERT(values[0] < values[count - 1]); /* otherwise the metric does not vary, and the test has no meaning */
   free(values);
@@ -60,15 +60,14 @@ static double truth_of(const struct hr__runner *runner, uint32_t candidate, uint
 }
 
 static double share_covered(const struct hr__runner *runner, uint32_t candidate, uint32_t from, uint32_t replications,
-                            size_t figure, double truth) {
+                            size_t metric, double truth) {
   uint32_t covered = 0;
   for (uint32_t i = 0; i < n_experiments; i++) {
     double values[MAX_REPLICATIONS];
     struct hr__interval interval;
-    values_of(runner, candidate, from + i * MAX_REPLICATIONS, replications, figure, values);
+    values_of(runner, candidate, from + i * MAX_REPLICATIONS, replications, metric, values);
     CU_ASSERT_EQUAL_FATAL(
-        hr__interval_of(values, replications, hr__measure_infos[figures[figure].measure].kind, 0.95, false, &interval),
-        HR_OK);
+        hr__interval_of(values, replications, hr__metric_rows[metrics[metric].id].kind, 0.95, false, &interval), HR_OK);
     covered += interval.low <= truth && truth <= interval.high;
   }
   return (double)covered / n_experiments;
@@ -87,7 +86,7 @@ static void coverage_of_replication_intervals(void) {
   struct hr_scenario *scenario = planned_scenario(text);
   struct hr_trace *trace = planned_queue(5, JOBS, 4, 1000);
   struct hr__runner_config config = {
-      .scenario = scenario, .trace = trace, .figures = figures, .n_figures = N_FIGURES, .n_threads = 2};
+      .scenario = scenario, .trace = trace, .metrics = metrics, .n_metrics = N_FIGURES, .n_threads = 2};
   struct hr__environment spec = {.workload = scenario->replications.workload};
   hr_stress_init(&spec.stress);
   struct hr__runner *runner = hr__runner_create(&config);
@@ -99,8 +98,8 @@ static void coverage_of_replication_intervals(void) {
     double truth = truth_of(runner, candidate, long_run, i);
     for (uint32_t replications = 10; replications <= MAX_REPLICATIONS; replications += 10) {
       double share = share_covered(runner, candidate, long_run, replications, i, truth);
-      printf("\n  %-12s of %u replications: %.1f %% of %u intervals cover %.6g",
-             hr__measure_infos[figures[i].measure].path, replications, 100 * share, n_experiments, truth);
+      printf("\n  %-12s of %u replications: %.1f %% of %u intervals cover %.6g", hr__metric_rows[metrics[i].id].path,
+             replications, 100 * share, n_experiments, truth);
       expect_coverage(share);
       CU_ASSERT(share_covered(runner, candidate, long_run, replications, i, 1.5 * truth) < 0.9);
     }

@@ -16,7 +16,7 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-9 * fmax(1, fabs(expected)));
 }
 
-static struct hr__interval interval_of(const double *values, uint32_t count, enum hr__measure_kind kind,
+static struct hr__interval interval_of(const double *values, uint32_t count, enum hr_metric_kind kind,
                                        double confidence, bool exact) {
   struct hr__interval interval;
   CU_ASSERT_EQUAL_FATAL(hr__interval_of(values, count, kind, confidence, exact, &interval), HR_OK);
@@ -28,37 +28,37 @@ static struct hr__interval interval_of(const double *values, uint32_t count, enu
 /* From tables: t(0.975; 4) = 2.7764451051977987, t(0.95; 9) = 1.8331129326536335, t(0.995; 1) = 63.65674116287399. */
 static void student_interval_equals_tables(void) {
   static const double five[] = {3, 1, 5, 2, 4}, ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, two[] = {1, 3};
-  struct hr__interval interval = interval_of(five, 5, HR__MEAN, 0.95, false);
+  struct hr__interval interval = interval_of(five, 5, HR_METRIC_MEAN, 0.95, false);
   expect(interval.mean, 3);
   expect(interval.sd, sqrt(2.5));
   expect(interval.high - 3, 2.7764451051977987 * sqrt(2.5 / 5));
   expect(3 - interval.low, 2.7764451051977987 * sqrt(2.5 / 5));
   CU_ASSERT_FALSE(interval.of_median);
   expect(hr__interval_relative(&interval), 2.7764451051977987 * sqrt(0.5) / 3);
-  interval = interval_of(ten, 10, HR__MEAN, 0.9, false);
+  interval = interval_of(ten, 10, HR_METRIC_MEAN, 0.9, false);
   expect(interval.high, 5.5 + 1.8331129326536335 * sqrt(55.0 / 6 / 10));
-  interval = interval_of(two, 2, HR__MEAN, 0.99, false);
+  interval = interval_of(two, 2, HR_METRIC_MEAN, 0.99, false);
   expect(interval.high, 2 + 63.65674116287399 * sqrt(2) / sqrt(2));
 }
 
 static void unknown_values_are_omitted(void) {
   const double values[] = {3, (double)NAN, 1, 5, 2, (double)NAN, 4}, none[] = {(double)NAN, (double)NAN};
-  struct hr__interval interval = interval_of(values, 7, HR__MEAN, 0.95, false);
+  struct hr__interval interval = interval_of(values, 7, HR_METRIC_MEAN, 0.95, false);
   CU_ASSERT_EQUAL(interval.count, 5);
   expect(interval.high - 3, 2.7764451051977987 * sqrt(0.5));
-  interval = interval_of(none, 2, HR__MEAN, 0.95, false);
+  interval = interval_of(none, 2, HR_METRIC_MEAN, 0.95, false);
   CU_ASSERT(interval.count == 0 && isnan(interval.mean) && isnan(interval.low) && isnan(interval.median));
   CU_ASSERT(isinf(hr__interval_relative(&interval)));
 }
 
 static void intervals_of_few_values(void) {
   static const double one[] = {7}, same[] = {7, 7, 7};
-  struct hr__interval interval = interval_of(one, 1, HR__MEAN, 0.95, false);
+  struct hr__interval interval = interval_of(one, 1, HR_METRIC_MEAN, 0.95, false);
   CU_ASSERT(interval.mean == 7 && isnan(interval.low) && isnan(interval.high));
-  interval = interval_of(one, 1, HR__QUANTILE, 0.95, true);
+  interval = interval_of(one, 1, HR_METRIC_QUANTILE, 0.95, true);
   CU_ASSERT(interval.low == 7 && interval.high == 7);
   expect(hr__interval_relative(&interval), 0);
-  interval = interval_of(same, 3, HR__QUANTILE, 0.95, false);
+  interval = interval_of(same, 3, HR_METRIC_QUANTILE, 0.95, false);
   CU_ASSERT(interval.low == 7 && interval.high == 7);
 }
 
@@ -70,23 +70,24 @@ static void median_interval_computed_by_hand(void) {
   static const double ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, six[] = {1, 2, 3, 4, 5, 6};
   double wide = 1 - 22.0 / 1024, narrow = 1 - 112.0 / 1024, share = (wide - 0.95) / (wide - narrow);
   double weight = 8 * share / (2 + 6 * share);
-  struct hr__interval interval = interval_of(ten, 10, HR__QUANTILE, 0.95, false);
+  struct hr__interval interval = interval_of(ten, 10, HR_METRIC_QUANTILE, 0.95, false);
   expect(interval.median, 5.5);
   expect(interval.low, 2 + weight);
   expect(interval.high, 9 - weight);
   CU_ASSERT(fabs(weight - 0.6577) < 1e-4);
   CU_ASSERT_TRUE(interval.of_median);
-  interval = interval_of(six, 6, HR__QUANTILE, 0.95, false); /* coverages 31/32 and 25/32: interpolated by a tenth */
+  interval =
+      interval_of(six, 6, HR_METRIC_QUANTILE, 0.95, false); /* coverages 31/32 and 25/32: interpolated by a tenth */
   expect(interval.low, 1 + 0.5 / 1.4);
   expect(interval.high, 6 - 0.5 / 1.4);
 }
 
 static void too_few_values_for_a_median_interval(void) {
   static const double five[] = {1, 2, 3, 4, 5};
-  struct hr__interval interval = interval_of(five, 5, HR__QUANTILE, 0.95, false);
+  struct hr__interval interval = interval_of(five, 5, HR_METRIC_QUANTILE, 0.95, false);
   CU_ASSERT(isnan(interval.low) && isnan(interval.high) && interval.median == 3);
   /* the outermost values cover with probability 0.9375 */
-  interval = interval_of(five, 5, HR__QUANTILE, 0.93749, false);
+  interval = interval_of(five, 5, HR_METRIC_QUANTILE, 0.93749, false);
   CU_ASSERT(interval.low >= 1 && interval.low < 1.001 && interval.high <= 5 && interval.high > 4.999);
 }
 
@@ -111,7 +112,8 @@ static void median_interval_equals_enumeration(void) {
       uint32_t k = 0;
       for (uint32_t i = 0; i < count; i++) sorted[i] = i + 1;
       while (k + 1 <= count / 2 && counted_cover(k + 1, count) >= confidences[c]) k++;
-      CU_ASSERT_EQUAL_FATAL(hr__interval_of(sorted, count, HR__QUANTILE, confidences[c], false, &interval), HR_OK);
+      CU_ASSERT_EQUAL_FATAL(hr__interval_of(sorted, count, HR_METRIC_QUANTILE, confidences[c], false, &interval),
+                            HR_OK);
       double low = interval.low, high = interval.high;
       if (k == 0) {
         CU_ASSERT(isnan(low) && isnan(high));
@@ -126,7 +128,7 @@ static void median_interval_equals_enumeration(void) {
 
 /* ---- How often they cover --------------------------------------------------------------------------- */
 
-static double share_covered(uint32_t count, enum hr__measure_kind kind, bool skewed, double truth) {
+static double share_covered(uint32_t count, enum hr_metric_kind kind, bool skewed, double truth) {
   enum { SAMPLES = 6000 };
   struct hr__stream stream;
   hr__stream_init(&stream, 11, HR__PURPOSE_SAMPLE, count, (uint32_t)kind);
@@ -145,12 +147,12 @@ static double share_covered(uint32_t count, enum hr__measure_kind kind, bool ske
 /* With six thousand samples, three standard errors of the coverage are 0.85 percentage points. */
 static void coverage_of_both_intervals(void) {
   for (uint32_t count = 10; count <= 20; count += 10) {
-    double student = share_covered(count, HR__MEAN, false, 0),
-           median = share_covered(count, HR__QUANTILE, true, log(2));
+    double student = share_covered(count, HR_METRIC_MEAN, false, 0),
+           median = share_covered(count, HR_METRIC_QUANTILE, true, log(2));
     CU_ASSERT(student > 0.9415 && student < 0.9585);
     CU_ASSERT(median > 0.9415 && median < 0.9585);
     /* the interval must not cover a value that is not the median */
-    CU_ASSERT(share_covered(count, HR__QUANTILE, true, 1.3 * log(2)) < 0.94);
+    CU_ASSERT(share_covered(count, HR_METRIC_QUANTILE, true, 1.3 * log(2)) < 0.94);
   }
 }
 

@@ -24,9 +24,9 @@ static double choice_of(const struct hr_plan *plan, uint32_t variable) {
   return plan->space.spec->variables[variable].axis.levels[point.level[variable]].number;
 }
 
-static double centre_of(const struct hr_plan *plan, enum hr__measure measure) {
-  size_t at = hr__goals_find(&plan->goals, &(struct hr__figure){.measure = measure});
-  return hr__interval_centre(&plan->choice.figures[at]);
+static double centre_of(const struct hr_plan *plan, enum hr__metric measure) {
+  size_t at = hr__goals_find(&plan->goals, &(struct hr__scoped_metric){.id = measure});
+  return hr__interval_centre(&plan->choice.metrics[at]);
 }
 
 /* ---- How much to reserve --------------------------------------------------------------------------- */

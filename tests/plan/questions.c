@@ -52,59 +52,59 @@ static const struct job clients[] = {{0, 10, 1, "retail", HR_CLASS_INFERENCE},
 
 /* ---- Metrics --------------------------------------------------------------------------------------- */
 
-static void figure_is(const struct hr_trace *trace, const char *text, enum hr__measure measure, const char *name) {
-  struct hr__figure figure;
+static void metric_is(const struct hr_trace *trace, const char *text, enum hr__metric measure, const char *name) {
+  struct hr__scoped_metric metric;
   struct hr_error error = {0};
-  char buffer[HR__FIGURE_NAME_BYTES];
-  CU_ASSERT_EQUAL(hr__figure_parse(text, strlen(text), trace, &figure, &error), HR_OK);
-  CU_ASSERT_EQUAL(figure.measure, measure);
-  CU_ASSERT_STRING_EQUAL(hr__figure_name(&figure, buffer), name);
+  char buffer[HR__SCOPED_METRIC_BYTES];
+  CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, &metric, &error), HR_OK);
+  CU_ASSERT_EQUAL(metric.id, measure);
+  CU_ASSERT_STRING_EQUAL(hr__scoped_metric_name(&metric, buffer), name);
 }
 
-static void figure_fails(const struct hr_trace *trace, const char *text, const char *part) {
-  struct hr__figure figure;
+static void metric_fails(const struct hr_trace *trace, const char *text, const char *part) {
+  struct hr__scoped_metric metric;
   struct hr_error error = {0};
-  CU_ASSERT_EQUAL(hr__figure_parse(text, strlen(text), trace, &figure, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, &metric, &error), HR_BAD_INPUT);
   says(error.text, part);
 }
 
-static void figures_by_name(void) {
+static void metrics_by_name(void) {
   struct hr_trace *trace = trace_of(clients, 3);
-  figure_is(trace, "wait_s.p95", HR__M_WAIT_P95, "wait_s.p95");
-  figure_is(trace, "  wait_p95_s ", HR__M_WAIT_P95, "wait_s.p95");
-  figure_is(trace, "cost_usd", HR__M_COST, "cost.total_usd");
-  figure_is(trace, "usd_per_job", HR__M_PER_JOB, "cost.usd_per_completed_job");
-  figure_is(trace, "utilization", HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window");
-  figure_is(trace, "monthly_usd", HR__M_MONTHLY, hr__measure_infos[HR__M_MONTHLY].path);
-  figure_is(trace, "wait_s.p95 of inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
-  figure_is(trace, "wait_s.p95  of  class inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
-  figure_is(trace, "completed of retail", HR__M_COMPLETED_SHARE, "completed of retail");
-  figure_is(trace, "completed of tenant retail", HR__M_COMPLETED_SHARE, "completed of retail");
-  figure_is(trace, "completed of training", HR__M_COMPLETED_SHARE, "completed of training");
-  figure_is(trace, "completed of tenant training", HR__M_COMPLETED_SHARE, "completed of tenant training");
-  for (unsigned i = 0; i < HR__N_MEASURES; i++) {
-    const struct hr__measure_info *info = &hr__measure_infos[i];
-    figure_is(trace, info->path, (enum hr__measure)i, info->path);
-    figure_is(trace, info->column, (enum hr__measure)i, info->path);
+  metric_is(trace, "wait_s.p95", HR__M_WAIT_P95, "wait_s.p95");
+  metric_is(trace, "  wait_p95_s ", HR__M_WAIT_P95, "wait_s.p95");
+  metric_is(trace, "cost_usd", HR__M_COST, "cost.total_usd");
+  metric_is(trace, "usd_per_job", HR__M_PER_JOB, "cost.usd_per_completed_job");
+  metric_is(trace, "utilization", HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window");
+  metric_is(trace, "monthly_usd", HR__M_MONTHLY, hr__metric_rows[HR__M_MONTHLY].path);
+  metric_is(trace, "wait_s.p95 of inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
+  metric_is(trace, "wait_s.p95  of  class inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
+  metric_is(trace, "completed of retail", HR__M_COMPLETED_SHARE, "completed of retail");
+  metric_is(trace, "completed of tenant retail", HR__M_COMPLETED_SHARE, "completed of retail");
+  metric_is(trace, "completed of training", HR__M_COMPLETED_SHARE, "completed of training");
+  metric_is(trace, "completed of tenant training", HR__M_COMPLETED_SHARE, "completed of tenant training");
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    const struct hr_metric *info = &hr__metric_rows[i];
+    metric_is(trace, info->path, (enum hr__metric)i, info->path);
+    metric_is(trace, info->column, (enum hr__metric)i, info->path);
   }
   hr_trace_destroy(trace);
 }
 
-static void invalid_figures(void) {
+static void invalid_metrics(void) {
   static const struct job plain[] = {{0, 10, 1, NULL, HR_CLASS_UNKNOWN}};
   struct hr_trace *trace = trace_of(clients, 3), *bare = trace_of(plain, 1);
-  figure_fails(trace, "wait_s.p96", "unknown metric 'wait_s.p96'; did you mean 'wait_s.p9");
-  figure_fails(trace, "monthly_eur of retail", "unknown metric 'monthly_eur'");
-  figure_fails(trace, "wait_s.p95 of inferense",
+  metric_fails(trace, "wait_s.p96", "unknown metric 'wait_s.p96'; did you mean 'wait_s.p9");
+  metric_fails(trace, "monthly_eur of retail", "unknown metric 'monthly_eur'");
+  metric_fails(trace, "wait_s.p95 of inferense",
                "'inferense' is neither a class nor a tenant of jobs.csv; did you mean "
                "'inference'?");
-  figure_fails(trace, "wait_s.p95 of retial", "did you mean 'retail'?");
-  figure_fails(trace, "wait_s.p95 of tenant inference", "'inference' is no tenant of jobs.csv");
-  figure_fails(trace, "wait_s.p95 of tenant helth", "did you mean 'health'?");
-  figure_fails(trace, "wait_s.p95 of class retail", "'retail' is no class");
-  figure_fails(trace, "utilization.submit_window of inference", "known only for all jobs together");
-  figure_fails(bare, "wait_s.p95 of inference", "have no classes");
-  figure_fails(trace, "", "unknown metric ''");
+  metric_fails(trace, "wait_s.p95 of retial", "did you mean 'retail'?");
+  metric_fails(trace, "wait_s.p95 of tenant inference", "'inference' is no tenant of jobs.csv");
+  metric_fails(trace, "wait_s.p95 of tenant helth", "did you mean 'health'?");
+  metric_fails(trace, "wait_s.p95 of class retail", "'retail' is no class");
+  metric_fails(trace, "utilization.submit_window of inference", "known only for all jobs together");
+  metric_fails(bare, "wait_s.p95 of inference", "have no classes");
+  metric_fails(trace, "", "unknown metric ''");
   hr_trace_destroy(trace);
   hr_trace_destroy(bare);
 }
@@ -115,10 +115,10 @@ static void invalid_figures(void) {
 static enum hr_status make_goals(const struct hr_trace *trace, const char *const *texts, const char *objective,
                                  struct hr__goals *goals, struct hr_error *error) {
   struct hr_placed_text constraints[4];
-  char place[] = "s.json:1:1: ", copies[4][200], figure[200];
-  struct hr_plan_term term = {{figure, place}, 1};
+  char place[] = "s.json:1:1: ", copies[4][200], metric[200];
+  struct hr_plan_term term = {{metric, place}, 1};
   struct hr_plan_spec spec = {.constraints = constraints, .objective = &term, .n_terms = 1, .self = {NULL, place}};
-  snprintf(figure, sizeof figure, "%s", objective);
+  snprintf(metric, sizeof metric, "%s", objective);
   for (; texts[spec.n_constraints]; spec.n_constraints++) {
     snprintf(copies[spec.n_constraints], sizeof copies[0], "%s", texts[spec.n_constraints]);
     constraints[spec.n_constraints] = (struct hr_placed_text){copies[spec.n_constraints], place};
@@ -374,7 +374,7 @@ static void demand_equals_sum_over_seconds(void) {
   }
 }
 
-TEST_MAIN("plan: questions", TEST(figures_by_name), TEST(invalid_figures), TEST(goals_have_units), TEST(invalid_goals),
+TEST_MAIN("plan: questions", TEST(metrics_by_name), TEST(invalid_metrics), TEST(goals_have_units), TEST(invalid_goals),
           TEST(contradictory_goals), TEST(goals_that_bound_nothing), TEST(completion_is_assumed),
           TEST(candidates_are_numbered), TEST(candidates_cover_others), TEST(candidates_set_nodes),
           TEST(demand_computed_by_hand), TEST(number_of_jobs_that_may_fail), TEST(demand_equals_sum_over_seconds))

@@ -32,20 +32,20 @@ static struct hr_scenario *scenario_with(const char *more_demand) {
 struct runner_setup {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
-  struct hr__figure figures[3];
+  struct hr__scoped_metric metrics[3];
   struct hr__runner *runner;
   uint32_t environment;
 };
 
 static void set_up(struct runner_setup *runner_setup, uint32_t threads) {
-  *runner_setup = (struct runner_setup){
-      .scenario = scenario_with(""),
-      .trace = planned_queue(9, 300, 4, 1000),
-      .figures = {{.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_MONTHLY}, {.measure = HR__M_LOST}}};
+  *runner_setup =
+      (struct runner_setup){.scenario = scenario_with(""),
+                            .trace = planned_queue(9, 300, 4, 1000),
+                            .metrics = {{.id = HR__M_WAIT_MEAN}, {.id = HR__M_MONTHLY}, {.id = HR__M_LOST}}};
   struct hr__runner_config config = {.scenario = runner_setup->scenario,
                                      .trace = runner_setup->trace,
-                                     .figures = runner_setup->figures,
-                                     .n_figures = 3,
+                                     .metrics = runner_setup->metrics,
+                                     .n_metrics = 3,
                                      .n_threads = threads};
   struct hr__environment environment = {.workload = runner_setup->scenario->replications.workload};
   hr_stress_init(&environment.stress);
@@ -100,11 +100,11 @@ static void values_equal_a_single_run(void) {
                                         .policy = &scenario->policy,
                                         .seed = hr_replication_seed(runner_setup.scenario->seed, r)};
     struct hr__one_run run;
-    double values[HR__N_MEASURES];
+    double values[HR__N_METRICS];
     CU_ASSERT_EQUAL_FATAL(hr__one_run_make(&config, &run, NULL), HR_OK);
-    hr__measures_of_run(&run, values);
+    hr__metrics_of_run(run.summary, values);
     for (size_t i = 0; i < 3; i++)
-      CU_ASSERT_EQUAL(hr__runner_values(runner_setup.runner, candidate, r)[i], values[runner_setup.figures[i].measure]);
+      CU_ASSERT_EQUAL(hr__runner_values(runner_setup.runner, candidate, r)[i], values[runner_setup.metrics[i].id]);
     hr__one_run_finish(&run);
   }
   CU_ASSERT(hr__runner_values(runner_setup.runner, candidate, 0)[0] !=
@@ -158,8 +158,8 @@ static void selection_setup_make(struct selection_setup *setup) {
   CU_ASSERT_EQUAL_FATAL(hr__space_make(runner_setup->scenario->plan, NULL, &setup->space, NULL), HR_OK);
   struct hr__runner_config config = {.scenario = runner_setup->scenario,
                                      .trace = runner_setup->trace,
-                                     .figures = setup->goals.figures,
-                                     .n_figures = setup->goals.n_figures,
+                                     .metrics = setup->goals.metrics,
+                                     .n_metrics = setup->goals.n_metrics,
                                      .n_threads = 1};
   struct hr__environment environment = {.workload = runner_setup->scenario->replications.workload};
   hr_stress_init(&environment.stress);
@@ -202,8 +202,8 @@ static void evaluation_computed_by_hand(void) {
   CU_ASSERT_EQUAL(count_runs(&setup.evaluator, few), 4);
   CU_ASSERT_EQUAL(count_runs(&setup.evaluator, none), UINT32_MAX);
   double monthly = 0, wait = 0;
-  size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
-         wait_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
+  size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__scoped_metric){.id = HR__M_MONTHLY}),
+         wait_at = hr__goals_find(&setup.goals, &(struct hr__scoped_metric){.id = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
     const double *values = hr__runner_values(setup.runner_setup.runner, setup.evaluator.runner_ids[few], r);
     monthly += values[cost_at] / 4;
@@ -292,9 +292,9 @@ static struct hr_replicates *replicated(const struct hr_scenario *scenario, cons
 }
 
 static double half_width(const struct hr_replicates *replicates, const char *name) {
-  struct hr_replicated figure;
-  CU_ASSERT_EQUAL_FATAL(hr_replicates_figure(replicates, name, &figure, NULL), HR_OK);
-  return (figure.high - figure.low) / 2 / (figure.of_median ? figure.median : figure.mean);
+  struct hr_replicated metric;
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_metric(replicates, name, &metric, NULL), HR_OK);
+  return (metric.high - metric.low) / 2 / (metric.of_median ? metric.median : metric.mean);
 }
 
 static void replications_until_a_precision(void) {
@@ -325,12 +325,12 @@ static void one_run_if_deterministic(void) {
       "\"queue\"},\"replications\":{\"count\":20}}");
   struct hr_trace *trace = planned_queue(9, 300, 4, 1000);
   struct hr_replicates *replicates = replicated(scenario, trace, 2);
-  struct hr_replicated figure;
+  struct hr_replicated metric;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(replicates->count, 1);
-  CU_ASSERT_EQUAL_FATAL(hr_replicates_figure(replicates, "wait_s.mean", &figure, NULL), HR_OK);
-  CU_ASSERT(figure.low == figure.mean && figure.high == figure.mean && figure.mean > 0);
-  CU_ASSERT_EQUAL(hr_replicates_figure(replicates, "wait_s.maen", &figure, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_metric(replicates, "wait_s.mean", &metric, NULL), HR_OK);
+  CU_ASSERT(metric.low == metric.mean && metric.high == metric.mean && metric.mean > 0);
+  CU_ASSERT_EQUAL(hr_replicates_metric(replicates, "wait_s.maen", &metric, &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "wait_s.mean"));
   hr_replicates_destroy(replicates);
   hr_scenario_destroy(scenario);

@@ -137,7 +137,7 @@ static void merge_of_different_sweeps(void) {
 }
 
 static bool same(const double *a, const double *b) {
-  for (size_t i = 0; i < HR__N_MEASURES; i++)
+  for (size_t i = 0; i < HR__N_METRICS; i++)
     if (a[i] != b[i] && !(isnan(a[i]) && isnan(b[i]))) return false;
   return true;
 }

@@ -131,7 +131,7 @@ static void metrics_of_two_pools(void) {
   make_two_pools();
   struct hr_summary *summary = run_scenario(&no_observer);
   CU_ASSERT_EQUAL_FATAL(summary->n_pools, 2);
-  const struct hr_pool_figures *one = &summary->by_pool[0], *two = &summary->by_pool[1];
+  const struct hr_pool_metrics *one = &summary->by_pool[0], *two = &summary->by_pool[1];
   CU_ASSERT_STRING_EQUAL(one->name, "one");
   CU_ASSERT_STRING_EQUAL(one->gpu, "T4");
   CU_ASSERT_EQUAL(one->sharing, HR_SHARING_TIME_SLICE);
@@ -364,7 +364,7 @@ static void expect_factors(const struct hr_distribution *distribution, double *f
 }
 
 static void expect_pool(const struct hr_summary *summary, uint32_t pool, bool finished) {
-  const struct hr_pool_figures *figures = &summary->by_pool[pool];
+  const struct hr_pool_metrics *figures = &summary->by_pool[pool];
   double allocated = finished ? direct.allocated_at_end[pool] : direct.allocated_us[pool];
   double total = finished ? direct.total_at_end[pool] : direct.total_us[pool];
   CU_ASSERT_EQUAL(figures->completed, direct.completed[pool]);
@@ -380,7 +380,7 @@ static void expect_sums(const struct hr_summary *summary) {
   uint64_t completed = 0;
   int64_t uusd = 0;
   for (size_t i = 0; i < summary->n_pools; i++) {
-    const struct hr_pool_figures *figures = &summary->by_pool[i];
+    const struct hr_pool_metrics *figures = &summary->by_pool[i];
     hours += figures->gpu_hours;
     completed += figures->completed;
     if (figures->cost_uusd != HR_UNKNOWN_UUSD) uusd += figures->cost_uusd;

@@ -482,7 +482,7 @@ static void expect_costs(const struct hr_cost_summary *a, const struct hr_cost_s
     expect(a->rows[i].uusd == b->rows[i].uusd && a->rows[i].gpu_time == b->rows[i].gpu_time, "a row of costs");
 }
 
-static void expect_pool(const struct hr_pool_figures *a, const struct hr_pool_figures *b) {
+static void expect_pool(const struct hr_pool_metrics *a, const struct hr_pool_metrics *b) {
   expect(a->completed == b->completed && same_double(a->gpu_hours, b->gpu_hours) &&
              same_double(a->utilization, b->utilization) && same_distribution(&a->latency_factor, &b->latency_factor) &&
              a->cost_uusd == b->cost_uusd && a->per_completed_job_uusd == b->per_completed_job_uusd,
@@ -496,7 +496,7 @@ static void expect_pools(const struct hr_summary *more, const struct hr_summary 
   expect(more->n_pools == (scenario.more.cluster.n_pools > 1 ? scenario.more.cluster.n_pools : 0),
          "the number of pools");
   for (size_t i = 0; i < more->n_pools; i++) {
-    const struct hr_pool_figures *pool = &more->by_pool[i];
+    const struct hr_pool_metrics *pool = &more->by_pool[i];
     if (scenario.more.pools[i].nodes > 0) {
       if (plain && plain->n_pools) expect_pool(pool, &plain->by_pool[at++]);
       continue;
@@ -539,7 +539,7 @@ static void expect_summary(const struct hr_summary *a, const struct hr_summary *
   expect(a->fairness.parties == b->fairness.parties && same_double(a->fairness.jain, b->fairness.jain) &&
              same_distribution(&a->fairness.finish_time, &b->fairness.finish_time),
          "fairness");
-  const struct hr_fragmentation_figures *f = &a->fragmentation, *g = &b->fragmentation;
+  const struct hr_fragmentation_metrics *f = &a->fragmentation, *g = &b->fragmentation;
   expect(f->known == g->known && same_double(f->makespan, g->makespan) && same_double(f->max, g->max) &&
              same_double(f->stranded, g->stranded) && same_double(f->largest_gang_mean, g->largest_gang_mean) &&
              f->largest_gang_min == g->largest_gang_min,

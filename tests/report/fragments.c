@@ -123,7 +123,7 @@ static void counts_of_one_node(void) {
   CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &scenario.trace, usage, &timeline, NULL), HR_OK);
   const struct hr_observer observers[] = {hr_usage_observer(usage), hr_timeline_observer(timeline)};
   struct hr_summary *summary = run_scenario("best-fit", HR_NEVER_US, observers, 2, usage);
-  const struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  const struct hr_fragmentation_metrics *figures = &summary->fragmentation;
   CU_ASSERT(figures->known);
   expect(summary->makespan_s, 30);
   expect(figures->submit_window, (4 * 1.1 + 6 * 0.6) / (22 * 2));
@@ -379,7 +379,7 @@ static void random_runs_match_recount(void) {
     const char *rule = rules[seed % (sizeof rules / sizeof *rules)];
     int64_t horizon_us = scenario.submit_us[JOBS - 1] + 5 * HR_SECOND_US;
     struct hr_summary *summary = run_scenario(rule, horizon_us, observers, 2, usage);
-    const struct hr_fragmentation_figures *figures = &summary->fragmentation;
+    const struct hr_fragmentation_metrics *figures = &summary->fragmentation;
     near(figures->makespan, recount.fragment_us / recount.total_us);
     near(figures->stranded, recount.stranded_us / recount.total_us);
     near(figures->largest_gang_mean, recount.gang_us / (double)recount.until_us);

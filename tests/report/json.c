@@ -228,7 +228,7 @@ static void expect_fragments_fit(void) {
   struct hr_run_label label = make_label();
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
-  summary->fragmentation = (struct hr_fragmentation_figures){true, 0.25, 0.125, 0.5, 0.0625, 2.5, 1};
+  summary->fragmentation = (struct hr_fragmentation_metrics){true, 0.25, 0.125, 0.5, 0.0625, 2.5, 1};
   CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), summary, &label, &perf, NULL), HR_OK);
   hr_summary_destroy(summary);
   char *text = files_read(files_path("summary.json"));
@@ -248,7 +248,7 @@ static void expect_kills_fit(void) {
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
   summary->stoppable = true;
-  summary->oom = (struct hr_oom_figures){true, 12, 3, 1.25};
+  summary->oom = (struct hr_oom_metrics){true, 12, 3, 1.25};
   CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), summary, &label, &perf, NULL), HR_OK);
   hr_summary_destroy(summary);
   char *text = files_read(files_path("summary.json"));
@@ -261,7 +261,7 @@ static void expect_kills_fit(void) {
 }
 
 static void expect_pools_fit(void) {
-  struct hr_pool_figures pools[] = {{.name = (char *)"one",
+  struct hr_pool_metrics pools[] = {{.name = (char *)"one",
                                      .gpu = (char *)"T4",
                                      .sharing = HR_SHARING_MIG,
                                      .completed = 3,

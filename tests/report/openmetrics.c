@@ -174,7 +174,7 @@ static void last_samples_match_result(void) {
   near(sum_at("kueue_admitted_workloads_total", NULL, at_s), (double)starts);
   near(sum_at("kueue_finished_workloads_total", NULL, at_s), (double)summary->jobs_completed);
   near(sum_at("headroom_rejected_workloads_total", NULL, at_s), (double)summary->jobs_rejected);
-  near(sum_at("kueue_evicted_workloads_total", "Preempted", at_s), (double)exported.replay.preemptions);
+  near(sum_at("kueue_evicted_workloads_total", "Preempted", at_s), (double)exported.replay.summary->preemptions);
   near(sum_at("headroom_node_reclaims_total", NULL, at_s), (double)reclaims);
   near(sum_at("kueue_admission_wait_time_seconds_bucket", "+Inf", at_s), (double)starts);
   if (starts == summary->wait_s.count)
@@ -248,7 +248,7 @@ static void whole_gpus(void) {
 static void preemptions_and_rejections(void) {
   const char *const overrides[] = {"policy={\"name\":\"las\"}", "cluster.pools.0.nodes=3"};
   exported_make(&exported, "demo", overrides, 2);
-  CU_ASSERT(exported.replay.preemptions > 0 && exported.replay.summary->jobs_rejected > 0);
+  CU_ASSERT(exported.replay.summary->preemptions > 0 && exported.replay.summary->jobs_rejected > 0);
   check_all(12 * 3600 * HR_SECOND_US, HR_METRICS_BY_NODE);
   gpu_time_matches_summary(12 * 3600, 8);
   free_run();

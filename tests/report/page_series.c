@@ -395,7 +395,7 @@ static void fragments_match_summary(void) {
     struct page_scenario *scenario = page_scenario_draw(seed);
     scenario->cluster.by_gpu = seed % 4 > 0;
     page_scenario_run(scenario);
-    const struct hr_fragmentation_figures *figures = &scenario->summary->fragmentation;
+    const struct hr_fragmentation_metrics *figures = &scenario->summary->fragmentation;
     struct read_page page = page_of(&scenario->run);
     read_grid(&page);
     CU_ASSERT_EQUAL(page_at(&page, "series.fragmented") != NULL, figures->known);

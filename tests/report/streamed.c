@@ -167,7 +167,7 @@ static bool is_of_some_runs(const char *key) {
   return false;
 }
 
-static void fits_its_schema(const struct hr_trace *trace, const struct hr_streamed_figures *figures) {
+static void fits_its_schema(const struct hr_trace *trace, const struct hr_summary *figures) {
   struct hr_cluster_spec cluster = two_pools();
   struct hr_policy_choice policy = queue_choice("strict", "pool");
   const struct hr_notes *notes[] = {&trace->notes};
@@ -204,7 +204,7 @@ static void json_has_equal_keys(void) {
   struct hr_policy_choice policy = queue_choice("strict", "pool");
   struct hr_run_config config = config_of(mapped, &cluster, &policy, HR_NEVER_US);
   struct hr_notes notes = {0};
-  struct hr_streamed_figures figures = streamed_figures(&config, NULL, &notes), nothing = {0};
+  struct hr_summary figures = streamed_figures(&config, NULL, &notes), nothing = {0};
   hr_notes_finish(&notes);
   fits_its_schema(mapped, &figures);
   fits_its_schema(mapped, &nothing);

@@ -43,7 +43,7 @@ static enum hr_status choose(struct hr_policy_choice *policy, struct hr_error *e
   return status == HR_OK ? hr_policy_choice_set(policy, "backfill", files.backfill, error) : status;
 }
 
-static enum hr_status tell(const struct hr_streamed_figures *figures, const struct hr_run_config *config,
+static enum hr_status tell(const struct hr_summary *figures, const struct hr_run_config *config,
                            const struct hr_policy_choice *policy, struct hr_error *error) {
   const struct hr_notes *notes[] = {&config->trace->notes};
   const struct hr_run_label label = {.scenario = "s",
@@ -80,7 +80,7 @@ static enum hr_status run(const struct hr_trace *trace, const struct hr_policy_c
   struct hr_result *result = NULL;
   enum hr_status status = hr_sim_run(&config, &result, error);
   if (status != HR_OK) return status;
-  const struct hr_streamed_figures figures = hr_streamed_close(streamed, &cluster, result);
+  const struct hr_summary figures = hr_streamed_close(streamed, &cluster, result);
   CU_ASSERT_EQUAL(figures.jobs_completed + figures.jobs_rejected, JOBS);
   hr_result_destroy(result);
   return tell(&figures, &config, policy, error);

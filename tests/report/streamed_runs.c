@@ -92,8 +92,8 @@ static struct hr_summary *run_in_memory(const struct hr_run_config *base, const 
   return summary;
 }
 
-struct hr_streamed_figures streamed_figures(const struct hr_run_config *base, const struct hr_cost_spec *costs,
-                                            struct hr_notes *notes) {
+struct hr_summary streamed_figures(const struct hr_run_config *base, const struct hr_cost_spec *costs,
+                                   struct hr_notes *notes) {
   struct hr_run_config config = *base;
   struct hr_streamed *figures = hr_streamed_create(config.trace);
   struct hr_result *result;
@@ -108,7 +108,7 @@ struct hr_streamed_figures streamed_figures(const struct hr_run_config *base, co
   CU_ASSERT_PTR_NULL(result->start_us);
   CU_ASSERT_PTR_NULL(result->accounting);
   CU_ASSERT_EQUAL(result->n_jobs, 0);
-  struct hr_streamed_figures found = hr_streamed_close(figures, config.cluster, result);
+  struct hr_summary found = hr_streamed_close(figures, config.cluster, result);
   if (costs) {
     CU_ASSERT_EQUAL_FATAL(hr_ledger_close(accounts.ledger, result), HR_OK);
     CU_ASSERT_EQUAL_FATAL(hr_streamed_cost(figures, config.cluster, result, &accounts.basis, &found, &error), HR_OK);
@@ -135,7 +135,7 @@ static void assert_distribution(const struct hr_distribution *found, const struc
   CU_ASSERT_TRUE(is_near(found->p95, exact->p95) && is_near(found->p99, exact->p99));
 }
 
-static void assert_figures(const struct hr_streamed_figures *found, const struct hr_summary *exact) {
+static void assert_figures(const struct hr_summary *found, const struct hr_summary *exact) {
   CU_ASSERT_EQUAL(found->digest, exact->digest);
   CU_ASSERT_EQUAL(found->jobs_submitted, exact->jobs_submitted);
   CU_ASSERT_EQUAL(found->jobs_completed, exact->jobs_completed);
@@ -167,7 +167,7 @@ static void assert_goodput(const struct hr_goodput *found, const struct hr_goodp
   CU_ASSERT_EQUAL(found->restart_gpu_hours, exact->restart_gpu_hours);
 }
 
-static void assert_spot(const struct hr_spot_figures *found, const struct hr_spot_figures *exact) {
+static void assert_spot(const struct hr_spot_metrics *found, const struct hr_spot_metrics *exact) {
   CU_ASSERT_EQUAL(found->pools, exact->pools);
   CU_ASSERT_EQUAL(found->reclaims, exact->reclaims);
   CU_ASSERT_EQUAL(found->jobs_interrupted, exact->jobs_interrupted);
@@ -176,7 +176,7 @@ static void assert_spot(const struct hr_spot_figures *found, const struct hr_spo
   CU_ASSERT_EQUAL(found->availability, exact->availability);
 }
 
-static void assert_leftovers(const struct hr_streamed_figures *found, const struct hr_summary *exact) {
+static void assert_leftovers(const struct hr_summary *found, const struct hr_summary *exact) {
   CU_ASSERT_EQUAL(found->stoppable, exact->stoppable);
   assert_goodput(&found->goodput, &exact->goodput);
   assert_spot(&found->spot, &exact->spot);
@@ -214,7 +214,7 @@ uint32_t assert_same_run(const struct hr_run_config *base, const struct hr_trace
   struct hr_run_config config = *base;
   struct hr_summary *summary = run_in_memory(&config, costs, &notes[0]);
   config.trace = mapped;
-  struct hr_streamed_figures figures = streamed_figures(&config, costs, &notes[1]);
+  struct hr_summary figures = streamed_figures(&config, costs, &notes[1]);
   assert_figures(&figures, summary);
   assert_leftovers(&figures, summary);
   assert_costs(figures.costs, summary->costs);
@@ -224,7 +224,7 @@ uint32_t assert_same_run(const struct hr_run_config *base, const struct hr_trace
   CU_ASSERT_EQUAL(memcmp(in_memory.at_us, streamed.at_us, sizeof streamed.at_us), 0);
   CU_ASSERT_EQUAL(memcmp(in_memory.place, streamed.place, sizeof streamed.place), 0);
   for (int i = 0; i < 2; i++) hr_notes_finish(&notes[i]);
-  hr_streamed_figures_finish(&figures);
+  hr_streamed_summary_finish(&figures);
   hr_summary_destroy(summary);
   return streamed.count;
 }

@@ -14,9 +14,9 @@ enum { STREAMED_MAX_JOBS = 20000 };
 struct hr_trace *streamed_trace(const struct hr_trace *trace);
 
 /* Runs a streamed trace without the observers of the comparison. `costs` is NULL for a run without prices. The caller
-   calls hr_streamed_figures_finish(). */
-struct hr_streamed_figures streamed_figures(const struct hr_run_config *base, const struct hr_cost_spec *costs,
-                                            struct hr_notes *notes);
+   calls hr_streamed_summary_finish(). */
+struct hr_summary streamed_figures(const struct hr_run_config *base, const struct hr_cost_spec *costs,
+                                   struct hr_notes *notes);
 
 /* Runs `base` in memory, and runs it again with its trace replaced by `mapped`, which is the same trace as a streamed
    trace. `base` must not have observers. `costs` is NULL for runs without prices. Asserts that both runs are equal.

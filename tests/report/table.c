@@ -72,7 +72,7 @@ static void content_of_the_table(void) {
                       "  policy     made: order sjf, depth -3, share 0.5, eager true\n  seed       7\n");
   expect_within(text, "\n  jobs       3 submitted, 2 completed, 1 rejected, 0 unfinished\n");
   expect_within(text, "\n  GPUs       50.0 % allocated over the submit window, 7.00 s\n"
-                      "             55.0 % allocated over the makespan, 1 min 40 s\n  GPU hours  0.12\n"
+                      "             55.0 % allocated over the makespan, 1 min 40 s\n  GPU hours  0.1\n"
                       "  queue      0.1 jobs on average, maximum 1; 1 job backfilled\n");
   expect_within(text, "\n                mean         p50         p90         p95         p99         max\n"
                       "wait          2.50 s      2.50 s      4.50 s      4.75 s      4.95 s      5.00 s\n"
@@ -176,8 +176,9 @@ static void fragmentation_with_per_gpu_allocation(void) {
   prepare();
   char *text = printed(&summary, false);
   CU_ASSERT(widest(text) <= 80);
-  expect_within(text, "\n  fragments  12.3 % of GPUs over the submit window, 10.0 % over the makespan\n"
-                      "             maximum 50.0 %; 3.1 % stranded; largest gang 412.3 GPUs, minimum 3\n  GPU hours ");
+  expect_within(text,
+                "\n  fragments  12.3 % of GPUs over the submit window\n             10.0 % of GPUs over the makespan\n"
+                "             maximum 50.0 %; 3.1 % stranded; largest gang 412.3 GPUs, minimum 3\n  GPU hours ");
   free(text);
   summary.submit_window_s = 0;
   text = printed(&summary, false);
@@ -190,7 +191,7 @@ static void fragmentation_with_per_gpu_allocation(void) {
 }
 
 static void pools_with_per_gpu_allocation(void) {
-  struct hr_pool_figures pools[18] = {{.name = (char *)"small",
+  struct hr_pool_metrics pools[18] = {{.name = (char *)"small",
                                        .completed = 1200,
                                        .utilization = 0.6617,
                                        .latency_factor = {1, 1, 1, 1, 1, 1, 1},
@@ -295,7 +296,7 @@ static void out_of_memory_kills(void) {
   struct hr_summary *summary = replayed_summary(&run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
   summary->stoppable = true;
-  summary->oom = (struct hr_oom_figures){true, 1234, 1, 2.5};
+  summary->oom = (struct hr_oom_metrics){true, 1234, 1, 2.5};
   char *text = printed(summary, false);
   expect_within(text, "\n  out of mem 1,234 kills of 1 job; 2.5 GPU hours in back-off\n");
   free(text);

@@ -44,7 +44,7 @@ static void multiply_interruptions(struct hr_scenario *scenario, double times) {
 
 /* Runs one job without GPUs for `hours` hours. Returns the spot figures of the cluster, which uses all nodes that are
    available. */
-static struct hr_spot_figures spot_figures(const struct hr_scenario *scenario, int64_t hours) {
+static struct hr_spot_metrics spot_figures(const struct hr_scenario *scenario, int64_t hours) {
   const int64_t submit_us[] = {0}, work_us[] = {hours * HOUR_US};
   const uint32_t gpus[] = {0};
   const struct hr_trace trace = {
@@ -65,7 +65,7 @@ static struct hr_spot_figures spot_figures(const struct hr_scenario *scenario, i
   struct hr_error error;
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_summarize(&trace, &scenario->cluster, result, usage, NULL, &summary, &error), HR_OK);
-  struct hr_spot_figures figures = summary->spot;
+  struct hr_spot_metrics figures = summary->spot;
   hr_summary_destroy(summary);
   hr_result_destroy(result);
   hr_usage_destroy(usage);
@@ -75,7 +75,7 @@ static struct hr_spot_figures spot_figures(const struct hr_scenario *scenario, i
 /* Asserts that the measured interruption rate is 1 / mean_h. Periods of availability are a renewal process with mean m
    and standard deviation s. The number of periods in time H has the variance H s^2 / m^3. The period that the end of
    the run cuts may count as one more event. */
-static void expect_rate(const struct hr_spot_figures *figures, double mean_h, double deviation_h) {
+static void expect_rate(const struct hr_spot_metrics *figures, double mean_h, double deviation_h) {
   double hours = figures->node_hours, sigma = sqrt(deviation_h * deviation_h / (mean_h * mean_h * mean_h) / hours);
   double off = figures->reclaims_per_node_hour - 1 / mean_h;
   CU_ASSERT(hours > 1000 * mean_h);
@@ -97,7 +97,7 @@ static void expect_rates(const struct availability_model *model) {
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
     struct hr_scenario *scenario = load_text(model->text);
     multiply_interruptions(scenario, times[i]);
-    struct hr_spot_figures figures = spot_figures(scenario, 20000);
+    struct hr_spot_metrics figures = spot_figures(scenario, 20000);
     expect_rate(&figures, model->mean_h / times[i], model->deviation_h / times[i]);
     hr_scenario_destroy(scenario);
   }
@@ -172,7 +172,7 @@ static void rates_of_recorded_models(void) {
   struct hr_scenario *plain = load_text(text), *twice = load_text(text), *slow = load_text(text);
   multiply_interruptions(twice, 2);
   multiply_interruptions(slow, 0.5);
-  struct hr_spot_figures once = spot_figures(plain, 2000), fast = spot_figures(twice, 1000),
+  struct hr_spot_metrics once = spot_figures(plain, 2000), fast = spot_figures(twice, 1000),
                          half = spot_figures(slow, 4000);
   CU_ASSERT(once.reclaims > 5000);
   CU_ASSERT_EQUAL(fast.reclaims, once.reclaims);
@@ -210,7 +210,7 @@ static void times_of_a_record_are_rounded_and_increase(void) {
 static void models_without_interruptions(void) {
   struct hr_scenario *scenario = load_text(SPOT("4", "\"model\":\"none\""));
   multiply_interruptions(scenario, 100);
-  struct hr_spot_figures figures = spot_figures(scenario, 1000);
+  struct hr_spot_metrics figures = spot_figures(scenario, 1000);
   CU_ASSERT_EQUAL(figures.reclaims, 0);
   CU_ASSERT_EQUAL(figures.node_hours, 4000);
   hr_scenario_destroy(scenario);

@@ -53,7 +53,7 @@ struct hr_advise_config {
 };
 
 /* A metric without and with the change: its mean over replications or, for quantiles, its median. NAN: unknown. */
-struct hr_advice_figure {
+struct hr_advice_metric {
   double before, after;
 };
 
@@ -74,7 +74,7 @@ struct hr_advice_item {
   /* cost per month with the change minus cost without it; a saving is negative */
   struct hr_replicated monthly_usd;
   /* metrics of the affected class, or of all jobs if `class_` is NULL. completed: share of the jobs that completed */
-  struct hr_advice_figure wait_p95_s, completed;
+  struct hr_advice_metric wait_p95_s, completed;
 };
 
 /* Evaluates possible changes. The caller frees `*advice` with hr_advice_destroy. Returns HR_OK even if nothing is

@@ -83,7 +83,7 @@ struct hr_plan_variable {
 
 /* A term of the objective: weight x metric. */
 struct hr_plan_term {
-  struct hr_placed_text figure; /* name of a metric */
+  struct hr_placed_text metric; /* name of a metric */
   double weight;
 };
 
@@ -131,7 +131,7 @@ enum hr_worse {
    whichever is greater. */
 struct hr_tolerance {
   /* name of a metric, such as "wait_s.p95 of inference"; "*": all metrics without a tolerance of their own */
-  struct hr_placed_text figure;
+  struct hr_placed_text metric;
   double relative, absolute;
   enum hr_worse worse;
 };
@@ -198,24 +198,24 @@ enum { HR_BASELINE_FORMAT = 1, HR_MAX_BASELINE_BYTES = 1 << 24 };
 
 /* What a metric describes: a whole run, or one class, tenant or pool of a run. The columns: enumerator, key in
    files. */
-#define HR_FIGURE_OF_TABLE(X)                                                                                          \
-  X(HR_FIGURE_OF_RUN, "metrics")                                                                                       \
-  X(HR_FIGURE_OF_CLASS, "by_class")                                                                                    \
-  X(HR_FIGURE_OF_TENANT, "by_tenant")                                                                                  \
-  X(HR_FIGURE_OF_POOL, "by_pool")
+#define HR_METRIC_OF_TABLE(X)                                                                                          \
+  X(HR_METRIC_OF_RUN, "metrics")                                                                                       \
+  X(HR_METRIC_OF_CLASS, "by_class")                                                                                    \
+  X(HR_METRIC_OF_TENANT, "by_tenant")                                                                                  \
+  X(HR_METRIC_OF_POOL, "by_pool")
 
-enum hr_figure_of {
-#define HR_FIGURE_OF_NAME(name, text) name,
-  HR_FIGURE_OF_TABLE(HR_FIGURE_OF_NAME)
-#undef HR_FIGURE_OF_NAME
-      HR_N_FIGURE_OF
+enum hr_metric_of {
+#define HR_METRIC_OF_NAME(name, text) name,
+  HR_METRIC_OF_TABLE(HR_METRIC_OF_NAME)
+#undef HR_METRIC_OF_NAME
+      HR_N_METRIC_OF
 };
 
 /* A metric in a baseline. */
-struct hr_baseline_figure {
+struct hr_baseline_metric {
   char *path;  /* name of the metric, such as "wait_s.p95" */
   char *group; /* name of a class, tenant or pool; NULL: the metric is of the whole run */
-  enum hr_figure_of of;
+  enum hr_metric_of of;
   double value; /* the value, rounded as printed */
   /* confidence interval, only in a replicated run that was executed for this check; NAN otherwise */
   double low, high;
@@ -239,8 +239,8 @@ struct hr_baseline_run {
   struct hr_baseline_input *inputs;    /* [n_inputs]: input files other than the trace */
   size_t n_inputs;
   uint32_t replications; /* 0: not a replicated run */
-  struct hr_baseline_figure *figures;
-  size_t n_figures;
+  struct hr_baseline_metric *metrics;
+  size_t n_metrics;
   /* Data with which the first different decision is found, for runs without replications. `chain` has two characters
      for each block of `spacing` decisions. They are a hash of all events up to the end of the block. Therefore, if they
      are equal in two runs, all these events are equal, except with probability 1/4096. */

@@ -109,6 +109,7 @@ struct hr_export {
   const struct hr_counts *counts;
   const struct hr_ledger *ledger; /* closed; created with `by_job`. NULL: no costs */
   const struct hr_run_label *label;
+  const struct hr_summary *summary; /* NULL: files without the metrics of the whole run */
 };
 
 /* Writes the run as trace events in JSON (the "JSON Object Format" of Chrome's Trace Event Format), which Perfetto

@@ -49,8 +49,6 @@ struct hr_replay {
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* notes on the results */
-  uint64_t preemptions;  /* how many times the policy stopped a job */
-  uint64_t restarts;     /* how many times a job was started again after its first start */
   double sim_s;          /* wall-clock time of the simulation, in seconds */
   double seconds;        /* wall-clock time of all steps, in seconds */
 };

@@ -51,7 +51,7 @@ struct hr_replicated {
   bool of_median;
 };
 /* Computes the statistics of the metric `name`, written as users write it. Returns HR_BAD_INPUT for an unknown name. */
-HR_API enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
+HR_API enum hr_status hr_replicates_metric(const struct hr_replicates *replicates, const char *name,
                                            struct hr_replicated *figure, struct hr_error *error);
 /* Returns notes for the user. */
 HR_API const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicates);

@@ -25,6 +25,7 @@ const judged = (key, difference) => {
   if (mean === null || mean === 0) return null;
   if (isNothing(key, mean) && isNothing(key, low) && isNothing(key, high)) return ['no change', 'muted'];
   if (significant === false && (low !== mean || high !== mean)) return ['not significant', 'muted'];
+  if (!metricSense(key)) return ['', 'muted'];
   return Math.sign(mean) === metricSense(key) ? ['better', 'good'] : ['worse', 'bad'];
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Summary: a description of the run, and the most important metrics, each with its change from the baseline.
 import { el } from '../dom.js';
-import { FIGURES, change } from '../figures.js';
+import { HEADLINE_METRICS, change } from '../headline_metrics.js';
 import { things } from '../format.js';
 
 const KINDS = { run: 'One run', compare: 'Policies compared', sweep: 'A sweep', plan: 'A plan' };
@@ -105,7 +105,7 @@ const putBaseline = (root, doc) => {
 
 function fillNumbers(root, doc) {
   if (doc.baseline) putBaseline(root, doc);
-  const shown = FIGURES.filter((figure) => figure.of(doc.run) !== null);
+  const shown = HEADLINE_METRICS.filter((figure) => figure.of(doc.run) !== null);
   root.append(
     el(
       'dl',

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_REPORT_METRICS_CATALOG_H
+#define HR_REPORT_METRICS_CATALOG_H
+
+/*
+ * The catalogue of metrics: one row per metric. Everything that lists metrics is generated from this table or names
+ * rows of it, so a new metric needs one row, and a member of struct hr_summary if its value is new.
+ */
+
+#include "headroom/report.h"
+#include "headroom/unstable/metrics.h"
+
+#include <math.h>
+
+/* The value of an unknown metric. */
+#define HR__UNKNOWN ((double)NAN)
+
+/* ---- The table --------------------------------------------------------------------------------------- */
+
+/*
+ * Columns: id, path, column, unit, kind, direction, flags, title, help, getter, getter of groups.
+ *
+ * The identifiers of unit, kind, direction and flags are shortened; catalog.c defines the short forms. A getter is an
+ * expression: of the summary `s`, or of the group `g` and the costs of the groups by name, `lines`. Its value is made
+ * by count(n), number(known, x), share(n, all) or usd(uusd). Help is one row of a Markdown table.
+ */
+
+/* Six rows for the statistics of a distribution: `s`, the distribution of a run, and `g`, that of a group. */
+#define HR__DISTRIBUTION_ROWS(X, ID, path, first, last, unit, flags, title, help, s, g)                                \
+  HR__STATISTIC_ROW(X, ID##_MEAN, path, first, last, unit, MEAN, flags, title, help, s, g, mean, "mean")               \
+  HR__STATISTIC_ROW(X, ID##_P50, path, first, last, unit, QUANTILE, flags, title, help, s, g, p50, "median")           \
+  HR__STATISTIC_ROW(X, ID##_P90, path, first, last, unit, QUANTILE, flags, title, help, s, g, p90, "p90")              \
+  HR__STATISTIC_ROW(X, ID##_P95, path, first, last, unit, QUANTILE, flags, title, help, s, g, p95, "p95")              \
+  HR__STATISTIC_ROW(X, ID##_P99, path, first, last, unit, QUANTILE, flags, title, help, s, g, p99, "p99")              \
+  HR__STATISTIC_ROW(X, ID##_MAX, path, first, last, unit, QUANTILE, flags, title, help, s, g, max, "maximum")
+#define HR__STATISTIC_ROW(X, id, path, first, last, unit, kind, flags, title, help, s, g, part, words)                 \
+  X(id, path "." #part, first #part last, unit, kind, LOWER, (flags) | NULLABLE, title ", " words, help,               \
+    number((s).count > 0, (s).part), number((g).count > 0, (g).part))
+
+#define HR__JOB_METRICS(X)                                                                                             \
+  X(HR__M_SUBMITTED, "jobs.submitted", "jobs_submitted", COUNTS, COUNT, NEITHER, GROUPS | SERVICE | LISTED,            \
+    "Jobs submitted", "jobs that arrived before the run ended", count(s->jobs_submitted), count(g->jobs))              \
+  X(HR__M_COMPLETED, "jobs.completed", "jobs_completed", COUNTS, COUNT, HIGHER, GROUPS | SERVICE | LISTED,             \
+    "Jobs completed", "jobs that ran to their end", count(s->jobs_completed), count(g->completed))                     \
+  X(HR__M_REJECTED, "jobs.rejected", "jobs_rejected", COUNTS, COUNT, LOWER, SERVICE | LISTED, "Jobs rejected",         \
+    "jobs that will never run, because they do not fit into any pool or because the policy rejected them",             \
+    count(s->jobs_rejected), UNKNOWN)                                                                                  \
+  X(HR__M_UNFINISHED, "jobs.unfinished", "jobs_unfinished", COUNTS, COUNT, LOWER, SERVICE | LISTED, "Jobs unfinished", \
+    "jobs that waited or ran when the run ended, either because of the horizon or because a policy never started "     \
+    "them",                                                                                                            \
+    count(s->jobs_unfinished), UNKNOWN)                                                                                \
+  X(HR__M_BACKFILLED, "jobs.backfilled", "jobs_backfilled", COUNTS, COUNT, NEITHER, SERVICE, "Starts by backfill",     \
+    "number of starts of jobs while a job before them in order still waited", count(s->jobs_backfilled), UNKNOWN)      \
+  X(HR__M_OUTCOME_FAILED, "jobs.outcome_failed", "jobs_outcome_failed", COUNTS, COUNT, NEITHER, SERVICE,               \
+    "Completed jobs that failed",                                                                                      \
+    "completed jobs that failed when the trace was recorded; a replay runs them for their recorded time",              \
+    count(s->outcome_failed), UNKNOWN)                                                                                 \
+  X(HR__M_OUTCOME_CANCELLED, "jobs.outcome_cancelled", "jobs_outcome_cancelled", COUNTS, COUNT, NEITHER, SERVICE,      \
+    "Completed jobs that were cancelled",                                                                              \
+    "completed jobs that were cancelled when the trace was recorded; a replay runs them for their recorded time",      \
+    count(s->outcome_cancelled), UNKNOWN)                                                                              \
+  X(HR__M_DEADLINES, "jobs.deadlines", "jobs_deadlines", COUNTS, COUNT, NEITHER, GROUPS | SERVICE,                     \
+    "Jobs with a deadline", "submitted jobs that have a deadline", count(s->deadlines), count(g->deadlines))           \
+  X(HR__M_MISSED_DEADLINES, "jobs.missed_deadlines", "jobs_missed_deadlines", COUNTS, COUNT, LOWER, GROUPS | SERVICE,  \
+    "Missed deadlines",                                                                                                \
+    "jobs with a deadline that were rejected, or that were not complete at their deadline. Deadlines after the end "   \
+    "of the run are not counted as missed",                                                                            \
+    count(s->missed_deadlines), count(g->missed_deadlines))                                                            \
+  X(HR__M_COMPLETED_SHARE, "completed", "completed_share", SHARE, RATIO, HIGHER, GROUPS | SERVICE | NO_JSON,           \
+    "Share of jobs completed", "`jobs.completed` / `jobs.submitted`", share(s->jobs_completed, s->jobs_submitted),     \
+    share(g->completed, g->jobs))                                                                                      \
+  X(HR__M_DEADLINE_MISS, "deadline_miss", "deadline_miss_share", SHARE, RATIO, LOWER,                                  \
+    GROUPS | SERVICE | NO_JSON | LISTED, "Share of deadlines missed", "`jobs.missed_deadlines` / `jobs.deadlines`",    \
+    share(s->missed_deadlines, s->deadlines), share(g->missed_deadlines, g->deadlines))                                \
+  HR__DISTRIBUTION_ROWS(X, HR__M_WAIT, "wait_s", "wait_", "_s", SECONDS, GROUPS | SERVICE, "Wait",                     \
+                        "first start - submit, of jobs that started", s->wait_s, g->wait_s)                            \
+  HR__DISTRIBUTION_ROWS(X, HR__M_JCT, "jct_s", "jct_", "_s", SECONDS, GROUPS | SERVICE, "Completion time",             \
+                        "job completion time: end - submit, of completed jobs", s->jct_s, g->jct_s)                    \
+  HR__DISTRIBUTION_ROWS(X, HR__M_SLOWDOWN, "slowdown", "slowdown_", "", FACTOR, GROUPS | SERVICE, "Slowdown",          \
+                        "bounded slowdown (Feitelson): max(1, jct / max(run time, 10 s)), of completed jobs",          \
+                        s->slowdown, g->slowdown)
+
+#define HR__TIME_METRICS(X)                                                                                            \
+  X(HR__M_MAKESPAN, "makespan_s", "makespan_s", SECONDS, SUM, LOWER, SERVICE | NULLABLE | LISTED, "Makespan",          \
+    "from the first submit to the last end. If jobs are `unfinished`, or not yet submitted at the horizon: until the " \
+    "horizon. `null` if no job ever ran and none waited to the end",                                                   \
+    number(s->jobs_completed + s->jobs_unfinished > 0, s->makespan_s), UNKNOWN)                                        \
+  X(HR__M_SUBMIT_WINDOW, "submit_window_s", "submit_window_s", SECONDS, SUM, NEITHER, SERVICE, "Submit window",        \
+    "from the first submit to the last submit, or to the horizon if that is earlier",                                  \
+    number(true, s->submit_window_s), UNKNOWN)                                                                         \
+  X(HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window", "utilization_submit_window", SHARE, RATIO, HIGHER,   \
+    NULLABLE | LISTED, "Utilization, submit window",                                                                   \
+    "allocated GPU time within the submit window / available GPU time in it. In a cluster without elastic nodes, the " \
+    "available GPU time is the number of GPUs x the window",                                                           \
+    number(s->submit_window_s > 0, s->utilization_submit_window), UNKNOWN)                                             \
+  X(HR__M_UTILIZATION_MAKESPAN, "utilization.makespan", "utilization_makespan", SHARE, RATIO, HIGHER,                  \
+    NULLABLE | LISTED, "Utilization", "allocated GPU time / available GPU time, both within the makespan",             \
+    number(spanned(s), s->utilization_makespan), UNKNOWN)                                                              \
+  X(HR__M_QUEUE_MEAN, "queue.mean", "queue_mean", COUNTS, MEAN, LOWER, SERVICE | NULLABLE | LISTED,                    \
+    "Waiting jobs, mean",                                                                                              \
+    "time-weighted mean, over the makespan, of the number of waiting jobs after each pass of the policy",              \
+    number(spanned(s), s->queue_mean), UNKNOWN)                                                                        \
+  X(HR__M_QUEUE_MAX, "queue.max", "queue_max", COUNTS, EXTREME, LOWER, SERVICE | LISTED, "Waiting jobs, maximum",      \
+    "the maximum number of waiting jobs after a pass", count(s->queue_max), UNKNOWN)                                   \
+  X(HR__M_GPU_HOURS, "gpu_hours", "gpu_hours", GPU_HOURS, SUM, NEITHER, GROUPS | LISTED, "GPU hours",                  \
+    "GPUs x the time that jobs held them, in all their attempts; for jobs that are still running, until the end of "   \
+    "the run",                                                                                                         \
+    number(true, s->gpu_hours), number(true, g->gpu_hours))
+
+#define HR__GOODPUT_METRICS(X)                                                                                         \
+  X(HR__M_USEFUL, "goodput.useful_gpu_hours", "useful_gpu_hours", GPU_HOURS, SUM, HIGHER, GROUPS | SERVICE,            \
+    "Useful GPU hours",                                                                                                \
+    "GPU hours in which jobs did work that was not lost: work in a checkpoint, and work that was present when the "    \
+    "job or the run ended",                                                                                            \
+    number(true, s->goodput.useful_gpu_hours), number(true, g->useful_gpu_hours))                                      \
+  X(HR__M_LOST, "goodput.lost_gpu_hours", "lost_gpu_hours", GPU_HOURS, SUM, LOWER, LISTED, "Lost GPU hours",           \
+    "GPU hours in which jobs did work that was lost by an interruption", number(true, s->goodput.lost_gpu_hours),      \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_SAVING, "goodput.checkpoint_gpu_hours", "checkpoint_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                    \
+    "GPU hours of checkpoints", "GPU hours in which jobs wrote checkpoints, during which they do no work",             \
+    number(true, s->goodput.checkpoint_gpu_hours), UNKNOWN)                                                            \
+  X(HR__M_RESTARTING, "goodput.restart_gpu_hours", "restart_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                      \
+    "GPU hours of restarts",                                                                                           \
+    "GPU hours in which jobs loaded image and checkpoint after an interruption, or waited for GPU memory after they "  \
+    "were killed for lack of it",                                                                                      \
+    number(true, s->goodput.restart_gpu_hours), UNKNOWN)                                                               \
+  X(HR__M_GOODPUT, "goodput.fraction", "goodput_fraction", SHARE, RATIO, HIGHER, NULLABLE | LISTED, "Goodput",         \
+    "useful GPU hours / sum of all four; `null` if no GPU was held", number(s->gpu_hours > 0, s->goodput.fraction),    \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_PREEMPTIONS, "preemptions", "preemptions", COUNTS, COUNT, LOWER, NO_JSON, "Preemptions",                     \
+    "number of times that the policy stopped a job", count(s->preemptions), UNKNOWN)                                   \
+  X(HR__M_RESTARTS, "restarts", "restarts", COUNTS, COUNT, LOWER, NO_JSON, "Restarts",                                 \
+    "number of starts that are not the first start of a job", count(s->restarts), UNKNOWN)
+
+#define HR__SPOT_METRICS(X)                                                                                            \
+  X(HR__M_RECLAIMS, "spot.reclaims", "spot_reclaims", COUNTS, COUNT, LOWER, LISTED, "Spot reclaims",                   \
+    "nodes that the market reclaimed", known_count(s->spot.pools > 0, s->spot.reclaims), UNKNOWN)                      \
+  X(HR__M_RECLAIM_RATE, "spot.reclaims_per_node_hour", "spot_reclaims_per_node_hour", RATE, RATIO, LOWER, NULLABLE,    \
+    "Spot reclaims per node hour", "reclaims / hours that nodes were paid for, including boot and notice",             \
+    number(s->spot.node_hours > 0, s->spot.reclaims_per_node_hour), UNKNOWN)                                           \
+  X(HR__M_INTERRUPTED, "spot.jobs_interrupted", "spot_jobs_interrupted", COUNTS, COUNT, LOWER, 0,                      \
+    "Spot interruptions", "interruptions of jobs; a job that is interrupted twice counts twice",                       \
+    known_count(s->spot.pools > 0, s->spot.jobs_interrupted), UNKNOWN)                                                 \
+  X(HR__M_SPOT_HOURS, "spot.gpu_hours", "spot_gpu_hours", GPU_HOURS, SUM, NEITHER, 0, "Spot GPU hours",                \
+    "GPUs x the time that their nodes were paid for", number(s->spot.pools > 0, s->spot.gpu_hours), UNKNOWN)           \
+  X(HR__M_SPOT_AVAILABILITY, "spot.availability", "spot_availability", SHARE, RATIO, HIGHER, NULLABLE,                 \
+    "Spot availability",                                                                                               \
+    "node time that was held or could have been requested / (nodes of the pools x length of the run)",                 \
+    number(s->spot.pools > 0, s->spot.availability), UNKNOWN)                                                          \
+  X(HR__M_OOM_KILLS, "oom_kills.count", "oom_kills", COUNTS, COUNT, LOWER, 0, "Out-of-memory kills",                   \
+    "kills for lack of GPU memory, counting each failed try", known_count(s->oom.known, s->oom.kills), UNKNOWN)        \
+  X(HR__M_OOM_JOBS, "oom_kills.jobs", "oom_killed_jobs", COUNTS, COUNT, LOWER, 0, "Jobs killed out of memory",         \
+    "jobs that were killed at least once", known_count(s->oom.known, s->oom.jobs), UNKNOWN)                            \
+  X(HR__M_OOM_BACK_OFF, "oom_kills.back_off_gpu_hours", "oom_back_off_gpu_hours", GPU_HOURS, SUM, LOWER, 0,            \
+    "GPU hours in back-off",                                                                                           \
+    "GPUs x time from a kill to the successful try, or to the end of the attempt; part of "                            \
+    "`goodput.restart_gpu_hours`",                                                                                     \
+    number(s->oom.known, s->oom.back_off_gpu_hours), UNKNOWN)
+
+#define HR__FAIRNESS_METRICS(X)                                                                                        \
+  X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \
+    "number of parties with a completed job", known_count(s->fairness.over, s->fairness.parties), UNKNOWN)             \
+  X(HR__M_JAIN, "fairness.jain", "jain", INDEX, RATIO, HIGHER, NULLABLE, "Fairness (Jain)",                            \
+    "Jain's index (sum of x)^2 / (n x sum of x^2) over the n parties. Here x is a party's mean of run time / "         \
+    "completion time over its jobs (Jain, Chiu and Hawe, 1984). The index is 1 if all parties progress at the same "   \
+    "pace, and 1/n if only one progresses",                                                                            \
+    number(s->fairness.parties > 0, s->fairness.jain), UNKNOWN)                                                        \
+  HR__DISTRIBUTION_ROWS(X, HR__M_RHO, "fairness.finish_time_fairness", "finish_time_fairness_", "", FACTOR, SERVICE,   \
+                        "Finish-time fairness",                                                                        \
+                        "rho = completion time / ideal, after Themis (Mahajan et al., NSDI 2020)",                     \
+                        s->fairness.finish_time, no_distribution)                                                      \
+  X(HR__M_RHO_ABOVE_1, "fairness.finish_time_fairness.share_above_1", "finish_time_fairness_share_above_1", SHARE,     \
+    RATIO, LOWER, NULLABLE, "Jobs with finish-time fairness > 1",                                                      \
+    "the share of jobs with rho above 1. These jobs would have ended sooner on an equal share of the cluster",         \
+    number(s->fairness.finish_time.count > 0, s->fairness.share_above_1), UNKNOWN)
+
+#define HR__FRAGMENTATION_METRICS(X)                                                                                   \
+  X(HR__M_FRAGMENTS_SUBMITS, "fragmentation.submit_window", "fragmentation_submit_window", SHARE, RATIO, LOWER,        \
+    NULLABLE, "Fragmentation, submit window",                                                                          \
+    "the sum of F over all nodes, integrated over the submit window / available GPU time in it. This is the share of " \
+    "the GPUs that is idle and that a random typical task cannot use",                                                 \
+    number(s->fragmentation.known && s->submit_window_s > 0, s->fragmentation.submit_window), UNKNOWN)                 \
+  X(HR__M_FRAGMENTS_MAKESPAN, "fragmentation.makespan", "fragmentation_makespan", SHARE, RATIO, LOWER, NULLABLE,       \
+    "Fragmentation", "the same share over the makespan",                                                               \
+    number(s->fragmentation.known &&spanned(s), s->fragmentation.makespan), UNKNOWN)                                   \
+  X(HR__M_FRAGMENTS_MAX, "fragmentation.max", "fragmentation_max", SHARE, QUANTILE, LOWER, 0,                          \
+    "Fragmentation, maximum", "the maximum of this share after any pass of the policy",                                \
+    number(s->fragmentation.known, s->fragmentation.max), UNKNOWN)                                                     \
+  X(HR__M_STRANDED, "fragmentation.stranded", "stranded", SHARE, RATIO, LOWER, NULLABLE, "Stranded GPUs",              \
+    "*stranded* GPU time / available GPU time, over the makespan. A node is stranded if its free GPUs suffice for "    \
+    "some typical task with GPUs, but its free CPU or memory suffices for none of these tasks. Then all idle GPU "     \
+    "capacity of the node is stranded",                                                                                \
+    number(s->fragmentation.known &&spanned(s), s->fragmentation.stranded), UNKNOWN)                                   \
+  X(HR__M_GANG_MEAN, "fragmentation.largest_gang.mean", "largest_gang_mean", COUNTS, MEAN, HIGHER, NULLABLE,           \
+    "Largest gang, mean",                                                                                              \
+    "time-weighted mean, over the makespan, of the largest gang that could start. The gang consists of tasks with "    \
+    "one GPU each, in one pool",                                                                                       \
+    number(s->fragmentation.known &&spanned(s), s->fragmentation.largest_gang_mean), UNKNOWN)                          \
+  X(HR__M_GANG_MIN, "fragmentation.largest_gang.min", "largest_gang_min", COUNTS, EXTREME, HIGHER, SERVICE,            \
+    "Largest gang, minimum", "the minimum size of this gang after any pass",                                           \
+    known_count(s->fragmentation.known, s->fragmentation.largest_gang_min), UNKNOWN)
+
+#define HR__COST_METRICS(X)                                                                                            \
+  X(HR__M_COST, "cost.total_usd", "cost_total_usd", DOLLARS, SUM, LOWER, GROUPS | LISTED, "Cost",                      \
+    "capacity and services", usd(COST_OF(s, total_uusd)), usd(line_of(lines, g->name)))                                \
+  X(HR__M_COST_CAPACITY, "cost.capacity_usd", "cost_capacity_usd", DOLLARS, SUM, LOWER, 0, "Cost of capacity",         \
+    "cost of the pools, at their own prices", usd(COST_OF(s, capacity_uusd)), UNKNOWN)                                 \
+  X(HR__M_COST_IDLE, "cost.idle_usd", "cost_idle_usd", DOLLARS, SUM, LOWER, LISTED, "Cost of idle GPUs",               \
+    "the part of `capacity_usd` that was charged to no job", usd(COST_OF(s, idle_uusd)), UNKNOWN)                      \
+  X(HR__M_COST_IDLE_SHARE, "cost.idle_share", "cost_idle_share", SHARE, RATIO, LOWER, NULLABLE | NO_JSON | LISTED,     \
+    "Idle share of the cost", "`idle_usd` / total",                                                                    \
+    number(s->costs && s->costs->total_uusd,                                                                           \
+           s->costs && s->costs->total_uusd ? (double)s->costs->idle_uusd / (double)s->costs->total_uusd : 0),         \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_COST_SHARED, "cost.shared_usd", "cost_shared_usd", DOLLARS, SUM, LOWER, SIGNED, "Shared cost",               \
+    "services that cannot be assigned to a tenant (see below). Savings plans may make it negative",                    \
+    usd(COST_OF(s, shared_uusd)), UNKNOWN)                                                                             \
+  X(HR__M_ALL_ON_DEMAND, "cost.all_on_demand_usd", "cost_all_on_demand_usd", DOLLARS, SUM, LOWER, NULLABLE,            \
+    "Cost on demand",                                                                                                  \
+    "the GPU time that jobs used, at the pools' on-demand prices, plus the same services without savings plans. "      \
+    "`null` if a pool that was used has no on-demand price",                                                           \
+    usd(COST_OF(s, all_on_demand_uusd)), UNKNOWN)                                                                      \
+  X(HR__M_COST_SAVING, "cost.saving_vs_on_demand", "cost_saving_vs_on_demand", SHARE, RATIO, HIGHER,                   \
+    NULLABLE | SIGNED | LISTED, "Savings compared with on-demand",                                                     \
+    "1 - total / `all_on_demand_usd`. Both amounts include the GPU time lost to interruptions, although on-demand "    \
+    "nodes would not have lost it",                                                                                    \
+    number(s->costs && !isnan(s->costs->saving_vs_on_demand), s->costs ? s->costs->saving_vs_on_demand : 0), UNKNOWN)  \
+  X(HR__M_PER_JOB, "cost.usd_per_completed_job", "usd_per_completed_job", DOLLARS, RATIO, LOWER, NULLABLE | LISTED,    \
+    "Cost per completed job", "total / completed jobs", usd(COST_OF(s, per_completed_job_uusd)), UNKNOWN)              \
+  X(HR__M_PER_GOODPUT, "cost.usd_per_goodput_gpu_hour", "usd_per_goodput_gpu_hour", DOLLARS, RATIO, LOWER,             \
+    NULLABLE | LISTED, "Cost per useful GPU hour", "total / useful GPU hours",                                         \
+    usd(COST_OF(s, per_goodput_gpu_hour_uusd)), UNKNOWN)                                                               \
+  X(HR__M_PER_MONTH, "cost.usd_per_month", "usd_per_month", DOLLARS, RATIO, LOWER, NULLABLE | LISTED,                  \
+    "Cost per month", "total x 730 h / the length of the run", usd(COST_OF(s, per_month_uusd)), UNKNOWN)               \
+  X(HR__M_MONTHLY, "monthly_usd", "monthly_usd", DOLLARS, RATIO, LOWER, NULLABLE, "Monthly cost",                      \
+    "cost of a month if the demand continues. Costs of on-demand and spot pools x 730 h / the submit window (if all "  \
+    "jobs are submitted at once: the run), plus all other costs x 730 h / the length of the run. The two lengths "     \
+    "differ because, after the last submit, the run only waits for its last jobs; `usd_per_month` includes that time", \
+    usd(COST_OF(s, monthly_uusd)), UNKNOWN)
+
+/* A test compiles the catalogue with further rows. */
+#ifndef HR__MORE_METRICS
+#define HR__MORE_METRICS(X)
+#endif
+
+#define HR__METRIC_TABLE(X)                                                                                            \
+  HR__JOB_METRICS(X)                                                                                                   \
+  HR__TIME_METRICS(X)                                                                                                  \
+  HR__GOODPUT_METRICS(X)                                                                                               \
+  HR__SPOT_METRICS(X)                                                                                                  \
+  HR__FAIRNESS_METRICS(X)                                                                                              \
+  HR__FRAGMENTATION_METRICS(X)                                                                                         \
+  HR__COST_METRICS(X)                                                                                                  \
+  HR__MORE_METRICS(X)
+
+enum hr__metric {
+#define HR__METRIC_ID(id, ...) id,
+  HR__METRIC_TABLE(HR__METRIC_ID)
+#undef HR__METRIC_ID
+      HR__N_METRICS
+};
+
+extern const struct hr_metric hr__metric_rows[HR__N_METRICS];
+
+/* ---- Names -------------------------------------------------------------------------------------------- */
+
+/* Finds a metric by its path, its column or an alias, such as "usd_per_job". Returns HR__N_METRICS if no metric has the
+   name. */
+enum hr__metric hr__metric_find(const char *name, size_t length);
+/* Writes the NULL-terminated paths of all metrics, or of the metrics that groups have (`of_groups`), for
+   hr_nearest_word. */
+void hr__metric_names(bool of_groups, const char *names[HR__N_METRICS + 1]);
+/* Returns the path in the JSON summary, which differs from the path of monthly_usd only. */
+const char *hr__metric_json_path(enum hr__metric metric);
+/* Returns the path in an entry of by_size, by_class and by_tenant of the JSON summary; NULL if they omit the metric. */
+const char *hr__metric_group_path(enum hr__metric metric);
+
+/* The parts of the JSON summary. A section is the object with its name, such as "cost", which some runs lack. The main
+   section is everything else. */
+#define HR__METRIC_SECTION_TABLE(X)                                                                                    \
+  X(HR__SECTION_MAIN, "")                                                                                              \
+  X(HR__SECTION_FAIRNESS, "fairness")                                                                                  \
+  X(HR__SECTION_FRAGMENTATION, "fragmentation")                                                                        \
+  X(HR__SECTION_COST, "cost")                                                                                          \
+  X(HR__SECTION_GOODPUT, "goodput")                                                                                    \
+  X(HR__SECTION_SPOT, "spot")                                                                                          \
+  X(HR__SECTION_OOM, "oom_kills")
+
+enum hr__metric_section {
+#define HR__SECTION_ID(id, name) id,
+  HR__METRIC_SECTION_TABLE(HR__SECTION_ID)
+#undef HR__SECTION_ID
+      HR__N_METRIC_SECTIONS /* the section of metrics that the summary omits */
+};
+enum hr__metric_section hr__metric_section(enum hr__metric metric);
+
+/* Whether a metric is a wait, completion time or slowdown of jobs. */
+static inline bool hr__metric_is_of_job_times(enum hr__metric metric) {
+  const struct hr_metric *row = &hr__metric_rows[metric];
+  unsigned flags = HR_METRIC_OF_GROUPS | HR_METRIC_OF_SERVICE;
+  return (row->flags & flags) == flags && (row->kind == HR_METRIC_MEAN || row->kind == HR_METRIC_QUANTILE);
+}
+
+/* ---- Values ------------------------------------------------------------------------------------------- */
+
+/* The value of a metric. `exact` is the value of a count, and micro-dollars if the unit is dollars. */
+struct hr__metric_value {
+  double value; /* HR__UNKNOWN: unknown */
+  int64_t exact;
+};
+
+struct hr__metric_value hr__metric_of_run(enum hr__metric metric, const struct hr_summary *summary);
+/* `lines`: the costs of the groups by name; NULL if unknown. The value is unknown if groups lack the metric. */
+struct hr__metric_value hr__metric_of_group(enum hr__metric metric, const struct hr_group *group,
+                                            const struct hr_cost_lines *lines);
+/* Write all metrics of a run, or of one class or tenant of a run, to `values`; HR__UNKNOWN if unknown. */
+void hr__metrics_of_run(const struct hr_summary *summary, double values[HR__N_METRICS]);
+void hr__metrics_of_group(const struct hr_group *group, const struct hr_cost_lines *lines,
+                          double values[HR__N_METRICS]);
+
+/* ---- Text --------------------------------------------------------------------------------------------- */
+
+enum { HR__METRIC_BYTES = 64 };
+
+/* The functions below write to `buffer`, which has HR__METRIC_BYTES bytes, and return it. hr__metric_text writes a
+   value with its unit, or "-" if the value is unknown. */
+const char *hr__metric_text(enum hr_unit unit, double value, char *buffer);
+/* Writes a difference with its sign, "=" if it is zero, "-" if it is unknown. */
+const char *hr__difference_text(enum hr_unit unit, double difference, char *buffer);
+/* Writes half the width of the interval low..high after a plus-minus sign, or "-" if the interval is unknown. */
+const char *hr__margin_text(enum hr_unit unit, double low, double high, char *buffer);
+
+#endif

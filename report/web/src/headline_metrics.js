@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The metrics that the summary of a run shows first, with notes, and their changes from the baseline.
+import { count, share } from './format.js';
+import { metricIn, metricName, metricSense, metricWriter } from './metrics.js';
+
+const usesSpot = (run) => run.spot?.gpu_hours > 0;
+
+// The order is that of the page. `has`: whether the run has the metric, if a value is not enough.
+const SHOWN = [
+  { path: 'cost.usd_per_month', first: true },
+  { path: 'cost.total_usd' },
+  { path: 'cost.idle_usd', idle: true, note: (run) => partOf(run, 'idle_usd', 'capacity_usd', 'of the cost of GPUs') },
+  { path: 'utilization.makespan', first: true, points: true, note: windowNote },
+  { path: 'wait_s.mean', first: true },
+  { path: 'wait_s.p95', note: () => 'at most 1 job in 20 waits longer' },
+  { path: 'wait_s.p99', note: () => 'at most 1 job in 100 waits longer' },
+  { path: 'wait_s.max' },
+  { path: 'jobs.completed', note: (run) => `of ${count(run.jobs.submitted)} submitted` },
+  {
+    path: 'jobs.rejected',
+    note: (run) => (run.jobs.unfinished ? `${count(run.jobs.unfinished)} more unfinished` : 'none unfinished'),
+  },
+  {
+    path: 'jobs.missed_deadlines',
+    has: (run) => run.jobs.deadlines,
+    note: (run) => `of ${count(run.jobs.deadlines)}`,
+  },
+  {
+    path: 'idle_gpu_hours',
+    words: 'Idle GPU hours',
+    of: idleHours,
+    better: -1,
+    idle: true,
+    note: (run) => `${share(1 - run.utilization.makespan)} of the available GPU time`,
+  },
+  { path: 'spot.reclaims', has: usesSpot, note: (run) => `${count(run.spot.jobs_interrupted)} job interruptions` },
+  { path: 'goodput.lost_gpu_hours', has: (run) => usesSpot(run) || run.goodput?.lost_gpu_hours > 0 },
+];
+
+export const HEADLINE_METRICS = SHOWN.map(({ path, has, ...more }) => ({
+  key: path,
+  words: metricName(path),
+  of: (run) => (has && !has(run) ? null : metricIn(run, path)),
+  write: metricWriter(path),
+  better: metricSense(path),
+  ...more,
+}));
+
+function partOf(run, part, whole, words) {
+  return run.cost[whole] ? `${share(run.cost[part] / run.cost[whole])} ${words}` : null;
+}
+
+function windowNote(run) {
+  const window = run.utilization.submit_window;
+  return window === null ? null : `${share(window)} during the submit window`;
+}
+
+// Idle GPU hours; null for runs with prices, which show the cost of idle capacity instead.
+function idleHours(run) {
+  const used = run.utilization?.makespan;
+  return run.cost || !used ? null : (run.gpu_hours / used) * (1 - used);
+}
+
+// Compares `value` with `base`: { words, better: true, false or null }.
+export const change = (metric, value, base) => {
+  if (value === null || base === null || base === undefined) return null;
+  const by = value - base;
+  if (Math.abs(by) <= Math.abs(base) * 1e-9) return { words: 'same as the baseline', better: null };
+  const sign = by > 0 ? '+' : '−';
+  const size = metric.points ? `${Math.abs(by * 100).toFixed(1)} points` : metric.write(Math.abs(by));
+  if (size === (metric.points ? '0.0 points' : metric.write(0))) return { words: 'no change', better: null };
+  const part = !metric.points && base ? ` (${sign}${share(Math.abs(by / base))})` : '';
+  const better = metric.better ? Math.sign(by) === metric.better : null;
+  return { words: `${sign}${size}${part}${better === null ? '' : better ? ', better' : ', worse'}`, better };
+};
