@@ -192,7 +192,7 @@ static enum hr_status check_format(const struct hr__builder *builder) {
 static enum hr_status build(struct hr__builder *builder, struct hr_baseline *baseline) {
   enum hr_status status = check_format(builder);
   if (status == HR_OK)
-    status = hr__source_validate(&builder->source, hr__baseline_keys, "the baseline", builder->error);
+    status = hr__source_validate(&builder->source, &hr__baseline_keys, "the baseline", builder->error);
   if (status != HR_OK) return status;
   baseline->path = strdup(builder->source.path);
   baseline->version = strdup(hr__text_of(builder->source.file.tree, "version", ""));

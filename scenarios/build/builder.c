@@ -22,13 +22,19 @@
 
 enum { LONGEST_MESSAGE = 800 };
 
+const cJSON *hr__build_current(const struct hr__builder *builder) {
+  const cJSON *at = builder->source.file.tree;
+  for (size_t i = 0; i < builder->place.depth && at; i++) at = cJSON_GetArrayItem(at, (int)builder->place.ordinal[i]);
+  return at;
+}
+
 enum hr_status hr__build_fail(const struct hr__builder *builder, bool at_key, const char *format, ...) {
   char message[LONGEST_MESSAGE];
   va_list args;
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  return hr__source_fail(&builder->source, &builder->place, at_key, builder->error, "%s", message);
+  return hr__source_fail(&builder->source, hr__build_current(builder), at_key, builder->error, "%s", message);
 }
 
 enum hr_status hr__build_fail_at(struct hr__builder *builder, const cJSON *object, const char *name, const char *format,
@@ -39,7 +45,7 @@ enum hr_status hr__build_fail_at(struct hr__builder *builder, const cJSON *objec
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
   (void)hr__build_enter(builder, object, name);
-  return hr__source_fail(&builder->source, &builder->place, false, builder->error, "%s", message);
+  return hr__source_fail(&builder->source, hr__build_current(builder), false, builder->error, "%s", message);
 }
 
 enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, enum hr_status status,
@@ -51,7 +57,7 @@ enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, en
 
 enum hr_status hr__build_placed(const struct hr__builder *builder, const char *text, struct hr_placed_text *placed) {
   struct hr_error here;
-  hr__source_fail(&builder->source, &builder->place, false, &here, "%s", "");
+  hr__source_fail(&builder->source, hr__build_current(builder), false, &here, "%s", "");
   placed->text = strdup(text);
   placed->place = strdup(here.text);
   return placed->text && placed->place ? HR_OK : hr__build_no_memory(builder);

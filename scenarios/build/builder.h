@@ -21,6 +21,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The path from the outermost object to a value. It has one level more than HR__JSON_DEPTH, because objects at the
+   maximum depth contain scalars. */
+struct hr__source_place {
+  size_t depth;
+  uint32_t ordinal[HR__JSON_DEPTH + 1]; /* index among the children of the parent, from 0 */
+};
+
+/* Extends the path by a child. */
+static inline void hr__place_enter(struct hr__source_place *place, uint32_t ordinal, const char *name) {
+  (void)name;
+  place->ordinal[place->depth++] = ordinal;
+}
+
+/* Removes the last component of the path. */
+static inline void hr__place_leave(struct hr__source_place *place) {
+  place->depth--;
+}
+
 /* Notes on the pools that are being built. Pools with the same note share one entry. */
 struct hr__pool_notes {
   struct hr__pool_note *at;
@@ -109,6 +127,9 @@ enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool
 enum hr_status hr__pool_notes_move(struct hr__pool_notes *notes, struct hr_notes *to);
 
 /* ---- The tree --------------------------------------------------------------------------------------- */
+
+/* Returns the current value. */
+const cJSON *hr__build_current(const struct hr__builder *builder);
 
 /* Enters the member `name` and returns it. If the member does not exist, returns NULL without changing the current
    value. */

@@ -26,9 +26,9 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
   const char *known[HR_N_CLASSES + 1] = {hr__default_key};
   for (unsigned i = 1; i < HR_N_CLASSES; i++) known[i] = hr_job_class_name((enum hr_job_class)i);
   char path[300], text[500];
-  struct hr__source_place outer = builder->place;
-  hr__place_leave(&outer);
-  hr__place_text(&outer, path, sizeof path);
+  hr__source_path(&builder->source, hr__build_current(builder), path, sizeof path);
+  char *dot = strrchr(path, '.');
+  if (dot) *dot = '\0';
   hr__key_unknown(path, name, known, text, sizeof text);
   return hr__build_fail(builder, true, "%s", text);
 }

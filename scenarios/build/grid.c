@@ -321,7 +321,7 @@ static enum hr_status build(struct hr__builder *builder, struct hr_grid *grid) {
                    builder->source.path);
   /* if the tree is not an object, the validation below reports the error */
   enum hr_status status = cJSON_IsObject(tree) ? expand_design(builder) : HR_OK;
-  if (status == HR_OK) status = hr__source_validate(&builder->source, hr__grid_keys, "the grid", builder->error);
+  if (status == HR_OK) status = hr__source_validate(&builder->source, &hr__grid_keys, "the grid", builder->error);
   if (status == HR_OK) status = build_head(builder, grid);
   if (status == HR_OK) status = build_design(builder, grid);
   return status == HR_OK ? build_axes(builder, grid) : status;

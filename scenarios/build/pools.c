@@ -156,7 +156,7 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry
 
 static enum hr_status missing_shape(const struct hr__builder *builder, const char *name) {
   char path[300];
-  hr__place_text(&builder->place, path, sizeof path);
+  hr__source_path(&builder->source, hr__build_current(builder), path, sizeof path);
   return hr__build_fail(builder, false, "'%s' lacks the key '%s', or 'provider' and 'instance' for the catalogue", path,
                         name);
 }

@@ -437,7 +437,7 @@ static enum hr_status build_head(struct hr__builder *builder) {
 static enum hr_status build(struct hr__builder *builder) {
   enum hr_status status = hr__source_override(&builder->source, builder->error);
   if (status == HR_OK)
-    status = hr__source_validate(&builder->source, hr__scenario_keys, "the scenario", builder->error);
+    status = hr__source_validate(&builder->source, &hr__scenario_keys, "the scenario", builder->error);
   if (status == HR_OK) status = build_head(builder);
   if (status == HR_OK) status = build_trace(builder);
   if (status == HR_OK) status = build_policy(builder);

@@ -161,7 +161,7 @@ static enum hr_status build_runs(struct hr__builder *builder, struct hr_suite *s
 /* ---- The suite -------------------------------------------------------------------------------------- */
 
 static enum hr_status build(struct hr__builder *builder, struct hr_suite *suite) {
-  enum hr_status status = hr__source_validate(&builder->source, hr__suite_keys, "the suite", builder->error);
+  enum hr_status status = hr__source_validate(&builder->source, &hr__suite_keys, "the suite", builder->error);
   if (status != HR_OK) return status;
   suite->path = strdup(builder->source.path);
   status = suite->path ? build_runs(builder, suite) : hr__build_no_memory(builder);

@@ -22,9 +22,6 @@
 
 #define STRATA HR_WORKLOAD_MODEL_STRATA
 #define MAX_FACTOR 1e6
-#define MAX_SECONDS 1e11 /* HR_MAX_INPUT_US in seconds */
-#define SIZE "sizes.*"
-#define REQUEST SIZE ".requests.*"
 
 /* ONE(key, required, min, max) is a number. MANY(key, count, required, min, max) is a list of `count` numbers. */
 #define MODEL_NUMBERS(ONE, MANY)                                                                                       \
@@ -45,39 +42,38 @@
 #define WORD(name, text) text,
 static const char *const classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
 
-#define NUMBERS(path, required, min_count, max_count, min, max)                                                        \
-  {path, HR__KEY_LIST, required, min_count, max_count, NULL}, {                                                        \
-    path ".*", HR__KEY_REAL, true, min, max, NULL                                                                      \
-  }
-#define MODEL_ONE(key, required, min, max) {#key, HR__KEY_REAL, required, min, max, NULL},
-#define MODEL_MANY(key, n, required, min, max) NUMBERS(#key, required, n, n, min, max),
-#define SIZE_ONE(key, required, min, max) {SIZE "." #key, HR__KEY_REAL, required, min, max, NULL},
-#define SIZE_MANY(key, n, required, min, max) NUMBERS(SIZE "." #key, required, n, n, min, max),
+#define ONE_NUMBER(key, must, low, high) {#key, REAL(low, high), .required = must},
+#define MANY_NUMBERS(key, n, must, low, high) {#key, LIST(n, n, EACH(REAL(low, high))), .required = must},
 
-const struct hr__key hr__workload_model_keys[] = {
-    OBJECT(""),
-    REQUIRED_WHOLE("headroom_workload", HR_WORKLOAD_MODEL_VERSION, HR_WORKLOAD_MODEL_VERSION),
-    TEXT("$schema", 0, MAX_TEXT),
-    REQUIRED_TEXT("name", MAX_NAME),
-    TEXT("source", 0, MAX_TEXT),
-    MODEL_NUMBERS(MODEL_ONE, MODEL_MANY) /* each row ends with a comma */
-    NUMBERS("weeks", true, 1, HR_WORKLOAD_MODEL_MAX_WEEKS, 0, MAX_FACTOR),
-    NUMBERS("users", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
-    NUMBERS("tenants", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
-    {"sizes", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_SIZES, NULL},
-    OBJECT(SIZE),
-    SIZE_NUMBERS(SIZE_ONE, SIZE_MANY) /* each row ends with a comma */
-    {SIZE ".requests", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_REQUESTS, NULL},
-    OBJECT(REQUEST),
-    REQUIRED_REAL(REQUEST ".share", 0, MAX_FACTOR),
-    REQUIRED_WHOLE(REQUEST ".gpus", 0, HR_MAX_GPUS),
-    WHOLE(REQUEST ".tasks", 1, HR_MAX_GPUS),
-    WHOLE(REQUEST ".gpu_milli", 1, 1000),
-    WHOLE(REQUEST ".cpu_milli", 0, 1e9),
-    WHOLE(REQUEST ".mem_mib", 0, 1073741824.0),
-    TEXT(REQUEST ".gpu_type", 1, 100000.0),
-    CHOICE(REQUEST ".class", classes),
-    {NULL, HR__KEY_OBJECT, false, 0, 0, NULL}};
+#define REQUEST struct hr_workload_model_request
+static const struct hr__key request_keys[] = {
+    {"share", REAL(0, MAX_FACTOR), MUST, AT(DOUBLE, REQUEST, share)},
+    {"gpus", WHOLE(0, HR_MAX_GPUS), MUST, AT(INTEGER, REQUEST, gpus)},
+    {"tasks", WHOLE(1, HR_MAX_GPUS), DEFAULT("1"), AT(INTEGER, REQUEST, tasks)},
+    {"gpu_milli", WHOLE(1, 1000), DEFAULT("1000"), AT(INTEGER, REQUEST, gpu_milli)},
+    {"cpu_milli", WHOLE(0, 1e9), AT(INTEGER, REQUEST, cpu_milli)},
+    {"mem_mib", WHOLE(0, 1073741824.0), AT(INTEGER, REQUEST, mem_mib)},
+    {"gpu_type", TEXT(1, 100000.0), AT(TEXT, REQUEST, gpu_type)},
+    {"class", CHOICE(classes), AT(INTEGER, REQUEST, class_)},
+    END};
+
+static const struct hr__key size_keys[] = {
+    SIZE_NUMBERS(ONE_NUMBER, MANY_NUMBERS) /* each row ends with a comma */
+    {"requests", LIST(1, HR_WORKLOAD_MODEL_MAX_REQUESTS, EACH(OBJECT(request_keys))), MUST},
+    END};
+
+static const struct hr__key model_keys[] = {
+    {"headroom_workload", WHOLE(HR_WORKLOAD_MODEL_VERSION, HR_WORKLOAD_MODEL_VERSION), MUST},
+    {"$schema", TEXT(0, MAX_TEXT)},
+    {"name", NAME, MUST},
+    {"source", TEXT(0, MAX_TEXT)},
+    MODEL_NUMBERS(ONE_NUMBER, MANY_NUMBERS) /* each row ends with a comma */
+    {"weeks", LIST(1, HR_WORKLOAD_MODEL_MAX_WEEKS, EACH(REAL(0, MAX_FACTOR))), MUST},
+    {"users", LIST(1, HR_WORKLOAD_MODEL_MAX_PEOPLE, EACH(REAL(0, MAX_FACTOR)))},
+    {"tenants", LIST(1, HR_WORKLOAD_MODEL_MAX_PEOPLE, EACH(REAL(0, MAX_FACTOR)))},
+    {"sizes", LIST(1, HR_WORKLOAD_MODEL_MAX_SIZES, EACH(OBJECT(size_keys))), MUST},
+    END};
+const struct hr__key hr__workload_model_keys = {"", OBJECT(model_keys)};
 
 /* Where the numbers of a key are stored: `count` values of type double at `offset` in the struct. */
 struct numbers {
@@ -200,7 +196,7 @@ static enum hr_status build(struct hr__builder *builder, struct hr_workload_mode
                              "workload models of version 1 are no longer read; fit the model again to its trace with "
                              "'headroom trace generate --like TRACE --model-out FILE'");
   enum hr_status status =
-      hr__source_validate(&builder->source, hr__workload_model_keys, "the workload model", builder->error);
+      hr__source_validate(&builder->source, &hr__workload_model_keys, "the workload model", builder->error);
   if (status != HR_OK) return status;
   model->name = strdup(hr__text_of(root, "name", ""));
   model->source = strdup(hr__text_of(root, "source", ""));
