@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/verbs/list_keys.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/placement.h"
@@ -19,6 +20,7 @@ struct list_args {
   const char *provider, *gpu; /* NULL: all */
   const char *region;         /* NULL: the base region of each provider, but presets of all regions */
   const char *as_of;          /* NULL: the newest prices */
+  bool schema, markdown;      /* of `keys` */
 };
 
 static const struct option options[] = {
@@ -47,6 +49,14 @@ static const struct option options[] = {
      .offset = offsetof(struct list_args, as_of),
      .value = "DATE",
      .help = "prices and discounts on a day (2025-05-01), in a month (2025-05) or a year (2025)"},
+    {.name = "schema",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct list_args, schema),
+     .help = "print the keys as a JSON Schema of scenarios"},
+    {.name = "markdown",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct list_args, markdown),
+     .help = "print the keys as a table in Markdown"},
     {0}};
 
 static const char details[] = "policies      scheduling policies and aliases for their settings; -v: parameters\n"
@@ -55,6 +65,7 @@ static const char details[] = "policies      scheduling policies and aliases for
                               "fields        fields for --map and for 'trace anonymise --drop'\n"
                               "findings      kinds of findings of 'trace check', and what they mean\n"
                               "scenarios     scenario files that ship with Headroom\n"
+                              "keys          keys of scenarios, or those of a PATH; -v: the whole help\n"
                               "gpus          GPU types: memory, speed, power\n"
                               "mig-profiles  MIG profiles: slices, memory, positions; -v: drawings, layouts\n"
                               "network-speeds\n              relative speed of models on several nodes, by network\n"
@@ -66,6 +77,7 @@ static const char details[] = "policies      scheduling policies and aliases for
                               "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom list scenarios\n"
+                              "  headroom list keys cluster.pools.0.topology\n"
                               "  headroom list prices --provider aws --gpu H100 --as-of 2025-05\n";
 
 /* ---- Policies --------------------------------------------------------------------------------------- */
@@ -571,11 +583,11 @@ static enum hr_status list_spot_presets(const struct list_args *args, struct hr_
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-enum list_filter { BY_PROVIDER = 1, BY_REGION = 2, BY_GPU = 4, BY_DATE = 8 };
+enum list_filter { BY_PROVIDER = 1, BY_REGION = 2, BY_GPU = 4, BY_DATE = 8, BY_PATH = 16 };
 
 static const struct list_list {
   const char *name;
-  enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
+  enum hr_status (*print)(const struct list_args *args, struct hr_error *error); /* NULL: `keys` */
   unsigned filters;
 } lists[] = {{"policies", list_policies, 0},
              {"placements", list_placements, 0},
@@ -583,6 +595,7 @@ static const struct list_list {
              {"fields", list_fields, 0},
              {"findings", list_findings, 0},
              {"scenarios", list_scenarios, 0},
+             {"keys", NULL, BY_PATH},
              {"gpus", list_gpus, BY_GPU},
              {"mig-profiles", list_mig_profiles, BY_GPU},
              {"network-speeds", list_network_speeds, 0},
@@ -592,24 +605,30 @@ static const struct list_list {
              {"spot-presets", list_spot_presets, BY_PROVIDER | BY_REGION | BY_GPU}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
-static enum hr_status print_list(const struct list_list *list, const struct list_args *args, struct hr_error *error) {
+static enum hr_status print_list(const struct list_list *list, const struct list_args *args, const char *path,
+                                 struct hr_error *error) {
   const struct {
     const char *name, *value;
     enum list_filter filter;
   } set[] = {{"provider", args->provider, BY_PROVIDER},
              {"region", args->region, BY_REGION},
              {"gpu", args->gpu, BY_GPU},
-             {"as-of", args->as_of, BY_DATE}};
+             {"as-of", args->as_of, BY_DATE},
+             {"schema", args->schema ? "" : NULL, BY_PATH},
+             {"markdown", args->markdown ? "" : NULL, BY_PATH}};
   for (size_t i = 0; i < sizeof set / sizeof *set; i++)
     if (set[i].value && !(list->filters & set[i].filter))
       return hr_fail(error, HR_BAD_INPUT, "option '--%s' cannot be used with 'list %s'", set[i].name, list->name);
-  return list->print(args, error);
+  if (path && !(list->filters & BY_PATH))
+    return hr_fail(error, HR_BAD_INPUT, "list: unexpected argument '%.60s'", path);
+  const struct list_keys_args keys = {path, args->verbose, args->schema, args->markdown};
+  return list->print ? list->print(args, error) : list_keys(&keys, error);
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
-  const char *names[N_LISTS + 1] = {0};
+  const char *names[N_LISTS + 1] = {0}, *path = operands->count > 1 ? operands->at[1] : NULL;
   for (size_t i = 0; i < N_LISTS; i++) {
-    if (strcmp(lists[i].name, operands->at[0]) == 0) return print_list(&lists[i], args, error);
+    if (strcmp(lists[i].name, operands->at[0]) == 0) return print_list(&lists[i], args, path, error);
     names[i] = lists[i].name;
   }
   return unknown_word("list", operands->at[0], names, error);
@@ -617,10 +636,10 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_list = {
     .name = "list",
-    .operands = "WHAT",
+    .operands = "WHAT [PATH]",
     .min_operands = 1,
-    .max_operands = 1,
-    .summary = "list policies, placement rules, trace formats, scenarios, GPU types, instances or prices",
+    .max_operands = 2,
+    .summary = "list policies, placement rules, trace formats, scenarios, keys, GPU types, instances or prices",
     .details = details,
     .options = options,
     .args_bytes = sizeof(struct list_args),

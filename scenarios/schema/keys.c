@@ -20,7 +20,8 @@ const struct hr__key *hr__key_member(const struct hr__key *parent, const char *n
   const struct hr__key *key = parent->keys;
   while (key->name && strcmp(key->name, "*") != 0 && strcmp(key->name, name) != 0) key++;
   bool is_any = key->name && strcmp(key->name, "*") == 0;
-  if (is_any && parent->type == HR__KEY_OBJECT && parent->choices && !hr__word_is_in(name, parent->choices)) return NULL;
+  if (is_any && parent->type == HR__KEY_OBJECT && parent->choices && !hr__word_is_in(name, parent->choices))
+    return NULL;
   return key->name ? key : NULL;
 }
 
@@ -31,6 +32,20 @@ void hr__key_names(const struct hr__key *parent, const char **names) {
   for (size_t i = 0; parent->choices && parent->choices[i] && count < HR__MAX_KEYS; i++)
     names[count++] = parent->choices[i];
   names[count] = NULL;
+}
+
+struct hr__key hr__key_of_param(const struct hr_param *param) {
+  static const enum hr__key_type types[] = {[HR_PARAM_INTEGER] = HR__KEY_WHOLE,
+                                            [HR_PARAM_REAL] = HR__KEY_REAL,
+                                            [HR_PARAM_BOOLEAN] = HR__KEY_BOOLEAN,
+                                            [HR_PARAM_CHOICE] = HR__KEY_CHOICE};
+  return (struct hr__key){.name = param->key,
+                          .type = types[param->type],
+                          .min = param->min,
+                          .max = param->max,
+                          .choices = param->choices,
+                          .fallback = param->fallback,
+                          .help = param->help};
 }
 
 void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size) {

@@ -13,6 +13,7 @@
  */
 
 #include "headroom/base.h"
+#include "headroom/policy.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -160,6 +161,9 @@ const struct hr__key *hr__key_member(const struct hr__key *parent, const char *n
 /* Lists the names of the members of an object, NULL-terminated, without "*". `names` has HR__MAX_KEYS + 1 entries. */
 enum { HR__MAX_KEYS = 60 };
 void hr__key_names(const struct hr__key *parent, const char **names);
+
+/* Returns a parameter of a policy as the row of a key. */
+struct hr__key hr__key_of_param(const struct hr_param *param);
 
 /* Writes the error for an unknown key: "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)".
    `path` is the path of the parent, "" for the outermost object. `known` is NULL-terminated. */

@@ -16,8 +16,10 @@ static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};
 static const char *const digests[] = {"exact", "any", NULL};
 static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
 
-#define SCHEMA_KEY {"$schema", TEXT(0, MAX_TEXT), HELP("The schema of this file, for editors. Ignored.")}
-#define DESCRIPTION_KEY {"description", TEXT(0, MAX_TEXT), HELP("Purpose, for people.")}
+#define SCHEMA_KEY                                                                                                     \
+  { "$schema", TEXT(0, MAX_TEXT), HELP("The schema of this file, for editors. Ignored.") }
+#define DESCRIPTION_KEY                                                                                                \
+  { "description", TEXT(0, MAX_TEXT), HELP("Purpose, for people.") }
 
 /* ---- Suites ----------------------------------------------------------------------------------------- */
 
@@ -83,11 +85,10 @@ static const struct hr__key baseline_run_keys[] = {
     {"starts", LINES},
     END};
 
-static const struct hr__key baseline_keys[] = {
-    {"format", WHOLE(HR_BASELINE_FORMAT, HR_BASELINE_FORMAT), MUST},
-    {"version", NAME, MUST, AT(TEXT, struct hr_baseline, version)},
-    {"runs", LIST(0, MAX_SUITE_RUNS, EACH(OBJECT(baseline_run_keys))), MUST},
-    END};
+static const struct hr__key baseline_keys[] = {{"format", WHOLE(HR_BASELINE_FORMAT, HR_BASELINE_FORMAT), MUST},
+                                               {"version", NAME, MUST, AT(TEXT, struct hr_baseline, version)},
+                                               {"runs", LIST(0, MAX_SUITE_RUNS, EACH(OBJECT(baseline_run_keys))), MUST},
+                                               END};
 const struct hr__key hr__baseline_keys = {"", OBJECT(baseline_keys)};
 
 /* ---- Grids of sweeps -------------------------------------------------------------------------------- */

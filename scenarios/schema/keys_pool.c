@@ -40,12 +40,12 @@ static const struct hr__key mig_keys[] = {
      HELP("Layouts that a GPU without jobs may get.")},
     {"repartition_s", SECONDS, WITH(1 << HR_MIG_DYNAMIC), DEFAULT("0"),
      HELP("Delay until jobs run on a GPU with a new layout.")},
-    {"create_s", SECONDS, WITH(1 << HR_MIG_ON_DEMAND), DEFAULT("0"),
-     HELP("Delay until a new instance is available.")},
+    {"create_s", SECONDS, WITH(1 << HR_MIG_ON_DEMAND), DEFAULT("0"), HELP("Delay until a new instance is available.")},
     END};
 
 static const struct hr__key interference_keys[] = {
-    {"up_to", REAL(0.001, 1), .unit = "share", MUST, SCALED(HR_WHOLE_GPU_MILLI, struct hr_interference_step, up_to_milli),
+    {"up_to", REAL(0.001, 1), .unit = "share", MUST,
+     SCALED(HR_WHOLE_GPU_MILLI, struct hr_interference_step, up_to_milli),
      HELP("Upper bound of the share of the GPU that its jobs use in total.")},
     {"speed", REAL(1e-6, 1), MUST, SCALED(1e6, struct hr_interference_step, speed_ppm),
      HELP("Speed of each job, relative to running alone.")},
@@ -59,8 +59,10 @@ static const struct hr__key pair_keys[] = {
     END};
 
 #define NETWORK(tier, words)                                                                                           \
-  {words, CHOICE_AFTER_FIRST(networks), AT(INTEGER, struct hr_topology, network[tier]),                                \
-   HELP("Network between the parts of one " words ".")}
+  {                                                                                                                    \
+    words, CHOICE_AFTER_FIRST(networks), AT(INTEGER, struct hr_topology, network[tier]),                               \
+        HELP("Network between the parts of one " words ".")                                                            \
+  }
 static const struct hr__key network_keys[] = {NETWORK(HR_TIER_ISLAND, "island"),
                                               NETWORK(HR_TIER_NUMA, "numa"),
                                               NETWORK(HR_TIER_NODE, "node"),
@@ -86,8 +88,8 @@ static const struct hr__key topology_keys[] = {
 
 #define EXPECTED (1 << HR_DURATION_FIXED | 1 << HR_DURATION_EXPONENTIAL)
 static const struct hr__key duration_keys[] = {
-    {"distribution", CHOICE(distributions), MUST, .selects = true,
-     AT(INTEGER, struct hr_duration, kind), HELP("Distribution of the duration.")},
+    {"distribution", CHOICE(distributions), MUST, .selects = true, AT(INTEGER, struct hr_duration, kind),
+     HELP("Distribution of the duration.")},
     {"mean_s", REAL(MIN_SCALE, MAX_SECONDS), .unit = "s", NEEDED_WITH(EXPECTED), AT(DOUBLE, struct hr_duration, a),
      HELP("Mean.")},
     {"mu", REAL(-MAX_LOG_S, MAX_LOG_S), NEEDED_WITH(1 << HR_DURATION_LOG_NORMAL), AT(DOUBLE, struct hr_duration, a),
@@ -210,9 +212,10 @@ const struct hr__key hr__pool_keys[] = {
      SCALED(1024, struct hr_pool_spec, gpu_mem_mib),
      HELP("Memory of each GPU, in units of 1,024 MiB. 0: unknown. A job that requests more is never placed here.")},
     {"sharing", CHOICE(sharings), DEFAULT("whole"), AT(INTEGER, struct hr_pool_spec, sharing),
-     HELP("How jobs share a GPU. whole: not at all. fraction: a job that requests gpu_milli gets these thousandths, "
-          "other jobs may use the rest. mps: as fraction, or one of equal parts. time-slice: jobs take turns. mig: each "
-          "job has a MIG instance.")},
+     HELP(
+         "How jobs share a GPU. whole: not at all. fraction: a job that requests gpu_milli gets these thousandths, "
+         "other jobs may use the rest. mps: as fraction, or one of equal parts. time-slice: jobs take turns. mig: each "
+         "job has a MIG instance.")},
     {"mig", OBJECT(mig_keys), HELP("With 'sharing' mig: how GPUs are split.")},
     {"memory", CHOICE(gpu_memories), OTHERWISE("first-come with time-slice, else reserved"),
      AT(INTEGER, struct hr_pool_spec, memory),
@@ -227,8 +230,8 @@ const struct hr__key hr__pool_keys[] = {
      HELP("Speed of jobs that share a GPU, by their total share of it.")},
     {"interference_pairs", LIST(1, 10000, EACH(OBJECT(pair_keys))), AS_ARRAY(struct hr_pool_spec, pairs, n_pairs),
      HELP("Speed of a job of one model next to one of another, if exactly these two are on a GPU.")},
-    {"classes", LIST(1, HR_N_CLASSES - 1, EACH(CHOICE_AFTER_FIRST(job_classes))), AT(BITS, struct hr_pool_spec, classes),
-     OTHERWISE("all jobs"),
+    {"classes", LIST(1, HR_N_CLASSES - 1, EACH(CHOICE_AFTER_FIRST(job_classes))),
+     AT(BITS, struct hr_pool_spec, classes), OTHERWISE("all jobs"),
      HELP("Only jobs of these classes may use the pool. Jobs without a class run only in pools without this key.")},
     {"topology", OBJECT(topology_keys), AT(PART, struct hr_pool_spec, topology),
      HELP("Islands, NUMA domains, racks and zones. A tier without a size equals the next wider one.")},

@@ -48,14 +48,16 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
                                               END};
 
 static const struct hr__key cluster_keys[] = {
-    {"pools", LIST(1, HR_MAX_POOLS, EACH(OBJECT(hr__pool_keys),
-                                         .schema = "{\"anyOf\": [{\"required\": [\"gpu\", \"gpus_per_node\"]}, "
-                                                   "{\"required\": [\"provider\", \"instance\"]}]}")),
+    {"pools",
+     LIST(1, HR_MAX_POOLS,
+          EACH(OBJECT(hr__pool_keys), .schema = "{\"anyOf\": [{\"required\": [\"gpu\", \"gpus_per_node\"]}, "
+                                                "{\"required\": [\"provider\", \"instance\"]}]}")),
      HELP("Pools of identical nodes. Required unless 'nodes_file' is set.")},
     {"nodes_file", PATH,
-     HELP("Instead of 'pools': a CSV node list, relative to the scenario's folder. Its columns are sn, cpu_milli, "
-          "memory_mib, gpu, model, or Alibaba PAI's machine, gpu_type, cap_cpu, cap_mem, cap_gpu. Each distinct kind of "
-          "node becomes a pool.")},
+     HELP(
+         "Instead of 'pools': a CSV node list, relative to the scenario's folder. Its columns are sn, cpu_milli, "
+         "memory_mib, gpu, model, or Alibaba PAI's machine, gpu_type, cap_cpu, cap_mem, cap_gpu. Each distinct kind of "
+         "node becomes a pool.")},
     {"by_gpu", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, by_gpu),
      HELP("Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and "
           "'dedicated' jobs, are also respected.")},
@@ -183,8 +185,8 @@ static const struct hr__key savings_plan_keys[] = {
      HELP("Discount on covered on-demand use.")},
     {"pools", LIST(1, HR_MAX_POOLS, EACH(NAME, .store = HR__STORE_TEXT)),
      AS_ARRAY(struct hr_savings_plan, pools, n_pools), HELP("Names of the pools that the plan covers.")},
-    {"gpus", LIST(1, HR_MAX_POOLS, EACH(NAME, .store = HR__STORE_TEXT)),
-     AS_ARRAY(struct hr_savings_plan, gpus, n_gpus), HELP("GPU types that the plan covers.")},
+    {"gpus", LIST(1, HR_MAX_POOLS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(struct hr_savings_plan, gpus, n_gpus),
+     HELP("GPU types that the plan covers.")},
     END};
 
 static const struct hr__key cost_keys[] = {
@@ -209,7 +211,8 @@ static const struct hr__key cost_keys[] = {
 #define QUOTA_GPUS REAL(0, HR_MAX_GPUS), .unit = "GPUs"
 #define QUOTA_ROWS                                                                                                     \
   {"guaranteed_gpus", QUOTA_GPUS, DEFAULT("0"), SCALED(1000, struct hr_quota_node, guaranteed_milli),                  \
-   HELP("GPUs that are always available, to the thousandth. At once, or after lent GPUs have been returned. A cohort's " \
+   HELP("GPUs that are always available, to the thousandth. At once, or after lent GPUs have been returned. A "        \
+        "cohort's "                                                                                                    \
         "guarantee is in addition to those of its members.")},                                                         \
       {"guaranteed_share", SHARE,                                                                                      \
        HELP("Instead of 'guaranteed_gpus': a share of the GPUs of the cluster with all its nodes.")},                  \
@@ -221,8 +224,10 @@ static const struct hr__key cost_keys[] = {
        HELP("Maximum use in addition to the guarantees of this tenant or cohort and its members.")},                   \
       {"lend_gpus", QUOTA_GPUS, OTHERWISE("all"), SCALED(1000, struct hr_quota_node, lend_milli),                      \
        HELP("How much of the guarantees others may use. 0: unused guarantees stay idle.")},                            \
-      {"weight", REAL(MIN_SCALE, 1e6), DEFAULT("1"), AT(DOUBLE, struct hr_quota_node, weight),                         \
-       HELP("A member with twice the weight may borrow twice as much before others have precedence.")}
+  {                                                                                                                    \
+    "weight", REAL(MIN_SCALE, 1e6), DEFAULT("1"), AT(DOUBLE, struct hr_quota_node, weight),                            \
+        HELP("A member with twice the weight may borrow twice as much before others have precedence.")                 \
+  }
 
 static const struct hr__key cohort_keys[] = {
     {"name", NAME, MUST, HELP("Name, different from those of other cohorts.")},
@@ -230,11 +235,10 @@ static const struct hr__key cohort_keys[] = {
     QUOTA_ROWS,
     END};
 
-#define TENANT_COHORT {"cohort", NAME, OTHERWISE("the root"), HELP("The cohort to which the tenant belongs.")}
-static const struct hr__key tenant_keys[] = {{"tenant", NAME, MUST, HELP("Name as in the trace.")},
-                                             TENANT_COHORT,
-                                             QUOTA_ROWS,
-                                             END};
+#define TENANT_COHORT                                                                                                  \
+  { "cohort", NAME, OTHERWISE("the root"), HELP("The cohort to which the tenant belongs.") }
+static const struct hr__key tenant_keys[] = {
+    {"tenant", NAME, MUST, HELP("Name as in the trace.")}, TENANT_COHORT, QUOTA_ROWS, END};
 
 static const struct hr__key default_quota_keys[] = {TENANT_COHORT, QUOTA_ROWS, END};
 
@@ -257,7 +261,10 @@ const struct hr__key hr__policy_keys[] = {
 /* ---- Alerts ----------------------------------------------------------------------------------------- */
 
 #define ON(rule)                                                                                                       \
-  {"on", BOOLEAN, DEFAULT("true"), AT(NOT, struct hr_alert_rules, is_off[rule]), HELP("Whether the alert is reported.")}
+  {                                                                                                                    \
+    "on", BOOLEAN, DEFAULT("true"), AT(NOT, struct hr_alert_rules, is_off[rule]),                                      \
+        HELP("Whether the alert is reported.")                                                                         \
+  }
 #define RULES struct hr_alert_rules
 
 static const struct hr__key underused_keys[] = {
@@ -305,8 +312,7 @@ static const struct hr__key alert_keys[] = {
     {"no_checkpoint", OBJECT(unsaved_keys), .store = HR__STORE_PART,
      HELP("Jobs on spot nodes run for a long time without a checkpoint.")},
     {"queue_time", OBJECT(waiting_keys), .store = HR__STORE_PART, HELP("Jobs wait for a long time.")},
-    {"over_budget", OBJECT(over_budget_keys), .store = HR__STORE_PART,
-     HELP("A tenant spends more than its budget.")},
+    {"over_budget", OBJECT(over_budget_keys), .store = HR__STORE_PART, HELP("A tenant spends more than its budget.")},
     END};
 
 /* ---- Replications and plan -------------------------------------------------------------------------- */
@@ -344,14 +350,17 @@ static const struct hr__key setting_keys[] = {
 #define AXIS_ROWS                                                                                                      \
   {"path", NAME, AT(TEXT, struct hr_grid_axis, path), HELP("A key of the scenario, as for --set.")},                   \
       {"values", LIST(1, HR__MAX_LEVELS, EACH(SCALAR)), HELP("Values of the key.")},                                   \
-      {"from", REAL(-MAX_NUMBER, MAX_NUMBER), AT(DOUBLE, struct hr_grid_axis, from), HELP("Instead of 'values': the "  \
-                                                                                          "first number of a range.")}, \
+      {"from", REAL(-MAX_NUMBER, MAX_NUMBER), AT(DOUBLE, struct hr_grid_axis, from),                                   \
+       HELP("Instead of 'values': the "                                                                                \
+            "first number of a range.")},                                                                              \
       {"to", REAL(-MAX_NUMBER, MAX_NUMBER), AT(DOUBLE, struct hr_grid_axis, to), HELP("Last number of the range.")},   \
       {"step", REAL(MIN_STEP, MAX_NUMBER), HELP("Difference between two numbers of the range.")},                      \
       {"points", WHOLE(2, HR__MAX_LEVELS), HELP("Instead of 'step': the number of values, including both ends.")},     \
       {"scale", CHOICE(scales), DEFAULT("linear"), AT(INTEGER, struct hr_grid_axis, logarithmic),                      \
        HELP("log: points have equal ratios, not equal differences.")},                                                 \
-      {"settings", LIST(1, HR__MAX_LEVELS, EACH(OBJECT(setting_keys))), HELP("Values that set several keys at once.")}
+  {                                                                                                                    \
+    "settings", LIST(1, HR__MAX_LEVELS, EACH(OBJECT(setting_keys))), HELP("Values that set several keys at once.")     \
+  }
 
 const struct hr__key hr__axis_keys[] = {
     {"name", NAME, AT(TEXT, struct hr_grid_axis, name), OTHERWISE("the path"), HELP("Name of the column in results.")},
@@ -415,8 +424,9 @@ static const struct hr__key scenario_keys[] = {
     {"costs", OBJECT(cost_keys), AT(PART, SCENARIO, costs),
      HELP("Costs other than those of pools, and their attribution to tenants.")},
     {"quotas", OBJECT(quota_keys),
-     HELP("Guarantees and limits of tenants, for policies that enforce quotas. Unused guarantees may be borrowed within "
-          "a cohort, and by other cohorts.")},
+     HELP(
+         "Guarantees and limits of tenants, for policies that enforce quotas. Unused guarantees may be borrowed within "
+         "a cohort, and by other cohorts.")},
     {"policy", OBJECT(hr__policy_keys), MUST, HELP("The scheduling policy and its parameters.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),

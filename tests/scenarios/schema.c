@@ -82,6 +82,5 @@ static void free_schema(void) {
   hr__json_file_finish(&schema);
 }
 
-TEST_MAIN("scenarios_schema", TEST(schema_is_read), TEST(table_is_in_the_schema),
-          TEST(policies_are_in_the_schema), TEST(formats_are_in_the_schema), TEST(shipped_scenarios_load),
-          TEST(free_schema))
+TEST_MAIN("scenarios_schema", TEST(schema_is_read), TEST(table_is_in_the_schema), TEST(policies_are_in_the_schema),
+          TEST(formats_are_in_the_schema), TEST(shipped_scenarios_load), TEST(free_schema))
