@@ -9,8 +9,7 @@
 
 #include "base/output_file.h"
 #include "headroom/unstable/workload_model_files.h"
-#include "scenarios/build/builder.h"
-#include "scenarios/schema/keys.h"
+#include "scenarios/build/reader.h"
 #include "scenarios/workloads/embedded.h"
 
 #include <math.h>
@@ -91,10 +90,6 @@ static const struct numbers size_numbers[] = {SIZE_NUMBERS(SIZE_PLACE, SIZE_PLAC
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
-static const cJSON *get(const cJSON *object, const char *key) {
-  return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 /* Copies a number, or a list of numbers, to `numbers`. */
 static void take(const cJSON *value, double *numbers) {
   if (cJSON_IsNumber(value)) *numbers = value->valuedouble;
@@ -103,7 +98,7 @@ static void take(const cJSON *value, double *numbers) {
 }
 
 static void read_numbers(const cJSON *object, const struct numbers *numbers, void *to) {
-  for (; numbers->key; numbers++) take(get(object, numbers->key), (double *)(void *)((char *)to + numbers->offset));
+  for (; numbers->key; numbers++) take(hr__get(object, numbers->key), (double *)(void *)((char *)to + numbers->offset));
 }
 
 /* Checks that at least one number is above 0 and that their mean is at most `max_mean`. */
@@ -119,7 +114,7 @@ static enum hr_status check(struct hr__builder *builder, const char *key, const 
 }
 
 static enum hr_status read_shares(struct hr__builder *builder, const char *key, double **shares, uint32_t *n) {
-  const cJSON *list = get(builder->source.file.tree, key);
+  const cJSON *list = hr__get(builder->source.file.tree, key);
   *n = (uint32_t)cJSON_GetArraySize(list);
   *shares = calloc(*n + (size_t)1, sizeof **shares);
   if (!*shares) return hr__build_no_memory(builder);
@@ -129,17 +124,9 @@ static enum hr_status read_shares(struct hr__builder *builder, const char *key, 
 
 static enum hr_status read_request(struct hr__builder *builder, const cJSON *json,
                                    struct hr_workload_model_size *size) {
-  const char *type = hr__text_of(json, "gpu_type", NULL);
   struct hr_workload_model_request *request = &size->requests[size->n_requests++];
-  request->share = hr__number_of(json, "share", 0);
-  request->gpus = (uint32_t)hr__number_of(json, "gpus", 0);
-  request->tasks = (uint32_t)hr__number_of(json, "tasks", 1);
-  request->gpu_milli = (uint32_t)hr__number_of(json, "gpu_milli", 1000);
-  request->cpu_milli = (uint32_t)hr__number_of(json, "cpu_milli", 0);
-  request->mem_mib = (uint64_t)hr__number_of(json, "mem_mib", 0);
-  request->class_ = (uint8_t)hr__choice_of(json, "class", classes, HR_CLASS_UNKNOWN);
-  request->gpu_type = type ? strdup(type) : NULL;
-  if (type && !request->gpu_type) return hr__build_no_memory(builder);
+  enum hr_status status = hr__read(builder, json, request_keys, request);
+  if (status != HR_OK) return status;
   if (request->gpus % request->tasks == 0) return HR_OK;
   return hr__build_fail_at(builder, json, "tasks", "%u GPUs cannot be divided among %u tasks", request->gpus,
                            request->tasks);
@@ -163,34 +150,28 @@ static enum hr_status check_size(struct hr__builder *builder, const cJSON *json,
 
 static enum hr_status read_size(struct hr__builder *builder, const cJSON *json, struct hr_workload_model_size *size) {
   read_numbers(json, size_numbers, size);
-  const cJSON *list = hr__build_enter(builder, json, "requests");
+  const cJSON *list = hr__get(json, "requests");
   enum hr_status status = HR_OK;
   for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
-    hr__place_enter(&builder->place, size->n_requests, NULL);
     status = read_request(builder, item, size);
-    hr__build_leave(builder);
   }
-  hr__build_leave(builder);
   return status == HR_OK ? check_size(builder, json, size) : status;
 }
 
 static enum hr_status read_sizes(struct hr__builder *builder, struct hr_workload_model *model) {
-  const cJSON *list = hr__build_enter(builder, builder->source.file.tree, "sizes");
+  const cJSON *list = hr__get(builder->source.file.tree, "sizes");
   double shares = 0;
   enum hr_status status = HR_OK;
   for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
-    hr__place_enter(&builder->place, model->n_sizes, NULL);
     struct hr_workload_model_size *size = &model->sizes[model->n_sizes++];
     status = read_size(builder, item, size);
-    hr__build_leave(builder);
     shares += size->share;
   }
-  hr__build_leave(builder);
   return status == HR_OK ? check(builder, "sizes", &shares, 1, HUGE_VAL) : status;
 }
 
 static enum hr_status build(struct hr__builder *builder, struct hr_workload_model *model) {
-  const cJSON *root = builder->source.file.tree, *version = get(root, "headroom_workload");
+  const cJSON *root = builder->source.file.tree, *version = hr__get(root, "headroom_workload");
   if (cJSON_IsNumber(version) && version->valuedouble == 1) /* version 1 had other keys */
     return hr__build_fail_at(builder, root, "headroom_workload",
                              "workload models of version 1 are no longer read; fit the model again to its trace with "
@@ -202,9 +183,9 @@ static enum hr_status build(struct hr__builder *builder, struct hr_workload_mode
   model->source = strdup(hr__text_of(root, "source", ""));
   if (!model->name || !model->source) return hr__build_no_memory(builder);
   read_numbers(root, model_numbers, model);
-  take(get(root, "weeks"), model->weeks);
-  model->n_weeks = (uint32_t)cJSON_GetArraySize(get(root, "weeks"));
-  if (model->limit_share > 0 && !get(root, "limit_ratios"))
+  take(hr__get(root, "weeks"), model->weeks);
+  model->n_weeks = (uint32_t)cJSON_GetArraySize(hr__get(root, "weeks"));
+  if (model->limit_share > 0 && !hr__get(root, "limit_ratios"))
     return hr__build_fail_at(builder, root, "limit_share", "needs 'limit_ratios'");
   status = check(builder, "jobs_per_day", &model->jobs_per_day, 1, HUGE_VAL);
   if (status == HR_OK) status = check(builder, "hours", model->hours, 24, 2);
@@ -266,7 +247,7 @@ bool hr_workload_model_is_file(const char *path) {
   fclose(file);
   bool is_json = hr__json_file_read(path, &json, NULL) == HR_OK;
   bool is_model =
-      is_json ? get(json.tree, "headroom_workload") != NULL : strstr(start, "\"headroom_workload\"") != NULL;
+      is_json ? hr__get(json.tree, "headroom_workload") != NULL : strstr(start, "\"headroom_workload\"") != NULL;
   if (is_json) hr__json_file_finish(&json);
   return is_model;
 }
