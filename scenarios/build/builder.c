@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Functions that all sections of a scenario use: errors with their place in the file, the path to the current value,
- * numbers, files, the catalogue, and notes on pools.
+ * Functions that all sections of a scenario use: errors with their place in the file, numbers, files,
+ * the catalogue, and notes on pools.
  *
  * Notes on pools are a list of distinct texts. A cluster of fifty pools with one price therefore prints one note. The
  * list is short, so it is searched linearly.

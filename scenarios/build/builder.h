@@ -27,7 +27,7 @@ struct hr__pool_notes {
   size_t count;
 };
 
-/* State of building a document: its source, the object that is built, and the current value. */
+/* State of building a document: its source, and the object that is built. */
 struct hr__builder {
   struct hr__source source;
   struct hr_scenario *scenario; /* NULL for suites, grids and baselines */
