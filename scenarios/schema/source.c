@@ -29,9 +29,11 @@ struct place {
   uint32_t ordinal[HR__JSON_DEPTH + 1]; /* index among the children of the parent, from 0 */
 };
 
-/* Searches `value` below `at`. If it is found, appends the way from `at` to it. */
+/* Searches `value` below `at`. If it is found, appends the way from `at` to it. An override may contain values that are
+   deeper than the file may be; they match no key, and are not searched. */
 static bool find(const cJSON *at, const cJSON *value, struct place *place) {
   if (at == value) return true;
+  if (!at->child || place->depth > HR__JSON_DEPTH) return false;
   uint32_t *ordinal = &place->ordinal[place->depth++];
   *ordinal = 0;
   for (const cJSON *child = at->child; child; child = child->next, ++*ordinal)
