@@ -12,8 +12,8 @@
 #include <strings.h>
 
 static enum hr_status check_budgets(struct hr__builder *builder, const cJSON *list, const struct hr_cost_spec *spec) {
-  const cJSON *entry = list ? list->child : NULL;
-  for (size_t i = 0; i < spec->n_budgets; i++, entry = entry->next)
+  size_t i = 0;
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, i++)
     for (size_t k = 0; k < i; k++)
       if (strcmp(spec->budgets[i].tenant, spec->budgets[k].tenant) == 0)
         return hr__build_fail_at(builder, entry, "tenant", "duplicate budget for '%.60s'; keep one",
