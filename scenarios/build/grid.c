@@ -160,7 +160,7 @@ enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *jso
   if (status == HR_OK) status = hr__read(builder, json, hr__axis_keys, axis);
   if (status != HR_OK) return status;
   if (path && !axis->path) axis->path = strdup(path);
-  if (!axis->name) axis->name = strdup(path);
+  if (!axis->name && path) axis->name = strdup(path);
   if ((path && !axis->path) || !axis->name) return hr__build_no_memory(builder);
   if (!path) return build_settings(builder, json, axis);
   return hr__has(json, "values") ? build_values(builder, json, axis) : build_range(builder, json, axis);
