@@ -20,8 +20,9 @@ static const struct verb verb_help = {.name = "help",
                                       .run = run_help};
 
 static const struct verb *const verbs[] = {
-    &verb_run,   &verb_report, &verb_why,      &verb_compare,  &verb_check, &verb_plan,  &verb_advise, &verb_sweep,
-    &verb_merge, &verb_fill,   &verb_forecast, &verb_validate, &verb_list,  &verb_trace, &verb_help,   NULL};
+    &verb_run,   &verb_report, &verb_why,  &verb_compare,  &verb_check,    &verb_plan, &verb_advise,
+    &verb_sweep, &verb_merge,  &verb_fill, &verb_forecast, &verb_validate, &verb_init, &verb_list,
+    &verb_trace, &verb_help,   NULL};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 /* ---- Verbs and actions ------------------------------------------------------------------------------ */
@@ -143,8 +144,8 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   if (status != HR_OK)
     return hr_fail(error, status, "%s: %s\nTry 'headroom help %s'.", verb->name, inner.text, verb->name);
   if (operands->count < verb->min_operands)
-    return hr_fail(error, HR_BAD_INPUT, "%s: %s is missing\nTry 'headroom help %s'.", verb->name, verb->operands,
-                   verb->name);
+    return hr_fail(error, HR_BAD_INPUT, "%s: %.*s is missing\nTry 'headroom help %s'.", verb->name,
+                   (int)strcspn(verb->operands, " "), verb->operands, verb->name);
   if (operands->count > verb->max_operands)
     return hr_fail(error, HR_BAD_INPUT, "%s: unexpected argument '%.60s'\nTry 'headroom help %s'.", verb->name,
                    operands->at[verb->max_operands], verb->name);

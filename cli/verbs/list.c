@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/verbs/list_keys.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/metrics.h"
@@ -20,7 +21,8 @@ struct list_args {
   const char *provider, *gpu;       /* NULL: all */
   const char *region;               /* NULL: the base region of each provider, but presets of all regions */
   const char *as_of;                /* NULL: the newest prices */
-  const char *path;                 /* NULL: all metrics */
+  const char *path;                 /* of `metrics`; NULL: all metrics */
+  bool schema, markdown;            /* of `keys` */
   const struct hr_catalog *catalog; /* for the lists that need it */
 };
 
@@ -55,6 +57,14 @@ static const struct option options[] = {
      .offset = offsetof(struct list_args, path),
      .value = "BEGIN",
      .help = "only metrics with a path that begins so, such as wait_s or cost."},
+    {.name = "schema",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct list_args, schema),
+     .help = "print the keys as a JSON Schema of scenarios"},
+    {.name = "markdown",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct list_args, markdown),
+     .help = "print the keys as a table in Markdown"},
     {0}};
 
 static const char details[] = "policies      scheduling policies and aliases for their settings; -v: parameters\n"
@@ -64,6 +74,7 @@ static const char details[] = "policies      scheduling policies and aliases for
                               "findings      kinds of findings of 'trace check', and what they mean\n"
                               "metrics       metrics: path in JSON, unit, better direction; -v: definitions\n"
                               "scenarios     scenario files that ship with Headroom\n"
+                              "keys          keys of scenarios, or those of a PATH; -v: the whole help\n"
                               "gpus          GPU types: memory, speed, power\n"
                               "mig-profiles  MIG profiles: slices, memory, positions; -v: drawings, layouts\n"
                               "network-speeds\n              relative speed of models on several nodes, by network\n"
@@ -75,6 +86,7 @@ static const char details[] = "policies      scheduling policies and aliases for
                               "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom list scenarios\n"
+                              "  headroom list keys cluster.pools.0.topology\n"
                               "  headroom list prices --provider aws --gpu H100 --as-of 2025-05\n";
 
 static void print_source(const char *source) {
@@ -569,11 +581,19 @@ static enum hr_status list_spot_presets(const struct list_args *args, struct hr_
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-enum list_filter { BY_PROVIDER = 1, BY_REGION = 2, BY_GPU = 4, BY_DATE = 8, BY_PATH = 16, OF_CATALOG = 32 };
+enum list_filter {
+  BY_PROVIDER = 1,
+  BY_REGION = 2,
+  BY_GPU = 4,
+  BY_DATE = 8,
+  BY_PATH = 16,
+  OF_CATALOG = 32,
+  OF_KEYS = 64
+};
 
 static const struct list_list {
   const char *name;
-  enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
+  enum hr_status (*print)(const struct list_args *args, struct hr_error *error); /* NULL: `keys` */
   unsigned filters; /* the options that apply; OF_CATALOG: the list needs the catalogue of GPUs and prices */
 } lists[] = {{"policies", list_policies, 0},
              {"placements", list_placements, 0},
@@ -582,6 +602,7 @@ static const struct list_list {
              {"findings", list_findings, 0},
              {"metrics", list_metrics, BY_PATH},
              {"scenarios", list_scenarios, 0},
+             {"keys", NULL, OF_KEYS},
              {"gpus", list_gpus, OF_CATALOG | BY_GPU},
              {"mig-profiles", list_mig_profiles, OF_CATALOG | BY_GPU},
              {"network-speeds", list_network_speeds, OF_CATALOG},
@@ -591,7 +612,8 @@ static const struct list_list {
              {"spot-presets", list_spot_presets, OF_CATALOG | BY_PROVIDER | BY_REGION | BY_GPU}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
-static enum hr_status print_list(const struct list_list *list, const struct list_args *args, struct hr_error *error) {
+static enum hr_status print_list(const struct list_list *list, const struct list_args *args, const char *path,
+                                 struct hr_error *error) {
   const struct {
     const char *name, *value;
     enum list_filter filter;
@@ -599,10 +621,16 @@ static enum hr_status print_list(const struct list_list *list, const struct list
              {"region", args->region, BY_REGION},
              {"gpu", args->gpu, BY_GPU},
              {"as-of", args->as_of, BY_DATE},
-             {"path", args->path, BY_PATH}};
+             {"path", args->path, BY_PATH},
+             {"schema", args->schema ? "" : NULL, OF_KEYS},
+             {"markdown", args->markdown ? "" : NULL, OF_KEYS}};
   for (size_t i = 0; i < sizeof set / sizeof *set; i++)
     if (set[i].value && !(list->filters & set[i].filter))
       return hr_fail(error, HR_BAD_INPUT, "option '--%s' cannot be used with 'list %s'", set[i].name, list->name);
+  if (path && !(list->filters & OF_KEYS))
+    return hr_fail(error, HR_BAD_INPUT, "list: unexpected argument '%.60s'", path);
+  const struct list_keys_args keys = {path, args->verbose, args->schema, args->markdown};
+  if (list->filters & OF_KEYS) return list_keys(&keys, error);
   if (!(list->filters & OF_CATALOG)) return list->print(args, error);
   struct list_args with_catalog = *args;
   struct hr_catalog *catalog;
@@ -616,9 +644,9 @@ static enum hr_status print_list(const struct list_list *list, const struct list
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
-  const char *names[N_LISTS + 1] = {0};
+  const char *names[N_LISTS + 1] = {0}, *path = operands->count > 1 ? operands->at[1] : NULL;
   for (size_t i = 0; i < N_LISTS; i++) {
-    if (strcmp(lists[i].name, operands->at[0]) == 0) return print_list(&lists[i], args, error);
+    if (strcmp(lists[i].name, operands->at[0]) == 0) return print_list(&lists[i], args, path, error);
     names[i] = lists[i].name;
   }
   return unknown_word("list", operands->at[0], names, error);
@@ -626,10 +654,10 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_list = {
     .name = "list",
-    .operands = "WHAT",
+    .operands = "WHAT [PATH]",
     .min_operands = 1,
-    .max_operands = 1,
-    .summary = "list policies, placement rules, trace formats, metrics, scenarios, GPU types or prices",
+    .max_operands = 2,
+    .summary = "list policies, placement rules, trace formats, metrics, scenarios, keys, GPU types or prices",
     .details = details,
     .options = options,
     .args_bytes = sizeof(struct list_args),

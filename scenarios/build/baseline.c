@@ -6,8 +6,7 @@
  */
 
 #include "headroom/unstable/experiments.h"
-#include "scenarios/build/builder.h"
-#include "scenarios/schema/keys.h"
+#include "scenarios/build/reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,10 +17,6 @@
 
 #define WORD(name, text) text,
 static const char *const parts[] = {HR_METRIC_OF_TABLE(WORD) NULL};
-
-static const cJSON *get(const cJSON *object, const char *name) {
-  return cJSON_GetObjectItemCaseSensitive(object, name);
-}
 
 /* ---- Numbers and texts ------------------------------------------------------------------------------ */
 
@@ -34,11 +29,6 @@ static enum hr_status read_digest(struct hr__builder *builder, const cJSON *obje
                              text);
   *digest = (uint64_t)strtoumax(text, NULL, 16);
   return HR_OK;
-}
-
-static uint64_t seed_of(const cJSON *json) {
-  const cJSON *seed = get(json, "seed");
-  return cJSON_IsString(seed) ? strtoull(seed->valuestring, NULL, 10) : (uint64_t)seed->valuedouble;
 }
 
 /* Joins the lines of a list. Returns NULL if out of memory. The caller frees the text. */
@@ -56,10 +46,10 @@ static char *joined(const cJSON *list) {
 /* ---- Metrics ---------------------------------------------------------------------------------------- */
 
 static size_t count_metrics(const cJSON *json) {
-  size_t count = (size_t)cJSON_GetArraySize(get(json, parts[HR_METRIC_OF_RUN]));
+  size_t count = (size_t)cJSON_GetArraySize(hr__get(json, parts[HR_METRIC_OF_RUN]));
   for (size_t of = HR_METRIC_OF_RUN + 1; of < HR_N_METRIC_OF; of++) {
     const cJSON *group;
-    cJSON_ArrayForEach(group, get(json, parts[of])) count += (size_t)cJSON_GetArraySize(group);
+    cJSON_ArrayForEach(group, hr__get(json, parts[of])) count += (size_t)cJSON_GetArraySize(group);
   }
   return count;
 }
@@ -78,9 +68,9 @@ static bool add_metrics(const cJSON *values, enum hr_metric_of of, const char *g
 
 static bool build_metrics(const cJSON *json, struct hr_baseline_run *run) {
   run->metrics = calloc(count_metrics(json) + 1, sizeof *run->metrics);
-  bool whole = run->metrics && add_metrics(get(json, parts[HR_METRIC_OF_RUN]), HR_METRIC_OF_RUN, NULL, run);
+  bool whole = run->metrics && add_metrics(hr__get(json, parts[HR_METRIC_OF_RUN]), HR_METRIC_OF_RUN, NULL, run);
   for (size_t of = HR_METRIC_OF_RUN + 1; of < HR_N_METRIC_OF && whole; of++)
-    for (const cJSON *group = get(json, parts[of]) ? get(json, parts[of])->child : NULL; group && whole;
+    for (const cJSON *group = hr__get(json, parts[of]) ? hr__get(json, parts[of])->child : NULL; group && whole;
          group = group->next)
       whole = add_metrics(group, (enum hr_metric_of)of, group->string, run);
   return whole;
@@ -92,13 +82,13 @@ static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_metric
   static const char *const kinds[HR_N_METRIC_OF] = {
       [HR_METRIC_OF_CLASS] = "class", [HR_METRIC_OF_TENANT] = "tenant", [HR_METRIC_OF_POOL] = "pool"};
   char label[400];
-  if (metric->of == HR_METRIC_OF_RUN) return get(all, metric->path);
+  if (metric->of == HR_METRIC_OF_RUN) return hr__get(all, metric->path);
   snprintf(label, sizeof label, "%s of %s %s", metric->path, kinds[metric->of], metric->group);
-  return get(all, label);
+  return hr__get(all, label);
 }
 
 static bool build_samples(const cJSON *json, struct hr_baseline_run *run) {
-  const cJSON *all = get(json, "samples"), *sample;
+  const cJSON *all = hr__get(json, "samples"), *sample;
   for (size_t i = 0; all && i < run->n_metrics; i++) {
     struct hr_baseline_metric *metric = &run->metrics[i];
     const cJSON *samples = samples_of(all, metric);
@@ -113,7 +103,7 @@ static bool build_samples(const cJSON *json, struct hr_baseline_run *run) {
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
 static enum hr_status build_inputs(struct hr__builder *builder, const cJSON *json, struct hr_baseline_run *run) {
-  const cJSON *inputs = hr__build_enter(builder, json, "inputs");
+  const cJSON *inputs = hr__get(json, "inputs");
   enum hr_status status = HR_OK;
   run->inputs = calloc((size_t)cJSON_GetArraySize(inputs) + 1, sizeof *run->inputs);
   if (!run->inputs) return hr__build_no_memory(builder);
@@ -122,28 +112,20 @@ static enum hr_status build_inputs(struct hr__builder *builder, const cJSON *jso
     to->name = strdup(input->string);
     status = to->name ? read_digest(builder, inputs, input->string, &to->digest) : hr__build_no_memory(builder);
   }
-  if (status == HR_OK) hr__build_leave(builder);
   return status;
 }
 
 static bool build_texts(const cJSON *json, struct hr_baseline_run *run) {
-  run->name = strdup(hr__text_of(json, "name", ""));
-  run->policy = strdup(hr__text_of(json, "policy", ""));
-  run->trace = strdup(hr__text_of(json, "trace", ""));
-  run->chain = joined(get(json, "chain"));
-  run->starts = hr__has(json, "starts") ? joined(get(json, "starts")) : NULL;
-  return run->name && run->policy && run->trace && run->chain && (run->starts || !hr__has(json, "starts"));
+  run->chain = joined(hr__get(json, "chain"));
+  run->starts = hr__has(json, "starts") ? joined(hr__get(json, "starts")) : NULL;
+  return run->chain && (run->starts || !hr__has(json, "starts"));
 }
 
 static enum hr_status build_run(struct hr__builder *builder, const cJSON *json, struct hr_baseline_run *run) {
-  if (!build_texts(json, run) || !build_metrics(json, run) || !build_samples(json, run))
-    return hr__build_no_memory(builder);
-  run->seed = seed_of(json);
-  run->replications = (uint32_t)hr__number_of(json, "replications", 0);
-  run->n_jobs = (uint32_t)hr__number_of(json, "jobs", 0);
-  run->decisions = (uint64_t)hr__number_of(json, "decisions", 0);
-  run->spacing = (uint64_t)hr__number_of(json, "spacing", 1);
-  enum hr_status status = read_digest(builder, json, "trace_digest", &run->trace_digest);
+  enum hr_status status = hr__read(builder, json, hr__table_of(&hr__baseline_keys, "runs"), run);
+  if (status == HR_OK && (!build_texts(json, run) || !build_metrics(json, run) || !build_samples(json, run)))
+    status = hr__build_no_memory(builder);
+  if (status == HR_OK) status = read_digest(builder, json, "trace_digest", &run->trace_digest);
   if (status == HR_OK) status = read_digest(builder, json, "digest", &run->digest);
   return status == HR_OK ? build_inputs(builder, json, run) : status;
 }
@@ -160,15 +142,13 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *json,
 }
 
 static enum hr_status build_runs(struct hr__builder *builder, struct hr_baseline *baseline) {
-  const cJSON *runs = hr__build_enter(builder, builder->source.file.tree, "runs");
+  const cJSON *runs = hr__get(builder->source.file.tree, "runs");
   baseline->runs = calloc((size_t)cJSON_GetArraySize(runs) + 1, sizeof *baseline->runs);
   if (!baseline->runs) return hr__build_no_memory(builder);
   for (const cJSON *json = runs->child; json; json = json->next) {
-    hr__place_enter(&builder->place, (uint32_t)baseline->n_runs, NULL);
     enum hr_status status = build_run(builder, json, &baseline->runs[baseline->n_runs++]);
     if (status == HR_OK) status = check_name(builder, json, baseline);
     if (status != HR_OK) return status;
-    hr__build_leave(builder);
   }
   return HR_OK;
 }
@@ -177,7 +157,7 @@ static enum hr_status build_runs(struct hr__builder *builder, struct hr_baseline
 
 /* Checks the version of the format. It is checked before the keys, because versions have different keys. */
 static enum hr_status check_format(const struct hr__builder *builder) {
-  const cJSON *format = cJSON_IsObject(builder->source.file.tree) ? get(builder->source.file.tree, "format") : NULL;
+  const cJSON *format = cJSON_IsObject(builder->source.file.tree) ? hr__get(builder->source.file.tree, "format") : NULL;
   if (!format || !cJSON_IsNumber(format))
     return hr_fail(builder->error, HR_BAD_INPUT,
                    "%s: is not a baseline, which has a 'format'; 'headroom check --update' writes one",
@@ -192,7 +172,7 @@ static enum hr_status check_format(const struct hr__builder *builder) {
 static enum hr_status build(struct hr__builder *builder, struct hr_baseline *baseline) {
   enum hr_status status = check_format(builder);
   if (status == HR_OK)
-    status = hr__source_validate(&builder->source, hr__baseline_keys, "the baseline", builder->error);
+    status = hr__source_validate(&builder->source, &hr__baseline_keys, "the baseline", builder->error);
   if (status != HR_OK) return status;
   baseline->path = strdup(builder->source.path);
   baseline->version = strdup(hr__text_of(builder->source.file.tree, "version", ""));

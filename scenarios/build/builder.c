@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Functions that all sections of a scenario use: errors with their place in the file, the path to the current value,
- * numbers, files, the catalogue, and notes on pools.
+ * Functions that all sections of a scenario use: errors with their place in the file, numbers, files,
+ * the catalogue, and notes on pools.
  *
  * Notes on pools are a list of distinct texts. A cluster of fifty pools with one price therefore prints one note. The
  * list is short, so it is searched linearly.
@@ -23,52 +23,47 @@
 
 enum { LONGEST_MESSAGE = 800 };
 
-enum hr_status hr__build_fail(const struct hr__builder *builder, bool at_key, const char *format, ...) {
-  char message[LONGEST_MESSAGE];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  return hr__source_fail(&builder->source, &builder->place, at_key, builder->error, "%s", message);
+#define FORMAT_MESSAGE(message, format)                                                                                \
+  char message[LONGEST_MESSAGE];                                                                                       \
+  va_list args;                                                                                                        \
+  va_start(args, format);                                                                                              \
+  vsnprintf(message, sizeof message, format, args);                                                                    \
+  va_end(args)
+
+enum hr_status hr__build_fail(const struct hr__builder *builder, const cJSON *value, const char *format, ...) {
+  FORMAT_MESSAGE(message, format);
+  return hr__source_fail(&builder->source, value, false, builder->error, "%s", message);
 }
 
-enum hr_status hr__build_fail_at(struct hr__builder *builder, const cJSON *object, const char *name, const char *format,
-                                 ...) {
-  char message[LONGEST_MESSAGE];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  (void)hr__build_enter(builder, object, name);
-  return hr__source_fail(&builder->source, &builder->place, false, builder->error, "%s", message);
+enum hr_status hr__build_fail_key(const struct hr__builder *builder, const cJSON *value, const char *format, ...) {
+  FORMAT_MESSAGE(message, format);
+  return hr__source_fail(&builder->source, value, true, builder->error, "%s", message);
 }
 
-enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, enum hr_status status,
+enum hr_status hr__build_fail_at(const struct hr__builder *builder, const cJSON *object, const char *name,
+                                 const char *format, ...) {
+  FORMAT_MESSAGE(message, format);
+  const cJSON *member = hr__get(object, name);
+  return hr__source_fail(&builder->source, member ? member : object, false, builder->error, "%s", message);
+}
+
+enum hr_status hr__build_wrap(const struct hr__builder *builder, const cJSON *value, enum hr_status status,
                               const struct hr_error *inner) {
   if (status == HR_OK) return HR_OK;
-  if (status == HR_BAD_INPUT) return hr__build_fail(builder, at_key, "%s", inner->text);
+  if (status == HR_BAD_INPUT) return hr__build_fail(builder, value, "%s", inner->text);
   return status == HR_NO_MEMORY ? hr__build_no_memory(builder) : hr_fail(builder->error, status, "%s", inner->text);
 }
 
-enum hr_status hr__build_placed(const struct hr__builder *builder, const char *text, struct hr_placed_text *placed) {
+enum hr_status hr__build_placed(const struct hr__builder *builder, const cJSON *value, const char *text,
+                                struct hr_placed_text *placed) {
   struct hr_error here;
-  hr__source_fail(&builder->source, &builder->place, false, &here, "%s", "");
+  hr__source_fail(&builder->source, value, false, &here, "%s", "");
   placed->text = strdup(text);
   placed->place = strdup(here.text);
   return placed->text && placed->place ? HR_OK : hr__build_no_memory(builder);
 }
 
 /* ---- The tree --------------------------------------------------------------------------------------- */
-
-const cJSON *hr__build_enter(struct hr__builder *builder, const cJSON *object, const char *name) {
-  uint32_t ordinal = 0;
-  for (const cJSON *member = object ? object->child : NULL; member; member = member->next, ordinal++) {
-    if (strcmp(member->string, name) != 0) continue;
-    hr__place_enter(&builder->place, ordinal, member->string);
-    return member;
-  }
-  return NULL;
-}
 
 const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
   if (cJSON_IsString(value)) return value->valuestring;
@@ -82,12 +77,10 @@ const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
 
 /* The double is formatted as the shortest decimal that reads back as the same double, and this text is parsed. If the
    number in the file has at most 15 digits, that text is the number in the file, so the result is exact. */
-int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
+int64_t hr__micros(const cJSON *number) {
   static const struct hr__number_rule micros = {.factor = 1000000, .max = INT64_MAX};
-  const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
-  if (!member) return fallback;
   char buffer[32];
-  const char *text = hr__scalar_text(member, buffer);
+  const char *text = hr__scalar_text(number, buffer);
   /* stays 0 if parsing fails, which is impossible because the key table has checked the bounds of the number */
   uint64_t value = 0;
   (void)hr__number_parse((struct hr_text){text, strlen(text)}, &micros, &value);
@@ -154,7 +147,7 @@ static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *nam
 
 enum hr_status hr__open_catalog(struct hr__builder *builder) {
   if (builder->catalog) return HR_OK;
-  return load_catalog(builder, cJSON_GetObjectItemCaseSensitive(builder->source.file.tree, "catalog"));
+  return load_catalog(builder, hr__get(builder->source.file.tree, "catalog"));
 }
 
 /* ---- Notes on pools --------------------------------------------------------------------------------- */

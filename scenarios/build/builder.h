@@ -3,9 +3,9 @@
 #define HR_SCENARIOS_BUILD_BUILDER_H
 
 /*
- * Builds a scenario from a JSON tree, section by section. The tree must already match its key table. Each section
- * checks what a key table cannot express: known names, sums, keys that exclude each other. The builder stores the path
- * to the current value, so that every error can name its line and column.
+ * Builds a scenario from a JSON tree, section by section. The tree must already match its key table. hr__read() stores
+ * the values (reader.h). Each section checks what a key table cannot express: known names, sums, keys that exclude each
+ * other. An error names the value, or the object that lacks a value; its line and column are found in the file.
  *
  * Ownership: everything that a section stores in the scenario is freed with the scenario, also if a later step fails.
  *
@@ -27,12 +27,11 @@ struct hr__pool_notes {
   size_t count;
 };
 
-/* State of building a document: its source, the object that is built, and the current value. */
+/* State of building a document: its source, and the object that is built. */
 struct hr__builder {
   struct hr__source source;
   struct hr_scenario *scenario; /* NULL for suites, grids and baselines */
   struct hr_error *error;
-  struct hr__source_place place; /* path to the current value */
   /* the catalogue, including the rows that files of the scenario add; NULL before hr__open_catalog() */
   struct hr_catalog *catalog;
   struct hr__pool_notes *pool_notes; /* NULL, except while pools are built */
@@ -53,27 +52,15 @@ enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called af
 /* Frees the members of `source`, not `source` itself. */
 void hr__pool_source_finish(struct hr_pool_source *source);
 
-/* ---- Classes ---------------------------------------------------------------------------------------- */
-
-/* The text "default". As a key, it applies to all classes that are not listed. */
-extern const char hr__default_key[];
-/* Returns the enum hr_job_class with this name; HR_N_CLASSES for hr__default_key; HR_CLASS_UNKNOWN for any other
-   word. */
-unsigned hr__class_of(const char *name);
-/* Reports that the key of the current value is not a class. The error lists the known names. Returns HR_BAD_INPUT. */
-enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name);
-
 /* ---- Axes of grids and plans ------------------------------------------------------------------------ */
 
-/* Reads an axis from the current object. All bytes of `axis` must be zero. The caller calls hr__grid_axis_finish(),
-   also after an error. */
-enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, struct hr_grid_axis *axis);
+/* Reads an axis from the object `json`. `path` is used if the object has no path; NULL: the path is required. All bytes
+   of `axis` must be zero. The caller calls hr__grid_axis_finish(), also after an error. */
+enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, const char *path,
+                                   struct hr_grid_axis *axis);
 /* Frees the members of `axis`, not `axis` itself. */
 void hr__grid_axis_finish(struct hr_grid_axis *axis);
 
-/* Copies the strings of a list. If `list` is NULL, the copy is empty. The caller calls hr__grid_texts_free(),
-   also after an error. */
-enum hr_status hr__grid_texts_copy(const struct hr__builder *builder, const cJSON *list, char ***texts, size_t *count);
 /* Frees a list of strings and its strings. NULL is allowed. */
 static inline void hr__grid_texts_free(char **texts, size_t count) {
   for (size_t i = 0; i < count; i++) free(texts[i]);
@@ -87,19 +74,22 @@ static inline enum hr_status hr__build_no_memory(const struct hr__builder *build
   return hr_fail(builder->error, HR_NO_MEMORY, "%s: out of memory", builder->source.path);
 }
 
-/* Reports an error at the current value, or at its key if `at_key` is set. Returns HR_BAD_INPUT. */
-enum hr_status hr__build_fail(const struct hr__builder *builder, bool at_key, const char *format, ...) HR_PRINTF(3, 4);
-/* Reports an error at the member `name` of the current object, or at the object if it does not have this member.
-   Returns HR_BAD_INPUT. */
-enum hr_status hr__build_fail_at(struct hr__builder *builder, const cJSON *object, const char *name, const char *format,
-                                 ...) HR_PRINTF(4, 5);
+/* Reports an error at a value, or at its key. Returns HR_BAD_INPUT. */
+enum hr_status hr__build_fail(const struct hr__builder *builder, const cJSON *value, const char *format, ...)
+    HR_PRINTF(3, 4);
+enum hr_status hr__build_fail_key(const struct hr__builder *builder, const cJSON *value, const char *format, ...)
+    HR_PRINTF(3, 4);
+/* Reports an error at the member `name` of an object, or at the object if it does not have this member. Returns
+   HR_BAD_INPUT. */
+enum hr_status hr__build_fail_at(const struct hr__builder *builder, const cJSON *object, const char *name,
+                                 const char *format, ...) HR_PRINTF(4, 5);
 /* Reports the error `inner` of a lower layer, which returned `status`. If `status` is HR_BAD_INPUT, the message
-   begins with the place of the current value, or of its key if `at_key` is set. Returns `status`. */
-enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, enum hr_status status,
+   begins with the place of the value. Returns `status`. */
+enum hr_status hr__build_wrap(const struct hr__builder *builder, const cJSON *value, enum hr_status status,
                               const struct hr_error *inner);
-/* Copies `text` and the place of the current value ("FILE:LINE:COLUMN: "). The caller frees both members of
-   `placed`. */
-enum hr_status hr__build_placed(const struct hr__builder *builder, const char *text, struct hr_placed_text *placed);
+/* Copies `text` and the place of a value ("FILE:LINE:COLUMN: "). The caller frees both members of `placed`. */
+enum hr_status hr__build_placed(const struct hr__builder *builder, const cJSON *value, const char *text,
+                                struct hr_placed_text *placed);
 
 /* Adds a note on a pool. Pools with the same text share one note: "pools 'a', 'b': ...". */
 enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool, const char *format, ...)
@@ -110,13 +100,9 @@ enum hr_status hr__pool_notes_move(struct hr__pool_notes *notes, struct hr_notes
 
 /* ---- The tree --------------------------------------------------------------------------------------- */
 
-/* Enters the member `name` and returns it. If the member does not exist, returns NULL without changing the current
-   value. */
-const cJSON *hr__build_enter(struct hr__builder *builder, const cJSON *object, const char *name);
-
-/* Returns to the parent of the current value. */
-static inline void hr__build_leave(struct hr__builder *builder) {
-  hr__place_leave(&builder->place);
+/* Returns the member `name`; NULL if it does not exist or `object` is NULL. */
+static inline const cJSON *hr__get(const cJSON *object, const char *name) {
+  return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
 /* Returns true if the member `name` exists. `name` may be NULL. */
@@ -142,10 +128,15 @@ static inline int64_t hr__span_of(const cJSON *object, const char *name, int64_t
   return member ? (int64_t)llround(member->valuedouble * (double)HR_SECOND_US) : fallback;
 }
 
-/* Returns a member multiplied by one million: dollars become micro-dollars, and a share becomes millionths. The
+/* Returns a number multiplied by one million: dollars become micro-dollars, and a share becomes millionths. The
    double is first converted to the shortest decimal that reads back as the same double. The product is rounded half
-   up to a whole number. Returns `fallback` if the member does not exist. */
-int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback);
+   up to a whole number. */
+int64_t hr__micros(const cJSON *number);
+static inline int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
+  const cJSON *member = hr__get(object, name);
+  return member ? hr__micros(member) : fallback;
+}
+
 /* Returns the index of a member in `words`, or `fallback` if the member does not exist. */
 static inline size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback) {
   const char *word = hr__text_of(object, name, NULL);

@@ -5,33 +5,13 @@
  * "default".
  */
 
-#include "scenarios/build/builder.h"
+#include "scenarios/build/reader.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WORD(name, text) text,
-
-const char hr__default_key[] = "default";
-
-unsigned hr__class_of(const char *name) {
-  if (strcmp(name, hr__default_key) == 0) return HR_N_CLASSES;
-  for (unsigned i = 1; i < HR_N_CLASSES; i++)
-    if (strcmp(hr_job_class_name((enum hr_job_class)i), name) == 0) return i;
-  return 0;
-}
-
-enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name) {
-  const char *known[HR_N_CLASSES + 1] = {hr__default_key};
-  for (unsigned i = 1; i < HR_N_CLASSES; i++) known[i] = hr_job_class_name((enum hr_job_class)i);
-  char path[300], text[500];
-  struct hr__source_place outer = builder->place;
-  hr__place_leave(&outer);
-  hr__place_text(&outer, path, sizeof path);
-  hr__key_unknown(path, name, known, text, sizeof text);
-  return hr__build_fail(builder, true, "%s", text);
-}
+static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
 
 /* Checks that the key `interval_s` exists if the checkpoint policy is 'interval', and that it does not exist for
    other policies. */
@@ -39,7 +19,7 @@ static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON 
                                        const struct hr_class_spec *spec) {
   bool has_interval = hr__has(checkpoint, "interval_s"), wants_interval = spec->checkpoint == HR_CHECKPOINT_INTERVAL;
   if (wants_interval && !has_interval)
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, checkpoint,
                           "the checkpoint policy 'interval' needs 'interval_s', the work between two checkpoints");
   if (has_interval && !wants_interval)
     return hr__build_fail_at(builder, checkpoint, "interval_s",
@@ -74,27 +54,11 @@ static enum hr_status note_free_checkpoints(const struct hr__builder *builder, c
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
-  static const char *const policies[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
-  const cJSON *checkpoint = hr__build_enter(builder, class_, "checkpoint");
-  if (!checkpoint) return HR_OK;
-  spec->checkpoint = (enum hr_checkpoint)hr__choice_of(checkpoint, "policy", policies, HR_CHECKPOINT_NONE);
-  spec->interval_us = hr__span_of(checkpoint, "interval_s", 0);
-  spec->checkpoint_mib = (uint64_t)llround(hr__number_of(checkpoint, "gb", 0) * 1024);
-  spec->write_us = hr__span_of(checkpoint, "write_s", 0);
-  enum hr_status status = check_checkpoint(builder, checkpoint, spec);
-  if (status == HR_OK) status = note_free_checkpoints(builder, class_->string, spec);
-  hr__build_leave(builder);
-  return status;
-}
-
-static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
-
 /* Reads `topology`, with keys as in Kueue (`required`, `preferred`) and Slurm (`--switches=1@wait`). With
    `required`, a job waits without limit for a place within one group of nodes (a node, a rack, ...). With
    `preferred`, a job waits for such a place until `wait_s` seconds after its submission. */
 static enum hr_status build_topology(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
-  const cJSON *topology = hr__build_enter(builder, class_, "topology");
+  const cJSON *topology = hr__get(class_, "topology");
   if (!topology) return HR_OK;
   bool required = hr__has(topology, "required"), preferred = hr__has(topology, "preferred");
   if (required && preferred)
@@ -104,7 +68,6 @@ static enum hr_status build_topology(struct hr__builder *builder, const cJSON *c
                              required ? ": a job never starts outside a group that is 'required'" : "");
   spec->within = (uint8_t)hr__choice_of(topology, required ? "required" : "preferred", tiers, HR_TIER_ANY);
   spec->within_wait_us = preferred ? hr__span_of(topology, "wait_s", 0) : HR_UNKNOWN_US;
-  hr__build_leave(builder);
   return HR_OK;
 }
 
@@ -112,9 +75,8 @@ static enum hr_status build_topology(struct hr__builder *builder, const cJSON *c
    is true if the class also has the old key `within_wait_s`. */
 static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *class_, bool waits) {
   struct hr_placed_text old = {0};
-  const cJSON *within = hr__build_enter(builder, class_, "within");
-  enum hr_status status = hr__build_placed(builder, within->valuestring, &old);
-  hr__build_leave(builder);
+  const cJSON *within = hr__get(class_, "within");
+  enum hr_status status = hr__build_placed(builder, within, within->valuestring, &old);
   if (status == HR_OK && waits)
     status = hr_notes_add(&builder->scenario->notes,
                           "%skeys 'within' and 'within_wait_s' are now 'topology.preferred' and 'topology.wait_s'; the "
@@ -144,33 +106,28 @@ static enum hr_status build_within(struct hr__builder *builder, const cJSON *cla
   return note_old_within(builder, class_, waits);
 }
 
+/* Checks the specification of a class, and sets its topology request. */
 static enum hr_status build_class(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
-  const cJSON *spot = cJSON_GetObjectItemCaseSensitive(class_, "spot");
-  *spec = (struct hr_class_spec){.no_spot = spot && cJSON_IsFalse(spot),
-                                 .restart_us = hr__span_of(class_, "restart_s", 0),
-                                 .within_wait_us = HR_UNKNOWN_US};
+  const cJSON *checkpoint = hr__get(class_, "checkpoint");
+  spec->within_wait_us = HR_UNKNOWN_US;
   enum hr_status status = build_topology(builder, class_, spec);
   if (status == HR_OK) status = build_within(builder, class_, spec);
-  return status == HR_OK ? build_checkpoint(builder, class_, spec) : status;
+  if (status == HR_OK && checkpoint) status = check_checkpoint(builder, checkpoint, spec);
+  return status == HR_OK && checkpoint ? note_free_checkpoints(builder, class_->string, spec) : status;
 }
 
 enum hr_status hr__build_classes(struct hr__builder *builder) {
-  const cJSON *classes = hr__build_enter(builder, builder->source.file.tree, "classes");
-  if (!classes) return HR_OK;
+  const cJSON *classes = hr__get(builder->source.file.tree, "classes");
   struct hr_class_spec fallback = {0}, *specs = builder->scenario->classes;
-  bool named[HR_N_CLASSES] = {false};
-  uint32_t ordinal = 0;
-  for (const cJSON *member = classes->child; member; member = member->next) {
-    unsigned class_ = hr__class_of(member->string);
-    hr__place_enter(&builder->place, ordinal++, member->string);
-    if (class_ == HR_CLASS_UNKNOWN) return hr__unknown_class(builder, member->string);
-    enum hr_status status = build_class(builder, member, class_ == HR_N_CLASSES ? &fallback : &specs[class_]);
+  for (const cJSON *class_ = classes ? classes->child : NULL; class_; class_ = class_->next) {
+    unsigned index = 0; /* in hr__class_keys; 0: "default" */
+    while (strcmp(hr__class_keys[index], class_->string) != 0) index++;
+    struct hr_class_spec *spec = index ? &specs[index] : &fallback;
+    enum hr_status status = hr__read(builder, class_, hr__table_of(&hr__scenario_keys, "classes.default"), spec);
+    if (status == HR_OK) status = build_class(builder, class_, spec);
     if (status != HR_OK) return status;
-    if (class_ < HR_N_CLASSES) named[class_] = true;
-    hr__build_leave(builder);
   }
   for (unsigned i = 0; i < HR_N_CLASSES; i++)
-    if (!named[i]) specs[i] = fallback;
-  hr__build_leave(builder);
+    if (i == 0 || !hr__get(classes, hr__class_keys[i])) specs[i] = fallback;
   return HR_OK;
 }

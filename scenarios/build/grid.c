@@ -9,28 +9,13 @@
  */
 
 #include "headroom/unstable/experiments.h"
-#include "scenarios/build/builder.h"
-#include "scenarios/schema/keys.h"
+#include "scenarios/build/reader.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-/* ---- Texts ------------------------------------------------------------------------------------------ */
-
-enum hr_status hr__grid_texts_copy(const struct hr__builder *builder, const cJSON *list, char ***texts, size_t *count) {
-  *count = 0;
-  *texts = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof **texts);
-  if (!*texts) return hr__build_no_memory(builder);
-  for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
-    char *copy = strdup(item->valuestring);
-    if (!copy) return hr__build_no_memory(builder);
-    (*texts)[(*count)++] = copy;
-  }
-  return HR_OK;
-}
 
 /* ---- Levels ----------------------------------------------------------------------------------------- */
 
@@ -57,7 +42,8 @@ static int by_text(const void *a, const void *b) {
   return strcmp((*first)->text, (*second)->text);
 }
 
-static enum hr_status check_distinct(const struct hr__builder *builder, const struct hr_grid_axis *axis) {
+static enum hr_status check_distinct(const struct hr__builder *builder, const cJSON *place,
+                                     const struct hr_grid_axis *axis) {
   const struct hr_grid_level **sorted = calloc(axis->n_levels + 1, sizeof *sorted);
   if (!sorted) return hr__build_no_memory(builder);
   for (uint32_t i = 0; i < axis->n_levels; i++) sorted[i] = &axis->levels[i];
@@ -66,29 +52,27 @@ static enum hr_status check_distinct(const struct hr__builder *builder, const st
   for (uint32_t i = 1; i < axis->n_levels && !twice; i++)
     if (strcmp(sorted[i - 1]->text, sorted[i]->text) == 0) twice = sorted[i]->text;
   free(sorted);
-  return twice ? hr__build_fail(builder, false, "duplicate level '%.200s'; keep one", twice) : HR_OK;
+  return twice ? hr__build_fail(builder, place, "duplicate level '%.200s'; keep one", twice) : HR_OK;
 }
 
 /* ---- A list of values ------------------------------------------------------------------------------- */
 
 static enum hr_status build_values(struct hr__builder *builder, const cJSON *json, struct hr_grid_axis *axis) {
-  const cJSON *values = hr__build_enter(builder, json, "values");
+  const cJSON *values = hr__get(json, "values");
   enum hr_status status = make_levels(builder, axis, (size_t)cJSON_GetArraySize(values));
   for (const cJSON *value = values->child; value && status == HR_OK; value = value->next) {
     char buffer[32];
     status = add_value(builder, axis, hr__scalar_text(value, buffer),
                        cJSON_IsNumber(value) ? value->valuedouble : (double)NAN);
   }
-  if (status == HR_OK) status = check_distinct(builder, axis);
-  if (status == HR_OK) hr__build_leave(builder);
-  return status;
+  return status == HR_OK ? check_distinct(builder, values, axis) : status;
 }
 
 /* ---- Numbers from one to another -------------------------------------------------------------------- */
 
 static enum hr_status check_range(struct hr__builder *builder, const cJSON *json, const struct hr_grid_axis *axis) {
   if (!hr__has(json, "from") || !hr__has(json, "to"))
-    return hr__build_fail(builder, false, "an axis with '%s' needs '%s' too", hr__has(json, "from") ? "from" : "to",
+    return hr__build_fail(builder, json, "an axis with '%s' needs '%s' too", hr__has(json, "from") ? "from" : "to",
                           hr__has(json, "from") ? "to" : "from");
   if (axis->from > axis->to)
     return hr__build_fail_at(builder, json, "from", "'from' (%.15g) is larger than 'to' (%.15g)", axis->from, axis->to);
@@ -111,9 +95,6 @@ static double number_at(const struct hr_grid_axis *axis, double step, uint32_t p
 
 static enum hr_status build_range(struct hr__builder *builder, const cJSON *json, struct hr_grid_axis *axis) {
   double step = hr__number_of(json, "step", 0);
-  axis->from = hr__number_of(json, "from", 0);
-  axis->to = hr__number_of(json, "to", 0);
-  axis->logarithmic = strcmp(hr__text_of(json, "scale", ""), "log") == 0;
   enum hr_status status = check_range(builder, json, axis);
   if (status != HR_OK) return status;
   /* 1e-9 is added so that a rounding error does not exclude the last level. */
@@ -128,36 +109,30 @@ static enum hr_status build_range(struct hr__builder *builder, const cJSON *json
     snprintf(text, sizeof text, "%.12g", number_at(axis, step, (uint32_t)count, i));
     status = add_value(builder, axis, text, strtod(text, NULL));
   }
-  return status == HR_OK ? check_distinct(builder, axis) : status;
+  return status == HR_OK ? check_distinct(builder, json, axis) : status;
 }
 
 /* ---- Settings --------------------------------------------------------------------------------------- */
 
 static enum hr_status build_settings(struct hr__builder *builder, const cJSON *json, struct hr_grid_axis *axis) {
-  const cJSON *settings = hr__build_enter(builder, json, "settings");
+  const cJSON *settings = hr__get(json, "settings");
   enum hr_status status = make_levels(builder, axis, (size_t)cJSON_GetArraySize(settings));
   for (const cJSON *setting = settings->child; setting && status == HR_OK; setting = setting->next) {
     struct hr_grid_level *level = &axis->levels[axis->n_levels++];
     level->number = (double)NAN;
-    level->text = strdup(hr__text_of(setting, "label", ""));
-    status = level->text ? HR_OK : hr__build_no_memory(builder);
-    if (status == HR_OK)
-      status =
-          hr__grid_texts_copy(builder, cJSON_GetObjectItemCaseSensitive(setting, "set"), &level->set, &level->n_set);
+    status = hr__read(builder, setting, hr__table_of(&hr__grid_keys, "axes.settings"), level);
   }
-  if (status == HR_OK) status = check_distinct(builder, axis);
-  if (status == HR_OK) hr__build_leave(builder);
-  return status;
+  return status == HR_OK ? check_distinct(builder, settings, axis) : status;
 }
 
 /* ---- The axis --------------------------------------------------------------------------------------- */
 
 /* Checks that the axis has exactly one form of levels (values, range or settings) and no keys of another form. */
-static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json) {
+static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json, bool has_path) {
   static const char *const of_ranges[] = {"from", "to", "step", "points", "scale"};
   const char *way = hr__has(json, "values") ? "values" : hr__has(json, "settings") ? "settings" : NULL;
   bool ranged = hr__has(json, "from") || hr__has(json, "to");
-  if (!way && !ranged) return hr__build_fail(builder, false, "an axis needs 'values', 'from' and 'to', or 'settings'");
+  if (!way && !ranged) return hr__build_fail(builder, json, "an axis needs 'values', 'from' and 'to', or 'settings'");
   for (size_t i = 0; way && i < sizeof of_ranges / sizeof *of_ranges; i++)
     if (hr__has(json, of_ranges[i]))
       return hr__build_fail_at(builder, json, of_ranges[i], "an axis with '%s' has no '%s'; keep one", way,
@@ -167,9 +142,9 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json)
   if (hr__has(json, "settings") && hr__has(json, "path"))
     return hr__build_fail_at(builder, json, "path", "settings have paths of their own; replace 'path' by 'name'");
   if (hr__has(json, "settings") && !hr__has(json, "name"))
-    return hr__build_fail(builder, false, "an axis with 'settings' needs a 'name'");
-  if (!hr__has(json, "settings") && !hr__has(json, "path"))
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, json, "an axis with 'settings' needs a 'name'");
+  if (!hr__has(json, "settings") && !has_path)
+    return hr__build_fail(builder, json,
                           "an axis needs a 'path', the key of the scenario that it sets, as in "
                           "cluster.pools.0.nodes");
   if (hr__has(json, "path") && strchr(hr__text_of(json, "path", ""), '='))
@@ -178,12 +153,14 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json)
   return HR_OK;
 }
 
-enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, struct hr_grid_axis *axis) {
-  enum hr_status status = check_keys(builder, json);
+enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *json, const char *path,
+                                   struct hr_grid_axis *axis) {
+  if (!path) path = hr__text_of(json, "path", NULL);
+  enum hr_status status = check_keys(builder, json, path != NULL);
+  if (status == HR_OK) status = hr__read(builder, json, hr__axis_keys, axis);
   if (status != HR_OK) return status;
-  const char *path = hr__text_of(json, "path", NULL);
-  axis->path = path ? strdup(path) : NULL;
-  axis->name = strdup(hr__text_of(json, "name", path));
+  if (path && !axis->path) axis->path = strdup(path);
+  if (!axis->name && path) axis->name = strdup(path);
   if ((path && !axis->path) || !axis->name) return hr__build_no_memory(builder);
   if (!path) return build_settings(builder, json, axis);
   return hr__has(json, "values") ? build_values(builder, json, axis) : build_range(builder, json, axis);
@@ -199,8 +176,6 @@ void hr__grid_axis_finish(struct hr_grid_axis *axis) {
   free(axis->path);
 }
 
-enum { DEFAULT_MAX_RUNS = 100000 };
-
 /* ---- The design ------------------------------------------------------------------------------------- */
 
 #define WORD(name, text) text,
@@ -210,7 +185,8 @@ static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
    "full"}. It also reports unknown words: later functions cannot name the line of an error in the new object, because
    this object is not in the file. */
 static enum hr_status expand_design(struct hr__builder *builder) {
-  cJSON *tree = builder->source.file.tree, *design = cJSON_GetObjectItemCaseSensitive(tree, "design");
+  cJSON *tree = builder->source.file.tree;
+  const cJSON *design = hr__get(tree, "design");
   if (!cJSON_IsString(design)) return HR_OK;
   const char *word = design->valuestring;
   for (size_t i = 0; designs[i]; i++) {
@@ -228,19 +204,17 @@ static enum hr_status expand_design(struct hr__builder *builder) {
                            designs[1], designs[2]);
 }
 
-static enum hr_status build_design(struct hr__builder *builder, struct hr_grid *grid) {
-  const cJSON *tree = builder->source.file.tree, *design = hr__build_enter(builder, tree, "design");
+static enum hr_status check_design(struct hr__builder *builder, const struct hr_grid *grid) {
+  const cJSON *tree = builder->source.file.tree;
+  const cJSON *design = hr__get(tree, "design");
   if (!design) return HR_OK;
-  grid->design = (enum hr_design)hr__choice_of(design, "kind", designs, HR_DESIGN_FULL);
-  grid->n_points = (uint32_t)hr__number_of(design, "points", 0);
   if (grid->design != HR_DESIGN_FULL && grid->n_points == 0)
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, design,
                           "a %s design needs 'points', their number: {\"kind\": \"%s\", \"points\": 64}",
                           designs[grid->design], designs[grid->design]);
   if (grid->design == HR_DESIGN_FULL && grid->n_points)
     return hr__build_fail_at(builder, design, "points",
                              "'points' has no effect: a full design has all combinations of its levels");
-  hr__build_leave(builder);
   return HR_OK;
 }
 
@@ -264,24 +238,21 @@ static enum hr_status check_axis(struct hr__builder *builder, const struct hr_gr
   if (axis_before(grid, axis, false))
     return hr__build_fail_at(builder, json, "name", "duplicate axis name '%.200s'; use another name", axis->name);
   if (!axis->levels && grid->design == HR_DESIGN_FULL)
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, json,
                           "a full design needs the numbers between 'from' and 'to': set 'step' or 'points'");
   return HR_OK;
 }
 
 static enum hr_status build_axes(struct hr__builder *builder, struct hr_grid *grid) {
-  const cJSON *axes = hr__build_enter(builder, builder->source.file.tree, "axes");
+  const cJSON *axes = hr__get(builder->source.file.tree, "axes");
   grid->axes = calloc((size_t)cJSON_GetArraySize(axes), sizeof *grid->axes);
   if (!grid->axes) return hr__build_no_memory(builder);
   for (const cJSON *json = axes->child; json; json = json->next) {
-    struct hr_grid_axis *axis = &grid->axes[grid->n_axes];
-    hr__place_enter(&builder->place, grid->n_axes++, NULL);
-    enum hr_status status = hr__grid_axis_build(builder, json, axis);
+    struct hr_grid_axis *axis = &grid->axes[grid->n_axes++];
+    enum hr_status status = hr__grid_axis_build(builder, json, NULL, axis);
     if (status == HR_OK) status = check_axis(builder, grid, json, axis);
     if (status != HR_OK) return status;
-    hr__build_leave(builder);
   }
-  hr__build_leave(builder);
   return HR_OK;
 }
 
@@ -298,18 +269,12 @@ static char *beside(const char *path, const char *file) {
 }
 
 static enum hr_status build_head(struct hr__builder *builder, struct hr_grid *grid) {
-  const cJSON *tree = builder->source.file.tree, *seed = cJSON_GetObjectItemCaseSensitive(tree, "seed");
-  const char *scenario = hr__text_of(tree, "scenario", "");
+  enum hr_status status = hr__read(builder, builder->source.file.tree, hr__grid_keys.keys, grid);
+  if (status != HR_OK) return status;
   grid->path = strdup(builder->source.path);
   grid->text = strdup(builder->source.file.text);
-  grid->scenario = strdup(scenario);
-  grid->scenario_path = beside(builder->source.path, scenario);
-  if (!grid->path || !grid->text || !grid->scenario || !grid->scenario_path) return hr__build_no_memory(builder);
-  grid->replications = (uint32_t)hr__number_of(tree, "replications", 1);
-  grid->max_runs = (uint64_t)hr__number_of(tree, "max_runs", DEFAULT_MAX_RUNS);
-  grid->seed = 1;
-  if (seed) grid->seed = cJSON_IsString(seed) ? strtoull(seed->valuestring, NULL, 10) : (uint64_t)seed->valuedouble;
-  return hr__grid_texts_copy(builder, cJSON_GetObjectItemCaseSensitive(tree, "set"), &grid->set, &grid->n_set);
+  grid->scenario_path = beside(builder->source.path, grid->scenario);
+  return grid->path && grid->text && grid->scenario_path ? HR_OK : hr__build_no_memory(builder);
 }
 
 static enum hr_status build(struct hr__builder *builder, struct hr_grid *grid) {
@@ -321,9 +286,9 @@ static enum hr_status build(struct hr__builder *builder, struct hr_grid *grid) {
                    builder->source.path);
   /* if the tree is not an object, the validation below reports the error */
   enum hr_status status = cJSON_IsObject(tree) ? expand_design(builder) : HR_OK;
-  if (status == HR_OK) status = hr__source_validate(&builder->source, hr__grid_keys, "the grid", builder->error);
+  if (status == HR_OK) status = hr__source_validate(&builder->source, &hr__grid_keys, "the grid", builder->error);
   if (status == HR_OK) status = build_head(builder, grid);
-  if (status == HR_OK) status = build_design(builder, grid);
+  if (status == HR_OK) status = check_design(builder, grid);
   return status == HR_OK ? build_axes(builder, grid) : status;
 }
 

@@ -252,7 +252,7 @@ struct speed_builder {
 
 /* Adds the figures of the scenario. They replace all figures of the file for the same model. */
 static enum hr_status add_stated(struct speed_builder *self) {
-  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(self->models, "speeds");
+  const cJSON *speeds = hr__get(self->models, "speeds");
   for (const cJSON *model = speeds ? speeds->child : NULL; model; model = model->next)
     for (const cJSON *figure = model->child; figure; figure = figure->next) {
       struct speed_figure stated = {.gpus = 1, .figure = figure->valuedouble};
@@ -263,19 +263,18 @@ static enum hr_status add_stated(struct speed_builder *self) {
 }
 
 static bool is_stated(const struct speed_builder *self, const char *model) {
-  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(self->models, "speeds");
-  return speeds && cJSON_GetObjectItemCaseSensitive(speeds, model);
+  const cJSON *speeds = hr__get(self->models, "speeds");
+  return speeds && hr__get(speeds, model);
 }
 
 static enum hr_status add_file(struct speed_builder *self) {
   struct hr__builder *builder = self->builder;
   struct speed_figures *figures = &self->figures;
-  const cJSON *file = hr__build_enter(builder, self->models, "file");
+  const cJSON *file = hr__get(self->models, "file");
   if (!file) return HR_OK;
   self->path = hr__resolve(builder, file->valuestring);
   if (!self->path) return hr__build_no_memory(builder);
   enum hr_status status = read_figures(figures, self->path, builder->error);
-  hr__build_leave(builder);
   uint32_t kept = 0;
   for (size_t i = 0; i < figures->count; i++)
     if (!is_stated(self, figures->at[i].model)) figures->at[kept++] = figures->at[i];
@@ -310,10 +309,8 @@ static enum hr_status fail_at_figure(const struct speed_builder *self, const str
   if (figure->line && figure->column)
     return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", self->path, figure->line, figure->column, words);
   if (figure->line) return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu: %s", self->path, figure->line, words);
-  const cJSON *speeds = hr__build_enter(builder, self->models, "speeds");
-  const cJSON *model = hr__build_enter(builder, speeds, figure->model);
-  (void)hr__build_enter(builder, model, figure->gpu);
-  return hr__build_fail(builder, false, "%s", words);
+  const cJSON *speeds = hr__get(self->models, "speeds");
+  return hr__build_fail_at(builder, hr__get(speeds, figure->model), figure->gpu, "%s", words);
 }
 
 /* ---- Types ------------------------------------------------------------------------------------------ */
@@ -395,7 +392,7 @@ static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const
                              "the default 'catalogue' needs the FP16 TFLOPS of %s; add it to catalog.gpus_file, or set "
                              "\"default\": \"same\": %s",
                              whose, inner.text);
-  if (status != HR_OK) return hr__build_wrap(self->builder, false, status, &inner);
+  if (status != HR_OK) return hr__build_wrap(self->builder, self->models, status, &inner);
   *tflops = type->fp16_tflops;
   return HR_OK;
 }
@@ -549,12 +546,11 @@ static enum hr_status make(struct speed_builder *self) {
 
 enum hr_status hr__build_models(struct hr__builder *builder) {
   struct speed_builder self = {.builder = builder};
-  self.models = hr__build_enter(builder, builder->source.file.tree, "models");
+  self.models = hr__get(builder->source.file.tree, "models");
   if (!self.models) return HR_OK;
   self.reference = hr__text_of(self.models, "reference", "");
   enum hr_status status = make(&self);
   figures_finish(&self.figures);
   free(self.path);
-  if (status == HR_OK) hr__build_leave(builder);
   return status;
 }

@@ -17,6 +17,7 @@
 
 #include "headroom/unstable/catalog.h"
 #include "scenarios/build/pools.h"
+#include "scenarios/build/reader.h"
 #include "scenarios/build/spot_records.h"
 #include "sim/market/market.h"
 #include "traces/core/dates.h"
@@ -42,11 +43,13 @@ static enum hr_status set_source(const struct hr__builder *builder, struct hr_po
 /* The variation of a spot price over time. */
 enum spot_price_model { SPOT_PRICE_FIXED, SPOT_PRICE_TRACE, SPOT_PRICE_OU };
 
+static const cJSON *price_of(const cJSON *entry) {
+  return hr__get(hr__get(entry, "spot"), "price");
+}
+
 static enum spot_price_model spot_price_model(const cJSON *entry) {
   static const char *const models[] = {"fixed", "trace", "ou", NULL};
-  const cJSON *spot = cJSON_GetObjectItemCaseSensitive(entry, "spot");
-  const cJSON *price = cJSON_GetObjectItemCaseSensitive(spot, "price");
-  return (enum spot_price_model)hr__choice_of(price, "model", models, SPOT_PRICE_FIXED);
+  return (enum spot_price_model)hr__choice_of(price_of(entry), "model", models, SPOT_PRICE_FIXED);
 }
 
 /* ---- From the catalogue ----------------------------------------------------------------------------- */
@@ -55,7 +58,7 @@ static enum spot_price_model spot_price_model(const cJSON *entry) {
 static enum hr_status wrap_at(struct hr__builder *builder, const cJSON *entry, const char *name, enum hr_status status,
                               const struct hr_error *inner) {
   if (status == HR_BAD_INPUT) return hr__build_fail_at(builder, entry, name, "%s", inner->text);
-  return hr__build_wrap(builder, false, status, inner);
+  return hr__build_wrap(builder, entry, status, inner);
 }
 
 static enum hr_status find_instance(struct hr__builder *builder, const struct hr__pool_draft *draft,
@@ -175,7 +178,7 @@ static enum hr_status catalog_price(struct hr__builder *builder, struct hr__pool
   if (status == HR_OK) status = check_names(builder, draft);
   if (status != HR_OK) return status;
   status = query_price(builder, draft, market, &quote, &inner);
-  return status == HR_OK ? use_quote(builder, draft, &quote) : hr__build_wrap(builder, false, status, &inner);
+  return status == HR_OK ? use_quote(builder, draft, &quote) : hr__build_wrap(builder, draft->entry, status, &inner);
 }
 
 /* Sets the on-demand price from which savings are computed. Adds a note if it is unknown. */
@@ -188,7 +191,7 @@ static enum hr_status catalog_on_demand(struct hr__builder *builder, struct hr__
   if (status == HR_BAD_INPUT)
     return hr__pool_note(builder, draft->pool.name, "on-demand price unknown, so savings are not counted: %s",
                          inner.text);
-  if (status != HR_OK) return hr__build_wrap(builder, false, status, &inner);
+  if (status != HR_OK) return hr__build_wrap(builder, draft->entry, status, &inner);
   draft->pool.market.on_demand_uusd_h = hr_price_quote_gpu_uusd_h(&quote);
   return HR_OK;
 }
@@ -232,8 +235,9 @@ static enum hr_status assume_power(struct hr__builder *builder, struct hr__pool_
   if (status != HR_OK) return status;
   status = hr_catalog_gpu(builder->catalog, draft->pool.gpu, &gpu, &inner);
   if (status == HR_BAD_INPUT)
-    return hr__build_fail(builder, false, "'power_kw_per_node' is missing and cannot be derived: %s", inner.text);
-  if (status != HR_OK) return hr__build_wrap(builder, false, status, &inner);
+    return hr__build_fail(builder, hr__get(draft->entry, "owned"),
+                          "'power_kw_per_node' is missing and cannot be derived: %s", inner.text);
+  if (status != HR_OK) return hr__build_wrap(builder, draft->entry, status, &inner);
   *power_kw = gpu->tdp_w * draft->pool.gpus_per_node * (1 + HOST_SHARE) / 1000;
   return hr__pool_note(builder, draft->pool.name,
                        "power assumed: %.4g kW per node, %.4g W for each GPU and %.0f %% more for the host", *power_kw,
@@ -249,7 +253,7 @@ static enum hr_status power_of(struct hr__builder *builder, struct hr__pool_draf
 }
 
 static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *owned = hr__build_enter(builder, draft->entry, "owned");
+  const cJSON *owned = hr__get(draft->entry, "owned");
   double power_kw, pue = hr__number_of(owned, "pue", AVERAGE_PUE);
   enum hr_status status = power_of(builder, draft, owned, &power_kw);
   if (status == HR_OK && hr__has(owned, "usd_per_kwh") && !hr__has(owned, "pue"))
@@ -262,10 +266,9 @@ static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_d
   usd_h *= 1 + hr__number_of(owned, "staff_share", 0);
   double uusd = usd_h * 1e6 / draft->pool.gpus_per_node;
   if (uusd > HR_MAX_USD_H * 1e6)
-    return hr__build_fail(builder, false, "a GPU-hour would cost %.4g dollars; at most %d is allowed", uusd / 1e6,
+    return hr__build_fail(builder, owned, "a GPU-hour would cost %.4g dollars; at most %d is allowed", uusd / 1e6,
                           HR_MAX_USD_H);
   draft->pool.market.price_uusd_h = (int64_t)llround(uusd);
-  hr__build_leave(builder);
   return set_source(builder, draft->source, "derived", NULL, "purchase, power, colocation and staff as stated");
 }
 
@@ -277,48 +280,17 @@ static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_d
 enum { MAX_STEPS = 1000000 };
 static const int64_t year_us = INT64_C(8760) * 3600 * HR_SECOND_US;
 
-enum { TRACE = 1 << SPOT_PRICE_TRACE, OU = 1 << SPOT_PRICE_OU };
-
-static const struct price_parameter {
-  const char *key;
-  int model; /* TRACE or OU: the price model to which the key belongs */
-  bool required;
-} parameters[] = {{"file", TRACE, true},         {"zones", TRACE, false},
-                  {"accelerator", TRACE, false}, {"from", TRACE, false},
-                  {"volatility", OU, true},      {"reversion_h", OU, true},
-                  {"interval_s", OU, false},     {"least_usd_per_gpu_hour", OU, false}};
-
-enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot) {
-  const cJSON *price = hr__build_enter(builder, spot, "price");
-  if (!price) return HR_OK;
-  const char *model = hr__text_of(price, "model", "");
-  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
-    const struct price_parameter *parameter = &parameters[i];
-    bool belongs = strcmp(model, parameter->model == OU ? "ou" : "trace") == 0;
-    if (hr__has(price, parameter->key) && !belongs)
-      return hr__build_fail_at(builder, price, parameter->key, "'%s' is not a parameter of the price model '%s'",
-                               parameter->key, model);
-    if (belongs && parameter->required && !hr__has(price, parameter->key))
-      return hr__build_fail(builder, false, "the price model '%s' needs '%s'", model, parameter->key);
-  }
-  hr__build_leave(builder);
-  return HR_OK;
-}
-
-static const cJSON *enter_price(struct hr__builder *builder, const struct hr__pool_draft *draft) {
-  return hr__build_enter(builder, hr__build_enter(builder, draft->entry, "spot"), "price");
-}
-
-static void leave_price(struct hr__builder *builder) {
-  hr__build_leave(builder);
-  hr__build_leave(builder);
+enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *entry) {
+  const cJSON *price = price_of(entry);
+  const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "cluster.pools.spot.price");
+  return price ? hr__check_choice(builder, price, keys, "price model", spot_price_model(entry), true) : HR_OK;
 }
 
 /* ---- Recorded prices -------------------------------------------------------------------------------- */
 
 /* Reads `from` as a Unix time in seconds. It is a number or a date. A date without a zone is in UTC. */
 static enum hr_status read_start(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
-  const cJSON *from = cJSON_GetObjectItemCaseSensitive(price, "from");
+  const cJSON *from = hr__get(price, "from");
   *from_s = HR_UNKNOWN_US;
   if (!from) return HR_OK;
   int64_t us;
@@ -340,7 +312,7 @@ static enum hr_status read_start(struct hr__builder *builder, const cJSON *price
    `*count` is 0, all zones of the region are used. The caller frees `*zones`. */
 static enum hr_status read_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
                                  const cJSON *price, const char ***zones, size_t *count) {
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive(price, "zones");
+  const cJSON *list = hr__get(price, "zones");
   *zones = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof **zones);
   *count = 0;
   if (!*zones) return hr__build_no_memory(builder);
@@ -366,13 +338,13 @@ static enum hr_status read_prices(struct hr__builder *builder, struct hr__pool_d
 }
 
 static enum hr_status build_recorded_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *price = enter_price(builder, draft);
+  const cJSON *price = price_of(draft->entry);
   struct hr__spot_price_query query = {.accelerator = hr__text_of(price, "accelerator", NULL),
                                        .region = draft->source->region,
                                        .gpus = draft->pool.gpus_per_node};
   if (!query.accelerator) query.instance = draft->source->instance;
   if (!query.accelerator && !query.instance)
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, price,
                           "recorded prices are per instance type or accelerator; the pool needs 'instance', or "
                           "'accelerator' with the name in the record");
   enum hr_status status = read_start(builder, price, &query.from_s);
@@ -382,7 +354,6 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
   query.zones = zones;
   if (status == HR_OK) status = read_prices(builder, draft, price, &query);
   free(zones);
-  leave_price(builder);
   return status;
 }
 
@@ -395,7 +366,7 @@ static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_d
   int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;
   int64_t count = span_us / interval_us + 1;
   if (count > MAX_STEPS)
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, price_of(draft->entry),
                           "%" PRId64 " price changes are more than %d; use a longer 'interval_s' or a shorter "
                           "'horizon_s'",
                           count, MAX_STEPS);
@@ -407,7 +378,7 @@ static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_d
 /* Draws a random walk (Ornstein-Uhlenbeck process) around the price of the pool. */
 static enum hr_status build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
-  const cJSON *price = enter_price(builder, draft);
+  const cJSON *price = price_of(draft->entry);
   struct hr__price_walk walk = {.mean_uusd_h = market->price_uusd_h,
                                 .min_uusd_h = hr__micros_of(price, "least_usd_per_gpu_hour", 0),
                                 .max_uusd_h = market->on_demand_uusd_h,
@@ -415,11 +386,11 @@ static enum hr_status build_price_walk(struct hr__builder *builder, struct hr__p
                                 .reversion_h = hr__number_of(price, "reversion_h", 1),
                                 .interval_us = hr__span_of(price, "interval_s", 3600 * HR_SECOND_US)};
   if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, price,
                           "a drawn price needs the on-demand price as its upper bound, which is unknown; "
                           "set 'on_demand_usd_per_gpu_hour', or 'provider' and 'instance'");
   if (walk.mean_uusd_h <= walk.min_uusd_h || walk.mean_uusd_h >= walk.max_uusd_h)
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, price,
                           "the mean price, %.10g $ per GPU-hour, is not between the minimum, %.10g $, and the "
                           "on-demand price, %.10g $",
                           (double)walk.mean_uusd_h / 1e6, (double)walk.min_uusd_h / 1e6, (double)walk.max_uusd_h / 1e6);
@@ -430,7 +401,6 @@ static enum hr_status build_price_walk(struct hr__builder *builder, struct hr__p
   if (status != HR_OK) return status;
   market->price_uusd_h = market->prices[0].uusd_h;
   builder->scenario->prices_drawn = true;
-  leave_price(builder);
   return HR_OK;
 }
 
@@ -465,8 +435,8 @@ static enum hr_status missing_price(const struct hr__builder *builder, const str
       [HR_MARKET_SPOT] = "'provider', a 'discount', a price ('usd_per_gpu_hour', 'usd_per_node_hour') or 'spot.price'",
   };
   enum hr_market market = draft->pool.market.market;
-  return hr__build_fail(builder, false, "the pool has the market %s and no price; it needs %s", hr_market_name(market),
-                        ways[market]);
+  return hr__build_fail(builder, draft->entry, "the pool has the market %s and no price; it needs %s",
+                        hr_market_name(market), ways[market]);
 }
 
 static enum hr_status preset_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
@@ -548,7 +518,6 @@ static bool is_compared(const struct hr__pool_draft *draft) {
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   bool states_on_demand = hr__has(draft->entry, "on_demand_usd_per_gpu_hour");
-  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
   enum hr_status status = HR_OK;
   if (!states_on_demand && is_compared(draft)) status = catalog_on_demand(builder, draft);
   if (status == HR_OK) status = build_price(builder, draft, states_on_demand);

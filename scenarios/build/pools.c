@@ -10,6 +10,7 @@
 #include "scenarios/build/pools.h"
 
 #include "headroom/unstable/catalog.h"
+#include "scenarios/build/reader.h"
 #include "scenarios/catalog/catalog_tables.h"
 
 #include <inttypes.h>
@@ -25,7 +26,7 @@
    / GPUs of the node). The shape of the pool must be known. */
 static enum hr_status build_cpus(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
-  const cJSON *value = cJSON_GetObjectItemCaseSensitive(draft->entry, "cpu_per_gpu");
+  const cJSON *value = hr__get(draft->entry, "cpu_per_gpu");
   if (!value) return HR_OK;
   bool is_part = cJSON_IsString(value) && strcmp(value->valuestring, "proportional") == 0;
   if (!is_part && !(cJSON_IsNumber(value) && value->valuedouble > 0))
@@ -41,11 +42,15 @@ static enum hr_status build_cpus(struct hr__builder *builder, struct hr__pool_dr
   return HR_OK;
 }
 
+static const cJSON *cluster_of(const struct hr__builder *builder) {
+  return hr__get(builder->source.file.tree, "cluster");
+}
+
 static enum hr_status check_cpus(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools && !hr_cluster_spec_by_gpu(cluster); i++)
     if (cluster->pools[i].nodes > 0 && cluster->pools[i].cpu_milli_per_gpu)
-      return hr__build_fail(builder, false,
+      return hr__build_fail(builder, hr__nodes_place(builder),
                             "pool '%.60s' has 'cpu_per_gpu', which needs per-GPU allocation; set 'cluster.by_gpu'",
                             cluster->pools[i].name);
   return HR_OK;
@@ -103,7 +108,8 @@ static uint32_t count_of(const char *digits) {
 
 /* Assigns positions to the nodes of a run. The name of a pool may contain a star, so the whole text is first looked
    up as a name. */
-static enum hr_status place_run(struct hr__builder *builder, struct order *order, const char *run) {
+static enum hr_status place_run(struct hr__builder *builder, struct order *order, const cJSON *value) {
+  const char *run = value->valuestring;
   const char *star = strrchr(run, '*');
   uint32_t pool = pool_of(order->cluster, run, strlen(run)), count = 1;
   if (pool == HR_NONE && star) {
@@ -111,25 +117,19 @@ static enum hr_status place_run(struct hr__builder *builder, struct order *order
     count = count_of(star + 1);
   }
   if (pool == HR_NONE || count == 0)
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, value,
                           "'%.60s' is not a run of nodes; POOL or POOL*COUNT is expected, with a pool of 'pools'", run);
   place(order, pool, count);
   return HR_OK;
 }
 
 static enum hr_status build_node_order(struct hr__builder *builder) {
-  builder->place.depth = 0;
-  const cJSON *cluster = hr__build_enter(builder, builder->source.file.tree, "cluster");
-  const cJSON *runs = hr__build_enter(builder, cluster, "node_order");
+  const cJSON *runs = hr__get(cluster_of(builder), "node_order");
   struct order order;
-  uint32_t ordinal = 0;
   if (!runs) return HR_OK;
   enum hr_status status = order_init(&order, &builder->scenario->cluster) ? HR_OK : hr__build_no_memory(builder);
-  for (const cJSON *run = runs->child; run && status == HR_OK; run = run->next) {
-    hr__place_enter(&builder->place, ordinal++, NULL);
-    status = place_run(builder, &order, run->valuestring);
-    if (status == HR_OK) hr__build_leave(builder);
-  }
+  for (const cJSON *run = runs->child; run && status == HR_OK; run = run->next)
+    status = place_run(builder, &order, run);
   for (uint32_t i = 0; status == HR_OK && i < order.cluster->n_pools; i++) place(&order, i, HR_MAX_NODES);
   free(order.next);
   free(order.end);
@@ -154,43 +154,22 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry
   return HR_OK;
 }
 
-static enum hr_status missing_shape(const struct hr__builder *builder, const char *name) {
+static enum hr_status missing_shape(const struct hr__builder *builder, const cJSON *entry, const char *name) {
   char path[300];
-  hr__place_text(&builder->place, path, sizeof path);
-  return hr__build_fail(builder, false, "'%s' lacks the key '%s', or 'provider' and 'instance' for the catalogue", path,
+  hr__source_path(&builder->source, entry, path, sizeof path);
+  return hr__build_fail(builder, entry, "'%s' lacks the key '%s', or 'provider' and 'instance' for the catalogue", path,
                         name);
-}
-
-static uint32_t classes_of(const cJSON *entry) {
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive(entry, "classes");
-  uint32_t classes = 0;
-  for (const cJSON *name = list ? list->child : NULL; name; name = name->next)
-    classes |= 1u << hr__class_of(name->valuestring);
-  return classes;
 }
 
 /* Sets the shape of a pool from the keys of the entry. Missing keys are taken from the catalogue. */
 static enum hr_status build_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
-  const cJSON *region = cJSON_GetObjectItemCaseSensitive(entry, "region");
-  draft->pool = (struct hr_pool_spec){
-      .name = cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring,
-      .gpu = gpu ? gpu->valuestring : NULL,
-      .region = region ? region->valuestring : NULL,
-      .nodes = (uint32_t)hr__number_of(entry, "nodes", 0),
-      .gpus_per_node = (uint32_t)hr__number_of(entry, "gpus_per_node", 0),
-      .cpu_milli_per_node = (uint32_t)lround(hr__number_of(entry, "cpu_per_node", 0) * 1000),
-      .mem_mib_per_node = (uint64_t)llround(hr__number_of(entry, "mem_gb_per_node", 0) * 1024),
-      .gpu_mem_mib = (uint32_t)lround(hr__number_of(entry, "gpu_mem_gb", 0) * 1024),
-      .storage_mib_s = (uint64_t)llround(hr__number_of(entry, "storage_gb_s", 0) * 1024),
-      .classes = classes_of(entry),
-  };
+  const cJSON *entry = draft->entry;
   const char *as_of = hr__text_of(entry, "as_of", NULL);
   if (as_of && !hr_catalog_is_date(as_of))
     return hr__build_fail_at(builder, entry, "as_of", "'%.60s' is not a date like 2026-07-20, 2026-07 or 2026", as_of);
   enum hr_status status = hr__build_shape(builder, draft);
-  if (status == HR_OK && !draft->pool.gpu) return missing_shape(builder, "gpu");
-  if (status == HR_OK && !draft->pool.gpus_per_node) return missing_shape(builder, "gpus_per_node");
+  if (status == HR_OK && !draft->pool.gpu) return missing_shape(builder, entry, "gpu");
+  if (status == HR_OK && !draft->pool.gpus_per_node) return missing_shape(builder, entry, "gpus_per_node");
   return status;
 }
 
@@ -270,10 +249,15 @@ static enum hr_status set_gpu_memory(struct hr__builder *builder, struct hr__poo
   return status == HR_BAD_INPUT ? HR_OK : status;
 }
 
+/* The market of pools without one, and of pools from a file of nodes: always available, and free of charge. */
+static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_UUSD_H, .to_us = HR_NEVER_US};
+
 static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) {
   struct hr_scenario *scenario = builder->scenario;
   struct hr__pool_draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
+  draft.pool.market = no_market;
   enum hr_status status = check_name(builder, entry, hr__text_of(entry, "name", ""));
+  if (status == HR_OK) status = hr__read(builder, entry, hr__pool_keys, &draft.pool);
   if (status == HR_OK) status = build_shape(builder, &draft);
   if (status == HR_OK && !copy_source(entry, draft.source)) status = hr__build_no_memory(builder);
   if (status == HR_OK) {
@@ -295,14 +279,10 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
 }
 
 static enum hr_status add_pools(struct hr__builder *builder, const cJSON *pools) {
-  uint32_t ordinal = 0;
-  for (const cJSON *entry = pools->child; entry; entry = entry->next) {
-    hr__place_enter(&builder->place, ordinal++, NULL);
-    enum hr_status status = add_pool(builder, entry);
-    if (status != HR_OK) return status;
-    hr__build_leave(builder);
-  }
-  return HR_OK;
+  enum hr_status status = HR_OK;
+  for (const cJSON *entry = pools->child; entry && status == HR_OK; entry = entry->next)
+    status = add_pool(builder, entry);
+  return status;
 }
 
 static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pools) {
@@ -333,14 +313,11 @@ static enum hr_status check_totals(struct hr__builder *builder) {
     enum hr_status status = hr__check_sharing(builder);
     return status == HR_OK ? check_cpus(builder) : status;
   }
-  return hr__build_fail(builder, false,
+  return hr__build_fail(builder, hr__nodes_place(builder),
                         "a cluster of %" PRIu64 " nodes and %" PRIu64 " GPUs is too large; at most %" PRIu32
                         " nodes and %" PRIu32 " GPUs",
                         nodes, gpus, HR_MAX_NODES, HR_MAX_GPUS);
 }
-
-/* The market of pools from a file of nodes: always available, and free of charge. */
-static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_UUSD_H, .to_us = HR_NEVER_US};
 
 static enum hr_status read_nodes(struct hr__builder *builder, const char *file) {
   char *path = hr__resolve(builder, file);
@@ -353,11 +330,11 @@ static enum hr_status read_nodes(struct hr__builder *builder, const char *file) 
 }
 
 enum hr_status hr__build_cluster(struct hr__builder *builder) {
-  const cJSON *cluster = hr__build_enter(builder, builder->source.file.tree, "cluster");
-  builder->scenario->cluster.by_gpu = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(cluster, "by_gpu"));
+  const cJSON *cluster = cluster_of(builder);
+  builder->scenario->cluster.by_gpu = cJSON_IsTrue(hr__get(cluster, "by_gpu"));
   bool has_file = hr__has(cluster, "nodes_file"), has_pools = hr__has(cluster, "pools");
   if (has_pools == has_file)
-    return hr__build_fail(builder, false, "%s",
+    return hr__build_fail(builder, cluster, "%s",
                           has_pools ? "'cluster' has both 'pools' and 'nodes_file'; keep one"
                                     : "'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)");
   if (has_file && hr__has(cluster, "node_order"))
@@ -366,11 +343,10 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
   enum hr_status status = hr__has(builder->source.file.tree, "catalog") ? hr__open_catalog(builder) : HR_OK;
   if (status != HR_OK) return status;
   if (has_pools)
-    status = build_pools(builder, hr__build_enter(builder, cluster, "pools"));
+    status = build_pools(builder, hr__get(cluster, "pools"));
   else
-    status = read_nodes(builder, hr__build_enter(builder, cluster, "nodes_file")->valuestring);
+    status = read_nodes(builder, hr__get(cluster, "nodes_file")->valuestring);
   if (status == HR_OK) status = check_totals(builder);
   if (status == HR_OK && has_pools) status = build_node_order(builder);
-  builder->place.depth = 0;
   return status;
 }

@@ -2,8 +2,7 @@
 #ifndef HR_SCENARIOS_BUILD_POOLS_H
 #define HR_SCENARIOS_BUILD_POOLS_H
 
-/* The draft of a pool and the steps of building it. Before and after each step, the current value of the builder is
-   the entry of the pool. */
+/* The draft of a pool and the steps of building it. */
 
 #include "scenarios/build/builder.h"
 
@@ -16,6 +15,12 @@ struct hr__pool_draft {
   const struct hr_spot_preset *preset; /* row of the catalogue; NULL: no preset */
 };
 
+/* Returns the value that defines the nodes: 'pools' or 'nodes_file'. Errors that concern all pools name it. */
+static inline const cJSON *hr__nodes_place(const struct hr__builder *builder) {
+  const cJSON *cluster = hr__get(builder->source.file.tree, "cluster"), *pools = hr__get(cluster, "pools");
+  return pools ? pools : hr__get(cluster, "nodes_file");
+}
+
 /* Sets GPU type, GPUs, CPUs and memory of a node from the row of its 'instance' in the catalogue, if the entry does
    not set them. */
 enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draft *draft);
@@ -25,8 +30,8 @@ enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draf
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Sets the price of a GPU-hour, and the on-demand price from which savings are computed. */
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Checks that 'spot.price' has all parameters of its price model and no others. */
-enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot);
+/* Checks that 'spot.price' of the entry of a pool has all parameters of its price model and no others. */
+enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *entry);
 
 /* Builds the sharing of GPUs between jobs. The number of GPUs of a node must be known. */
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft);

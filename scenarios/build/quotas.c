@@ -6,7 +6,7 @@
  * tenants. Amounts are in milli-GPUs. Shares refer to the GPUs of all nodes of the cluster.
  */
 
-#include "scenarios/build/builder.h"
+#include "scenarios/build/reader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,19 +29,17 @@ static double gpus(uint64_t milli) {
 }
 
 static const cJSON *list_of(const struct quotas *quotas, const char *name) {
-  return cJSON_GetObjectItemCaseSensitive(quotas->object, name);
+  return hr__get(quotas->object, name);
 }
 
 /* ---- A quota ---------------------------------------------------------------------------------------- */
 
-/* Reads an amount, which is a number of GPUs or a share. `*milli` is not changed if the amount is missing.
-   `share_key` may be NULL. */
-static enum hr_status read_amount(const struct quotas *quotas, const cJSON *object, const char *gpus_key,
-                                  const char *share_key, uint64_t *milli) {
+/* Reads an amount that may be a share instead of a number of GPUs. `*milli` is not changed if there is no share. */
+static enum hr_status read_share(const struct quotas *quotas, const cJSON *object, const char *gpus_key,
+                                 const char *share_key, uint64_t *milli) {
   if (hr__has(object, gpus_key) && hr__has(object, share_key))
     return hr__build_fail_at(quotas->builder, object, share_key, "'%s' and '%s' exclude each other; keep one", gpus_key,
                              share_key);
-  if (hr__has(object, gpus_key)) *milli = (uint64_t)llround(hr__number_of(object, gpus_key, 0) * 1000);
   if (hr__has(object, share_key))
     *milli = (uint64_t)llround(hr__number_of(object, share_key, 0) * (double)quotas->total_milli);
   return HR_OK;
@@ -68,15 +66,12 @@ static enum hr_status check_lending(const struct quotas *quotas, const cJSON *ob
 }
 
 static enum hr_status read_node(const struct quotas *quotas, const cJSON *object, struct hr_quota_node *node) {
-  *node = (struct hr_quota_node){.parent = HR_NONE,
-                                 .borrow_milli = HR_NO_LIMIT,
-                                 .lend_milli = HR_NO_LIMIT,
-                                 .max_milli = HR_NO_LIMIT,
-                                 .weight = hr__number_of(object, "weight", 1)};
-  enum hr_status status = read_amount(quotas, object, "guaranteed_gpus", "guaranteed_share", &node->guaranteed_milli);
-  if (status == HR_OK) status = read_amount(quotas, object, "max_gpus", "max_share", &node->max_milli);
-  if (status == HR_OK) status = read_amount(quotas, object, "borrow_gpus", NULL, &node->borrow_milli);
-  if (status == HR_OK) status = read_amount(quotas, object, "lend_gpus", NULL, &node->lend_milli);
+  *node = (struct hr_quota_node){
+      .parent = HR_NONE, .borrow_milli = HR_NO_LIMIT, .lend_milli = HR_NO_LIMIT, .max_milli = HR_NO_LIMIT};
+  enum hr_status status = hr__read(quotas->builder, object, hr__table_of(&hr__scenario_keys, "quotas.default"), node);
+  if (status == HR_OK)
+    status = read_share(quotas, object, "guaranteed_gpus", "guaranteed_share", &node->guaranteed_milli);
+  if (status == HR_OK) status = read_share(quotas, object, "max_gpus", "max_share", &node->max_milli);
   return status == HR_OK ? check_guarantee(quotas, object, node) : status;
 }
 
@@ -108,12 +103,10 @@ static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *obje
 static enum hr_status read_cohort_names(struct quotas *quotas, const cJSON *list) {
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
     const char *name = hr__text_of(entry, "name", "");
-    hr__place_enter(&quotas->builder->place, quotas->n_cohorts, NULL);
     for (uint32_t i = 0; i < quotas->n_cohorts; i++)
       if (strcmp(quotas->names[i], name) == 0)
         return hr__build_fail_at(quotas->builder, entry, "name", "duplicate cohort '%.60s'; keep one", name);
     quotas->names[quotas->n_cohorts++] = name;
-    hr__build_leave(quotas->builder);
   }
   return HR_OK;
 }
@@ -121,11 +114,9 @@ static enum hr_status read_cohort_names(struct quotas *quotas, const cJSON *list
 static enum hr_status read_parents(struct quotas *quotas, const cJSON *list) {
   uint32_t index = 0;
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, index++) {
-    hr__place_enter(&quotas->builder->place, index, NULL);
     enum hr_status status = find_cohort(quotas, entry, "parent", &quotas->parents[index]);
     if (status != HR_OK) return status;
     quotas->places[index] = HR_NONE;
-    hr__build_leave(quotas->builder);
   }
   return HR_OK;
 }
@@ -136,10 +127,8 @@ static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, ui
   uint32_t parent = quotas->parents[index];
   if (quotas->places[index] != HR_NONE || (parent != HR_NONE && quotas->places[parent] == HR_NONE)) return HR_OK;
   struct hr_quota_node node;
-  hr__place_enter(&quotas->builder->place, index, NULL);
   enum hr_status status = read_node(quotas, entry, &node);
   if (status != HR_OK) return status;
-  hr__build_leave(quotas->builder);
   node.parent = parent == HR_NONE ? HR_NONE : quotas->places[parent];
   quotas->places[index] = quotas->spec->n_nodes;
   return add_node(quotas, node, quotas->names[index]);
@@ -152,14 +141,13 @@ static enum hr_status fail_at_cycle(const struct quotas *quotas, const cJSON *li
   while (quotas->places[index] != HR_NONE) index++;
   for (uint32_t i = 0; i < quotas->n_cohorts; i++) index = quotas->parents[index];
   const cJSON *entry = cJSON_GetArrayItem(list, (int)index);
-  hr__place_enter(&quotas->builder->place, index, NULL);
   return hr__build_fail_at(quotas->builder, entry, "parent",
                            "cohort '%.60s' is its own ancestor; use a parent that is not below it",
                            quotas->names[index]);
 }
 
 static enum hr_status build_cohorts(struct quotas *quotas) {
-  const cJSON *list = hr__build_enter(quotas->builder, quotas->object, "cohorts");
+  const cJSON *list = hr__get(quotas->object, "cohorts");
   enum hr_status status = read_cohort_names(quotas, list);
   if (status == HR_OK) status = read_parents(quotas, list);
   for (uint32_t before = HR_NONE; status == HR_OK && before != quotas->spec->n_nodes;) {
@@ -169,7 +157,6 @@ static enum hr_status build_cohorts(struct quotas *quotas) {
       status = place_cohort(quotas, entry, index++);
   }
   if (status == HR_OK && quotas->spec->n_nodes < quotas->n_cohorts) status = fail_at_cycle(quotas, list);
-  if (status == HR_OK && list) hr__build_leave(quotas->builder);
   return status;
 }
 
@@ -197,23 +184,14 @@ static enum hr_status add_tenant(const struct quotas *quotas, const cJSON *entry
 }
 
 static enum hr_status build_tenants(const struct quotas *quotas) {
-  const cJSON *list = hr__build_enter(quotas->builder, quotas->object, "tenants");
-  uint32_t index = 0;
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
-    hr__place_enter(&quotas->builder->place, index++, NULL);
-    enum hr_status status = add_tenant(quotas, entry);
-    if (status != HR_OK) return status;
-    hr__build_leave(quotas->builder);
-  }
-  if (list) hr__build_leave(quotas->builder);
-  return HR_OK;
+  const cJSON *entry;
+  enum hr_status status = HR_OK;
+  cJSON_ArrayForEach(entry, list_of(quotas, "tenants")) if (status == HR_OK) status = add_tenant(quotas, entry);
+  return status;
 }
 
 static enum hr_status build_default(const struct quotas *quotas) {
-  const cJSON *object = hr__build_enter(quotas->builder, quotas->object, hr__default_key);
-  enum hr_status status = read_tenant(quotas, object, &quotas->spec->fallback);
-  if (status == HR_OK && object) hr__build_leave(quotas->builder);
-  return status;
+  return read_tenant(quotas, hr__get(quotas->object, "default"), &quotas->spec->fallback);
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------------- */
@@ -221,16 +199,12 @@ static enum hr_status build_default(const struct quotas *quotas) {
 static enum hr_status check_cohort(const struct quotas *quotas, uint32_t index, uint64_t guaranteed_milli) {
   const cJSON *entry = cJSON_GetArrayItem(list_of(quotas, "cohorts"), (int)index);
   const struct hr_quota_node *node = &quotas->spec->nodes[quotas->places[index]];
-  (void)hr__build_enter(quotas->builder, quotas->object, "cohorts");
-  hr__place_enter(&quotas->builder->place, index, NULL);
   if (guaranteed_milli > node->max_milli)
     return hr__build_fail_at(quotas->builder, entry, present(entry, "max_gpus", "max_share"),
                              "the guarantees in cohort '%.60s' add up to %.10g GPUs, more than its maximum, %.10g",
                              node->name, gpus(guaranteed_milli), gpus(node->max_milli));
   enum hr_status status = check_lending(quotas, entry, guaranteed_milli);
   if (status != HR_OK) return status;
-  hr__build_leave(quotas->builder);
-  hr__build_leave(quotas->builder);
   return HR_OK;
 }
 
@@ -283,7 +257,7 @@ static enum hr_status build_all(struct quotas *quotas) {
 }
 
 enum hr_status hr__build_quotas(struct hr__builder *builder) {
-  const cJSON *object = hr__build_enter(builder, builder->source.file.tree, "quotas");
+  const cJSON *object = hr__get(builder->source.file.tree, "quotas");
   if (!object) return HR_OK;
   struct quotas quotas = {
       .builder = builder, .object = object, .total_milli = hr_cluster_spec_gpus(&builder->scenario->cluster) * 1000};
@@ -294,6 +268,5 @@ enum hr_status hr__build_quotas(struct hr__builder *builder) {
   free(quotas.names);
   free(quotas.parents);
   free(quotas.places);
-  if (status == HR_OK) hr__build_leave(builder);
   return status;
 }

@@ -11,8 +11,8 @@
 #include "headroom/scenario.h"
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
-#include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
+#include "scenarios/build/reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -68,7 +68,7 @@ static enum hr_status open_source(struct hr__builder *builder, struct hr_error *
 }
 
 static const cJSON *step(const cJSON *value, const char *name) {
-  if (cJSON_IsObject(value)) return cJSON_GetObjectItemCaseSensitive(value, name);
+  if (cJSON_IsObject(value)) return hr__get(value, name);
   bool is_number = name[0] && strspn(name, "0123456789") == strlen(name) && strlen(name) < 9;
   return cJSON_IsArray(value) && is_number ? cJSON_GetArrayItem(value, (int)strtol(name, NULL, 10)) : NULL;
 }
@@ -124,24 +124,13 @@ enum hr_status hr_scenario_catalog(const char *path, const char *const *override
 
 /* Only report/ knows the metrics. The name of the metric is therefore stored with its place and checked later. */
 
-/* Sets the defaults: confidence 0.95, and each replication runs the trace as it was recorded. */
-static void init_replications(struct hr_replication_spec *spec) {
-  *spec = (struct hr_replication_spec){.confidence = 0.95};
-  hr_workload_spec_init(&spec->workload);
-}
-
-static enum hr_status build_precision(struct hr__builder *builder, const cJSON *json,
+static enum hr_status check_precision(struct hr__builder *builder, const cJSON *json,
                                       struct hr_replication_spec *spec) {
-  const cJSON *metric = hr__build_enter(builder, json, "metric");
-  enum hr_status status = hr__build_placed(builder, metric->valuestring, &spec->metric);
-  hr__build_leave(builder);
-  if (status != HR_OK) return status;
   if (hr__has(json, "count"))
     return hr__build_fail_at(builder, json, "count", "'replications' has both 'count' and 'metric'; keep one");
   if (!hr__has(json, "relative"))
-    return hr__build_fail(builder, false,
+    return hr__build_fail(builder, json,
                           "'metric' needs 'relative', the half width of its confidence interval as a share of it");
-  spec->relative = hr__number_of(json, "relative", 0);
   spec->max = (uint32_t)hr__number_of(json, "max", HR_DEFAULT_MAX_REPLICATIONS);
   spec->min = (uint32_t)hr__number_of(json, "min", HR_DEFAULT_MIN_REPLICATIONS);
   if (!hr__has(json, "min") && spec->min > spec->max) spec->min = spec->max;
@@ -151,85 +140,26 @@ static enum hr_status build_precision(struct hr__builder *builder, const cJSON *
 }
 
 static enum hr_status build_replications(struct hr__builder *builder) {
-  static const char *const words[] = {"none", "days", "weeks", NULL};
   struct hr_replication_spec *spec = &builder->scenario->replications;
-  init_replications(spec);
-  const cJSON *json = hr__build_enter(builder, builder->source.file.tree, "replications");
-  if (!json) return HR_OK;
-  spec->count = (uint32_t)hr__number_of(json, "count", 0);
-  spec->confidence = hr__number_of(json, "confidence", spec->confidence);
-  const cJSON *workload = cJSON_GetObjectItemCaseSensitive(json, "workload");
-  spec->workload.blocks = (enum hr_blocks)hr__choice_of(workload, "resample", words, HR_BLOCKS_NONE);
-  spec->workload.growth = hr__number_of(workload, "growth", 1);
-  enum hr_status status = hr__has(json, "metric") ? build_precision(builder, json, spec) : HR_OK;
-  if (status == HR_OK && !spec->metric.text && hr__has(json, "relative"))
+  const cJSON *json = hr__get(builder->source.file.tree, "replications");
+  hr_workload_spec_init(&spec->workload);
+  enum hr_status status = hr__read(builder, json, hr__table_of(&hr__scenario_keys, "replications"), spec);
+  if (status == HR_OK && spec->metric.text) return check_precision(builder, json, spec);
+  if (status == HR_OK && hr__has(json, "relative"))
     status = hr__build_fail_at(builder, json, "relative", "'relative' needs 'metric', the metric to which it applies");
-  hr__build_leave(builder);
   return status;
 }
 
 /* ---- Alerts ---- */
 
-static const char *const alert_keys[HR_N_ALERTS] = {
-#define ALERT_KEY(name, text, key) key,
-    HR_ALERT_TABLE(ALERT_KEY)
-#undef ALERT_KEY
-};
-
-/* Reads the wait times above which an alert is reported. `above_s` applies to all classes. In `classes`, a listed
-   class has its own limit, and "default" applies to classes that are not listed. */
-static enum hr_status build_waits(struct hr__builder *builder, const cJSON *rule, struct hr_alert_rules *rules) {
-  const cJSON *classes = hr__build_enter(builder, rule, "classes");
-  bool named[HR_N_CLASSES] = {false};
-  uint32_t ordinal = 0;
-  for (unsigned i = 0; i < HR_N_CLASSES; i++) rules->waiting_us[i] = hr__span_of(rule, "above_s", rules->waiting_us[i]);
-  if (!classes) return HR_OK;
-  for (const cJSON *member = classes->child; member; member = member->next) {
-    unsigned class_ = hr__class_of(member->string);
-    hr__place_enter(&builder->place, ordinal++, member->string);
-    if (class_ == HR_CLASS_UNKNOWN) return hr__unknown_class(builder, member->string);
-    if (class_ < HR_N_CLASSES) named[class_] = true;
-    if (class_ < HR_N_CLASSES) rules->waiting_us[class_] = hr__span_of(classes, member->string, 0);
-    hr__build_leave(builder);
-  }
-  for (unsigned i = 0; i < HR_N_CLASSES; i++)
-    if (!named[i]) rules->waiting_us[i] = hr__span_of(classes, hr__default_key, rules->waiting_us[i]);
-  hr__build_leave(builder);
-  return HR_OK;
-}
-
-static const cJSON *rule_of(const cJSON *alerts, enum hr_alert_rule rule) {
-  return cJSON_GetObjectItemCaseSensitive(alerts, alert_keys[rule]);
-}
-
-static void build_figures(const cJSON *alerts, struct hr_alert_rules *rules) {
-  const cJSON *underused = rule_of(alerts, HR_ALERT_UNDERUSED), *saturated = rule_of(alerts, HR_ALERT_SATURATED);
-  const cJSON *reclaims = rule_of(alerts, HR_ALERT_RECLAIMS);
-  rules->underused_below = hr__number_of(underused, "below", rules->underused_below);
-  rules->underused_for_us = hr__span_of(underused, "for_s", rules->underused_for_us);
-  rules->saturated_above = hr__number_of(saturated, "above", rules->saturated_above);
-  rules->saturated_for_us = hr__span_of(saturated, "for_s", rules->saturated_for_us);
-  rules->reclaims_above = hr__number_of(reclaims, "above", rules->reclaims_above);
-  rules->reclaims_within_us = hr__span_of(reclaims, "within_s", rules->reclaims_within_us);
-  rules->unsaved_us = hr__span_of(rule_of(alerts, HR_ALERT_UNSAVED), "for_s", rules->unsaved_us);
-  rules->budget_above = hr__number_of(rule_of(alerts, HR_ALERT_BUDGET), "above", rules->budget_above);
-}
-
+/* `above_s` is the limit of all classes; `classes` has limits of single classes. */
 static enum hr_status build_alerts(struct hr__builder *builder) {
   struct hr_alert_rules *rules = &builder->scenario->alerts;
+  const cJSON *alerts = hr__get(builder->source.file.tree, "alerts");
   hr_alert_rules_init(rules);
-  const cJSON *alerts = hr__build_enter(builder, builder->source.file.tree, "alerts");
-  if (!alerts) return HR_OK;
-  build_figures(alerts, rules);
-  for (unsigned i = 0; i < HR_N_ALERTS; i++) {
-    const cJSON *on = cJSON_GetObjectItemCaseSensitive(rule_of(alerts, (enum hr_alert_rule)i), "on");
-    rules->is_off[i] = on && cJSON_IsFalse(on);
-  }
-  const cJSON *waits = hr__build_enter(builder, alerts, alert_keys[HR_ALERT_WAITING]);
-  enum hr_status status = waits ? build_waits(builder, waits, rules) : HR_OK;
-  if (status == HR_OK && waits) hr__build_leave(builder);
-  if (status == HR_OK) hr__build_leave(builder);
-  return status;
+  for (unsigned i = 0; i < HR_N_CLASSES; i++)
+    rules->waiting_us[i] = hr__span_of(hr__get(alerts, "queue_time"), "above_s", rules->waiting_us[i]);
+  return alerts ? hr__read(builder, alerts, hr__table_of(&hr__scenario_keys, "alerts"), rules) : HR_OK;
 }
 
 /* ---- Properties ------------------------------------------------------------------------------------- */
@@ -272,15 +202,14 @@ bool hr_scenario_is_random(const struct hr_scenario *scenario) {
 
 /* ---- Trace ------------------------------------------------------------------------------------------ */
 
-static enum hr_status build_format(struct hr__builder *builder, const cJSON *trace) {
+static enum hr_status check_format(struct hr__builder *builder, const cJSON *trace) {
   enum { MAX_FORMATS = 32 };
-  const char *names[MAX_FORMATS + 1], *wanted = hr__text_of(trace, "format", "auto");
+  const char *names[MAX_FORMATS + 1], *wanted = builder->scenario->trace_format;
   const struct hr_trace_format *formats = hr_trace_formats();
   size_t count = 0;
   for (; formats[count].name && count < MAX_FORMATS; count++) names[count] = formats[count].name;
   names[count] = NULL;
-  if (hr_trace_format_find(wanted))
-    return (builder->scenario->trace_format = strdup(wanted)) ? HR_OK : hr__build_no_memory(builder);
+  if (hr_trace_format_find(wanted)) return HR_OK;
   char text[500];
   const char *nearest = hr_nearest_word(wanted, names);
   int used = snprintf(text, sizeof text, "unknown trace format '%.60s'; ", wanted);
@@ -289,52 +218,34 @@ static enum hr_status build_format(struct hr__builder *builder, const cJSON *tra
   for (size_t i = 0; i < count; i++)
     used += snprintf(text + used, sizeof text - (size_t)used, "%s %.20s", i ? "," : "", names[i]);
   snprintf(text + used, sizeof text - (size_t)used, ")");
-  (void)hr__build_enter(builder, trace, "format");
-  return hr__build_fail(builder, false, "%s", text);
-}
-
-static enum hr_status build_columns(struct hr__builder *builder, const cJSON *trace) {
-  const cJSON *columns = hr__build_enter(builder, trace, "columns");
-  if (!columns) return HR_OK;
-  uint32_t ordinal = 0;
-  for (const cJSON *member = columns->child; member; member = member->next) {
-    struct hr_error inner;
-    hr__place_enter(&builder->place, ordinal++, member->string);
-    enum hr_status status = hr_column_map_add(&builder->scenario->columns, member->string, member->valuestring, &inner);
-    if (status == HR_BAD_INPUT) return hr__build_fail(builder, true, "%s", inner.text);
-    if (status != HR_OK) return hr__build_no_memory(builder);
-    hr__build_leave(builder);
-  }
-  hr__build_leave(builder);
-  return HR_OK;
+  return hr__build_fail_at(builder, trace, "format", "%s", text);
 }
 
 static enum hr_status build_trace(struct hr__builder *builder) {
-  const cJSON *trace = hr__build_enter(builder, builder->source.file.tree, "trace");
-  const char *file = hr__text_of(trace, "file", NULL);
-  builder->scenario->lenient = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(trace, "lenient"));
-  if (file) {
-    builder->scenario->trace_file = hr__resolve(builder, file);
-    if (!builder->scenario->trace_file) return hr__build_no_memory(builder);
+  const cJSON *trace = hr__get(builder->source.file.tree, "trace"), *column;
+  struct hr_error inner;
+  enum hr_status status = hr__read(builder, trace, hr__table_of(&hr__scenario_keys, "trace"), builder->scenario);
+  if (status == HR_OK) status = check_format(builder, trace);
+  cJSON_ArrayForEach(column, hr__get(trace, "columns")) {
+    if (status != HR_OK) return status;
+    status = hr_column_map_add(&builder->scenario->columns, column->string, column->valuestring, &inner);
+    if (status == HR_BAD_INPUT) return hr__build_fail_key(builder, column, "%s", inner.text);
   }
-  enum hr_status status = build_format(builder, trace);
-  if (status == HR_OK) status = build_columns(builder, trace);
-  if (trace) hr__build_leave(builder);
-  return status;
+  return status == HR_NO_MEMORY ? hr__build_no_memory(builder) : status;
 }
 
 /* ---- Policy ----------------------------------------------------------------------------------------- */
 
-static enum hr_status unknown_param(struct hr__builder *builder, const char *key) {
+static enum hr_status unknown_param(struct hr__builder *builder, const cJSON *member) {
   const struct hr_policy_choice *choice = &builder->scenario->policy;
   const char **known = calloc(choice->n_params + 2, sizeof(*known));
   if (!known) return hr__build_no_memory(builder);
   known[0] = "name";
   for (size_t i = 0; i < choice->n_params; i++) known[i + 1] = choice->ops->params[i].key;
   char text[700];
-  hr__key_unknown("policy", key, known, text, sizeof text);
+  hr__key_unknown("policy", member->string, known, text, sizeof text);
   free(known);
-  return hr__build_fail(builder, true, "%s", text);
+  return hr__build_fail_key(builder, member, "%s", text);
 }
 
 static enum hr_status set_param(struct hr__builder *builder, const cJSON *member) {
@@ -344,30 +255,22 @@ static enum hr_status set_param(struct hr__builder *builder, const cJSON *member
   bool known = false;
   for (size_t i = 0; i < choice->n_params; i++)
     known = known || strcmp(choice->ops->params[i].key, member->string) == 0;
-  if (!known) return unknown_param(builder, member->string);
+  if (!known) return unknown_param(builder, member);
   enum hr_status status = hr_policy_choice_set(choice, member->string, hr__scalar_text(member, buffer), &inner);
-  if (status == HR_BAD_INPUT) return hr__build_fail(builder, false, "%s", inner.text);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+  return hr__build_wrap(builder, member, status, &inner);
 }
 
 static enum hr_status build_policy(struct hr__builder *builder) {
-  const cJSON *policy = hr__build_enter(builder, builder->source.file.tree, "policy");
-  const cJSON *name = hr__build_enter(builder, policy, "name");
+  const cJSON *policy = hr__get(builder->source.file.tree, "policy");
+  const cJSON *name = hr__get(policy, "name");
   struct hr_error inner;
   char *path = strchr(name->valuestring, '/') ? hr__resolve(builder, name->valuestring) : strdup(name->valuestring);
   if (!path) return hr__build_no_memory(builder);
   enum hr_status status = hr_policy_choice_init(&builder->scenario->policy, path, &inner);
   free(path);
-  if (status == HR_BAD_INPUT) return hr__build_fail(builder, false, "%s", inner.text);
-  if (status != HR_OK) return hr__build_no_memory(builder);
-  hr__build_leave(builder);
-  uint32_t ordinal = 0;
-  for (const cJSON *member = policy->child; member && status == HR_OK; member = member->next) {
-    hr__place_enter(&builder->place, ordinal++, member->string);
+  if (status != HR_OK) return hr__build_wrap(builder, name, status, &inner);
+  for (const cJSON *member = policy->child; member && status == HR_OK; member = member->next)
     if (member != name) status = set_param(builder, member);
-    if (status == HR_OK) hr__build_leave(builder);
-  }
-  if (status == HR_OK) hr__build_leave(builder);
   return status;
 }
 
@@ -375,8 +278,8 @@ static enum hr_status build_policy(struct hr__builder *builder) {
    those of its nodes. In elastic or time-bounded pools, the node of each job must be known, because nodes are added
    and removed. */
 static enum hr_status check_placement(struct hr__builder *builder) {
-  const cJSON *policy = hr__build_enter(builder, builder->source.file.tree, "policy");
-  const cJSON *placement = cJSON_GetObjectItemCaseSensitive(policy, "placement");
+  const cJSON *policy = hr__get(builder->source.file.tree, "policy");
+  const cJSON *placement = hr__get(policy, "placement");
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool is_built_in = !builder->scenario->policy.library;
   bool by_count = is_built_in && cJSON_IsString(placement) && strcmp(placement->valuestring, "pool") == 0;
@@ -389,7 +292,6 @@ static enum hr_status check_placement(struct hr__builder *builder) {
                              "use first-fit, best-fit or worst-fit",
                              cluster->pools[i].name, hr_market_name(market->market));
   }
-  hr__build_leave(builder);
   return HR_OK;
 }
 
@@ -418,27 +320,23 @@ static char *stem(const char *path) {
   return dot && dot != base ? strndup(base, (size_t)(dot - base)) : strdup(base);
 }
 
+/* Stores the values of all keys that need no more than their row. The other sections follow. */
 static enum hr_status build_head(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   struct hr_scenario *scenario = builder->scenario;
-  const char *name = hr__text_of(tree, "name", NULL);
+  scenario->horizon_us = HR_NEVER_US;
+  enum hr_status status = hr__read_values(builder, tree, hr__scenario_keys.keys, scenario);
+  if (status != HR_OK) return status;
   scenario->path = strdup(builder->source.path);
-  scenario->name = name ? strdup(name) : stem(builder->source.path);
-  scenario->description = strdup(hr__text_of(tree, "description", ""));
-  if (!scenario->path || !scenario->name || !scenario->description) return hr__build_no_memory(builder);
-  const cJSON *seed = cJSON_GetObjectItemCaseSensitive(tree, "seed");
-  scenario->seed = 1;
-  if (seed)
-    scenario->seed = cJSON_IsString(seed) ? strtoumax(seed->valuestring, NULL, 10) : (uint64_t)seed->valuedouble;
-  double horizon_s = hr__number_of(tree, "horizon_s", 0);
-  scenario->horizon_us = horizon_s > 0 ? (int64_t)llround(horizon_s * (double)HR_SECOND_US) : HR_NEVER_US;
-  return HR_OK;
+  if (!scenario->name) scenario->name = stem(builder->source.path);
+  if (!scenario->description) scenario->description = strdup("");
+  return scenario->path && scenario->name && scenario->description ? HR_OK : hr__build_no_memory(builder);
 }
 
 static enum hr_status build(struct hr__builder *builder) {
   enum hr_status status = hr__source_override(&builder->source, builder->error);
   if (status == HR_OK)
-    status = hr__source_validate(&builder->source, hr__scenario_keys, "the scenario", builder->error);
+    status = hr__source_validate(&builder->source, &hr__scenario_keys, "the scenario", builder->error);
   if (status == HR_OK) status = build_head(builder);
   if (status == HR_OK) status = build_trace(builder);
   if (status == HR_OK) status = build_policy(builder);

@@ -6,8 +6,7 @@
 
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
-#include "scenarios/build/builder.h"
-#include "scenarios/schema/keys.h"
+#include "scenarios/build/reader.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,22 +46,18 @@ enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, 
   return HR_OK;
 }
 
-#define WORD(name, text) text,
-static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};
-
 /* ---- Tolerances ------------------------------------------------------------------------------------- */
 
 static enum hr_status build_tolerance(struct hr__builder *builder, const cJSON *json, struct hr_tolerance *tolerance) {
-  *tolerance = (struct hr_tolerance){.relative = hr__number_of(json, "relative", 0),
-                                     .absolute = hr__number_of(json, "absolute", 0),
-                                     .worse = (enum hr_worse)hr__choice_of(json, "worse", worse, HR_WORSE_UNSPECIFIED)};
-  return hr__build_placed(builder, json->string, &tolerance->metric);
+  tolerance->worse = HR_WORSE_UNSPECIFIED;
+  enum hr_status status = hr__read(builder, json, hr__table_of(&hr__suite_keys, "tolerances.*"), tolerance);
+  return status == HR_OK ? hr__build_placed(builder, json, json->string, &tolerance->metric) : status;
 }
 
 static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
   const char *digest = hr__text_of(json, "digest", "");
   tolerances->only_worse_is_set = hr__has(json, "only_worse");
-  tolerances->only_worse = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "only_worse"));
+  tolerances->only_worse = cJSON_IsTrue(hr__get(json, "only_worse"));
   tolerances->exact_digest = strcmp(digest, "exact") == 0;
   tolerances->loose_digest = strcmp(digest, "any") == 0;
 }
@@ -71,21 +66,15 @@ static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
    metric. Other members apply to all metrics and have fixed keys. */
 static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON *object,
                                        struct hr_tolerances *tolerances) {
-  const cJSON *json = hr__build_enter(builder, object, "tolerances");
+  const cJSON *json = hr__get(object, "tolerances");
   if (!json) return HR_OK;
   build_words(json, tolerances);
   tolerances->at = calloc((size_t)cJSON_GetArraySize(json) + 1, sizeof *tolerances->at);
   if (!tolerances->at) return hr__build_no_memory(builder);
-  uint32_t ordinal = 0;
-  for (const cJSON *member = json->child; member; member = member->next, ordinal++) {
-    if (!cJSON_IsObject(member)) continue;
-    hr__place_enter(&builder->place, ordinal, member->string);
-    enum hr_status status = build_tolerance(builder, member, &tolerances->at[tolerances->count++]);
-    if (status != HR_OK) return status;
-    hr__build_leave(builder);
-  }
-  hr__build_leave(builder);
-  return HR_OK;
+  enum hr_status status = HR_OK;
+  for (const cJSON *member = json->child; member && status == HR_OK; member = member->next)
+    if (cJSON_IsObject(member)) status = build_tolerance(builder, member, &tolerances->at[tolerances->count++]);
+  return status;
 }
 
 static void tolerances_finish(struct hr_tolerances *tolerances) {
@@ -100,7 +89,7 @@ static void tolerances_finish(struct hr_tolerances *tolerances) {
 
 /* Converts each member of the object to an override "path=value". */
 static enum hr_status build_set(const struct hr__builder *builder, const cJSON *json, struct hr_suite_run *run) {
-  const cJSON *set = cJSON_GetObjectItemCaseSensitive(json, "set");
+  const cJSON *set = hr__get(json, "set");
   run->set = calloc((size_t)cJSON_GetArraySize(set) + 1, sizeof *run->set);
   if (!run->set) return hr__build_no_memory(builder);
   for (const cJSON *member = set ? set->child : NULL; member; member = member->next) {
@@ -116,13 +105,7 @@ static enum hr_status build_set(const struct hr__builder *builder, const cJSON *
 }
 
 static enum hr_status build_run(struct hr__builder *builder, const cJSON *json, struct hr_suite_run *run) {
-  const char *trace = hr__text_of(json, "trace", NULL);
-  run->name = strdup(hr__text_of(json, "name", ""));
-  run->scenario = hr__resolve(builder, hr__text_of(json, "scenario", ""));
-  run->trace = trace ? hr__resolve(builder, trace) : NULL;
-  if (!run->name || !run->scenario || (trace && !run->trace)) return hr__build_no_memory(builder);
-  enum hr_status status = hr__grid_texts_copy(builder, cJSON_GetObjectItemCaseSensitive(json, "policies"),
-                                              &run->policies, &run->n_policies);
+  enum hr_status status = hr__read(builder, json, hr__table_of(&hr__suite_keys, "runs"), run);
   if (status == HR_OK) status = build_set(builder, json, run);
   return status == HR_OK ? build_tolerances(builder, json, &run->tolerances) : status;
 }
@@ -144,24 +127,21 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *json,
 }
 
 static enum hr_status build_runs(struct hr__builder *builder, struct hr_suite *suite) {
-  const cJSON *runs = hr__build_enter(builder, builder->source.file.tree, "runs");
+  const cJSON *runs = hr__get(builder->source.file.tree, "runs");
   suite->runs = calloc((size_t)cJSON_GetArraySize(runs), sizeof *suite->runs);
   if (!suite->runs) return hr__build_no_memory(builder);
   for (const cJSON *json = runs->child; json; json = json->next) {
-    hr__place_enter(&builder->place, (uint32_t)suite->n_runs, NULL);
     enum hr_status status = build_run(builder, json, &suite->runs[suite->n_runs++]);
     if (status == HR_OK) status = check_name(builder, json, suite);
     if (status != HR_OK) return status;
-    hr__build_leave(builder);
   }
-  hr__build_leave(builder);
   return HR_OK;
 }
 
 /* ---- The suite -------------------------------------------------------------------------------------- */
 
 static enum hr_status build(struct hr__builder *builder, struct hr_suite *suite) {
-  enum hr_status status = hr__source_validate(&builder->source, hr__suite_keys, "the suite", builder->error);
+  enum hr_status status = hr__source_validate(&builder->source, &hr__suite_keys, "the suite", builder->error);
   if (status != HR_OK) return status;
   suite->path = strdup(builder->source.path);
   status = suite->path ? build_runs(builder, suite) : hr__build_no_memory(builder);

@@ -8,8 +8,8 @@
  * ignored.
  */
 
-#include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
+#include "scenarios/build/reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 
 #define WORD(name, text) text,
 static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
-static const char *const networks[] = {HR_NETWORK_TABLE(WORD) NULL};
 #undef WORD
 
 static enum hr_status check_gpus(struct hr__builder *builder, const cJSON *entry, const struct hr_pool_spec *pool) {
@@ -45,34 +44,23 @@ static const char *const sizes[HR_N_TIERS] = {[HR_TIER_ISLAND] = "island_gpus",
                                               [HR_TIER_RACK] = "nodes_per_rack",
                                               [HR_TIER_ZONE] = "racks_per_zone"};
 
-/* Reads the network of each tier. A network of a tier that the pool does not have is an error. */
-static enum hr_status build_network(struct hr__builder *builder, const cJSON *entry, struct hr_topology *topology) {
-  const cJSON *network = hr__build_enter(builder, entry, "network");
-  if (!network) return HR_OK;
-  for (unsigned tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++) {
-    if (!hr__has(network, tiers[tier])) continue;
-    topology->network[tier] = (uint8_t)hr__choice_of(network, tiers[tier], networks, HR_NETWORK_NONE);
-    if (!hr_topology_has(topology, (enum hr_tier)tier))
+/* A network of a tier that the pool does not have is an error. */
+static enum hr_status check_network(struct hr__builder *builder, const cJSON *entry,
+                                    const struct hr_topology *topology) {
+  const cJSON *network = hr__get(entry, "network");
+  for (unsigned tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++)
+    if (hr__has(network, tiers[tier]) && !hr_topology_has(topology, (enum hr_tier)tier))
       return hr__build_fail_at(builder, network, tiers[tier], "the pool has no tier '%s'; set '%s'", tiers[tier],
                                sizes[tier]);
-  }
-  hr__build_leave(builder);
   return HR_OK;
 }
 
 enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_topology *topology = &draft->pool.topology;
-  const cJSON *entry = hr__build_enter(builder, draft->entry, "topology");
+  const cJSON *entry = hr__get(draft->entry, "topology");
   if (!entry) return HR_OK;
-  topology->island_gpus = (uint32_t)hr__number_of(entry, "island_gpus", 0);
-  topology->numa_gpus = (uint32_t)hr__number_of(entry, "numa_gpus", 0);
-  topology->nodes_per_rack = (uint32_t)hr__number_of(entry, "nodes_per_rack", 0);
-  topology->racks_per_zone = (uint32_t)hr__number_of(entry, "racks_per_zone", 0);
   enum hr_status status = check_gpus(builder, entry, &draft->pool);
-  if (status == HR_OK) status = check_nodes(builder, entry, topology);
-  if (status == HR_OK) status = build_network(builder, entry, topology);
-  if (status == HR_OK) hr__build_leave(builder);
-  return status;
+  if (status == HR_OK) status = check_nodes(builder, entry, &draft->pool.topology);
+  return status == HR_OK ? check_network(builder, entry, &draft->pool.topology) : status;
 }
 
 /* ---- Speeds by network ------------------------------------------------------------------------------ */
@@ -104,20 +92,14 @@ static bool is_duplicate(const struct hr_network_speeds *speeds) {
 }
 
 static enum hr_status add_own_rows(struct hr__builder *builder, const cJSON *list) {
-  uint32_t ordinal = 0;
+  struct hr_network_speeds *speeds = builder->scenario->network_speeds;
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
-    hr__place_enter(&builder->place, ordinal++, NULL);
-    struct hr_network_speed row = {.network =
-                                       (enum hr_network)hr__choice_of(entry, "network", networks, HR_NETWORK_NONE),
-                                   .gpus = (uint32_t)hr__number_of(entry, "gpus", 2),
-                                   .speed_ppm = (uint32_t)hr__micros_of(entry, "speed", 0)};
-    const char *model = hr__text_of(entry, "model", "*");
-    enum hr_status status = add_row(builder, model, row);
+    struct hr_network_speed *row = &speeds->rows[speeds->n_rows++];
+    enum hr_status status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "network_speeds"), row);
     if (status != HR_OK) return status;
-    if (is_duplicate(builder->scenario->network_speeds))
-      return hr__build_fail(builder, false, "duplicate speed of '%.60s' on %u GPUs over %s; keep one", model,
-                            (unsigned)row.gpus, hr_network_name(row.network));
-    hr__build_leave(builder);
+    if (is_duplicate(speeds))
+      return hr__build_fail(builder, entry, "duplicate speed of '%.60s' on %u GPUs over %s; keep one", row->model,
+                            (unsigned)row->gpus, hr_network_name(row->network));
   }
   return HR_OK;
 }
@@ -167,7 +149,7 @@ static enum hr_status make(struct hr__builder *builder, const cJSON *list) {
 }
 
 enum hr_status hr__build_network_speeds(struct hr__builder *builder) {
-  const cJSON *list = hr__build_enter(builder, builder->source.file.tree, "network_speeds");
+  const cJSON *list = hr__get(builder->source.file.tree, "network_speeds");
   bool is_used = any_network(&builder->scenario->cluster);
   enum hr_status status = HR_OK;
   if (list || is_used) status = make(builder, list);
@@ -176,6 +158,5 @@ enum hr_status hr__build_network_speeds(struct hr__builder *builder) {
                           "warning: 'network_speeds' has no effect: no pool has a 'network' in its 'topology'") == HR_OK
                  ? HR_OK
                  : hr__build_no_memory(builder);
-  if (status == HR_OK && list) hr__build_leave(builder);
   return status;
 }

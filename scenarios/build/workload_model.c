@@ -9,8 +9,7 @@
 
 #include "base/output_file.h"
 #include "headroom/unstable/workload_model_files.h"
-#include "scenarios/build/builder.h"
-#include "scenarios/schema/keys.h"
+#include "scenarios/build/reader.h"
 #include "scenarios/workloads/embedded.h"
 
 #include <math.h>
@@ -22,9 +21,6 @@
 
 #define STRATA HR_WORKLOAD_MODEL_STRATA
 #define MAX_FACTOR 1e6
-#define MAX_SECONDS 1e11 /* HR_MAX_INPUT_US in seconds */
-#define SIZE "sizes.*"
-#define REQUEST SIZE ".requests.*"
 
 /* ONE(key, required, min, max) is a number. MANY(key, count, required, min, max) is a list of `count` numbers. */
 #define MODEL_NUMBERS(ONE, MANY)                                                                                       \
@@ -45,39 +41,38 @@
 #define WORD(name, text) text,
 static const char *const classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
 
-#define NUMBERS(path, required, min_count, max_count, min, max)                                                        \
-  {path, HR__KEY_LIST, required, min_count, max_count, NULL}, {                                                        \
-    path ".*", HR__KEY_REAL, true, min, max, NULL                                                                      \
-  }
-#define MODEL_ONE(key, required, min, max) {#key, HR__KEY_REAL, required, min, max, NULL},
-#define MODEL_MANY(key, n, required, min, max) NUMBERS(#key, required, n, n, min, max),
-#define SIZE_ONE(key, required, min, max) {SIZE "." #key, HR__KEY_REAL, required, min, max, NULL},
-#define SIZE_MANY(key, n, required, min, max) NUMBERS(SIZE "." #key, required, n, n, min, max),
+#define ONE_NUMBER(key, must, low, high) {#key, REAL(low, high), .required = must},
+#define MANY_NUMBERS(key, n, must, low, high) {#key, LIST(n, n, EACH(REAL(low, high))), .required = must},
 
-const struct hr__key hr__workload_model_keys[] = {
-    OBJECT(""),
-    REQUIRED_WHOLE("headroom_workload", HR_WORKLOAD_MODEL_VERSION, HR_WORKLOAD_MODEL_VERSION),
-    TEXT("$schema", 0, MAX_TEXT),
-    REQUIRED_TEXT("name", MAX_NAME),
-    TEXT("source", 0, MAX_TEXT),
-    MODEL_NUMBERS(MODEL_ONE, MODEL_MANY) /* each row ends with a comma */
-    NUMBERS("weeks", true, 1, HR_WORKLOAD_MODEL_MAX_WEEKS, 0, MAX_FACTOR),
-    NUMBERS("users", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
-    NUMBERS("tenants", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
-    {"sizes", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_SIZES, NULL},
-    OBJECT(SIZE),
-    SIZE_NUMBERS(SIZE_ONE, SIZE_MANY) /* each row ends with a comma */
-    {SIZE ".requests", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_REQUESTS, NULL},
-    OBJECT(REQUEST),
-    REQUIRED_REAL(REQUEST ".share", 0, MAX_FACTOR),
-    REQUIRED_WHOLE(REQUEST ".gpus", 0, HR_MAX_GPUS),
-    WHOLE(REQUEST ".tasks", 1, HR_MAX_GPUS),
-    WHOLE(REQUEST ".gpu_milli", 1, 1000),
-    WHOLE(REQUEST ".cpu_milli", 0, 1e9),
-    WHOLE(REQUEST ".mem_mib", 0, 1073741824.0),
-    TEXT(REQUEST ".gpu_type", 1, 100000.0),
-    CHOICE(REQUEST ".class", classes),
-    {NULL, HR__KEY_OBJECT, false, 0, 0, NULL}};
+#define REQUEST struct hr_workload_model_request
+static const struct hr__key request_keys[] = {
+    {"share", REAL(0, MAX_FACTOR), MUST, AT(DOUBLE, REQUEST, share)},
+    {"gpus", WHOLE(0, HR_MAX_GPUS), MUST, AT(INTEGER, REQUEST, gpus)},
+    {"tasks", WHOLE(1, HR_MAX_GPUS), DEFAULT("1"), AT(INTEGER, REQUEST, tasks)},
+    {"gpu_milli", WHOLE(1, 1000), DEFAULT("1000"), AT(INTEGER, REQUEST, gpu_milli)},
+    {"cpu_milli", WHOLE(0, 1e9), AT(INTEGER, REQUEST, cpu_milli)},
+    {"mem_mib", WHOLE(0, 1073741824.0), AT(INTEGER, REQUEST, mem_mib)},
+    {"gpu_type", TEXT(1, 100000.0), AT(TEXT, REQUEST, gpu_type)},
+    {"class", CHOICE(classes), AT(INTEGER, REQUEST, class_)},
+    END};
+
+static const struct hr__key size_keys[] = {
+    SIZE_NUMBERS(ONE_NUMBER, MANY_NUMBERS) /* each row ends with a comma */
+    {"requests", LIST(1, HR_WORKLOAD_MODEL_MAX_REQUESTS, EACH(OBJECT(request_keys))), MUST},
+    END};
+
+static const struct hr__key model_keys[] = {
+    {"headroom_workload", WHOLE(HR_WORKLOAD_MODEL_VERSION, HR_WORKLOAD_MODEL_VERSION), MUST},
+    {"$schema", TEXT(0, MAX_TEXT)},
+    {"name", NAME, MUST},
+    {"source", TEXT(0, MAX_TEXT)},
+    MODEL_NUMBERS(ONE_NUMBER, MANY_NUMBERS) /* each row ends with a comma */
+    {"weeks", LIST(1, HR_WORKLOAD_MODEL_MAX_WEEKS, EACH(REAL(0, MAX_FACTOR))), MUST},
+    {"users", LIST(1, HR_WORKLOAD_MODEL_MAX_PEOPLE, EACH(REAL(0, MAX_FACTOR)))},
+    {"tenants", LIST(1, HR_WORKLOAD_MODEL_MAX_PEOPLE, EACH(REAL(0, MAX_FACTOR)))},
+    {"sizes", LIST(1, HR_WORKLOAD_MODEL_MAX_SIZES, EACH(OBJECT(size_keys))), MUST},
+    END};
+const struct hr__key hr__workload_model_keys = {"", OBJECT(model_keys)};
 
 /* Where the numbers of a key are stored: `count` values of type double at `offset` in the struct. */
 struct numbers {
@@ -95,10 +90,6 @@ static const struct numbers size_numbers[] = {SIZE_NUMBERS(SIZE_PLACE, SIZE_PLAC
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
-static const cJSON *get(const cJSON *object, const char *key) {
-  return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 /* Copies a number, or a list of numbers, to `numbers`. */
 static void take(const cJSON *value, double *numbers) {
   if (cJSON_IsNumber(value)) *numbers = value->valuedouble;
@@ -107,7 +98,7 @@ static void take(const cJSON *value, double *numbers) {
 }
 
 static void read_numbers(const cJSON *object, const struct numbers *numbers, void *to) {
-  for (; numbers->key; numbers++) take(get(object, numbers->key), (double *)(void *)((char *)to + numbers->offset));
+  for (; numbers->key; numbers++) take(hr__get(object, numbers->key), (double *)(void *)((char *)to + numbers->offset));
 }
 
 /* Checks that at least one number is above 0 and that their mean is at most `max_mean`. */
@@ -123,7 +114,7 @@ static enum hr_status check(struct hr__builder *builder, const char *key, const 
 }
 
 static enum hr_status read_shares(struct hr__builder *builder, const char *key, double **shares, uint32_t *n) {
-  const cJSON *list = get(builder->source.file.tree, key);
+  const cJSON *list = hr__get(builder->source.file.tree, key);
   *n = (uint32_t)cJSON_GetArraySize(list);
   *shares = calloc(*n + (size_t)1, sizeof **shares);
   if (!*shares) return hr__build_no_memory(builder);
@@ -133,17 +124,9 @@ static enum hr_status read_shares(struct hr__builder *builder, const char *key, 
 
 static enum hr_status read_request(struct hr__builder *builder, const cJSON *json,
                                    struct hr_workload_model_size *size) {
-  const char *type = hr__text_of(json, "gpu_type", NULL);
   struct hr_workload_model_request *request = &size->requests[size->n_requests++];
-  request->share = hr__number_of(json, "share", 0);
-  request->gpus = (uint32_t)hr__number_of(json, "gpus", 0);
-  request->tasks = (uint32_t)hr__number_of(json, "tasks", 1);
-  request->gpu_milli = (uint32_t)hr__number_of(json, "gpu_milli", 1000);
-  request->cpu_milli = (uint32_t)hr__number_of(json, "cpu_milli", 0);
-  request->mem_mib = (uint64_t)hr__number_of(json, "mem_mib", 0);
-  request->class_ = (uint8_t)hr__choice_of(json, "class", classes, HR_CLASS_UNKNOWN);
-  request->gpu_type = type ? strdup(type) : NULL;
-  if (type && !request->gpu_type) return hr__build_no_memory(builder);
+  enum hr_status status = hr__read(builder, json, request_keys, request);
+  if (status != HR_OK) return status;
   if (request->gpus % request->tasks == 0) return HR_OK;
   return hr__build_fail_at(builder, json, "tasks", "%u GPUs cannot be divided among %u tasks", request->gpus,
                            request->tasks);
@@ -167,48 +150,42 @@ static enum hr_status check_size(struct hr__builder *builder, const cJSON *json,
 
 static enum hr_status read_size(struct hr__builder *builder, const cJSON *json, struct hr_workload_model_size *size) {
   read_numbers(json, size_numbers, size);
-  const cJSON *list = hr__build_enter(builder, json, "requests");
+  const cJSON *list = hr__get(json, "requests");
   enum hr_status status = HR_OK;
   for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
-    hr__place_enter(&builder->place, size->n_requests, NULL);
     status = read_request(builder, item, size);
-    hr__build_leave(builder);
   }
-  hr__build_leave(builder);
   return status == HR_OK ? check_size(builder, json, size) : status;
 }
 
 static enum hr_status read_sizes(struct hr__builder *builder, struct hr_workload_model *model) {
-  const cJSON *list = hr__build_enter(builder, builder->source.file.tree, "sizes");
+  const cJSON *list = hr__get(builder->source.file.tree, "sizes");
   double shares = 0;
   enum hr_status status = HR_OK;
   for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
-    hr__place_enter(&builder->place, model->n_sizes, NULL);
     struct hr_workload_model_size *size = &model->sizes[model->n_sizes++];
     status = read_size(builder, item, size);
-    hr__build_leave(builder);
     shares += size->share;
   }
-  hr__build_leave(builder);
   return status == HR_OK ? check(builder, "sizes", &shares, 1, HUGE_VAL) : status;
 }
 
 static enum hr_status build(struct hr__builder *builder, struct hr_workload_model *model) {
-  const cJSON *root = builder->source.file.tree, *version = get(root, "headroom_workload");
+  const cJSON *root = builder->source.file.tree, *version = hr__get(root, "headroom_workload");
   if (cJSON_IsNumber(version) && version->valuedouble == 1) /* version 1 had other keys */
     return hr__build_fail_at(builder, root, "headroom_workload",
                              "workload models of version 1 are no longer read; fit the model again to its trace with "
                              "'headroom trace generate --like TRACE --model-out FILE'");
   enum hr_status status =
-      hr__source_validate(&builder->source, hr__workload_model_keys, "the workload model", builder->error);
+      hr__source_validate(&builder->source, &hr__workload_model_keys, "the workload model", builder->error);
   if (status != HR_OK) return status;
   model->name = strdup(hr__text_of(root, "name", ""));
   model->source = strdup(hr__text_of(root, "source", ""));
   if (!model->name || !model->source) return hr__build_no_memory(builder);
   read_numbers(root, model_numbers, model);
-  take(get(root, "weeks"), model->weeks);
-  model->n_weeks = (uint32_t)cJSON_GetArraySize(get(root, "weeks"));
-  if (model->limit_share > 0 && !get(root, "limit_ratios"))
+  take(hr__get(root, "weeks"), model->weeks);
+  model->n_weeks = (uint32_t)cJSON_GetArraySize(hr__get(root, "weeks"));
+  if (model->limit_share > 0 && !hr__get(root, "limit_ratios"))
     return hr__build_fail_at(builder, root, "limit_share", "needs 'limit_ratios'");
   status = check(builder, "jobs_per_day", &model->jobs_per_day, 1, HUGE_VAL);
   if (status == HR_OK) status = check(builder, "hours", model->hours, 24, 2);
@@ -270,7 +247,7 @@ bool hr_workload_model_is_file(const char *path) {
   fclose(file);
   bool is_json = hr__json_file_read(path, &json, NULL) == HR_OK;
   bool is_model =
-      is_json ? get(json.tree, "headroom_workload") != NULL : strstr(start, "\"headroom_workload\"") != NULL;
+      is_json ? hr__get(json.tree, "headroom_workload") != NULL : strstr(start, "\"headroom_workload\"") != NULL;
   if (is_json) hr__json_file_finish(&json);
   return is_model;
 }

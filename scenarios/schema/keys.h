@@ -3,14 +3,20 @@
 #define HR_SCENARIOS_SCHEMA_KEYS_H
 
 /*
- * Key tables: the keys that a JSON document of Headroom may have, with types and bounds. Files and overrides are
- * checked against them, and error messages list the known keys and words from them. Each row is one key. The children
- * of a key follow it.
+ * Key tables: all keys that a JSON document of Headroom may have. A table lists the members of one kind of object. A
+ * row has everything that is known about a key: type, unit, bounds, default, help, and the member of a C struct that
+ * stores its value. From the tables are generated: validation, suggestions, overrides (--set), the reader that fills
+ * the structs (reader.h), JSON Schemas, `headroom list keys`, the tables of docs/reference/scenario.md, and the
+ * template of `headroom init --all`.
+ *
+ * A row is written as {"name", TYPE, facets}: {"boot_s", SECONDS, DEFAULT("0"), HELP("..."), INTO(...)}.
  */
 
 #include "headroom/base.h"
+#include "headroom/policy.h"
 
-#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #define MAX_EXACT 0x1p53 /* maximum whole number that all JSON readers read exactly */
@@ -19,47 +25,14 @@
 #define MAX_MEMBERS 1000.0
 #define MAX_NUMBER 1e15
 #define MIN_STEP 1e-12
-
-#define OBJECT(path)                                                                                                   \
-  { path, HR__KEY_OBJECT, false, 0, MAX_MEMBERS, NULL }
-#define LIST(path, low, high)                                                                                          \
-  { path, HR__KEY_LIST, false, low, high, NULL }
-#define TEXT(path, low, high)                                                                                          \
-  { path, HR__KEY_TEXT, false, low, high, NULL }
-#define WHOLE(path, low, high)                                                                                         \
-  { path, HR__KEY_WHOLE, false, low, high, NULL }
-#define REAL(path, low, high)                                                                                          \
-  { path, HR__KEY_REAL, false, low, high, NULL }
-#define BOOLEAN(path)                                                                                                  \
-  { path, HR__KEY_BOOLEAN, false, 0, 0, NULL }
-#define CHOICE(path, words)                                                                                            \
-  { path, HR__KEY_CHOICE, false, 0, 0, words }
-#define SCALAR(path)                                                                                                   \
-  { path, HR__KEY_SCALAR, false, 0, 0, NULL }
-#define REQUIRED_OBJECT(path)                                                                                          \
-  { path, HR__KEY_OBJECT, true, 0, MAX_MEMBERS, NULL }
-#define REQUIRED_TEXT(path, high)                                                                                      \
-  { path, HR__KEY_TEXT, true, 1, high, NULL }
-#define REQUIRED_WHOLE(path, low, high)                                                                                \
-  { path, HR__KEY_WHOLE, true, low, high, NULL }
-#define REQUIRED_REAL(path, low, high)                                                                                 \
-  { path, HR__KEY_REAL, true, low, high, NULL }
-
-/* The keys of an axis of a grid or a plan. */
-static const char *const hr__scales[] = {"linear", "log", NULL};
-
-#define AXIS(axis)                                                                                                     \
-  TEXT(axis ".path", 1, MAX_NAME), LIST(axis ".values", 1, HR__MAX_LEVELS), SCALAR(axis ".values.*"),                  \
-      REAL(axis ".from", -MAX_NUMBER, MAX_NUMBER), REAL(axis ".to", -MAX_NUMBER, MAX_NUMBER),                          \
-      REAL(axis ".step", MIN_STEP, MAX_NUMBER), WHOLE(axis ".points", 2, HR__MAX_LEVELS),                              \
-      CHOICE(axis ".scale", hr__scales), LIST(axis ".settings", 1, HR__MAX_LEVELS), OBJECT(axis ".settings.*"),        \
-      REQUIRED_TEXT(axis ".settings.*.label", MAX_NAME),                                                               \
-      {axis ".settings.*.set", HR__KEY_LIST, true, 0, MAX_MEMBERS, NULL}, TEXT(axis ".settings.*.set.*", 1, MAX_TEXT)
+#define MIN_SCALE 1e-6 /* minimum of numbers that must be above 0 */
+#define MAX_USD 1e9    /* up to this amount, a double represents each micro-dollar exactly */
+#define MAX_SECONDS ((double)(HR_MAX_INPUT_US / HR_SECOND_US))
 
 /* Types of values. */
 enum hr__key_type {
-  HR__KEY_OBJECT,
-  HR__KEY_LIST,
+  HR__KEY_OBJECT, /* with the members `keys`; a member "*" has any name, or one of `choices` */
+  HR__KEY_LIST,   /* its entries have the type of the first row of `keys`, which is "*" */
   HR__KEY_TEXT,
   HR__KEY_WHOLE,
   HR__KEY_REAL,
@@ -69,38 +42,135 @@ enum hr__key_type {
   HR__KEY_SCALAR  /* text, number, true or false */
 };
 
-/* A key that a document may have. */
-struct hr__key {
-  const char *path; /* path from the outermost object, with dots; "*" matches any name or any index of a list */
-  enum hr__key_type type;
-  bool required;
-  /* bounds of a number, of the length of a text in bytes, or of the number of entries of a list */
-  double min, max;
-  const char *const *choices; /* NULL-terminated */
+/* How the reader stores a value at `offset` of a struct. */
+enum hr__key_store {
+  HR__STORE_NONE,
+  HR__STORE_INTEGER,  /* integer of `bytes` bytes: number x `scale`, rounded; true or false; index of a choice; seed */
+  HR__STORE_NOT,      /* bool: true for false */
+  HR__STORE_DOUBLE,   /* double */
+  HR__STORE_MICROS,   /* integer: number x `scale`, rounded half up after an exact conversion to millionths */
+  HR__STORE_TEXT,     /* char *: a copy */
+  HR__STORE_BORROWED, /* const char *: the text of the tree */
+  HR__STORE_FILE,     /* char *: a copy of the path, resolved relative to the folder of the document */
+  HR__STORE_PLACED,   /* struct hr_placed_text */
+  HR__STORE_PART,     /* the members of an object are stored in the struct at `offset` */
+  HR__STORE_ARRAY,    /* pointer to an array of entries of `bytes` bytes; their number is at `count_offset` */
+  HR__STORE_BITS,     /* uint32_t: a list of choices as a set of bits */
+  HR__STORE_BY_CLASS  /* array with an entry of `bytes` bytes per class of jobs; see reader.h */
 };
 
-/* The first row of a table is the outermost object. The children of a key follow it. A row with a NULL path ends the
-   table. */
-extern const struct hr__key hr__scenario_keys[], hr__grid_keys[], hr__suite_keys[], hr__baseline_keys[],
-    hr__workload_model_keys[];
+/* A key that a document may have. */
+struct hr__key {
+  const char *name; /* "*": any name, or any index of a list */
+  enum hr__key_type type;
+  bool required;
+  /* bounds of a number, of the length of a text in bytes, or of the number of entries of a list or object */
+  double min, max;
+  const char *const *choices; /* NULL-terminated */
+  uint32_t first_choice;      /* value of choices[0] in its enum */
+  const struct hr__key *keys; /* of an object or a list; ends with a NULL name */
+  const char *unit;           /* NULL: none */
+  const char *fallback;       /* the default as JSON, texts without quotes; NULL: no constant default */
+  const char *otherwise;      /* the default in words; NULL: there is none, or `fallback` is the default */
+  const char *help;           /* sentences; the first one also stands alone */
+  const char *replaced_by;    /* the key is an old name of this one; NULL: it is not */
+  const char *schema;         /* additional members of its JSON Schema; NULL: none */
+  /* The value of one choice in the same object decides which other keys belong to it. `selects`: the key is this
+     choice. `only_with`: bits 1 << value of the choices with which the key may be used; 0: with all. `needed`: with
+     these, the key is required. */
+  bool selects, needed;
+  uint32_t only_with;
+  enum hr__key_store store;
+  double scale;          /* 0: 1 */
+  uint32_t offset;       /* of the member in the struct */
+  uint32_t bytes;        /* size of the member, or of an entry */
+  uint32_t count_offset; /* of the number of entries */
+  uint32_t count_bytes;
+};
 
-/* Returns the last component of the path of a key. */
-static inline const char *hr__key_name(const struct hr__key *key) {
-  const char *dot = strrchr(key->path, '.');
-  return dot ? dot + 1 : key->path;
+/* ---- Types ------------------------------------------------------------------------------------------ */
+
+#define OBJECT(table) .type = HR__KEY_OBJECT, .max = MAX_MEMBERS, .keys = (table)
+#define LIST(low, high, table) .type = HR__KEY_LIST, .min = (low), .max = (high), .keys = (table)
+#define TEXT(low, high) .type = HR__KEY_TEXT, .min = (low), .max = (high)
+#define NAME TEXT(1, MAX_NAME)
+#define PATH TEXT(1, MAX_TEXT)
+#define WHOLE(low, high) .type = HR__KEY_WHOLE, .min = (low), .max = (high)
+#define REAL(low, high) .type = HR__KEY_REAL, .min = (low), .max = (high)
+#define SECONDS SECONDS_FROM(0)
+#define SECONDS_FROM(low) REAL(low, MAX_SECONDS), .unit = "s"
+#define SHARE REAL(0, 1), .unit = "share"
+#define USD USD_UP_TO(MAX_USD)
+#define USD_UP_TO(high) REAL(0, high), .unit = "USD"
+#define BOOLEAN .type = HR__KEY_BOOLEAN
+#define CHOICE(words) .type = HR__KEY_CHOICE, .choices = (words)
+#define CHOICE_AFTER_FIRST(words) .type = HR__KEY_CHOICE, .choices = (words) + 1, .first_choice = 1
+#define SEED .type = HR__KEY_SEED, .max = MAX_EXACT
+#define SCALAR .type = HR__KEY_SCALAR
+#define END                                                                                                            \
+  { .name = NULL }
+
+/* ---- Facets ----------------------------------------------------------------------------------------- */
+
+#define MUST .required = true
+#define DEFAULT(text) .fallback = (text)
+#define OTHERWISE(words) .otherwise = (words)
+#define HELP(words) .help = (words)
+#define WITH(values) .only_with = (values)
+#define NEEDED_WITH(values) .only_with = (values), .needed = true
+
+/* The member of a struct that stores the value. */
+#define AT(kind, type, member)                                                                                         \
+  .store = HR__STORE_##kind, .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member)
+#define SCALED(factor, type, member) AT(INTEGER, type, member), .scale = (factor)
+#define AS_US(type, member) SCALED(1e6, type, member)
+#define AS_PPM(type, member) AT(MICROS, type, member), .scale = 1
+#define AS_UUSD(type, member) AT(MICROS, type, member), .scale = 1
+#define AS_MB(type, member) AT(MICROS, type, member), .scale = 1e-3
+#define AS_ARRAY(type, member, count)                                                                                  \
+  .store = HR__STORE_ARRAY, .offset = offsetof(type, member), .bytes = sizeof(*((type *)NULL)->member),                \
+  .count_offset = offsetof(type, count), .count_bytes = sizeof(((type *)NULL)->count)
+#define BY_CLASS(type, member)                                                                                         \
+  .store = HR__STORE_BY_CLASS, .offset = offsetof(type, member), .bytes = sizeof(((type *)NULL)->member[0])
+
+/* The entries of a list, or the members of an object with any names. */
+#define EACH(...)                                                                                                      \
+  (const struct hr__key[]) {                                                                                           \
+    {"*", __VA_ARGS__}, END                                                                                            \
+  }
+
+/* ---- Tables ----------------------------------------------------------------------------------------- */
+
+/* The outermost objects of documents. Their row has the members as `keys`. */
+extern const struct hr__key hr__scenario_keys, hr__grid_keys, hr__suite_keys, hr__baseline_keys,
+    hr__workload_model_keys;
+/* The members of objects that several documents or tables have. */
+extern const struct hr__key hr__pool_keys[], hr__axis_keys[], hr__policy_keys[];
+
+/* "default" and the names of the classes of jobs, as keys, in the order of enum hr_job_class. */
+extern const char *const hr__class_keys[];
+
+/* Returns true if `word` is in a NULL-terminated list. */
+static inline bool hr__word_is_in(const char *word, const char *const *list) {
+  while (*list && strcmp(*list, word) != 0) list++;
+  return *list != NULL;
 }
 
-/* Returns true if `key` is a member of `parent`. */
-static inline bool hr__key_is_child(const struct hr__key *key, const struct hr__key *parent) {
-  size_t length = strlen(parent->path);
-  if (key == parent || strncmp(key->path, parent->path, length) != 0) return false;
-  if (length && key->path[length] != '.') return false;
-  return !strchr(key->path + length + (length > 0), '.');
-}
+/* Returns the row for the member `name` of an object, or of the entries of a list; NULL if it is not allowed. */
+const struct hr__key *hr__key_member(const struct hr__key *parent, const char *name);
+/* Lists the names of the members of an object, NULL-terminated, without "*". `names` has HR__MAX_KEYS + 1 entries. */
+enum { HR__MAX_KEYS = 60 };
+void hr__key_names(const struct hr__key *parent, const char **names);
+
+/* Returns a parameter of a policy as the row of a key. */
+struct hr__key hr__key_of_param(const struct hr_param *param);
 
 /* Writes the error for an unknown key: "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)".
    `path` is the path of the parent, "" for the outermost object. `known` is NULL-terminated. */
 void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size);
+/* Writes what is expected of a value: "a whole number from 0 to 16000000". */
+void hr__key_expected(const struct hr__key *key, char *text, size_t size);
+
 /* Limits of grids: the number of axes (the dimensions of GSL's Sobol sequence), and the number of levels of an axis. */
 enum { HR__MAX_AXES = 40, HR__MAX_LEVELS = 10000 };
 

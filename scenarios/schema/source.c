@@ -2,11 +2,10 @@
 /*
  * Checks a JSON document against a key table, applies overrides, and reports errors with their place.
  *
- * A key table is a flat array in which the children of a key follow it. A child is found by its dotted path.
- *
  * An error names the place of a value: an override or a position in the file. If an override set the value, or a value
  * that contains it, the place is the last such override. Otherwise the place is in the file. cJSON stores no
- * positions, so a scan of the text computes the line and column of a value from its path.
+ * positions and no parents. An error therefore searches the tree for the value; its path is the way to it. A scan of
+ * the text computes line and column from the path.
  */
 
 #include "scenarios/schema/source.h"
@@ -22,15 +21,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PATH = 300, MAX_CHILDREN = 60 };
+enum { MAX_PATH = 300 };
 
-void hr__place_text(const struct hr__source_place *place, char *text, size_t size) {
+/* The way from the outermost value to a value. */
+struct place {
+  size_t depth;
+  uint32_t ordinal[HR__JSON_DEPTH + 1]; /* index among the children of the parent, from 0 */
+};
+
+/* Searches `value` below `at`. If it is found, appends the way from `at` to it. An override may contain values that are
+   deeper than the file may be; they match no key, and are not searched. */
+static bool find(const cJSON *at, const cJSON *value, struct place *place) {
+  if (at == value) return true;
+  if (!at->child || place->depth > HR__JSON_DEPTH) return false;
+  uint32_t *ordinal = &place->ordinal[place->depth++];
+  *ordinal = 0;
+  for (const cJSON *child = at->child; child; child = child->next, ++*ordinal)
+    if (find(child, value, place)) return true;
+  place->depth--;
+  return false;
+}
+
+void hr__source_path(const struct hr__source *source, const cJSON *value, char *text, size_t size) {
+  struct place place = {0};
+  const cJSON *at = source->file.tree;
   size_t used = 0;
   text[0] = '\0';
-  for (size_t i = 0; i < place->depth && used < size; i++) {
-    const char *dot = i ? "." : "";
-    int written = place->name[i] ? snprintf(text + used, size - used, "%s%s", dot, place->name[i])
-                                 : snprintf(text + used, size - used, "%s%u", dot, (unsigned)place->ordinal[i]);
+  if (!value || !find(at, value, &place)) return;
+  for (size_t i = 0; i < place.depth && used < size; i++) {
+    at = cJSON_GetArrayItem(at, (int)place.ordinal[i]);
+    int written = at->string ? snprintf(text + used, size - used, "%s%s", i ? "." : "", at->string)
+                             : snprintf(text + used, size - used, "%s%u", i ? "." : "", (unsigned)place.ordinal[i]);
     used += (size_t)written;
   }
 }
@@ -47,41 +68,22 @@ static const char *responsible_override(const struct hr__source *source, const c
   return NULL;
 }
 
-enum hr_status hr__source_fail(const struct hr__source *source, const struct hr__source_place *place, bool at_key,
-                               struct hr_error *error, const char *format, ...) {
-  char message[900], text[300];
+enum hr_status hr__source_fail(const struct hr__source *source, const cJSON *value, bool at_key, struct hr_error *error,
+                               const char *format, ...) {
+  char message[900], text[MAX_PATH];
   va_list args;
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  hr__place_text(place, text, sizeof text);
+  hr__source_path(source, value, text, sizeof text);
   const char *override = responsible_override(source, text);
   if (override) return hr_fail(error, HR_BAD_INPUT, "--set %.200s: %s", override, message);
-  size_t offset = hr__json_find(source->file.text, place->ordinal, place->depth, at_key);
+  struct place place = {0};
+  bool is_found = value && find(source->file.tree, value, &place);
+  size_t offset = is_found ? hr__json_find(source->file.text, place.ordinal, place.depth, at_key) : SIZE_MAX;
   if (offset == SIZE_MAX) return hr_fail(error, HR_BAD_INPUT, "%s: %s", source->path, message);
   struct hr__json_position position = hr__json_position(source->file.text, offset);
   return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: %s", source->path, position.line, position.column, message);
-}
-
-/* ---- The tree of keys ------------------------------------------------------------------------------- */
-
-/* Returns the row for the member `name` of `parent`; NULL if such a member is not allowed. */
-static const struct hr__key *child_of(const struct hr__key *parent, const char *name) {
-  const struct hr__key *any = NULL;
-  for (const struct hr__key *key = parent + 1; key->path; key++) {
-    if (!hr__key_is_child(key, parent)) continue;
-    if (strcmp(hr__key_name(key), name) == 0) return key;
-    if (strcmp(hr__key_name(key), "*") == 0) any = key;
-  }
-  return any;
-}
-
-/* Lists the names of the children of a key, NULL-terminated, for hr__key_unknown(). */
-static void key_children(const struct hr__key *parent, const char *names[MAX_CHILDREN + 1]) {
-  size_t count = 0;
-  for (const struct hr__key *key = parent + 1; key->path && count < MAX_CHILDREN; key++)
-    if (hr__key_is_child(key, parent) && strcmp(hr__key_name(key), "*") != 0) names[count++] = hr__key_name(key);
-  names[count] = NULL;
 }
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
@@ -102,12 +104,6 @@ static bool within(const struct hr__key *key, double number) {
   return number >= key->min && number <= key->max;
 }
 
-static bool is_one_of(const char *const *choices, const cJSON *value) {
-  for (size_t i = 0; cJSON_IsString(value) && choices[i]; i++)
-    if (strcmp(choices[i], value->valuestring) == 0) return true;
-  return false;
-}
-
 static bool key_fits(const struct hr__key *key, const cJSON *value) {
   switch (key->type) {
   case HR__KEY_OBJECT:
@@ -123,7 +119,7 @@ static bool key_fits(const struct hr__key *key, const cJSON *value) {
   case HR__KEY_BOOLEAN:
     return cJSON_IsBool(value);
   case HR__KEY_CHOICE:
-    return is_one_of(key->choices, value);
+    return cJSON_IsString(value) && hr__word_is_in(value->valuestring, key->choices);
   case HR__KEY_SEED:
     return (is_whole(value) && within(key, value->valuedouble)) || is_digits(value);
   case HR__KEY_SCALAR:
@@ -149,135 +145,73 @@ static void key_found(const cJSON *value, char *text, size_t size) {
     snprintf(text, size, "%s", cJSON_IsTrue(value) ? "true" : cJSON_IsFalse(value) ? "false" : "null");
 }
 
-static void choices_expected(const struct hr__key *key, char *text, size_t size) {
-  size_t used = (size_t)snprintf(text, size, "one of");
-  for (size_t i = 0; key->choices[i] && used < size; i++)
-    used += (size_t)snprintf(text + used, size - used, "%s %s", i ? "," : "", key->choices[i]);
-}
-
-static void key_expected(const struct hr__key *key, char *text, size_t size) {
-  switch (key->type) {
-  case HR__KEY_OBJECT:
-    snprintf(text, size, "an object {...} of at most %.15g keys", key->max);
-    return;
-  case HR__KEY_LIST:
-    snprintf(text, size, "a list of %.15g to %.15g entries", key->min, key->max);
-    return;
-  case HR__KEY_TEXT:
-    snprintf(text, size, "a text \"...\" of %s%.15g bytes", key->min > 0 ? "1 to " : "at most ", key->max);
-    return;
-  case HR__KEY_WHOLE:
-    snprintf(text, size, "a whole number from %.15g to %.15g", key->min, key->max);
-    return;
-  case HR__KEY_REAL:
-    snprintf(text, size, "a number from %.15g to %.15g", key->min, key->max);
-    return;
-  case HR__KEY_BOOLEAN:
-    snprintf(text, size, "true or false");
-    return;
-  case HR__KEY_CHOICE:
-    choices_expected(key, text, size);
-    return;
-  case HR__KEY_SEED:
-    snprintf(text, size, "a whole number from 0 to %.0f, or the digits of one up to %" PRIu64 " as text,", key->max,
-             UINT64_MAX);
-    return;
-  case HR__KEY_SCALAR:
-    snprintf(text, size, "a text, a number, true or false");
-    return;
-  }
-}
-
-void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size) {
-  const char *nearest = hr_nearest_word(name, known), *dot = path[0] ? "." : "";
-  int used = snprintf(text, size, "unknown key '%s%s%.60s'%s", path, dot, name, nearest ? "; " : " ");
-  if (nearest) used += snprintf(text + used, size - (size_t)used, "did you mean '%s%s%s'? ", path, dot, nearest);
-  used += snprintf(text + used, size - (size_t)used, "(known keys");
-  for (size_t i = 0; known[i] && (size_t)used + strlen(known[i]) + 4 < size; i++)
-    used += snprintf(text + used, size - (size_t)used, "%s%s", i ? ", " : ": ", known[i]);
-  snprintf(text + used, size - (size_t)used, ")");
-}
-
 /* ---- Validation ------------------------------------------------------------------------------------- */
 
 /* State of a check. A misspelt key is reported before a missing key, because it usually is the missing one. */
-
 struct source_walk {
   const struct hr__source *source;
   const char *noun;
   struct hr_error *error;
-  struct hr__source_place place;
 };
 
-static enum hr_status check_name(struct source_walk *walk, const struct hr__key *parent, const cJSON *member) {
-  if (!child_of(parent, member->string)) {
-    const char *known[MAX_CHILDREN + 1];
-    char path[300], text[700];
-    struct hr__source_place outer = walk->place;
-    hr__place_leave(&outer);
-    hr__place_text(&outer, path, sizeof path);
-    key_children(parent, known);
+/* Writes "'cluster.pools'", or "the scenario" for the outermost value. */
+static const char *subject(const struct source_walk *walk, const cJSON *value, char text[MAX_PATH + 2]) {
+  char path[MAX_PATH];
+  hr__source_path(walk->source, value, path, sizeof path);
+  snprintf(text, MAX_PATH + 2, path[0] ? "'%s'" : "%s", path[0] ? path : walk->noun);
+  return text;
+}
+
+static enum hr_status check_names(const struct source_walk *walk, const struct hr__key *key, const cJSON *object) {
+  for (const cJSON *member = object->child; member; member = member->next) {
+    if (hr__key_member(key, member->string)) continue;
+    const char *known[HR__MAX_KEYS + 1];
+    char path[MAX_PATH], text[700];
+    hr__source_path(walk->source, object, path, sizeof path);
+    hr__key_names(key, known);
     hr__key_unknown(path, member->string, known, text, sizeof text);
-    return hr__source_fail(walk->source, &walk->place, true, walk->error, "%s", text);
+    return hr__source_fail(walk->source, member, true, walk->error, "%s", text);
   }
   return HR_OK;
 }
 
-static enum hr_status check_names(struct source_walk *walk, const struct hr__key *key, const cJSON *object) {
-  enum hr_status status = HR_OK;
-  uint32_t ordinal = 0;
-  for (const cJSON *member = object->child; member && status == HR_OK; member = member->next) {
-    hr__place_enter(&walk->place, ordinal++, member->string);
-    status = check_name(walk, key, member);
-    hr__place_leave(&walk->place);
-  }
-  return status;
-}
-
-static enum hr_status check_required(struct source_walk *walk, const struct hr__key *parent, const cJSON *object) {
-  for (const struct hr__key *key = parent + 1; key->path; key++) {
-    if (!key->required || !hr__key_is_child(key, parent)) continue;
-    if (cJSON_GetObjectItemCaseSensitive(object, hr__key_name(key))) continue;
-    char path[300], expected[200];
-    hr__place_text(&walk->place, path, sizeof path);
-    key_expected(key, expected, sizeof expected);
-    return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s lacks the key '%s'; %s is expected",
-                           path[0] ? "'" : "", path[0] ? path : walk->noun, path[0] ? "'" : "", hr__key_name(key),
-                           expected);
+static enum hr_status check_required(const struct source_walk *walk, const struct hr__key *parent,
+                                     const cJSON *object) {
+  for (const struct hr__key *key = parent->keys; key->name; key++) {
+    if (!key->required || cJSON_GetObjectItemCaseSensitive(object, key->name)) continue;
+    char text[MAX_PATH + 2], expected[200];
+    hr__key_expected(key, expected, sizeof expected);
+    return hr__source_fail(walk->source, object, false, walk->error, "%s lacks the key '%s'; %s is expected",
+                           subject(walk, object, text), key->name, expected);
   }
   return HR_OK;
 }
 
-static enum hr_status check_type(struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
+static enum hr_status check_type(const struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
   if (key_fits(key, value)) return HR_OK;
-  char path[300], found[100], expected[200], slip[100] = "";
-  hr__place_text(&walk->place, path, sizeof path);
+  char text[MAX_PATH + 2], found[100], expected[200], slip[100] = "";
   key_found(value, found, sizeof found);
-  key_expected(key, expected, sizeof expected);
-  const char *nearest =
-      key->choices && cJSON_IsString(value) ? hr_nearest_word(value->valuestring, key->choices) : NULL;
+  hr__key_expected(key, expected, sizeof expected);
+  bool is_word = key->type == HR__KEY_CHOICE && cJSON_IsString(value);
+  const char *nearest = is_word ? hr_nearest_word(value->valuestring, key->choices) : NULL;
   if (nearest) snprintf(slip, sizeof slip, "; did you mean '%s'?", nearest);
-  return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s is %s; %s is expected%s",
-                         path[0] ? "'" : "", path[0] ? path : walk->noun, path[0] ? "'" : "", found, expected, slip);
+  return hr__source_fail(walk->source, value, false, walk->error, "%s is %s; %s is expected%s",
+                         subject(walk, value, text), found, expected, slip);
 }
 
-static enum hr_status check(struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
+static enum hr_status check(const struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
   enum hr_status status = check_type(walk, key, value);
   if (status == HR_OK && key->type == HR__KEY_OBJECT) status = check_names(walk, key, value);
-  uint32_t ordinal = 0;
-  for (const cJSON *child = value->child; child && status == HR_OK; child = child->next) {
-    hr__place_enter(&walk->place, ordinal++, child->string);
-    status = check(walk, child_of(key, child->string ? child->string : "*"), child);
-    hr__place_leave(&walk->place);
-  }
+  for (const cJSON *child = value->child; child && status == HR_OK; child = child->next)
+    status = check(walk, hr__key_member(key, child->string ? child->string : "*"), child);
   if (status == HR_OK && key->type == HR__KEY_OBJECT) status = check_required(walk, key, value);
   return status;
 }
 
-enum hr_status hr__source_validate(const struct hr__source *source, const struct hr__key *keys, const char *noun,
+enum hr_status hr__source_validate(const struct hr__source *source, const struct hr__key *key, const char *noun,
                                    struct hr_error *error) {
-  struct source_walk walk = {.source = source, .noun = noun, .error = error};
-  return check(&walk, keys, source->file.tree);
+  const struct source_walk walk = {.source = source, .noun = noun, .error = error};
+  return check(&walk, key, source->file.tree);
 }
 
 /* ---- Overrides -------------------------------------------------------------------------------------- */
@@ -294,16 +228,16 @@ struct override_walk {
 };
 
 static enum hr_status unknown_key(const struct override_walk *walk, const char *name) {
-  const char *known[MAX_CHILDREN + 1];
+  const char *known[HR__MAX_KEYS + 1];
   char text[700];
-  key_children(walk->key, known);
+  hr__key_names(walk->key, known);
   hr__key_unknown(walk->path, name, known, text, sizeof text);
   return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: %s", walk->override, text);
 }
 
 static enum hr_status no_keys_inside(const struct override_walk *walk) {
   char expected[200];
-  key_expected(walk->key, expected, sizeof expected);
+  hr__key_expected(walk->key, expected, sizeof expected);
   return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' has no keys inside; %s is expected", walk->override,
                  walk->path, expected);
 }
@@ -349,9 +283,9 @@ static enum hr_status step_into_object(struct override_walk *walk, const char *n
 
 static enum hr_status step(struct override_walk *walk, const char *name, bool last) {
   if (walk->key->type != HR__KEY_OBJECT && walk->key->type != HR__KEY_LIST) return no_keys_inside(walk);
-  const struct hr__key *key = child_of(walk->key, name);
-  if (!key) return unknown_key(walk, name);
   bool in_list = walk->key->type == HR__KEY_LIST;
+  const struct hr__key *key = in_list ? walk->key->keys : hr__key_member(walk->key, name);
+  if (!key) return unknown_key(walk, name);
   if (in_list ? !cJSON_IsArray(walk->value) : !cJSON_IsObject(walk->value))
     return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' is not %s in this scenario", walk->override,
                    walk->path, in_list ? "a list" : "an object");
@@ -439,7 +373,7 @@ static enum hr_status apply(struct hr__source *source, const char *override, str
   path[length] = '\0';
   if (strchr(path, '[')) return bad_index(override, path, error);
   struct override_walk walk = {
-      .override = override, .error = error, .key = hr__scenario_keys, .value = source->file.tree};
+      .override = override, .error = error, .key = &hr__scenario_keys, .value = source->file.tree};
   cJSON *parent = NULL;
   for (char *name = path, *dot; name; name = dot) {
     dot = strchr(name, '.');

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-verbs='run report why compare check plan advise sweep merge fill forecast validate list trace help'
+verbs='run report why compare check plan advise sweep merge fill forecast validate init list trace help'
 actions='generate check stats convert pack cut scale merge anonymise shuffle'
 demo=$project/scenarios/demo.json
 
@@ -976,6 +976,76 @@ case_generate() {
 
 # ---- Documents -----------------------------------------------------------------------------------------------------
 
+case_init() {
+  try 0 init
+  says stdout 'headroom validate scenario.json'
+  try 0 validate scenario.json
+  try 0 run scenario.json --quiet
+  try 2 init
+  says stderr 'scenario.json: the file exists; overwrite it with --force'
+  try 0 init --force --trace jobs.csv
+  says scenario.json '"file": "jobs.csv"'
+  try 0 init --all all.json
+  says all.json '"//plan.indifference": "number from 0 to 1, in share; default: 0.01.'
+  try 0 validate all.json
+  is_empty stderr
+  try 0 init --all - --trace "$project/traces/reference/demo.csv"
+  sed -i 's/"nodes": 8/"nodse": 8/' all.json
+  line=$(grep -n '"nodse"' all.json | cut -d: -f1)
+  try 2 validate all.json
+  says stderr "all.json:$line:"
+  says stderr "did you mean 'cluster.pools.0.nodes'?"
+}
+
+# Comments are removed wherever they stand; other members keep their places.
+case_comments() {
+  cat >commented.json <<'END'
+{ "//": "first", "trace": { "//a": "b" }, "cluster": { "pools": [
+    { "name": "a", "gpu": "T4", "nodes": 2, "gpus_per_node": 1, "//last": "a \" quote" } ] },
+  "policy": { "//order": "a parameter", "name": "queue", "//": "x" } , "classes": { "//training": "none" } }
+END
+  try 0 validate commented.json
+  sed -i 's/"gpu": "T4"/"gpu": 4/' commented.json
+  try 2 validate commented.json
+  says stderr "commented.json:2:27: 'cluster.pools.0.gpu' is the number 4"
+  echo '{ "//": 1 }' >number.json
+  try 2 validate number.json
+  says stderr "unknown key '//'"
+  echo '{ "//": "a", }' >comma.json
+  try 2 validate comma.json
+  says stderr 'comma.json:1:'
+}
+
+case_list_keys() {
+  try 0 list keys
+  [ "$(wc -L <stdout)" -le 80 ] || fail "the list is wider than 80 columns"
+  grep -v '^ ' stdout | sort | uniq -d >twice
+  try 0 list keys cluster.pools.0.mig
+  says stdout 'cluster.pools.*.mig.mode'
+  says stdout '    one of static, dynamic, on-demand; default: static'
+  ! grep -q '^cluster.pools.\*.name' stdout || fail "other keys are listed"
+  try 0 list keys policy.order
+  says stdout 'one of fifo, sjf'
+  try 2 list keys cluster.pols
+  says stderr "did you mean 'cluster.pools'?"
+  try 2 list keys policy.ordr
+  says stderr "unknown key 'policy.ordr'; did you mean 'policy.order'?"
+  try 2 list keys cluster.by_gpu.x
+  says stderr "'cluster.by_gpu' has no keys inside"
+  try 2 list gpus cluster
+  try 2 list gpus --schema
+}
+
+# The target reference_of_keys updates the files.
+case_generated_documents() {
+  try 0 list keys --schema
+  cmp -s stdout "$project/docs/reference/schemas/scenario.schema.json" ||
+    fail "scenario.schema.json differs; update it: cmake --build BUILD --target reference_of_keys"
+  try 0 list keys --markdown
+  sed -n '/^<!-- keys -->$/,/^<!-- end of keys -->$/p' "$project/docs/reference/scenario.md" | sed '1d;$d' >tables
+  diff -u tables stdout >&2 || fail "scenario.md differs; update it: cmake --build BUILD --target reference_of_keys"
+}
+
 case_manual_has_every_option() {
   sed 's/\\-/-/g' "$project/docs/reference/headroom.1" >manual
   [ "$(options_of run | wc -l)" -ge 10 ] || fail "the options of run are not found"
@@ -1004,6 +1074,8 @@ case_completion() {
   }
   [ "$(complete_words "$headroom" va)" = validate ] || fail "verbs"
   [ "$(complete_words "$headroom" list sc)" = scenarios ] || fail "lists"
+  [ "$(complete_words "$headroom" list keys cluster.by)" = cluster.by_gpu ] || fail "keys"
+  [ "$(complete_words "$headroom" ini)" = init ] || fail "the verb init"
   [ "$(complete_words "$headroom" list spot)" = spot-presets ] || fail "lists of the catalogue"
   [ "$(complete_words "$headroom" list prices --gpu P)" = P100 ] || fail "GPU types"
   [ "$(complete_words "$headroom" list prices --provider h)" = hyperstack ] || fail "providers"

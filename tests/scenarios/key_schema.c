@@ -39,10 +39,6 @@ const cJSON *key_schema_of(const struct hr__json_file *schema, const char *path)
   return cJSON_IsObject(at) ? at : NULL;
 }
 
-static bool is_policy_param(const struct hr__key *key) {
-  return strcmp(key->path, "policy.*") == 0;
-}
-
 static const char *type_word(enum hr__key_type type) {
   static const char *const words[] = {
       [HR__KEY_OBJECT] = "object", [HR__KEY_LIST] = "array",   [HR__KEY_TEXT] = "string",
@@ -54,7 +50,7 @@ static const char *type_word(enum hr__key_type type) {
 static void expect_bound(const struct hr__key *key, const cJSON *subschema, const char *name, double bound) {
   const cJSON *value = key_schema_get(subschema, name);
   double stated = value ? value->valuedouble : 0;
-  if (stated != bound) printf("\n  %s: %s is %g in the schema, %g in the table\n", key->path, name, stated, bound);
+  if (stated != bound) printf("\n  %s: %s is %g in the schema, %g in the table\n", key->name, name, stated, bound);
   CU_ASSERT_TRUE(stated == bound);
 }
 
@@ -106,41 +102,37 @@ static void expect_same(const struct hr__key *key, const cJSON *subschema) {
   }
 }
 
-static void expect_required(const struct hr__key *parent, const cJSON *subschema) {
-  for (const struct hr__key *key = parent + 1; key->path; key++)
-    if (hr__key_is_child(key, parent))
-      CU_ASSERT_EQUAL(key_schema_list_has(key_schema_get(subschema, "required"), hr__key_name(key)), key->required);
+static const cJSON *subschema_of(const struct hr__json_file *schema, const cJSON *parent, const struct hr__key *key) {
+  const char *any = key_schema_get(parent, "items") ? "items" : "additionalProperties";
+  if (strcmp(key->name, "*") == 0) return resolved(schema, key_schema_get(parent, any));
+  return resolved(schema, key_schema_get(key_schema_get(parent, "properties"), key->name));
 }
 
-void key_schema_expect_table(const struct hr__json_file *schema, const struct hr__key *keys) {
-  for (const struct hr__key *key = keys; key->path; key++) {
-    if (is_policy_param(key)) continue;
-    const cJSON *subschema = key_schema_of(schema, key->path);
-    if (!subschema) printf("\n  '%s' is not in the schema\n", key->path);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(subschema);
-    expect_same(key, subschema);
-    if (key->type == HR__KEY_OBJECT) expect_required(key, subschema);
+/* Asserts that each property of an object is in the table. */
+static void expect_known(const struct hr__key *key, const cJSON *subschema) {
+  const cJSON *properties = key_schema_get(subschema, "properties");
+  bool open = cJSON_IsObject(key_schema_get(subschema, "additionalProperties"));
+  CU_ASSERT_TRUE(open || cJSON_IsFalse(key_schema_get(subschema, "additionalProperties")));
+  for (const cJSON *property = properties ? properties->child : NULL; property; property = property->next) {
+    const struct hr__key *known = hr__key_member(key, property->string);
+    if (!known) printf("\n  '%s' of '%s' is not in the table\n", property->string, key->name);
+    CU_ASSERT(known != NULL);
   }
 }
 
-/* Returns whether the object `parent` of the table has the member `name` or allows any name. */
-static bool has_member(const struct hr__key *parent, const char *name) {
-  for (const struct hr__key *key = parent + 1; key->path; key++)
-    if (hr__key_is_child(key, parent) && (strcmp(hr__key_name(key), name) == 0 || strcmp(hr__key_name(key), "*") == 0))
-      return true;
-  return false;
+static void expect_key(const struct hr__json_file *schema, const struct hr__key *key, const cJSON *subschema) {
+  expect_same(key, subschema);
+  if (key->type == HR__KEY_OBJECT) expect_known(key, subschema);
+  for (const struct hr__key *member = key->keys; member && member->name && key->keys != hr__policy_keys; member++) {
+    const cJSON *found = subschema_of(schema, subschema, member);
+    if (!found) printf("\n  '%s' of '%s' is not in the schema\n", member->name, key->name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+    if (key->type == HR__KEY_OBJECT)
+      CU_ASSERT_EQUAL(key_schema_list_has(key_schema_get(subschema, "required"), member->name), member->required);
+    expect_key(schema, member, found);
+  }
 }
 
-void key_schema_expect_known(const struct hr__json_file *schema, const struct hr__key *keys) {
-  for (const struct hr__key *key = keys; key->path; key++) {
-    if (key->type != HR__KEY_OBJECT) continue;
-    const cJSON *subschema = key_schema_of(schema, key->path), *properties = key_schema_get(subschema, "properties");
-    bool open = cJSON_IsObject(key_schema_get(subschema, "additionalProperties"));
-    CU_ASSERT_TRUE(open || cJSON_IsFalse(key_schema_get(subschema, "additionalProperties")));
-    for (const cJSON *property = properties ? properties->child : NULL; property; property = property->next) {
-      bool known = has_member(key, property->string);
-      if (!known) printf("\n  '%s.%s' is not in the table\n", key->path, property->string);
-      CU_ASSERT(known);
-    }
-  }
+void key_schema_expect_table(const struct hr__json_file *schema, const struct hr__key *root) {
+  expect_key(schema, root, schema->tree);
 }

@@ -9,10 +9,8 @@
 
 /* Reads the schema; an error fails the test. The caller calls hr__json_file_finish. */
 void key_schema_read(const char *path, struct hr__json_file *schema);
-/* The first function asserts that each key of the table is in the schema with the same type and bounds. The second one
-   asserts that each property of the schema is in the table. */
-void key_schema_expect_table(const struct hr__json_file *schema, const struct hr__key *keys);
-void key_schema_expect_known(const struct hr__json_file *schema, const struct hr__key *keys);
+/* Asserts that the schema and the table have the same keys, with the same types and bounds. */
+void key_schema_expect_table(const struct hr__json_file *schema, const struct hr__key *root);
 
 const cJSON *key_schema_get(const cJSON *object, const char *name);
 /* Returns the subschema for the path of a key; NULL if there is none. */

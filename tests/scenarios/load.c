@@ -409,6 +409,15 @@ static void nesting_10000_deep(void) {
   expect_error(NULL, 0, "s.json:1:321: nested more than 64 deep");
 }
 
+/* The place of an error is searched in a tree that is deeper than a file may be. */
+static void deep_override_before_an_error(void) {
+  char override[6 + 128 + 1] = "trace=";
+  memset(override + 6, '[', 64);
+  memset(override + 6 + 64, ']', 64);
+  write_text("{\"trace\": {}, \"zzz\": 1}");
+  expect_error((const char *const[]){override}, 1, "s.json:1:15: unknown key 'zzz'");
+}
+
 static void files_that_are_not_text(void) {
   write_bytes("", 0);
   expect_error(NULL, 0, "s.json: is empty; a JSON object {...} is expected");
@@ -491,5 +500,6 @@ TEST_MAIN("scenarios_load", TEST(create_test_folder), TEST(min_file_has_defaults
           TEST(unknown_column_fields_are_rejected), TEST(invalid_overrides_are_rejected),
           TEST(an_override_corrects_the_file), TEST(an_override_adds_a_list_entry), TEST(parts_include_overrides),
           TEST(duplicate_keys_of_another_policy_are_errors), TEST(syntax_errors_have_a_position),
-          TEST(nesting_10000_deep), TEST(files_that_are_not_text), TEST(other_kinds_of_files_are_named),
-          TEST(indices_in_brackets_are_rejected), TEST(files_that_cannot_be_read), TEST(remove_files_and_test_folder))
+          TEST(nesting_10000_deep), TEST(deep_override_before_an_error), TEST(files_that_are_not_text),
+          TEST(other_kinds_of_files_are_named), TEST(indices_in_brackets_are_rejected), TEST(files_that_cannot_be_read),
+          TEST(remove_files_and_test_folder))

@@ -185,12 +185,10 @@ static void invalid_baselines(void) {
 static void schemas_match_the_key_tables(void) {
   struct hr__json_file schema;
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/check.schema.json", &schema);
-  key_schema_expect_table(&schema, hr__suite_keys);
-  key_schema_expect_known(&schema, hr__suite_keys);
+  key_schema_expect_table(&schema, &hr__suite_keys);
   hr__json_file_finish(&schema);
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/baseline.schema.json", &schema);
-  key_schema_expect_table(&schema, hr__baseline_keys);
-  key_schema_expect_known(&schema, hr__baseline_keys);
+  key_schema_expect_table(&schema, &hr__baseline_keys);
   hr__json_file_finish(&schema);
 }
 

@@ -114,6 +114,54 @@ enum hr_status hr__json_text_parse(const char *path, const char *text, size_t le
   return status;
 }
 
+/* ---- Comments --------------------------------------------------------------------------------------- */
+
+/* A member of an object is a comment if its key begins with "//" and its value is a string. Comments are overwritten
+   with spaces before the text is parsed. The positions of other values therefore do not change. */
+
+static char *skip_spaces(char *at) {
+  return at + strspn(at, " \t\r\n");
+}
+
+/* Returns the end of the string that begins at `at`; NULL if it has no end. */
+static char *string_end(char *at) {
+  for (at++; *at && *at != '"'; at++)
+    if (*at == '\\' && at[1]) at++;
+  return *at ? at + 1 : NULL;
+}
+
+/* Returns the end of the comment whose key begins at `at`; NULL if it is not a comment. */
+static char *comment_end(char *at) {
+  char *end = strncmp(at, "\"//", 3) == 0 ? string_end(at) : NULL;
+  char *colon = end ? skip_spaces(end) : NULL;
+  char *value = colon && *colon == ':' ? skip_spaces(colon + 1) : NULL;
+  return value && *value == '"' ? string_end(value) : NULL;
+}
+
+static void erase(char *from, const char *to) {
+  for (; from < to; from++)
+    if (*from != '\n') *from = ' ';
+}
+
+/* Overwrites the comments with spaces, each with the comma after it, or with the one before it if it is the last
+   member. */
+static void erase_comments(char *text) {
+  char *before = NULL; /* last character of the structure, not in a string */
+  for (char *at = text; at && *(at = skip_spaces(at));) {
+    bool is_key = *at == '"' && before && (*before == '{' || *before == ',');
+    char *end = is_key ? comment_end(at) : NULL, *after = end ? skip_spaces(end) : NULL;
+    if (after && *after == ',' && *skip_spaces(after + 1) != '}') {
+      erase(at, after + 1);
+    } else if (after && *after == '}') {
+      erase(*before == ',' ? before : at, end);
+    } else {
+      end = *at == '"' ? string_end(at) : at + 1;
+      if (*at != '"') before = at;
+    }
+    at = end;
+  }
+}
+
 enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, struct hr_error *error) {
   static const char mark[] = "\xef\xbb\xbf";
   *file = (struct hr__json_file){0};
@@ -128,6 +176,7 @@ enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, 
     memmove(file->text, file->text + sizeof mark - 1, length + 1);
   }
   if (status == HR_OK) status = check_file(path, file->text, length, error);
+  if (status == HR_OK) erase_comments(file->text);
   if (status == HR_OK)
     status = hr__json_text_parse(path, file->text, length, (struct hr__json_position){1, 1}, &file->tree, error);
   if (status != HR_OK) hr__json_file_finish(file);

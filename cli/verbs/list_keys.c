@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom list keys`: the keys of scenario files, 80 columns wide, as a table in Markdown, or as a JSON Schema. */
+
+#include "cli/verbs/list_keys.h"
+
+#include "cli/options.h"
+#include "headroom/unstable/scenario_keys.h"
+
+#include <string.h>
+
+static void write_facts(FILE *out, const void *what) {
+  const struct hr_scenario_key *key = what;
+  fputs(key->type, out);
+  if (key->unit) fprintf(out, ", in %s", key->unit);
+  if (key->required) fputs("; required", out);
+  if (key->fallback) fprintf(out, "; default: %s", key->fallback);
+  if (key->only_with) fprintf(out, "; only with %s", key->only_with);
+  if (key->newer) fprintf(out, "; old name of %s", key->newer);
+}
+
+static void print_key(const struct hr_scenario_key *key, bool verbose) {
+  char sentence[400];
+  const char *help = key->help ? key->help : "", *stop = strstr(help, ". ");
+  size_t length = stop && !verbose ? (size_t)(stop - help) + 1 : strlen(help);
+  printf("%s\n    ", key->path);
+  print_wrapped_from(stdout, write_facts, key, 4, 4);
+  if (!help[0]) return;
+  printf("    ");
+  snprintf(sentence, sizeof sentence, "%.*s", (int)length, help);
+  print_wrapped(stdout, sentence, 4, 4);
+}
+
+/* ---- Markdown --------------------------------------------------------------------------------------- */
+
+/* Prints a cell of a table. Some characters have a meaning in Markdown. */
+static void print_cell(const char *text) {
+  putchar(' ');
+  for (; *text; text++) {
+    if (strchr("|<*_", *text)) putchar('\\');
+    putchar(*text);
+  }
+  fputs(" |", stdout);
+}
+
+static void print_row(const struct hr_scenario_key *key, const char *name) {
+  char text[900];
+  printf("| `%s` |", name);
+  snprintf(text, sizeof text, "%s%s%s", key->type, key->unit ? ", in " : "", key->unit ? key->unit : "");
+  print_cell(text);
+  print_cell(key->required ? "required" : key->fallback ? key->fallback : "");
+  snprintf(text, sizeof text, "%s%s%s%s", key->help, key->only_with ? " Only with " : "",
+           key->only_with ? key->only_with : "", key->only_with ? "." : "");
+  print_cell(text);
+  putchar('\n');
+}
+
+/* Returns the name of the key in the object at `path`, or in the entries of the list at `path`; NULL if it is not a
+   member. */
+static const char *name_in(const struct hr_scenario_key *key, const char *path) {
+  size_t length = strlen(path);
+  if (strncmp(key->path, path, length) != 0) return NULL;
+  const char *name = key->path + length;
+  if (length && *name++ != '.') return NULL;
+  if (strncmp(name, "*.", 2) == 0) name += 2;
+  return *name && !strchr(name, '.') && key->help ? name : NULL;
+}
+
+/* Prints a table for each object: that at `path`, and those below it. */
+static void print_tables(const struct hr_scenario_key *keys, size_t count, const char *path) {
+  for (size_t i = 0; i <= count; i++) {
+    const char *object = i ? keys[i - 1].path : path;
+    bool has_head = false;
+    size_t length = strlen(object);
+    if ((i && strcmp(object, path) == 0) || (length > 1 && strcmp(object + length - 2, ".*") == 0)) continue;
+    for (size_t k = 0; k < count; k++) {
+      const char *name = name_in(&keys[k], object);
+      if (!name) continue;
+      if (!has_head)
+        printf("%s`%s`:\n\n| key | type | default | meaning |\n|---|---|---|---|\n", i ? "\n" : "",
+               *object ? object : "(scenario)");
+      has_head = true;
+      print_row(&keys[k], name);
+    }
+  }
+}
+
+enum hr_status list_keys(const struct list_keys_args *args, struct hr_error *error) {
+  struct hr_scenario_key *keys;
+  size_t count;
+  char *json;
+  if (args->schema) {
+    enum hr_status status = hr_scenario_schema(&json, error);
+    if (status == HR_OK) fputs(json, stdout);
+    if (status == HR_OK) free(json);
+    return status;
+  }
+  enum hr_status status = hr_scenario_keys(args->path ? args->path : "", &keys, &count, error);
+  if (status != HR_OK) return status;
+  if (args->markdown) print_tables(keys, count, args->path ? args->path : "");
+  for (size_t i = 0; i < count && !args->markdown; i++) print_key(&keys[i], args->verbose);
+  hr_scenario_keys_free(keys, count);
+  return HR_OK;
+}

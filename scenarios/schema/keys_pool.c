@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The key tables of a pool: nodes, sharing, topology, market, prices and spot capacity.
+ *
+ * A table precedes the tables that refer to it, so the last one is that of a pool.
+ */
+
+#include "headroom/cluster.h"
+#include "headroom/gpu_inventory.h"
+#include "scenarios/schema/keys.h"
+
+#define WORD(name, text) text,
+static const char *const markets[] = {HR_MARKET_TABLE(WORD) NULL};
+static const char *const spot_models[] = {HR_SPOT_MODEL_TABLE(WORD) NULL};
+static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
+static const char *const mig_modes[] = {HR_MIG_MODE_TABLE(WORD) NULL};
+static const char *const gpu_memories[] = {HR_GPU_MEMORY_TABLE(WORD) NULL};
+static const char *const networks[] = {HR_NETWORK_TABLE(WORD) NULL};
+static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
+static const char *const terms[] = {"1y", "3y", NULL};
+static const char *const upfronts[] = {"none", "partial", "all", NULL};
+static const char *const price_models[] = {"fixed", "trace", "ou", NULL};
+static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
+
+#define MAX_CPUS 4294967.0 /* maximum that fits in 32 bits as milli-CPUs */
+#define MAX_LOG_S 25.0     /* maximum logarithm of seconds: e^25 s are 2,283 years */
+
+/* ---- Sharing and topology --------------------------------------------------------------------------- */
+
+static const struct hr__key mig_keys[] = {
+    {"mode", CHOICE(mig_modes), DEFAULT("static"), .selects = true,
+     HELP("When instances are created. static: each GPU keeps its layout. dynamic: a GPU without jobs may get another "
+          "one of 'layouts'. on-demand: an instance is created for each job if there is room.")},
+    {"layout", NAME, WITH(1 << HR_MIG_STATIC | 1 << HR_MIG_DYNAMIC), OTHERWISE("in mode dynamic: all-enabled"),
+     HELP("Initial layout of all GPUs. For example all-1g.10gb, all-balanced, all-enabled, group1, or profiles: "
+          "3g.40gb,2g,2x1g.")},
+    {"layout_of_gpus", LIST(1, HR_MAX_INVENTORY_GPUS, EACH(NAME)), WITH(1 << HR_MIG_STATIC | 1 << HR_MIG_DYNAMIC),
+     HELP("Instead of 'layout': one layout for each GPU of a node.")},
+    {"layouts", LIST(1, 100, EACH(NAME)), WITH(1 << HR_MIG_DYNAMIC), OTHERWISE("Volcano's groups"),
+     HELP("Layouts that a GPU without jobs may get.")},
+    {"repartition_s", SECONDS, WITH(1 << HR_MIG_DYNAMIC), DEFAULT("0"),
+     HELP("Delay until jobs run on a GPU with a new layout.")},
+    {"create_s", SECONDS, WITH(1 << HR_MIG_ON_DEMAND), DEFAULT("0"), HELP("Delay until a new instance is available.")},
+    END};
+
+static const struct hr__key interference_keys[] = {
+    {"up_to", REAL(0.001, 1), .unit = "share", MUST,
+     SCALED(HR_WHOLE_GPU_MILLI, struct hr_interference_step, up_to_milli),
+     HELP("Upper bound of the share of the GPU that its jobs use in total.")},
+    {"speed", REAL(1e-6, 1), MUST, SCALED(1e6, struct hr_interference_step, speed_ppm),
+     HELP("Speed of each job, relative to running alone.")},
+    END};
+
+static const struct hr__key pair_keys[] = {
+    {"model", NAME, MUST, AT(TEXT, struct hr_pair_speed, model), HELP("Model of the job.")},
+    {"with", NAME, MUST, AT(TEXT, struct hr_pair_speed, with), HELP("Model of the other job.")},
+    {"speed", REAL(1e-6, 1), MUST, SCALED(1e6, struct hr_pair_speed, speed_ppm),
+     HELP("Speed of the job, relative to running alone.")},
+    END};
+
+#define NETWORK(tier, words)                                                                                           \
+  {                                                                                                                    \
+    words, CHOICE_AFTER_FIRST(networks), AT(INTEGER, struct hr_topology, network[tier]),                               \
+        HELP("Network between the parts of one " words ".")                                                            \
+  }
+static const struct hr__key network_keys[] = {NETWORK(HR_TIER_ISLAND, "island"),
+                                              NETWORK(HR_TIER_NUMA, "numa"),
+                                              NETWORK(HR_TIER_NODE, "node"),
+                                              NETWORK(HR_TIER_RACK, "rack"),
+                                              NETWORK(HR_TIER_ZONE, "zone"),
+                                              NETWORK(HR_TIER_POOL, "pool"),
+                                              END};
+
+static const struct hr__key topology_keys[] = {
+    {"island_gpus", WHOLE(1, HR_MAX_INVENTORY_GPUS), AT(INTEGER, struct hr_topology, island_gpus), .unit = "GPUs",
+     HELP("GPUs of a node that are connected by links of their own.")},
+    {"numa_gpus", WHOLE(1, HR_MAX_INVENTORY_GPUS), AT(INTEGER, struct hr_topology, numa_gpus), .unit = "GPUs",
+     HELP("GPUs of a NUMA domain.")},
+    {"nodes_per_rack", WHOLE(1, HR_MAX_NODES), AT(INTEGER, struct hr_topology, nodes_per_rack), .unit = "nodes",
+     HELP("Nodes of a rack.")},
+    {"racks_per_zone", WHOLE(1, HR_MAX_NODES), AT(INTEGER, struct hr_topology, racks_per_zone), .unit = "racks",
+     HELP("Racks of a zone.")},
+    {"network", OBJECT(network_keys), .store = HR__STORE_PART,
+     HELP("Network between the GPUs of a job, by the narrowest tier that contains all of them.")},
+    END};
+
+/* ---- Durations, billing, ownership ------------------------------------------------------------------ */
+
+#define EXPECTED (1 << HR_DURATION_FIXED | 1 << HR_DURATION_EXPONENTIAL)
+static const struct hr__key duration_keys[] = {
+    {"distribution", CHOICE(distributions), MUST, .selects = true, AT(INTEGER, struct hr_duration, kind),
+     HELP("Distribution of the duration.")},
+    {"mean_s", REAL(MIN_SCALE, MAX_SECONDS), .unit = "s", NEEDED_WITH(EXPECTED), AT(DOUBLE, struct hr_duration, a),
+     HELP("Mean.")},
+    {"mu", REAL(-MAX_LOG_S, MAX_LOG_S), NEEDED_WITH(1 << HR_DURATION_LOG_NORMAL), AT(DOUBLE, struct hr_duration, a),
+     HELP("Mean of the natural logarithm of seconds. If you know it for hours, add ln 3600 = 8.18869.")},
+    {"sigma", REAL(0, 10), NEEDED_WITH(1 << HR_DURATION_LOG_NORMAL), AT(DOUBLE, struct hr_duration, b),
+     HELP("Standard deviation of the natural logarithm of seconds.")},
+    {"shape", REAL(0.01, 100), NEEDED_WITH(1 << HR_DURATION_WEIBULL), AT(DOUBLE, struct hr_duration, a),
+     HELP("Shape.")},
+    {"scale_s", REAL(MIN_SCALE, MAX_SECONDS), .unit = "s", NEEDED_WITH(1 << HR_DURATION_WEIBULL),
+     AT(DOUBLE, struct hr_duration, b), HELP("Scale.")},
+    END};
+
+static const struct hr__key billing_keys[] = {
+    {"granularity_s", SECONDS, OTHERWISE("1 for aws and gcp, else 0"), AS_US(struct hr_billing, granularity_us),
+     HELP("Billed time is rounded up to a multiple of this. 0: exact.")},
+    {"minimum_s", SECONDS, OTHERWISE("60 for aws and gcp, else 0"), AS_US(struct hr_billing, minimum_us),
+     HELP("Minimum time charged for a node.")},
+    {"free_if_reclaimed_s", SECONDS, DEFAULT("0"), AS_US(struct hr_billing, free_if_reclaimed_us),
+     HELP("Market spot: a node that is interrupted within this time after the request for it is free.")},
+    END};
+
+static const struct hr__key owned_keys[] = {
+    {"capex_usd_per_node", USD, MUST, HELP("Purchase price of a node.")},
+    {"lifetime_years", REAL(0.01, 100), .unit = "years", MUST, HELP("Time over which the purchase is depreciated.")},
+    {"power_kw_per_node", REAL(0, 1e6), .unit = "kW", OTHERWISE("board power of the GPUs plus 30 % for the host"),
+     HELP("Provisioned power, used or not.")},
+    {"pue", REAL(1, 10), DEFAULT("1.55"), HELP("Power usage effectiveness of the site.")},
+    {"usd_per_kwh", USD_UP_TO(1e6), DEFAULT("0"), HELP("Price of energy.")},
+    {"colocation_usd_per_kw_month", USD, DEFAULT("0"), HELP("Price of provisioned power.")},
+    {"staff_share", REAL(0, 10), .unit = "share", DEFAULT("0"),
+     HELP("Staff, network and spare parts, as a share added to the other costs. Usual values are 0.2 to 0.35.")},
+    END};
+
+/* ---- Spot ------------------------------------------------------------------------------------------- */
+
+static const struct hr__key bathtub_keys[] = {
+    {"a", REAL(0, 1), MUST, AT(DOUBLE, struct hr_bathtub, a), HELP("Factor of the distribution.")},
+    {"tau1_h", REAL(MIN_SCALE, 1e6), .unit = "h", MUST, AT(DOUBLE, struct hr_bathtub, tau1_h),
+     HELP("Time scale of early interruptions.")},
+    {"tau2_h", REAL(MIN_SCALE, 1e6), .unit = "h", MUST, AT(DOUBLE, struct hr_bathtub, tau2_h),
+     HELP("Time scale of late interruptions.")},
+    {"b_h", REAL(0, 1e6), .unit = "h", MUST, AT(DOUBLE, struct hr_bathtub, b_h),
+     HELP("Age at which late interruptions begin.")},
+    {"last_h", REAL(MIN_SCALE, 1e6), .unit = "h", MUST, AT(DOUBLE, struct hr_bathtub, last_h),
+     HELP("Maximum lifetime of a node.")},
+    END};
+
+/* Bits of price_models. */
+enum { PRICE_TRACE = 1 << 1, PRICE_OU = 1 << 2 };
+static const struct hr__key spot_price_keys[] = {
+    {"model", CHOICE(price_models), MUST, .selects = true,
+     HELP("How the price varies. fixed: not at all. trace: as recorded. ou: around the pool's price (an "
+          "Ornstein-Uhlenbeck process of the logarithm), up to the on-demand price.")},
+    {"file", PATH, NEEDED_WITH(PRICE_TRACE), HELP("A list of price changes, relative to the scenario's folder.")},
+    {"accelerator", NAME, WITH(PRICE_TRACE), OTHERWISE("prices of the pool's 'instance'"),
+     HELP("Name of the accelerator in the record, if the record has no instance types.")},
+    {"zones", LIST(1, 100, EACH(NAME)), WITH(PRICE_TRACE), OTHERWISE("the pool's zone, else all of the region"),
+     HELP("The price is the lowest of these zones.")},
+    {"from", SCALAR, WITH(PRICE_TRACE), OTHERWISE("the first price"),
+     HELP("Begin of the run in the record: a date or a Unix time.")},
+    {"volatility", REAL(0, 10), NEEDED_WITH(PRICE_OU), HELP("Long-run standard deviation of the logarithm.")},
+    {"reversion_h", REAL(MIN_SCALE, 1e6), .unit = "h", NEEDED_WITH(PRICE_OU),
+     HELP("Time in which a deviation decreases to 1/e.")},
+    {"interval_s", SECONDS_FROM(1), WITH(PRICE_OU), DEFAULT("3600"), HELP("Time between two changes.")},
+    {"least_usd_per_gpu_hour", USD_UP_TO(HR_MAX_USD_H), WITH(PRICE_OU), DEFAULT("0"), HELP("Minimum price.")},
+    END};
+
+#define SPOT(model) 1 << HR_SPOT_##model
+static const struct hr__key spot_keys[] = {
+    {"preset", NAME,
+     HELP("Model, parameters, notice and approximate price as observed in one place: headroom list spot-presets. The "
+          "other keys have precedence over the preset.")},
+    {"model", CHOICE(spot_models), .selects = true, OTHERWISE("that of the preset"),
+     HELP("Model of interruptions. none: no interruptions. trace: as recorded. on-off: all nodes of a zone are "
+          "interrupted together. exponential: at a constant rate. bathtub: depending on the age of the node. advisor: "
+          "as exponential, by the share of nodes that is interrupted in a month.")},
+    {"notice_s", SECONDS, OTHERWISE("the preset's, else 120 for aws, 30 for other providers, 0 without a provider"),
+     AS_US(struct hr_spot_spec, notice_us), HELP("Warning time before a node is interrupted.")},
+    {"file", PATH, NEEDED_WITH(SPOT(TRACE)),
+     HELP("A record of the number of available nodes, relative to the scenario's folder. The record is repeated "
+          "without end. Its highest count corresponds to all nodes.")},
+    {"offset_s", SECONDS, WITH(SPOT(TRACE)), DEFAULT("0"), AS_US(struct hr_spot_spec, offset_us),
+     HELP("Position in the record at which the run begins.")},
+    {"up", OBJECT(duration_keys), NEEDED_WITH(SPOT(ON_OFF)), AT(PART, struct hr_spot_spec, up),
+     HELP("Duration of periods with capacity.")},
+    {"down", OBJECT(duration_keys), NEEDED_WITH(SPOT(ON_OFF)), AT(PART, struct hr_spot_spec, down),
+     HELP("Duration of periods without capacity.")},
+    {"rate_per_h", REAL(0, 3600), .unit = "1/h", NEEDED_WITH(SPOT(EXPONENTIAL)),
+     AT(DOUBLE, struct hr_spot_spec, rate_per_h), HELP("Interruptions per node and hour.")},
+    {"monthly_interruption", REAL(0, 0.999), .unit = "share", NEEDED_WITH(SPOT(ADVISOR)),
+     HELP("Share of nodes that is interrupted within 730 hours.")},
+    {"batch_mean", REAL(1, HR_MAX_NODES), .unit = "nodes", WITH(SPOT(EXPONENTIAL) | SPOT(ADVISOR)), DEFAULT("1"),
+     HELP("Mean number of nodes that are interrupted together.")},
+    {"bathtub", OBJECT(bathtub_keys), NEEDED_WITH(SPOT(BATHTUB)), AT(PART, struct hr_spot_spec, bathtub),
+     HELP("Distribution of lifetimes. F(t) = a (1 - exp(-t / tau1) + exp((t - b) / tau2)), 1 from last_h on.")},
+    {"price", OBJECT(spot_price_keys), OTHERWISE("the price is constant"), HELP("How the price varies.")},
+    END};
+#undef SPOT
+
+/* ---- The pool --------------------------------------------------------------------------------------- */
+
+#define RESERVED (1 << HR_MARKET_RESERVED)
+#define SPOT (1 << HR_MARKET_SPOT)
+#define ELASTIC (1 << HR_MARKET_ON_DEMAND | SPOT)
+#define EVERY (1 << HR_MARKET_OWNED | RESERVED | ELASTIC)
+
+const struct hr__key hr__pool_keys[] = {
+    {"name", NAME, MUST, AT(BORROWED, struct hr_pool_spec, name), HELP("Name, different from those of other pools.")},
+    {"gpu", NAME, OTHERWISE("that of 'instance'"), AT(BORROWED, struct hr_pool_spec, gpu),
+     HELP("GPU type, e.g. A100-80. It is compared with the types that a job accepts, without regard to case.")},
+    {"nodes", WHOLE(0, HR_MAX_NODES), .unit = "nodes", MUST, AT(INTEGER, struct hr_pool_spec, nodes),
+     HELP("Number of nodes. At most 16,000,000 in all pools. 0: the pool is not used.")},
+    {"gpus_per_node", WHOLE(1, HR_MAX_GPUS), .unit = "GPUs", OTHERWISE("that of 'instance'"),
+     AT(INTEGER, struct hr_pool_spec, gpus_per_node), HELP("GPUs of a node. At most 4,000,000 GPUs in all pools.")},
+    {"cpu_per_node", REAL(0, MAX_CPUS), .unit = "CPUs", OTHERWISE("that of 'instance', else unknown"),
+     SCALED(1000, struct hr_pool_spec, cpu_milli_per_node), HELP("CPUs of a node. 0: unknown.")},
+    {"cpu_per_gpu", SCALAR, .unit = "CPUs",
+     HELP("CPUs per GPU of a task that requests none. For per-GPU allocation. A number, or \"proportional\": a GPU's "
+          "part of the node's CPUs.")},
+    {"mem_gb_per_node", REAL(0, 1e9), .unit = "GiB", OTHERWISE("that of 'instance', else unknown"),
+     SCALED(1024, struct hr_pool_spec, mem_mib_per_node), HELP("Memory of a node, in units of 1,024 MiB. 0: unknown.")},
+    {"gpu_mem_gb", REAL(0, 4e6), .unit = "GiB", OTHERWISE("that of its type in the catalogue"),
+     SCALED(1024, struct hr_pool_spec, gpu_mem_mib),
+     HELP("Memory of each GPU, in units of 1,024 MiB. 0: unknown. A job that requests more is never placed here.")},
+    {"sharing", CHOICE(sharings), DEFAULT("whole"), AT(INTEGER, struct hr_pool_spec, sharing),
+     HELP(
+         "How jobs share a GPU. whole: not at all. fraction: a job that requests gpu_milli gets these thousandths, "
+         "other jobs may use the rest. mps: as fraction, or one of equal parts. time-slice: jobs take turns. mig: each "
+         "job has a MIG instance.")},
+    {"mig", OBJECT(mig_keys), HELP("With 'sharing' mig: how GPUs are split.")},
+    {"memory", CHOICE(gpu_memories), OTHERWISE("first-come with time-slice, else reserved"),
+     AT(INTEGER, struct hr_pool_spec, memory),
+     HELP("Memory of shared GPUs. reserved: for the task that requests it. first-come: only with time-slice; a task "
+          "that finds too little memory dies and is retried.")},
+    {"replicas", WHOLE(1, HR_MPS_CLIENTS), AT(INTEGER, struct hr_pool_spec, replicas),
+     HELP("Number of equal parts of each GPU. Required with time-slice, optional with mps.")},
+    {"clients", WHOLE(1, HR_MPS_CLIENTS), .unit = "jobs", OTHERWISE("48"), AT(INTEGER, struct hr_pool_spec, clients),
+     HELP("Maximum number of jobs on one GPU. Only with mps.")},
+    {"interference", LIST(1, 100, EACH(OBJECT(interference_keys))), OTHERWISE("as alone"),
+     AS_ARRAY(struct hr_pool_spec, interference, n_interference),
+     HELP("Speed of jobs that share a GPU, by their total share of it.")},
+    {"interference_pairs", LIST(1, 10000, EACH(OBJECT(pair_keys))), AS_ARRAY(struct hr_pool_spec, pairs, n_pairs),
+     HELP("Speed of a job of one model next to one of another, if exactly these two are on a GPU.")},
+    {"classes", LIST(1, HR_N_CLASSES - 1, EACH(CHOICE_AFTER_FIRST(job_classes))),
+     AT(BITS, struct hr_pool_spec, classes), OTHERWISE("all jobs"),
+     HELP("Only jobs of these classes may use the pool. Jobs without a class run only in pools without this key.")},
+    {"topology", OBJECT(topology_keys), AT(PART, struct hr_pool_spec, topology),
+     HELP("Islands, NUMA domains, racks and zones. A tier without a size equals the next wider one.")},
+    {"storage_gb_s", REAL(0, 1e9), .unit = "GiB/s", OTHERWISE("unknown"),
+     SCALED(1024, struct hr_pool_spec, storage_mib_s),
+     HELP("Bandwidth that all jobs that write checkpoints in this pool share, in units of 1,024 MiB/s. 0: unknown.")},
+    {"market", CHOICE_AFTER_FIRST(markets), .selects = true, AT(INTEGER, struct hr_pool_spec, market.market),
+     OTHERWISE("always available and free"), HELP("How the nodes are paid for.")},
+    {"provider", NAME, HELP("Provider of the nodes, e.g. aws, gcp, azure.")},
+    {"instance", NAME,
+     HELP("The provider's name for this type of node. Unless both 'gpu' and 'gpus_per_node' are set, the catalogue "
+          "supplies the missing one, and CPUs and memory.")},
+    {"region", NAME, AT(BORROWED, struct hr_pool_spec, region), OTHERWISE("prices of the provider's base region"),
+     HELP("Region of the nodes. Jobs that name 'regions' run only in pools in one of these regions.")},
+    {"zone", NAME, HELP("Spot pools of one GPU type in one zone are interrupted by the same events.")},
+    {"as_of", NAME, OTHERWISE("the newest"), HELP("Use the prices of the catalogue on this date, e.g. 2026-07-20.")},
+    {"usd_per_gpu_hour", USD_UP_TO(HR_MAX_USD_H), WITH(EVERY),
+     HELP("Price of a GPU-hour. This key, 'usd_per_node_hour', 'discount' and 'owned' exclude each other.")},
+    {"usd_per_node_hour", USD_UP_TO(HR_MAX_USD_H), WITH(EVERY),
+     HELP("Price of a node-hour, which is divided by the GPUs of the node.")},
+    {"on_demand_usd_per_gpu_hour", USD_UP_TO(HR_MAX_USD_H), WITH(EVERY),
+     AS_UUSD(struct hr_pool_spec, market.on_demand_uusd_h),
+     OTHERWISE("an on-demand pool's own price, or the catalogue's"),
+     HELP("On-demand price of the same GPU, the reference for savings.")},
+    {"discount", SHARE, WITH(RESERVED | SPOT), HELP("Discount from 'on_demand_usd_per_gpu_hour'.")},
+    {"term", CHOICE(terms), WITH(RESERVED),
+     HELP("Use the catalogue's price for a commitment of this length, or its discount from the on-demand price. Needs "
+          "'provider' and 'instance'.")},
+    {"upfront", CHOICE(upfronts), WITH(RESERVED), OTHERWISE("any; the row of the catalogue that matches best"),
+     HELP("How much is paid in advance. If a row for another 'upfront' matches the instance better and has a smaller "
+          "discount, this smaller discount is used.")},
+    {"from_s", SECONDS, WITH(RESERVED), DEFAULT("0"), AS_US(struct hr_pool_spec, market.from_us),
+     HELP("When the nodes become available, from the first submit.")},
+    {"to_s", SECONDS, WITH(RESERVED), OTHERWISE("never"), AS_US(struct hr_pool_spec, market.to_us),
+     HELP("When the nodes are withdrawn, from the first submit.")},
+    {"billing", OBJECT(billing_keys), WITH(ELASTIC), AT(PART, struct hr_pool_spec, market.billing),
+     HELP("How time is charged.")},
+    {"boot_s", SECONDS, WITH(ELASTIC), DEFAULT("0"), AT(DOUBLE, struct hr_pool_spec, market.boot.a),
+     HELP("Time from the request for a node until jobs may start on it.")},
+    {"boot", OBJECT(duration_keys), WITH(ELASTIC), AT(PART, struct hr_pool_spec, market.boot),
+     HELP("Instead of 'boot_s': a random duration.")},
+    {"owned", OBJECT(owned_keys), WITH(1 << HR_MARKET_OWNED),
+     HELP("Cost of owned nodes, amortized to a price per GPU-hour.")},
+    {"spot", OBJECT(spot_keys), WITH(SPOT), HELP("Spot interruptions and prices. Required with market spot.")},
+    END};

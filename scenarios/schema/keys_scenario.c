@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The key tables of a scenario, except those of a pool (keys_pool.c).
+ *
+ * A table precedes the tables that refer to it, so the last one is that of the outermost object.
+ */
+
+#include "headroom/cluster.h"
+#include "headroom/report.h"
+#include "headroom/unstable/experiments.h"
+#include "scenarios/schema/keys.h"
+
+#define MAX_RUNS 100000.0 /* maximum number of entries of cluster.node_order */
+#define MAX_SPEED 1e9     /* maximum speed, in any unit */
+
+#define WORD(name, text) text,
+static const char *const networks[] = {HR_NETWORK_TABLE(WORD) NULL};
+static const char *const group_tiers[] = {"island", "numa", "node", "rack", "zone", NULL};
+static const char *const checkpoints[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
+static const char *const idle_splits[] = {HR_IDLE_SPLIT_TABLE(WORD) NULL};
+static const char *const speed_defaults[] = {"catalogue", "same", NULL};
+static const char *const blocks[] = {HR_BLOCKS_TABLE(WORD) NULL};
+static const char *const scales[] = {"linear", "log", NULL};
+
+/* ---- Trace, catalogue, cluster ---------------------------------------------------------------------- */
+
+static const struct hr__key trace_keys[] = {
+    {"file", PATH, AT(FILE, struct hr_scenario, trace_file), OTHERWISE("--trace on the command line"),
+     HELP("Path, relative to the scenario's folder. Plain, gzip or zstd.")},
+    {"format", PATH, DEFAULT("auto"), AT(TEXT, struct hr_scenario, trace_format),
+     HELP("Format of the trace: headroom list formats. auto: recognized by content. Parameters of a format follow a "
+          "colon: azure-llm:decode=50.")},
+    {"columns", OBJECT(EACH(PATH, HELP("Name of the column with this field."))),
+     HELP("Column names of a CSV trace, by field (submit, duration, gpus, ...).")},
+    {"lenient", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_scenario, lenient),
+     HELP("Skip bad rows, counted and listed by reason, instead of failing at the first.")},
+    END};
+
+#define TABLE_FILE(words) PATH, HELP("CSV file with " words ".")
+static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU types")},
+                                              {"instances_file", TABLE_FILE("instance types")},
+                                              {"prices_file", TABLE_FILE("prices")},
+                                              {"regions_file", TABLE_FILE("regions")},
+                                              {"discounts_file", TABLE_FILE("discounts of commitments")},
+                                              {"spot_presets_file", TABLE_FILE("models of spot interruptions")},
+                                              {"mig_profiles_file", TABLE_FILE("MIG profiles")},
+                                              {"network_speeds_file", TABLE_FILE("speeds by network")},
+                                              END};
+
+static const struct hr__key cluster_keys[] = {
+    {"pools",
+     LIST(1, HR_MAX_POOLS,
+          EACH(OBJECT(hr__pool_keys), .schema = "{\"anyOf\": [{\"required\": [\"gpu\", \"gpus_per_node\"]}, "
+                                                "{\"required\": [\"provider\", \"instance\"]}]}")),
+     HELP("Pools of identical nodes. Required unless 'nodes_file' is set.")},
+    {"nodes_file", PATH,
+     HELP(
+         "Instead of 'pools': a CSV node list, relative to the scenario's folder. Its columns are sn, cpu_milli, "
+         "memory_mib, gpu, model, or Alibaba PAI's machine, gpu_type, cap_cpu, cap_mem, cap_gpu. Each distinct kind of "
+         "node becomes a pool.")},
+    {"by_gpu", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, by_gpu),
+     HELP("Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and "
+          "'dedicated' jobs, are also respected.")},
+    {"node_order", LIST(1, MAX_RUNS, EACH(NAME)),
+     HELP("Order of nodes for placement rules that take the first of several equal nodes. POOL is the next node of the "
+          "pool, POOL*COUNT are its next COUNT nodes. Nodes that are not listed come last. Only with 'pools'.")},
+    END};
+
+/* ---- Classes of jobs -------------------------------------------------------------------------------- */
+
+static const struct hr__key checkpoint_keys[] = {
+    {"policy", CHOICE(checkpoints), MUST, .selects = true, AT(INTEGER, struct hr_class_spec, checkpoint),
+     HELP("When work is saved. young-daly: the interval is derived from the pool's interruption rate. continuous: all "
+          "work is saved at all times, at no cost.")},
+    {"interval_s", SECONDS_FROM(1), NEEDED_WITH(1 << HR_CHECKPOINT_INTERVAL), AS_US(struct hr_class_spec, interval_us),
+     HELP("Work between two checkpoints.")},
+    {"gb", REAL(0, 1e9), .unit = "GiB", SCALED(1024, struct hr_class_spec, checkpoint_mib),
+     HELP("Size of a checkpoint, in units of 1,024 MiB. It is written at the pool's storage_gb_s.")},
+    {"write_s", SECONDS, AS_US(struct hr_class_spec, write_us),
+     HELP("Time to write a checkpoint if the pool's storage_gb_s is unknown.")},
+    END};
+
+static const struct hr__key locality_keys[] = {
+    {"required", CHOICE(group_tiers), HELP("A job never starts outside one group of this tier.")},
+    {"preferred", CHOICE(group_tiers),
+     HELP("A job waits 'wait_s' for a place in one group of this tier, then it starts anywhere. Not with 'required'.")},
+    {"wait_s", SECONDS, DEFAULT("0"),
+     HELP("Time from the submission for which a job waits for a place in one group of the tier 'preferred'. 0: a place "
+          "in one group is tried first.")},
+    END};
+
+static const struct hr__key class_keys[] = {
+    {"spot", BOOLEAN, DEFAULT("true"), AT(NOT, struct hr_class_spec, no_spot),
+     HELP("Whether jobs may be placed on spot nodes.")},
+    {"checkpoint", OBJECT(checkpoint_keys), .store = HR__STORE_PART,
+     HELP("How work is saved. A job's own interval and size in the trace have precedence.")},
+    {"restart_s", SECONDS, DEFAULT("0"), AS_US(struct hr_class_spec, restart_us),
+     HELP("Restart overhead after an interruption. Loading the image and the checkpoint.")},
+    {"topology", OBJECT(locality_keys),
+     HELP("All GPUs of a job are in one group. A job's own value in the trace has precedence.")},
+    {"within", CHOICE(group_tiers), .replaced_by = "topology.required",
+     HELP("Old name of 'topology.required'. With 'within_wait_s', of 'topology.preferred'.")},
+    {"within_wait_s", SECONDS, .replaced_by = "topology.wait_s", HELP("Old name of 'topology.wait_s'.")},
+    END};
+
+/* ---- Speeds ----------------------------------------------------------------------------------------- */
+
+static const struct hr__key model_keys[] = {
+    {"reference", NAME, MUST, HELP("The GPU type on which a job takes its recorded run time.")},
+    {"default", CHOICE(speed_defaults), DEFAULT("catalogue"),
+     HELP("Speed of models without a number. catalogue: the ratio of the dense FP16 TFLOPS. same: as on the reference "
+          "type.")},
+    {"file", PATH,
+     HELP("File with a table of speeds, relative to the scenario's folder. CSV with the columns model, gpu, speed or "
+          "throughput, and gpus; or JSON as published with Gavel. Not used for models that 'speeds' lists.")},
+    {"speeds",
+     OBJECT(EACH(OBJECT(EACH(REAL(0, MAX_SPEED), HELP("Speed on this GPU type or pool. 0: does not run there."))),
+                 HELP("Speeds of this model."))),
+     HELP("Speed by model, then by GPU type or name of a pool. A pool has precedence over its type. Any unit may be "
+          "used.")},
+    END};
+
+static const struct hr__key network_speed_keys[] = {
+    {"model", NAME, DEFAULT("*"), AT(TEXT, struct hr_network_speed, model),
+     HELP("Prefix of the names of models. *: all others.")},
+    {"gpus", WHOLE(2, HR_MAX_GPUS), .unit = "GPUs", DEFAULT("2"), AT(INTEGER, struct hr_network_speed, gpus),
+     HELP("GPUs of the job. A job uses the row with the most GPUs that are not more than its own.")},
+    {"network", CHOICE_AFTER_FIRST(networks), MUST, AT(INTEGER, struct hr_network_speed, network),
+     HELP("Network between the GPUs of the job.")},
+    {"speed", REAL(1e-6, 1), MUST, AS_PPM(struct hr_network_speed, speed_ppm),
+     HELP("Speed, relative to GPUs in one node.")},
+    END};
+
+/* ---- Costs ------------------------------------------------------------------------------------------ */
+
+static const struct hr__key dataset_keys[] = {
+    {"tenant", NAME, AT(TEXT, struct hr_dataset, tenant), OTHERWISE("the cost is shared"), HELP("Owner.")},
+    {"gb", REAL(0, 1e9), .unit = "GB", MUST, AS_MB(struct hr_dataset, mb), HELP("Size, in units of 10^9 bytes.")},
+    END};
+
+static const struct hr__key storage_keys[] = {
+    {"usd_per_gb_month", USD, DEFAULT("0"), AS_UUSD(struct hr_storage_cost, uusd_per_gb_month),
+     HELP("Price of data sets and checkpoints, per 10^9 bytes and month.")},
+    {"datasets", LIST(1, MAX_MEMBERS, EACH(OBJECT(dataset_keys))),
+     AS_ARRAY(struct hr_storage_cost, datasets, n_datasets), HELP("Data that is stored during the whole run.")},
+    {"checkpoint_retention_s", SECONDS, DEFAULT("0"), AS_US(struct hr_storage_cost, checkpoint_retention_us),
+     HELP("How long a checkpoint is stored after the end of its job.")},
+    END};
+
+#define GB_BY_CLASS(member, words)                                                                                     \
+  OBJECT(EACH(REAL(0, 1e9), .unit = "GB", .store = HR__STORE_MICROS, .scale = 1e-3,                                    \
+              .bytes = sizeof(((struct hr_egress_cost *)NULL)->member[0]), HELP("Amount of this class."))),            \
+      .choices = hr__class_keys, BY_CLASS(struct hr_egress_cost, member),                                              \
+      HELP(words " By class of job. default: classes that are not listed.")
+static const struct hr__key egress_keys[] = {
+    {"usd_per_gb", USD, DEFAULT("0"), AS_UUSD(struct hr_egress_cost, uusd_per_gb),
+     HELP("Price of outgoing data, per 10^9 bytes.")},
+    {"gb_per_gpu_hour", GB_BY_CLASS(mb_per_gpu_hour, "Outgoing data for each hour of an allocated GPU.")},
+    {"gb_per_job", GB_BY_CLASS(mb_per_job, "Outgoing data when a job completes.")},
+    END};
+
+static const struct hr__key operations_keys[] = {
+    {"usd_per_month", USD, DEFAULT("0"), AS_UUSD(struct hr_operations_cost, uusd_per_month),
+     HELP("Fixed amount per month of 730 hours.")},
+    {"usd_per_node_month", USD, DEFAULT("0"), AS_UUSD(struct hr_operations_cost, uusd_per_node_month),
+     HELP("Amount per node and month.")},
+    END};
+
+static const struct hr__key downtime_keys[] = {
+    {"usd_per_gpu_hour", USD, DEFAULT("0"), AS_UUSD(struct hr_downtime_cost, uusd_per_gpu_hour),
+     HELP("Price of GPU-hours that jobs wait for because the spot market has no capacity.")},
+    {"usd_per_missed_deadline", USD, DEFAULT("0"), AS_UUSD(struct hr_downtime_cost, uusd_per_missed_deadline),
+     HELP("Price of each missed deadline.")},
+    END};
+
+static const struct hr__key budget_keys[] = {
+    {"tenant", NAME, MUST, AT(TEXT, struct hr_budget, tenant), HELP("Name as in the trace.")},
+    {"usd_per_month", USD, MUST, AS_UUSD(struct hr_budget, uusd_per_month),
+     HELP("Months in which the tenant spends more are reported.")},
+    END};
+
+static const struct hr__key savings_plan_keys[] = {
+    {"usd_per_hour", USD, MUST, AS_UUSD(struct hr_savings_plan, uusd_per_h), HELP("Fixed fee.")},
+    {"discount", REAL(0, 0.999999), .unit = "share", MUST, AS_PPM(struct hr_savings_plan, discount_ppm),
+     HELP("Discount on covered on-demand use.")},
+    {"pools", LIST(1, HR_MAX_POOLS, EACH(NAME, .store = HR__STORE_TEXT)),
+     AS_ARRAY(struct hr_savings_plan, pools, n_pools), HELP("Names of the pools that the plan covers.")},
+    {"gpus", LIST(1, HR_MAX_POOLS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(struct hr_savings_plan, gpus, n_gpus),
+     HELP("GPU types that the plan covers.")},
+    END};
+
+static const struct hr__key cost_keys[] = {
+    {"storage", OBJECT(storage_keys), AT(PART, struct hr_cost_spec, storage), HELP("Data sets and checkpoints.")},
+    {"egress", OBJECT(egress_keys), AT(PART, struct hr_cost_spec, egress), HELP("Outgoing data.")},
+    {"operations", OBJECT(operations_keys), AT(PART, struct hr_cost_spec, operations),
+     HELP("Staff and orchestration.")},
+    {"downtime", OBJECT(downtime_keys), AT(PART, struct hr_cost_spec, downtime),
+     HELP("Price of waiting and of missed deadlines.")},
+    {"idle_split", CHOICE(idle_splits), DEFAULT("none"), AT(INTEGER, struct hr_cost_spec, idle_split),
+     HELP("How the cost of unused capacity is split among tenants in their statements.")},
+    {"budgets", LIST(1, MAX_MEMBERS, EACH(OBJECT(budget_keys))), AS_ARRAY(struct hr_cost_spec, budgets, n_budgets),
+     HELP("Monthly budgets of tenants.")},
+    {"savings_plans", LIST(1, MAX_MEMBERS, EACH(OBJECT(savings_plan_keys))),
+     AS_ARRAY(struct hr_cost_spec, plans, n_plans),
+     HELP("Fixed fees per hour that cover on-demand use at a discount. Without 'pools' and 'gpus', a plan covers all "
+          "on-demand use.")},
+    END};
+
+/* ---- Quotas ----------------------------------------------------------------------------------------- */
+
+#define QUOTA_GPUS REAL(0, HR_MAX_GPUS), .unit = "GPUs"
+#define QUOTA_ROWS                                                                                                     \
+  {"guaranteed_gpus", QUOTA_GPUS, DEFAULT("0"), SCALED(1000, struct hr_quota_node, guaranteed_milli),                  \
+   HELP("GPUs that are always available, to the thousandth. At once, or after lent GPUs have been returned. A "        \
+        "cohort's "                                                                                                    \
+        "guarantee is in addition to those of its members.")},                                                         \
+      {"guaranteed_share", SHARE,                                                                                      \
+       HELP("Instead of 'guaranteed_gpus': a share of the GPUs of the cluster with all its nodes.")},                  \
+      {"max_gpus", QUOTA_GPUS, OTHERWISE("no limit"), SCALED(1000, struct hr_quota_node, max_milli),                   \
+       HELP("Maximum of all use by this tenant or cohort and its members.")},                                          \
+      {"max_share", SHARE, HELP("Instead of 'max_gpus': a share of the GPUs of the cluster with all its nodes.")},     \
+      {"borrow_gpus", QUOTA_GPUS, OTHERWISE("whatever its cohort has available"),                                      \
+       SCALED(1000, struct hr_quota_node, borrow_milli),                                                               \
+       HELP("Maximum use in addition to the guarantees of this tenant or cohort and its members.")},                   \
+      {"lend_gpus", QUOTA_GPUS, OTHERWISE("all"), SCALED(1000, struct hr_quota_node, lend_milli),                      \
+       HELP("How much of the guarantees others may use. 0: unused guarantees stay idle.")},                            \
+  {                                                                                                                    \
+    "weight", REAL(MIN_SCALE, 1e6), DEFAULT("1"), AT(DOUBLE, struct hr_quota_node, weight),                            \
+        HELP("A member with twice the weight may borrow twice as much before others have precedence.")                 \
+  }
+
+static const struct hr__key cohort_keys[] = {
+    {"name", NAME, MUST, HELP("Name, different from those of other cohorts.")},
+    {"parent", NAME, OTHERWISE("the root"), HELP("The cohort to which this cohort belongs.")},
+    QUOTA_ROWS,
+    END};
+
+#define TENANT_COHORT                                                                                                  \
+  { "cohort", NAME, OTHERWISE("the root"), HELP("The cohort to which the tenant belongs.") }
+static const struct hr__key tenant_keys[] = {
+    {"tenant", NAME, MUST, HELP("Name as in the trace.")}, TENANT_COHORT, QUOTA_ROWS, END};
+
+static const struct hr__key default_quota_keys[] = {TENANT_COHORT, QUOTA_ROWS, END};
+
+static const struct hr__key quota_keys[] = {
+    {"cohorts", LIST(1, MAX_MEMBERS, EACH(OBJECT(cohort_keys))), HELP("Groups of tenants and cohorts, in any order.")},
+    {"tenants", LIST(1, MAX_MEMBERS, EACH(OBJECT(tenant_keys))), HELP("Quotas of tenants.")},
+    {"default", OBJECT(default_quota_keys), OTHERWISE("no guarantee and no maximum"),
+     HELP("Quota of each tenant that is not listed, and of all jobs without a tenant together.")},
+    END};
+
+/* ---- Policy ----------------------------------------------------------------------------------------- */
+
+const struct hr__key hr__policy_keys[] = {
+    {"name", PATH, MUST,
+     HELP("A policy, or an alias for a policy with certain parameters: headroom list policies. A name with a slash is "
+          "the path of a shared object.")},
+    {"*", SCALAR, HELP("A parameter of the policy. It overrides the value that an alias sets.")},
+    END};
+
+/* ---- Alerts ----------------------------------------------------------------------------------------- */
+
+#define ON(rule)                                                                                                       \
+  {                                                                                                                    \
+    "on", BOOLEAN, DEFAULT("true"), AT(NOT, struct hr_alert_rules, is_off[rule]),                                      \
+        HELP("Whether the alert is reported.")                                                                         \
+  }
+#define RULES struct hr_alert_rules
+
+static const struct hr__key underused_keys[] = {
+    ON(HR_ALERT_UNDERUSED),
+    {"below", SHARE, DEFAULT("0.2"), AT(DOUBLE, RULES, underused_below), HELP("Share of the GPUs of a pool.")},
+    {"for_s", SECONDS, DEFAULT("3600"), AS_US(RULES, underused_for_us), HELP("Minimum duration.")},
+    END};
+static const struct hr__key saturated_keys[] = {
+    ON(HR_ALERT_SATURATED),
+    {"above", SHARE, DEFAULT("0.95"), AT(DOUBLE, RULES, saturated_above), HELP("Share of the GPUs of a pool.")},
+    {"for_s", SECONDS, DEFAULT("1800"), AS_US(RULES, saturated_for_us), HELP("Minimum duration.")},
+    END};
+static const struct hr__key reclaims_keys[] = {
+    ON(HR_ALERT_RECLAIMS),
+    {"above", SHARE, DEFAULT("0.2"), AT(DOUBLE, RULES, reclaims_above), HELP("Share of the nodes of a spot pool.")},
+    {"within_s", SECONDS_FROM(1), DEFAULT("86400"), AS_US(RULES, reclaims_within_us),
+     HELP("Time in which the interruptions are counted.")},
+    END};
+static const struct hr__key unsaved_keys[] = {
+    ON(HR_ALERT_UNSAVED),
+    {"for_s", SECONDS, DEFAULT("7200"), AS_US(RULES, unsaved_us), HELP("Maximum time of work without a checkpoint.")},
+    END};
+static const struct hr__key waiting_keys[] = {
+    ON(HR_ALERT_WAITING),
+    {"above_s", SECONDS, OTHERWISE("300 for inference, 900 for interactive, 86400 for all others"),
+     HELP("Maximum wait of jobs of all classes.")},
+    {"classes",
+     OBJECT(EACH(SECONDS, .store = HR__STORE_INTEGER, .scale = 1e6, .bytes = sizeof(int64_t),
+                 HELP("Maximum wait of jobs of this class."))),
+     .choices = hr__class_keys, BY_CLASS(RULES, waiting_us),
+     HELP("Maximum wait by class. default: classes that are not listed.")},
+    END};
+static const struct hr__key over_budget_keys[] = {
+    ON(HR_ALERT_BUDGET),
+    {"above", REAL(0, 1000), DEFAULT("1"), AT(DOUBLE, RULES, budget_above), HELP("Times the budget.")},
+    END};
+
+static const struct hr__key alert_keys[] = {
+    {"gpus_underused", OBJECT(underused_keys), .store = HR__STORE_PART,
+     HELP("Too few of a pool's GPUs are allocated.")},
+    {"gpus_saturated", OBJECT(saturated_keys), .store = HR__STORE_PART,
+     HELP("Nearly all GPUs that a pool has, or could still acquire, are allocated.")},
+    {"spot_reclaims", OBJECT(reclaims_keys), .store = HR__STORE_PART,
+     HELP("Too many of a spot pool's nodes are interrupted.")},
+    {"no_checkpoint", OBJECT(unsaved_keys), .store = HR__STORE_PART,
+     HELP("Jobs on spot nodes run for a long time without a checkpoint.")},
+    {"queue_time", OBJECT(waiting_keys), .store = HR__STORE_PART, HELP("Jobs wait for a long time.")},
+    {"over_budget", OBJECT(over_budget_keys), .store = HR__STORE_PART, HELP("A tenant spends more than its budget.")},
+    END};
+
+/* ---- Replications and plan -------------------------------------------------------------------------- */
+
+static const struct hr__key workload_keys[] = {
+    {"resample", CHOICE(blocks), DEFAULT("none"), AT(INTEGER, struct hr_workload_spec, blocks),
+     HELP("Draw whole days or weeks of the trace with replacement.")},
+    {"growth", REAL(0.001, HR_MAX_GROWTH), DEFAULT("1"), AT(DOUBLE, struct hr_workload_spec, growth),
+     HELP("Number of jobs relative to the trace.")},
+    END};
+
+#define REPLICATIONS struct hr_replication_spec
+static const struct hr__key replication_keys[] = {
+    {"count", WHOLE(1, HR_MAX_REPLICATIONS), AT(INTEGER, REPLICATIONS, count),
+     HELP("Number of replications. Not with 'metric'.")},
+    {"metric", NAME, AT(PLACED, REPLICATIONS, metric),
+     HELP("Replicate until this metric has the precision 'relative', e.g. wait_s.p95 of inference.")},
+    {"relative", REAL(MIN_SCALE, 1), .unit = "share", AT(DOUBLE, REPLICATIONS, relative),
+     HELP("Precision: half the width of the metric's interval, as a share of the metric. Required with 'metric'.")},
+    {"confidence", REAL(0.5, 0.9999), .unit = "share", DEFAULT("0.95"), AT(DOUBLE, REPLICATIONS, confidence),
+     HELP("Confidence of all intervals.")},
+    {"min", WHOLE(2, HR_MAX_REPLICATIONS), OTHERWISE("10, or 'max' if that is less"),
+     HELP("Minimum number of replications with 'metric'.")},
+    {"max", WHOLE(2, HR_MAX_REPLICATIONS), OTHERWISE("200"), HELP("Maximum number of replications with 'metric'.")},
+    {"workload", OBJECT(workload_keys), AT(PART, REPLICATIONS, workload),
+     HELP("A different workload for each replication, drawn from the trace.")},
+    END};
+
+static const struct hr__key setting_keys[] = {
+    {"label", NAME, MUST, AT(TEXT, struct hr_grid_level, text), HELP("Name of the level in results.")},
+    {"set", LIST(0, MAX_MEMBERS, EACH(PATH, .store = HR__STORE_TEXT)), MUST, AS_ARRAY(struct hr_grid_level, set, n_set),
+     HELP("Overrides PATH=VALUE, as for --set.")},
+    END};
+
+#define AXIS_ROWS                                                                                                      \
+  {"path", NAME, AT(TEXT, struct hr_grid_axis, path), HELP("A key of the scenario, as for --set.")},                   \
+      {"values", LIST(1, HR__MAX_LEVELS, EACH(SCALAR)), HELP("Values of the key.")},                                   \
+      {"from", REAL(-MAX_NUMBER, MAX_NUMBER), AT(DOUBLE, struct hr_grid_axis, from),                                   \
+       HELP("Instead of 'values': the "                                                                                \
+            "first number of a range.")},                                                                              \
+      {"to", REAL(-MAX_NUMBER, MAX_NUMBER), AT(DOUBLE, struct hr_grid_axis, to), HELP("Last number of the range.")},   \
+      {"step", REAL(MIN_STEP, MAX_NUMBER), HELP("Difference between two numbers of the range.")},                      \
+      {"points", WHOLE(2, HR__MAX_LEVELS), HELP("Instead of 'step': the number of values, including both ends.")},     \
+      {"scale", CHOICE(scales), DEFAULT("linear"), AT(INTEGER, struct hr_grid_axis, logarithmic),                      \
+       HELP("log: points have equal ratios, not equal differences.")},                                                 \
+  {                                                                                                                    \
+    "settings", LIST(1, HR__MAX_LEVELS, EACH(OBJECT(setting_keys))), HELP("Values that set several keys at once.")     \
+  }
+
+const struct hr__key hr__axis_keys[] = {
+    {"name", NAME, AT(TEXT, struct hr_grid_axis, name), OTHERWISE("the path"), HELP("Name of the column in results.")},
+    AXIS_ROWS,
+    END};
+
+static const struct hr__key variable_keys[] = {
+    {"name", NAME, AT(TEXT, struct hr_grid_axis, name), OTHERWISE("the pool, or the path"), HELP("Name in results.")},
+    {"pool", NAME, HELP("The variable is the number of GPUs of this pool, in whole nodes.")},
+    {"pools", LIST(1, HR_MAX_POOLS, EACH(NAME)),
+     HELP("The variable is the total number of GPUs of these pools, which have equal numbers of nodes.")},
+    AXIS_ROWS,
+    END};
+
+#define PLAN struct hr_plan_spec
+static const struct hr__key plan_keys[] = {
+    {"variables", LIST(1, HR_MAX_PLAN_VARIABLES, EACH(OBJECT(variable_keys))), MUST,
+     HELP("Decision variables. Each has 'pool', 'pools', 'path' or 'settings'.")},
+    {"constraints", LIST(0, 100, EACH(NAME, .store = HR__STORE_PLACED)), AS_ARRAY(PLAN, constraints, n_constraints),
+     HELP("Goals: METRIC <= NUMBER or METRIC >= NUMBER, e.g. wait_s.p95 of inference <= 60.")},
+    {"objective", NAME, DEFAULT("monthly_usd"), HELP("The metric that is minimized.")},
+    {"weights", .type = HR__KEY_OBJECT, .min = 1, .max = 20,
+     .keys = EACH(REAL(-1e9, 1e9), HELP("Weight of this metric.")),
+     HELP("Instead of 'objective': metrics with their weights in a sum that is minimized.")},
+    {"baseline", OBJECT(EACH(SCALAR, HELP("Today's value of this variable."))),
+     HELP("Today's mix, with which the answer is compared. Variables by name.")},
+    {"indifference", SHARE, DEFAULT("0.01"), AT(DOUBLE, PLAN, indifference),
+     HELP("Share of the objective by which the choice may be worse than the best.")},
+    {"max_candidates", WHOLE(1, 1000000), DEFAULT("10000"), AT(INTEGER, PLAN, max_candidates),
+     HELP("A plan with more candidates is refused.")},
+    {"max_runs", WHOLE(1, 1e9), DEFAULT("100000"), AT(INTEGER, PLAN, max_runs),
+     HELP("A plan with more runs is refused.")},
+    {"max_replications", WHOLE(2, 1000), DEFAULT("20"), AT(INTEGER, PLAN, max_replications),
+     HELP("Maximum number of replications of each finalist.")},
+    END};
+
+/* ---- The scenario ----------------------------------------------------------------------------------- */
+
+#define SCENARIO struct hr_scenario
+static const struct hr__key scenario_keys[] = {
+    {"$schema", TEXT(0, MAX_TEXT), HELP("The schema of this file, for editors. Ignored.")},
+    {"name", NAME, AT(TEXT, SCENARIO, name), OTHERWISE("the file name without its extension"),
+     HELP("Shown in results.")},
+    {"description", TEXT(0, MAX_TEXT), AT(TEXT, SCENARIO, description), HELP("Purpose and sources, for people.")},
+    {"trace", OBJECT(trace_keys), .store = HR__STORE_PART,
+     HELP("The jobs. Without a file, use --trace on the command line.")},
+    {"catalog", OBJECT(catalog_keys),
+     HELP("CSV files whose rows are added to the catalogue or replace those with the same key. Relative to the "
+          "scenario's folder.")},
+    {"cluster", OBJECT(cluster_keys), MUST, AT(PART, SCENARIO, cluster),
+     .schema = "{\"oneOf\": [{\"required\": [\"pools\"]}, {\"required\": [\"nodes_file\"]}]}",
+     HELP("The machines: either 'pools' or 'nodes_file'. At most 4,000,000 GPUs in all.")},
+    {"classes", OBJECT(EACH(OBJECT(class_keys), HELP("Jobs of this class."))), .choices = hr__class_keys,
+     BY_CLASS(SCENARIO, classes),
+     HELP("Checkpoints, restarts and topology by class of job. default: classes that are not listed.")},
+    {"models", OBJECT(model_keys), OTHERWISE("the same speed everywhere"),
+     HELP("Speed of jobs on the pools' GPUs, by the model in the trace.")},
+    {"network_speeds", LIST(1, 10000, EACH(OBJECT(network_speed_keys))),
+     HELP("Speed of jobs whose GPUs are joined by a network, relative to one node. These rows have precedence over the "
+          "catalogue's.")},
+    {"costs", OBJECT(cost_keys), AT(PART, SCENARIO, costs),
+     HELP("Costs other than those of pools, and their attribution to tenants.")},
+    {"quotas", OBJECT(quota_keys),
+     HELP(
+         "Guarantees and limits of tenants, for policies that enforce quotas. Unused guarantees may be borrowed within "
+         "a cohort, and by other cohorts.")},
+    {"policy", OBJECT(hr__policy_keys), MUST, HELP("The scheduling policy and its parameters.")},
+    {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
+    {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
+     HELP("How often the scenario is run, each time with different random events.")},
+    {"plan", OBJECT(plan_keys), HELP("Variables, goals and objective for 'headroom plan'.")},
+    {"seed", SEED, DEFAULT("1"), AT(INTEGER, SCENARIO, seed),
+     HELP("Seed of all random draws. A whole number, or above 2^53 its digits as text, up to 2^64-1.")},
+    {"horizon_s", REAL(1e-6, MAX_SECONDS), .unit = "s", OTHERWISE("when all jobs are done"),
+     AS_US(SCENARIO, horizon_us), HELP("Time from the first submit at which the run ends.")},
+    END};
+
+const struct hr__key hr__scenario_keys = {"", OBJECT(scenario_keys), MUST};
