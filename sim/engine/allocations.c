@@ -103,7 +103,9 @@ static bool is_needed(const struct hr__engine *engine) {
 }
 
 /* Adds a job to the lists of its nodes. */
-static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            int64_t run_us) {
+  (void)run_us;
   struct hr__residents *residents = &engine->residents;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t link, *first = &residents->first[placement->slices[i].node.id];

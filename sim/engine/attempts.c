@@ -201,7 +201,9 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
 
 /* ---- Start and end of an attempt ---- */
 
-static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            int64_t run_us) {
+  (void)run_us;
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t restart_us = engine->accounting[job.id].attempts++ ? hr__class_spec(engine, job)->restart_us : 0;
   restart_us += hr__reconfiguration_us(engine, placement);

@@ -54,8 +54,9 @@ struct hr__component {
   /* ---- Jobs ---- */
   /* A job is submitted. In a streamed run, the component initializes the job's elements of its columns now. */
   void (*submit)(struct hr__engine *engine, hr_job job);
-  /* A job starts at a placement. The observers have already been notified. */
-  enum hr_status (*start)(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+  /* A job starts at a placement. The observers have already been notified. `run_us`: its run time there, if nothing
+     disturbs it. */
+  enum hr_status (*start)(struct hr__engine *engine, hr_job job, const struct hr_placement *placement, int64_t run_us);
   /* A job leaves its placement. Its capacity was already released in the cluster. Its event is emitted afterwards. */
   enum hr_status (*stop)(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                          enum hr__stop stop);
@@ -87,5 +88,8 @@ enum { HR__MAX_COMPONENTS = 15 };
 #define HR__EACH_ACTIVE(engine, hook, at)                                                                              \
   for (const struct hr__component *const *at = (engine)->active; *at; at++)                                            \
     if ((*at)->hook)
+/* Calls the hook of each active component that has it, in the order of the list, while `status` is HR_OK. */
+#define HR__CALL_ACTIVE(engine, status, hook, ...)                                                                     \
+  HR__EACH_ACTIVE(engine, hook, at) if ((status) == HR_OK)(status) = (*at)->hook((engine), __VA_ARGS__)
 
 #endif

@@ -24,8 +24,7 @@ static void forget(struct hr__engine *engine, hr_job job) {
 static enum hr_status leave(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             enum hr__stop stop) {
   enum hr_status status = HR_OK;
-  HR__EACH_ACTIVE(engine, stop, at)
-  if (status == HR_OK) status = (*at)->stop(engine, job, placement, stop);
+  HR__CALL_ACTIVE(engine, status, stop, job, placement, stop);
   return status;
 }
 
@@ -70,16 +69,15 @@ void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason
 enum hr_status hr__job_start(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
-  int64_t now_us = engine->view.now_us;
-  if (now_us > LAST_US - run_time_us(engine, move->job, &placement))
+  int64_t now_us = engine->view.now_us, run_us = run_time_us(engine, move->job, &placement);
+  if (now_us > LAST_US - run_us)
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
   hr__notify_observers(engine, &event);
   enum hr_status status = HR_OK;
-  HR__EACH_ACTIVE(engine, start, at)
-  if (status == HR_OK) status = (*at)->start(engine, move->job, &placement);
+  HR__CALL_ACTIVE(engine, status, start, move->job, &placement, run_us);
   return status;
 }
 
@@ -122,8 +120,7 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
 
 enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice) {
   enum hr_status status = HR_OK;
-  HR__EACH_ACTIVE(engine, notice, at)
-  if (status == HR_OK) status = (*at)->notice(engine, job, notice);
+  HR__CALL_ACTIVE(engine, status, notice, job, notice);
   return status;
 }
 
@@ -167,8 +164,10 @@ static void submit(struct hr__engine *engine, hr_job job) {
   if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
 }
 
-static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
-  return hr__schedule(engine, engine->view.now_us + run_time_us(engine, job, placement), HR__PENDING_END, job.id);
+static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            int64_t run_us) {
+  (void)placement;
+  return hr__schedule(engine, engine->view.now_us + run_us, HR__PENDING_END, job.id);
 }
 
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,

@@ -87,8 +87,7 @@ static enum hr_status add_supply(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   for (bool any = true; status == HR_OK && any;) {
     any = false;
-    HR__EACH_ACTIVE(engine, supply, at)
-    if (status == HR_OK) status = (*at)->supply(engine, &any);
+    HR__CALL_ACTIVE(engine, status, supply, &any);
     if (status == HR_OK && any) status = run_pending(engine, HR__PENDING_NODE_UP);
   }
   return status;
@@ -347,22 +346,6 @@ static void settle(struct hr__engine *engine) {
   HR__EACH_ACTIVE(engine, settle, at)(*at)->settle(engine);
 }
 
-static void forget_columns(struct hr__engine *engine) {
-  engine->state = engine->reason = NULL;
-  engine->start_us = engine->ended_us = NULL;
-  engine->accounting = NULL;
-  engine->gpu_milli = NULL;
-}
-
-/* Removes the per-job columns from the result of a streamed run, because the engine owns them. */
-static void drop_result_columns(struct hr_result *result) {
-  result->n_jobs = 0;
-  result->state = result->reason = NULL;
-  result->start_us = result->ended_us = NULL;
-  result->accounting = NULL;
-  result->gpu_milli = NULL;
-}
-
 static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *totals) {
   const int64_t *deadline_us = engine->trace->deadline_us;
   if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) totals->missed_deadlines += deadline_us[job] < engine->last_us;
@@ -387,16 +370,26 @@ static struct hr_unfinished_totals sum_unfinished(const struct hr__engine *engin
   return totals;
 }
 
+/* Moves the per-job columns from the engine to the result. */
+static void move_columns(struct hr__engine *engine, struct hr_result *result) {
+  result->n_jobs = engine->trace->n_jobs;
+  result->state = engine->state;
+  result->start_us = engine->start_us;
+  result->reason = engine->reason;
+  result->accounting = engine->accounting;
+  result->ended_us = engine->ended_us;
+  result->gpu_milli = engine->gpu_milli;
+  engine->state = engine->reason = NULL;
+  engine->start_us = engine->ended_us = NULL;
+  engine->accounting = NULL;
+  engine->gpu_milli = NULL;
+}
+
 /* Creates the result. In runs that are not streamed, the result becomes the owner of its per-job columns. */
 static enum hr_status make_result(struct hr__engine *engine, struct hr_result **result) {
   *result = malloc(sizeof **result);
   if (!*result) return hr__out_of_memory(engine);
   **result = (struct hr_result){.trace = engine->trace,
-                                .n_jobs = engine->trace->n_jobs,
-                                .state = engine->state,
-                                .start_us = engine->start_us,
-                                .reason = engine->reason,
-                                .accounting = engine->accounting,
                                 .pools = engine->pool_accounting,
                                 .n_pools = engine->cluster.n_pools,
                                 .n_submitted = engine->n_submitted,
@@ -410,28 +403,18 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
                                 .end_us = engine->last_us,
                                 .abilities = engine->abilities,
                                 .stalled = engine->stalled,
-                                .digest = engine->digest,
-                                .ended_us = engine->ended_us,
-                                .gpu_milli = engine->gpu_milli};
+                                .digest = engine->digest};
   engine->pool_accounting = NULL;
-  if (engine->config->stream) (*result)->left = sum_unfinished(engine);
-  if (engine->config->stream) drop_result_columns(*result);
-  forget_columns(engine);
+  if (engine->config->stream)
+    (*result)->left = sum_unfinished(engine);
+  else
+    move_columns(engine, *result);
   return HR_OK;
 }
 
-static void finish(struct hr__engine *engine) {
-  if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
-  if (engine->config->stream) {
-    forget_columns(engine);
-    engine->allocation = NULL;
-  }
-  for (size_t i = N_COMPONENTS; i-- > 0;)
-    if (components[i]->close) components[i]->close(engine);
-  hr__event_heap_finish(&engine->heap);
-  hr__arena_finish(&engine->arena);
-  free(engine->moves.list);
-  free(engine->store.slices);
+/* Frees the per-job columns that come from malloc. In a streamed run they are in the arena. */
+static void free_columns(struct hr__engine *engine) {
+  if (engine->config->stream) return;
   free(engine->state);
   free(engine->reason);
   free(engine->start_us);
@@ -439,7 +422,18 @@ static void finish(struct hr__engine *engine) {
   free(engine->allocation);
   free(engine->accounting);
   free(engine->gpu_milli);
+}
+
+static void finish(struct hr__engine *engine) {
+  if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
+  for (size_t i = N_COMPONENTS; i-- > 0;)
+    if (components[i]->close) components[i]->close(engine);
+  hr__event_heap_finish(&engine->heap);
+  hr__arena_finish(&engine->arena);
+  free(engine->moves.list);
+  free(engine->store.slices);
   free(engine->pool_accounting);
+  free_columns(engine);
 }
 
 enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error) {

@@ -226,8 +226,7 @@ uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const st
 
 static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
   enum hr_status status = HR_OK;
-  HR__EACH_ACTIVE(engine, set_speed, at)
-  if (status == HR_OK) status = (*at)->set_speed(engine, job, speed_ppm);
+  HR__CALL_ACTIVE(engine, status, set_speed, job, speed_ppm);
   return status;
 }
 

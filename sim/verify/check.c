@@ -26,13 +26,128 @@ struct inventory_use {
 };
 
 /* Initializes all sums to 0. Does not allocate the arrays in counted allocation. Returns HR_OK or HR_NO_MEMORY. */
-static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster);
-static void inventory_use_finish(struct inventory_use *use);
+static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster) {
+  *use = (struct inventory_use){0};
+  const struct hr_gpu_inventory *inventory = cluster->inventory;
+  if (!inventory) return HR_OK;
+  size_t n_nodes = (size_t)inventory->n_nodes + 1, n_gpus = n_nodes * inventory->max_gpus + 1;
+  use->cpu_milli = calloc(n_nodes, sizeof *use->cpu_milli);
+  use->mem_mib = calloc(n_nodes, sizeof *use->mem_mib);
+  use->tasks = calloc(n_nodes, sizeof *use->tasks);
+  use->alone = calloc(n_nodes, sizeof *use->alone);
+  if (!use->tasks || !use->alone) return HR_NO_MEMORY;
+  use->gpu_milli = calloc(n_gpus, sizeof *use->gpu_milli);
+  use->gpu_mem_mib = calloc(n_gpus, sizeof *use->gpu_mem_mib);
+  use->instances = calloc(n_gpus, sizeof *use->instances);
+  return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
+}
+
+static void inventory_use_finish(struct inventory_use *use) {
+  free(use->cpu_milli);
+  free(use->tasks);
+  free(use->alone);
+  free(use->mem_mib);
+  free(use->gpu_milli);
+  free(use->gpu_mem_mib);
+  free(use->instances);
+}
+
 static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
-                              const struct hr_placement *placement);
+                              const struct hr_placement *placement) {
+  const struct hr_gpu_inventory *inventory = cluster->inventory;
+  if (!inventory) return;
+  const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    use->tasks[slice.node.id]++;
+    use->alone[slice.node.id] += request->dedicated;
+    use->cpu_milli[slice.node.id] += hr_gpu_inventory_cpu_milli(inventory, request, slice.node);
+    use->mem_mib[slice.node.id] += request->mem_mib;
+    for (uint32_t gpu = 0; gpu < inventory->max_gpus; gpu++) {
+      if (!(slice.gpus >> gpu & 1)) continue;
+      if (hr_gpu_inventory_mig(inventory, slice.node)) {
+        uint8_t *at = &use->instances[(size_t)slice.node.id * inventory->max_gpus + gpu].at[slice.instance.start];
+        *at = *at ? UINT8_MAX : (uint8_t)(slice.instance.profile + 1);
+      }
+      use->gpu_milli[(size_t)slice.node.id * inventory->max_gpus + gpu] += slice.gpu_milli / request->gpus;
+      use->gpu_mem_mib[(size_t)slice.node.id * inventory->max_gpus + gpu] += request->gpu_mem_mib;
+    }
+  }
+}
+
+static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
+                                       size_t gpu, const struct hr_pool_spec *spec) {
+  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "the free share of a GPU differs";
+  uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
+  if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + inventory->gpu_mem_mib[gpu] != mem_mib)
+    return "the free memory of a GPU differs";
+  return NULL;
+}
+
+/* Checks that the tasks on a GPU use different instances, and that these are the instances recorded for the GPU.
+   Returns a description of the first inconsistency, or NULL. */
+static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
+                                   size_t gpu, const struct hr_mig_spec *mig) {
+  const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
+  struct hr_mig_gpu alone = {0};
+  for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
+    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1)) return "the instances in use differ";
+    if (used->at[start] && used->at[start] != has->at[start]) return "an instance does not exist, or two tasks have it";
+    if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start)) return "instances overlap";
+  }
+  if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance belongs to no task";
+  const struct hr_mig_gpu *layout = &mig->layouts[inventory->mig_layout[gpu]].gpu;
+  return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "the instances of a GPU differ from its layout";
+}
+
+/* Checks the stored sums over the GPUs of a node. Returns a description of the first inconsistency, or NULL. */
+static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, (hr_node){node});
+  uint32_t sum = 0, widest = 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node]; gpu++) {
+    sum += milli[gpu];
+    if (milli[gpu] > widest) widest = milli[gpu];
+  }
+  bool same = sum == inventory->left_milli[node] && widest == inventory->widest_milli[node];
+  return same ? NULL : "the free capacity summed over its GPUs differs";
+}
+
+static const char *check_inventory_node(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
+                                        uint32_t node, const struct hr_pool_spec *spec) {
+  if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
+    return "the free CPU differs";
+  if (spec->mem_mib_per_node && use->mem_mib[node] + inventory->mem_mib[node] != spec->mem_mib_per_node)
+    return "the free memory differs";
+  if (use->tasks[node] != inventory->tasks[node]) return "the number of its tasks differs";
+  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node exclusively";
+  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has the node exclusively differs";
+  const char *sums = check_sums(inventory, node);
+  if (sums) return sums;
+  for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
+    size_t gpu = (size_t)node * inventory->max_gpus + i;
+    const char *fault = check_inventory_gpu(inventory, use, gpu, spec);
+    if (!fault && spec->mig) fault = check_instances(inventory, use, gpu, spec->mig);
+    if (fault) return fault;
+  }
+  return NULL;
+}
+
 /* Returns the first inconsistency and stores its node in `*node`. Returns NULL if no inconsistency exists. */
 static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
-                                       uint32_t *node);
+                                       uint32_t *node) {
+  for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
+    const struct hr__pool *pool = &cluster->pools[i];
+    for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {
+      const char *fault = check_inventory_node(cluster->inventory, use, *node, pool->spec);
+      bool is_up = hr_cluster_node_state(cluster, (hr_node){*node}) == HR_NODE_UP;
+      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "whether it is closed differs from its state";
+      if (fault) return fault;
+    }
+  }
+  return NULL;
+}
+
+/* ---- The running jobs ---- */
 
 struct usage {
   uint64_t *pool_milli; /* allocated milli-GPUs, by pool */
@@ -162,8 +277,7 @@ static enum hr_status check_jobs(const struct hr__engine *engine) {
 
 static enum hr_status check_components(const struct hr__engine *engine, const struct hr__running *running) {
   enum hr_status status = HR_OK;
-  HR__EACH_ACTIVE(engine, check, at)
-  if (status == HR_OK) status = (*at)->check(engine, running);
+  HR__CALL_ACTIVE(engine, status, check, running);
   return status;
 }
 
@@ -196,124 +310,4 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
   free(usage.node_milli);
   free(usage.running.jobs);
   return status;
-}
-
-static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster) {
-  *use = (struct inventory_use){0};
-  const struct hr_gpu_inventory *inventory = cluster->inventory;
-  if (!inventory) return HR_OK;
-  size_t n_nodes = (size_t)inventory->n_nodes + 1, n_gpus = n_nodes * inventory->max_gpus + 1;
-  use->cpu_milli = calloc(n_nodes, sizeof *use->cpu_milli);
-  use->mem_mib = calloc(n_nodes, sizeof *use->mem_mib);
-  use->tasks = calloc(n_nodes, sizeof *use->tasks);
-  use->alone = calloc(n_nodes, sizeof *use->alone);
-  if (!use->tasks || !use->alone) return HR_NO_MEMORY;
-  use->gpu_milli = calloc(n_gpus, sizeof *use->gpu_milli);
-  use->gpu_mem_mib = calloc(n_gpus, sizeof *use->gpu_mem_mib);
-  use->instances = calloc(n_gpus, sizeof *use->instances);
-  return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
-}
-
-static void inventory_use_finish(struct inventory_use *use) {
-  free(use->cpu_milli);
-  free(use->tasks);
-  free(use->alone);
-  free(use->mem_mib);
-  free(use->gpu_milli);
-  free(use->gpu_mem_mib);
-  free(use->instances);
-}
-
-static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
-                              const struct hr_placement *placement) {
-  const struct hr_gpu_inventory *inventory = cluster->inventory;
-  if (!inventory) return;
-  const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct hr_slice slice = placement->slices[i];
-    use->tasks[slice.node.id]++;
-    use->alone[slice.node.id] += request->dedicated;
-    use->cpu_milli[slice.node.id] += hr_gpu_inventory_cpu_milli(inventory, request, slice.node);
-    use->mem_mib[slice.node.id] += request->mem_mib;
-    for (uint32_t gpu = 0; gpu < inventory->max_gpus; gpu++) {
-      if (!(slice.gpus >> gpu & 1)) continue;
-      if (hr_gpu_inventory_mig(inventory, slice.node)) {
-        uint8_t *at = &use->instances[(size_t)slice.node.id * inventory->max_gpus + gpu].at[slice.instance.start];
-        *at = *at ? UINT8_MAX : (uint8_t)(slice.instance.profile + 1);
-      }
-      use->gpu_milli[(size_t)slice.node.id * inventory->max_gpus + gpu] += slice.gpu_milli / request->gpus;
-      use->gpu_mem_mib[(size_t)slice.node.id * inventory->max_gpus + gpu] += request->gpu_mem_mib;
-    }
-  }
-}
-
-static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
-                                       size_t gpu, const struct hr_pool_spec *spec) {
-  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "the free share of a GPU differs";
-  uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
-  if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + inventory->gpu_mem_mib[gpu] != mem_mib)
-    return "the free memory of a GPU differs";
-  return NULL;
-}
-
-/* Checks that the tasks on a GPU use different instances, and that these are the instances recorded for the GPU.
-   Returns a description of the first inconsistency, or NULL. */
-static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
-                                   size_t gpu, const struct hr_mig_spec *mig) {
-  const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
-  struct hr_mig_gpu alone = {0};
-  for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
-    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1)) return "the instances in use differ";
-    if (used->at[start] && used->at[start] != has->at[start]) return "an instance does not exist, or two tasks have it";
-    if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start)) return "instances overlap";
-  }
-  if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance belongs to no task";
-  const struct hr_mig_gpu *layout = &mig->layouts[inventory->mig_layout[gpu]].gpu;
-  return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "the instances of a GPU differ from its layout";
-}
-
-/* Checks the stored sums over the GPUs of a node. Returns a description of the first inconsistency, or NULL. */
-static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t node) {
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, (hr_node){node});
-  uint32_t sum = 0, widest = 0;
-  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node]; gpu++) {
-    sum += milli[gpu];
-    if (milli[gpu] > widest) widest = milli[gpu];
-  }
-  bool same = sum == inventory->left_milli[node] && widest == inventory->widest_milli[node];
-  return same ? NULL : "the free capacity summed over its GPUs differs";
-}
-
-static const char *check_inventory_node(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
-                                        uint32_t node, const struct hr_pool_spec *spec) {
-  if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
-    return "the free CPU differs";
-  if (spec->mem_mib_per_node && use->mem_mib[node] + inventory->mem_mib[node] != spec->mem_mib_per_node)
-    return "the free memory differs";
-  if (use->tasks[node] != inventory->tasks[node]) return "the number of its tasks differs";
-  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node exclusively";
-  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has the node exclusively differs";
-  const char *sums = check_sums(inventory, node);
-  if (sums) return sums;
-  for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
-    size_t gpu = (size_t)node * inventory->max_gpus + i;
-    const char *fault = check_inventory_gpu(inventory, use, gpu, spec);
-    if (!fault && spec->mig) fault = check_instances(inventory, use, gpu, spec->mig);
-    if (fault) return fault;
-  }
-  return NULL;
-}
-
-static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
-                                       uint32_t *node) {
-  for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
-    const struct hr__pool *pool = &cluster->pools[i];
-    for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {
-      const char *fault = check_inventory_node(cluster->inventory, use, *node, pool->spec);
-      bool is_up = hr_cluster_node_state(cluster, (hr_node){*node}) == HR_NODE_UP;
-      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "whether it is closed differs from its state";
-      if (fault) return fault;
-    }
-  }
-  return NULL;
 }
