@@ -269,11 +269,17 @@ static void copy_common(const struct hr_policy_choice *from, struct hr_policy_ch
 
 /* Adds the other policy to a choice of `queue` or `deadline`. */
 static enum hr_status add_former(struct hr_policy_choice *choice, struct hr_error *error) {
-  struct hr_policy_choice *former = choice->former = calloc(1, sizeof *former);
+  struct hr_policy_choice *former = calloc(1, sizeof *former);
   if (!former) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   former->ops = choice->ops == &hr__policy_queue ? &hr__policy_deadline : &hr__policy_queue;
   enum hr_status status = set_defaults(former, error);
-  if (status == HR_OK) copy_common(choice, former);
+  if (status == HR_OK) {
+    copy_common(choice, former);
+    choice->former = former;
+    return HR_OK;
+  }
+  free(former->params);
+  free(former);
   return status;
 }
 
