@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the cost of the market rules that use deadlines, on recorded spot capacity. The job has 48 hours of work, a
+# Measures the cost of the rules of the policy `deadline`, on recorded spot capacity. The job has 48 hours of work, a
 # deadline after 60 hours and a changeover time of 12 minutes. It starts at 100 different times of the record of each zone.
 # Prints the mean costs by zone. Of the savings of the rule omniscient over the rule deadline-greedy, it also prints the
 # share that the rule uniform-progress achieves.
@@ -32,14 +32,14 @@ scenario() {
     { "name": "on-demand", "gpu": "V100", "nodes": 1, "gpus_per_node": 1, "market": "on-demand",
       "usd_per_gpu_hour": 3.06, "boot_s": 720 } ] },
   "classes": { "default": { "checkpoint": { "policy": "continuous" } } },
-  "policy": { "name": "queue", "placement": "first-fit", "changeover_s": 720 } }
+  "policy": { "name": "deadline", "placement": "first-fit", "changeover_s": 720 } }
 END
 }
 
 # one HEADROOM FOLDER ZONE RULE START: runs the scenario of a zone and prints "ZONE RULE START COST COMPLETION".
 cat >"$work/one" <<'SCRIPT'
 #!/bin/sh
-"$1" run "$2/$3.json" --quiet --set "policy.market=$4" --set "cluster.pools.0.spot.offset_s=$(($5 * 201 * 195))" --json - |
+"$1" run "$2/$3.json" --quiet --set "policy.rule=$4" --set "cluster.pools.0.spot.offset_s=$(($5 * 201 * 195))" --json - |
   awk -v head="$3 $4 $5" '
     /"total_usd"/ && cost == "" { gsub(/[^0-9.]/, "", $2); cost = $2 }
     /"makespan_s"/ { gsub(/[^0-9.]/, "", $2); took = $2 }

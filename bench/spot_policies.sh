@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Measures the cost of each market rule for the job of scenarios/spot-v100.json, which can use any of nine recorded zones.
+# Measures the cost of each market rule and deadline rule for the job of scenarios/spot-v100.json, which can use any of nine recorded zones.
 # The job starts at 100 different times of the records. For each rule, prints the mean cost, the savings relative to a run
 # on on-demand capacity only, the longest completion time and the number of missed deadlines.
 #
@@ -27,8 +27,12 @@ offsets=
 for pool in 0 1 2 3 4 5 6 7 8; do
   offsets="$offsets --set cluster.pools.$pool.spot.offset_s=$(($4 * 201 * 195))"
 done
+case $3 in
+deadline-greedy | uniform-progress | omniscient) policy=deadline:rule=$3 ;;
+*) policy=queue:market=$3 ;;
+esac
 # shellcheck disable=SC2086 # many words
-"$1" run "$2" --quiet --set "policy.market=$3" $offsets --json - |
+"$1" run "$2" --quiet --policy "$policy" $offsets --json - |
   awk -v head="$3" '
     /"total_usd"/ && cost == "" { gsub(/[^0-9.]/, "", $2); cost = $2 }
     /"makespan_s"/ { gsub(/[^0-9.]/, "", $2); took = $2 }

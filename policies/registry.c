@@ -75,10 +75,10 @@ static enum hr_status load_library(const char *path, void **library, const struc
 
 /* ---- Tables --------------------------------------------------------------------------------------- */
 
-extern const struct hr_policy_ops hr__policy_queue, hr__policy_gang_slice, hr__policy_rounds;
+extern const struct hr_policy_ops hr__policy_queue, hr__policy_deadline, hr__policy_gang_slice, hr__policy_rounds;
 
-static const struct hr_policy_ops *const policies[] = {&hr__policy_queue, &hr__policy_gang_slice, &hr__policy_rounds,
-                                                       NULL};
+static const struct hr_policy_ops *const policies[] = {&hr__policy_queue, &hr__policy_deadline, &hr__policy_gang_slice,
+                                                       &hr__policy_rounds, NULL};
 
 const struct hr_policy_ops *const *hr_policies(void) {
   return policies;
@@ -223,11 +223,16 @@ enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char
   return status;
 }
 
-enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
-                                    struct hr_error *error) {
-  const struct hr_param *params = choice->ops->params;
-  for (size_t i = 0; i < choice->n_params; i++)
-    if (strcmp(params[i].key, key) == 0) return parse_value(&params[i], text, &choice->params[i], error);
+static const struct hr_param *find_param(const struct hr_policy_ops *ops, const char *key) {
+  const struct hr_param *param = ops->params;
+  while (param && param->key && strcmp(param->key, key) != 0) param++;
+  return param && param->key ? param : NULL;
+}
+
+static enum hr_status set_value(struct hr_policy_choice *choice, const char *key, const char *text,
+                                struct hr_error *error) {
+  const struct hr_param *params = choice->ops->params, *param = find_param(choice->ops, key);
+  if (param) return parse_value(param, text, &choice->params[param - params], error);
   const char **keys = calloc(choice->n_params + 1, sizeof(*keys));
   if (!keys) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (size_t i = 0; i < choice->n_params; i++) keys[i] = params[i].key;
@@ -235,6 +240,83 @@ enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char 
   suggest(key, keys, hint, sizeof hint);
   free(keys);
   return hr_fail(error, HR_BAD_INPUT, "policy '%s' has no parameter '%s'; %s", choice->ops->name, key, hint);
+}
+
+/* ---- Former parameters: the rules and the change-over time of `deadline` were parameters of `queue` ------------ */
+
+static bool is_rule(const char *text) {
+  const char *const *rule = find_param(&hr__policy_deadline, "rule")->choices;
+  while (*rule && strcmp(*rule, text) != 0) rule++;
+  return *rule;
+}
+
+/* Returns whether the key is a former parameter: `market` of `deadline` or `changeover_s` of `queue`. */
+static bool is_former(const struct hr_policy_choice *choice, const char *key) {
+  if (choice->ops == &hr__policy_queue) return strcmp(key, "changeover_s") == 0;
+  return choice->ops == &hr__policy_deadline && strcmp(key, "market") == 0;
+}
+
+/* Sets the parameters that both policies have. Values that only one of them supports are ignored. */
+static void copy_common(const struct hr_policy_choice *from, struct hr_policy_choice *to) {
+  char buffer[32];
+  for (const struct hr_param *param = to->ops->params; param->key; param++) {
+    const struct hr_param *same = find_param(from->ops, param->key);
+    if (!same) continue;
+    const char *text = hr_policy_choice_text(from, (size_t)(same - from->ops->params), buffer);
+    (void)parse_value(param, text, &to->params[param - to->ops->params], NULL);
+  }
+}
+
+/* Adds the other policy to a choice of `queue` or `deadline`. */
+static enum hr_status add_former(struct hr_policy_choice *choice, struct hr_error *error) {
+  struct hr_policy_choice *former = calloc(1, sizeof *former);
+  if (!former) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  former->ops = choice->ops == &hr__policy_queue ? &hr__policy_deadline : &hr__policy_queue;
+  enum hr_status status = set_defaults(former, error);
+  if (status == HR_OK) {
+    copy_common(choice, former);
+    choice->former = former;
+    return HR_OK;
+  }
+  free(former->params);
+  free(former);
+  return status;
+}
+
+static void swap(struct hr_policy_choice *choice) {
+  struct hr_policy_choice was = *choice, *former = choice->former;
+  *choice = *former;
+  choice->former = former;
+  *former = was;
+  former->former = NULL;
+}
+
+/* Sets a parameter of a choice that has both policies. The value of `market` selects the policy. */
+static enum hr_status set_either(struct hr_policy_choice *choice, const char *key, const char *text,
+                                 struct hr_error *error) {
+  bool is_queue = choice->ops == &hr__policy_queue, is_market = strcmp(key, "market") == 0;
+  bool by_deadline = is_market && is_rule(text);
+  struct hr_policy_choice *queue = is_queue ? choice : choice->former, *deadline = is_queue ? choice->former : choice;
+  bool of_queue = !by_deadline && find_param(queue->ops, key);
+  enum hr_status status = set_value(of_queue ? queue : deadline, by_deadline ? "rule" : key, text, error);
+  if (status != HR_OK) return status;
+  if (of_queue) copy_common(queue, deadline);
+  if (is_market && by_deadline == is_queue) swap(choice);
+  return HR_OK;
+}
+
+bool hr_policy_choice_has(const struct hr_policy_choice *choice, const char *key) {
+  if (find_param(choice->ops, key) || is_former(choice, key)) return true;
+  return choice->former && find_param(choice->former->ops, key);
+}
+
+enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
+                                    struct hr_error *error) {
+  bool is_either =
+      is_former(choice, key) || (choice->ops == &hr__policy_queue && strcmp(key, "market") == 0 && is_rule(text));
+  if (!choice->former && !is_either) return set_value(choice, key, text, error);
+  enum hr_status status = choice->former ? HR_OK : add_former(choice, error);
+  return status == HR_OK ? set_either(choice, key, text, error) : status;
 }
 
 const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t index, char *buffer) {
@@ -269,6 +351,8 @@ bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
 }
 
 void hr_policy_choice_finish(struct hr_policy_choice *choice) {
+  if (choice->former) free(choice->former->params);
+  free(choice->former);
   free(choice->params);
   unload_library(choice->library);
   *choice = (struct hr_policy_choice){0};

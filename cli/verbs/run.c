@@ -85,9 +85,6 @@ static const struct unbounded_param {
   const char *reason;
 } unbounded_params[] = {
     {"order", {"wfp3", NULL}, "keeps a queue for each distinct run time"},
-    {"market",
-     {"deadline-greedy", "uniform-progress", "omniscient", NULL},
-     "keeps a record of each job, or looks ahead"},
 };
 
 static bool is_among(const char *word, const char *const *words) {

@@ -36,6 +36,9 @@ struct hr_policy_choice {
   struct hr_param_value *params; /* [n_params]: one value for each entry of ops->params */
   size_t n_params;
   void *library; /* handle of the shared object that contains the policy; NULL: built in */
+  /* if a parameter has been set that now belongs to another policy: the choice of the policy that is not in use (see
+     hr_policy_choice_set). Otherwise NULL */
+  struct hr_policy_choice *former;
 };
 
 /* Initializes `choice` by `name`, which is the name of a policy or of a setting. Parameters that a setting does not set
@@ -43,8 +46,11 @@ struct hr_policy_choice {
    Returns HR_BAD_INPUT for unknown names and for shared objects without a usable policy. After success, call
    hr_policy_choice_finish. */
 HR_API enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error);
+/* Returns whether the key can be set. */
+HR_API bool hr_policy_choice_has(const struct hr_policy_choice *choice, const char *key);
 /* Sets a parameter from text. Returns HR_BAD_INPUT for an unknown key or an invalid value; `error` lists the valid keys
-   or values. */
+   or values. The rules of the policy `deadline` were values of the parameter `market` of `queue`, and are still
+   accepted as such. The choice then changes to the policy `deadline`, and back if `market` is set to another value. */
 HR_API enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
                                            struct hr_error *error);
 /* Returns the value of parameter `index` as text. If the value is a number, the text is written to `buffer`, which has

@@ -11,9 +11,7 @@
  * when it changes nodes, and no other job uses the nodes.
  */
 
-#include "policies/deadline/deadlines.h"
-
-#include "policies/queue/dispatch.h"
+#include "policies/deadline/deadline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +25,7 @@ enum { MAX_PLACES = 30 }; /* a place is stored in five bits */
 
 /* Place 0 is the state without nodes; places from 1 on are the pools that the job may use. */
 struct omniscient_search {
-  struct hr__queue *queue;
+  const struct hr__deadline *deadline;
   hr_job job;
   int64_t from_us, deadline_us, work_us, change_us; /* as in hr__itinerary_make */
   int64_t grid_us;
@@ -62,7 +60,7 @@ static int64_t min_i64(int64_t a, uint64_t b) {
 }
 
 static const struct hr_pool_spec *spec_at(const struct omniscient_search *search, uint32_t place) {
-  return hr_cluster_pool_spec(search->queue->cluster, (hr_pool){search->pool[place]});
+  return hr__deadline_spec(search->deadline, search->pool[place]);
 }
 
 /* Calls `visit` for each change of the pool's capacity between the start and the deadline, and once for the capacity at
@@ -90,52 +88,47 @@ static void measure_step(struct omniscient_search *search, uint32_t place, int64
   search->grid_us = gcd(search->grid_us, at_us - search->from_us);
 }
 
-static uint32_t nodes_needed(const struct omniscient_search *search, uint32_t place) {
-  uint32_t gpus = hr__gpus(search->queue, search->job), size = spec_at(search, place)->gpus_per_node;
-  return gpus / size + (gpus % size != 0);
-}
-
 /* Sets the availability from `at_us` to the deadline. The next change of the capacity overwrites the part after it. */
 static void mark_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
-  bool available = level >= nodes_needed(search, place);
+  bool available = level >= hr__deadline_nodes(search->deadline, search->job, search->pool[place]);
   bool *row = search->available + (size_t)place * search->n_times;
   uint32_t from = (uint32_t)((at_us - search->from_us) / search->grid_us);
   memset(row + from, available, (search->n_times - from) * sizeof *row);
 }
 
 /* Lists the pools that the job may use. HR_BAD_INPUT if a spot pool has no record. */
-static enum hr_status list_places(struct omniscient_search *search, struct hr_error *error) {
-  uint32_t accept_class = hr_cluster_accept_class(search->queue->cluster, search->job);
+static enum hr_status list_places(struct omniscient_search *search) {
+  uint32_t accept_class = hr_cluster_accept_class(search->deadline->cluster, search->job);
   search->n_places = 1;
-  for (uint32_t i = 0; i < hr_cluster_pools(search->queue->cluster); i++) {
-    const struct hr_pool_spec *spec = hr_cluster_pool_spec(search->queue->cluster, (hr_pool){i});
+  for (uint32_t i = 0; i < hr_cluster_pools(search->deadline->cluster); i++) {
+    const struct hr_pool_spec *spec = hr__deadline_spec(search->deadline, i);
     if (!hr_market_is_elastic(spec->market.market) ||
-        !hr_cluster_accepts(search->queue->cluster, accept_class, (hr_pool){i}))
+        !hr_cluster_accepts(search->deadline->cluster, accept_class, (hr_pool){i}))
       continue;
     bool known = spec->market.market != HR_MARKET_SPOT || spec->market.spot.model == HR_SPOT_TRACE ||
                  spec->market.spot.model == HR_SPOT_NONE;
     if (!known)
-      return hr_fail(
-          error, HR_BAD_INPUT,
-          "market 'omniscient' needs recorded spot capacity: pool '%s' has spot model '%s', expected 'trace'",
-          spec->name, hr_spot_model_name(spec->market.spot.model));
+      return hr_fail(search->deadline->error, HR_BAD_INPUT,
+                     "rule 'omniscient' needs recorded spot capacity: pool '%s' has spot model '%s', expected 'trace'",
+                     spec->name, hr_spot_model_name(spec->market.spot.model));
     if (search->n_places == MAX_PLACES)
-      return hr_fail(error, HR_BAD_INPUT, "market 'omniscient' supports at most %d pools", MAX_PLACES - 1);
+      return hr_fail(search->deadline->error, HR_BAD_INPUT, "rule 'omniscient' supports at most %d pools",
+                     MAX_PLACES - 1);
     search->pool[search->n_places++] = i;
   }
   return HR_OK;
 }
 
 /* Computes the grid and all times in grid steps. HR_BAD_INPUT if the search would be too large. */
-static enum hr_status make_grid(struct omniscient_search *search, struct hr_error *error) {
+static enum hr_status make_grid(struct omniscient_search *search) {
   search->grid_us = gcd(gcd(search->work_us, search->deadline_us - search->from_us), search->change_us);
   for (uint32_t place = 1; place < search->n_places; place++) read_steps(search, place, measure_step);
   uint64_t n_times = (uint64_t)((search->deadline_us - search->from_us) / search->grid_us);
   uint64_t n_work = (uint64_t)(search->work_us / search->grid_us), n_spent = n_times - n_work + 1;
   if (n_times > MAX_CELLS || n_times * n_spent * search->n_places > MAX_CELLS)
     return hr_fail(
-        error, HR_BAD_INPUT,
-        "market 'omniscient' needs times with a coarse common divisor: work, deadline, change-over time and the steps "
+        search->deadline->error, HR_BAD_INPUT,
+        "rule 'omniscient' needs times with a coarse common divisor: work, deadline, change-over time and the steps "
         "of "
         "the record share only %lld us, which makes too many cases; round them, for example to whole minutes",
         (long long)search->grid_us);
@@ -162,7 +155,8 @@ static enum hr_status make_tables(struct omniscient_search *search) {
   if (!search->available || !search->price || !search->cost || !search->choice) return HR_NO_MEMORY;
   for (uint32_t place = 1; place < search->n_places; place++) {
     read_steps(search, place, mark_step);
-    hr_amount nodes = nodes_needed(search, place), gpus = nodes * spec_at(search, place)->gpus_per_node;
+    hr_amount nodes = hr__deadline_nodes(search->deadline, search->job, search->pool[place]),
+              gpus = nodes * spec_at(search, place)->gpus_per_node;
     for (uint32_t at = 0; at < search->n_times; at++) {
       int64_t begin_us = search->from_us + at * search->grid_us;
       hr_amount sum = hr_market_price_sum(&spec_at(search, place)->market, begin_us + search->grid_us) -
@@ -286,7 +280,7 @@ static uint32_t trace_back(const struct omniscient_search *search, struct hr__it
 static enum hr_status write_itinerary(const struct omniscient_search *search, struct hr__itinerary *itinerary) {
   if (costs_at(search, search->n_times, 0)[search->n_spent - 1] == UNREACHED) return HR_OK;
   uint32_t count = trace_back(search, NULL);
-  struct hr__itinerary_step *steps = hr_arena_alloc(search->queue->arena, (count + 1) * sizeof *steps);
+  struct hr__itinerary_step *steps = hr_arena_alloc(search->deadline->arena, (count + 1) * sizeof *steps);
   if (!steps) return HR_NO_MEMORY;
   trace_back(search, steps);
   for (uint32_t i = 0; i < count / 2; i++) {
@@ -298,18 +292,18 @@ static enum hr_status write_itinerary(const struct omniscient_search *search, st
   return HR_OK;
 }
 
-enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t from_us, int64_t changeover_us,
-                                  struct hr__itinerary *itinerary, struct hr_error *error) {
-  struct omniscient_search search = {.queue = queue,
+enum hr_status hr__itinerary_make(const struct hr__deadline *self, hr_job job, int64_t from_us,
+                                  struct hr__itinerary *itinerary) {
+  struct omniscient_search search = {.deadline = self,
                                      .job = job,
                                      .from_us = from_us,
-                                     .deadline_us = queue->trace->deadline_us[job.id],
-                                     .work_us = queue->trace->work_us[job.id],
-                                     .change_us = changeover_us};
+                                     .deadline_us = self->trace->deadline_us[job.id],
+                                     .work_us = self->trace->work_us[job.id],
+                                     .change_us = self->changeover_us};
   *itinerary = (struct hr__itinerary){0};
   if (search.work_us <= 0 || search.deadline_us - from_us < search.work_us) return HR_OK;
-  enum hr_status status = list_places(&search, error);
-  if (status == HR_OK) status = make_grid(&search, error);
+  enum hr_status status = list_places(&search);
+  if (status == HR_OK) status = make_grid(&search);
   if (status == HR_OK) status = make_tables(&search);
   if (status == HR_OK) {
     search_all(&search);

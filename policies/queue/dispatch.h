@@ -93,7 +93,6 @@ struct hr__queue {
   struct hr__quota *quota;         /* NULL without quotas */
   struct hr__preemptor *preemptor; /* NULL without preemption */
   struct hr__market *market;       /* NULL if the policy does not acquire nodes */
-  struct hr__deadlines *deadlines; /* NULL if the market rule is not by deadline */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
   struct hr__locality_state *locality; /* NULL without topology constraints */

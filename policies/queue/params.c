@@ -43,8 +43,7 @@ const struct hr_param hr__queue_params[] = {
      .fallback = "static",
      .choices = market_names,
      .help = "how elastic nodes are acquired: all that are available; on-demand only; spot, else on-demand; by price "
-             "and risk; "
-             "by deadline",
+             "and risk",
      .advanced = true},
     {.key = "spot_wait_s",
      .type = HR_PARAM_REAL,
@@ -82,12 +81,6 @@ const struct hr_param hr__queue_params[] = {
      .fallback = "0.5",
      .max = 1000,
      .help = "price-capacity: assumed cost of a reclaim, in hours of work",
-     .advanced = true},
-    {.key = "changeover_s",
-     .type = HR_PARAM_REAL,
-     .fallback = "0",
-     .max = MAX_S,
-     .help = "markets by deadline: time to change nodes (boot and restart)",
      .advanced = true},
     {.key = "return_to_spot",
      .type = HR_PARAM_BOOLEAN,

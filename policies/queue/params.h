@@ -36,10 +36,7 @@
   X("static", HR__MARKET_STATIC)                                                                                       \
   X("on-demand-only", HR__MARKET_ON_DEMAND_ONLY)                                                                       \
   X("spot-first", HR__MARKET_SPOT_FIRST)                                                                               \
-  X("price-capacity", HR__MARKET_PRICE_CAPACITY)                                                                       \
-  X("deadline-greedy", HR__MARKET_DEADLINE_GREEDY)                                                                     \
-  X("uniform-progress", HR__MARKET_UNIFORM_PROGRESS)                                                                   \
-  X("omniscient", HR__MARKET_OMNISCIENT)
+  X("price-capacity", HR__MARKET_PRICE_CAPACITY)
 #define HR__PREEMPTIONS(X)                                                                                             \
   X("auto", PREEMPTS_AUTO)                                                                                             \
   X("none", PREEMPTS_NONE)                                                                                             \

@@ -3,7 +3,6 @@
    creates the modules, reports parameters that cannot be combined, calls the modules in each pass, and explains why a
    job waits. */
 
-#include "policies/deadline/deadlines.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/market/market.h"
 #include "policies/queue/params.h"
@@ -35,8 +34,6 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   if (queue->locality)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': topology constraints ('within') need 'static'");
   if (queue->by_gpu) return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
-  if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
-    return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -278,10 +275,6 @@ static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr
 }
 
 static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
-  if (queue->deadlines) {
-    hr__deadlines_explain(queue, view, job, wait);
-    return;
-  }
   struct hr_need need = hr__need_of(queue, job);
   if (queue->preemptor && queue->preemptor->beneficiary.id == job.id)
     wait->reason = HR_WAIT_REASON_PREEMPTION;
@@ -299,7 +292,7 @@ static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_
 static uint32_t explains_by(const struct hr__queue *queue) {
   bool by_promise = queue->preemptor && queue->preemptor->terms.grace_us > 0;
   bool by_wait = queue->locality_expires;
-  if (queue->deadlines || by_promise || by_wait) return HR_POLICY_REASONS_BY_JOB;
+  if (by_promise || by_wait) return HR_POLICY_REASONS_BY_JOB;
   return queue->quota ? HR_POLICY_REASONS_BY_TENANT : 0;
 }
 
@@ -313,7 +306,6 @@ static bool is_starvation_free(const struct hr__queue *queue) {
 static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
   uint32_t promises = explains_by(queue);
-  if (queue->deadlines) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
   promises |= HR_POLICY_KEEPS_WITHIN | (is_starvation_free(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
   if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
   return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
@@ -329,7 +321,6 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
-  if (queue->deadlines) return hr__deadlines_observe(queue, view, event);
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     return hr__queue_job_waits(queue, view, event->job);
@@ -402,7 +393,6 @@ static enum hr_status expire_localities(struct hr__queue *queue, const struct hr
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__queue *queue = self;
-  if (queue->deadlines) return hr__deadlines_pass(queue, view, moves);
   enum hr_status status = HR_OK;
   queue->head = (hr_job){HR_NONE};
   queue->reserved_us = HR_NEVER_US;

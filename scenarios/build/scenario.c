@@ -248,16 +248,28 @@ static enum hr_status unknown_param(struct hr__builder *builder, const cJSON *me
   return hr__build_fail_key(builder, member, "%s", text);
 }
 
+/* Adds a note that a value of `market` selected another policy than the one that the user named. */
+static enum hr_status note_other_policy(struct hr__builder *builder, const cJSON *member) {
+  struct hr_placed_text old = {0};
+  enum hr_status status = hr__build_placed(builder, member, "", &old);
+  if (status == HR_OK)
+    status = hr_notes_add(&builder->scenario->notes,
+                          "%sthis value of '%s' belongs to the policy '%s' now; the old name still works", old.place,
+                          member->string, builder->scenario->policy.ops->name);
+  free(old.text);
+  free(old.place);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 static enum hr_status set_param(struct hr__builder *builder, const cJSON *member) {
   struct hr_policy_choice *choice = &builder->scenario->policy;
+  const struct hr_policy_ops *ops = choice->ops;
   struct hr_error inner;
   char buffer[32];
-  bool known = false;
-  for (size_t i = 0; i < choice->n_params; i++)
-    known = known || strcmp(choice->ops->params[i].key, member->string) == 0;
-  if (!known) return unknown_param(builder, member);
+  if (!hr_policy_choice_has(choice, member->string)) return unknown_param(builder, member);
   enum hr_status status = hr_policy_choice_set(choice, member->string, hr__scalar_text(member, buffer), &inner);
-  return hr__build_wrap(builder, member, status, &inner);
+  if (status != HR_OK) return hr__build_wrap(builder, member, status, &inner);
+  return choice->ops == ops ? HR_OK : note_other_policy(builder, member);
 }
 
 static enum hr_status build_policy(struct hr__builder *builder) {

@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A schema while it is written. */
 struct schema_writer {
@@ -152,6 +153,15 @@ static void put_params(struct schema_writer *writer, cJSON *properties) {
       put_param(writer, properties, param);
 }
 
+/* Adds the former values of the parameter `market`, which are values of `rule` of the policy `deadline` now. */
+static void put_former_values(struct schema_writer *writer, const cJSON *properties) {
+  cJSON *values = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(properties, "market"), "enum");
+  for (const struct hr_policy_ops *const *at = hr_policies(); values && *at; at++)
+    for (const struct hr_param *param = (*at)->params; param && param->key; param++)
+      for (size_t i = 0; strcmp(param->key, "rule") == 0 && param->choices[i]; i++)
+        put_text(writer, values, NULL, param->choices[i]);
+}
+
 /* The names of trace formats, and those that take parameters after a colon. */
 static void put_formats(struct schema_writer *writer, cJSON *schema) {
   cJSON *forms = put(writer, schema, "anyOf", cJSON_CreateArray());
@@ -172,6 +182,7 @@ static void put_members(struct schema_writer *writer, cJSON *schema, const struc
     bool is_any = strcmp(member->name, "*") == 0;
     if (is_any && key->keys == hr__policy_keys) {
       put_params(writer, properties);
+      put_former_values(writer, properties);
       continue;
     }
     cJSON *below =

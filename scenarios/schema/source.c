@@ -325,16 +325,25 @@ static enum hr_status replace(struct override_walk *walk, cJSON *parent, cJSON *
   return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
 }
 
-static void drop_params(cJSON *policy) {
+/* Returns whether a parameter is kept when the policy changes. The policy `deadline` was once a part of `queue`. */
+static bool is_common(const char *old, const char *new, const char *key) {
+  bool related = (strcmp(old, "queue") == 0 && strcmp(new, "deadline") == 0) ||
+                 (strcmp(old, "deadline") == 0 && strcmp(new, "queue") == 0);
+  return related && (strcmp(key, "placement") == 0 || strcmp(key, "changeover_s") == 0);
+}
+
+static void drop_params(cJSON *policy, const char *old, const char *new) {
   for (cJSON *member = policy->child, *next; member; member = next) {
     next = member->next;
-    if (strcmp(member->string, "name") != 0) cJSON_Delete(cJSON_DetachItemViaPointer(policy, member));
+    if (strcmp(member->string, "name") != 0 && !is_common(old, new, member->string))
+      cJSON_Delete(cJSON_DetachItemViaPointer(policy, member));
   }
 }
 
 /* Handles an override of `policy.name`. If the new name selects another policy, the parameters of the file are
-   dropped. The names `sjf` and `queue`, for example, are settings of the same policy, 'queue'. In this case the
-   parameters of the file and those of the old setting are kept, except the parameters that the new setting defines. */
+   dropped, except those that `queue` and `deadline` have in common. The names `sjf` and `queue`, for example, are
+   settings of the same policy, 'queue'. In this case the parameters of the file and those of the old setting are kept,
+   except the parameters that the new setting defines. */
 static enum hr_status change_policy(const struct hr__source *source, const char *override, struct hr_error *error) {
   static const char path[] = "policy.name=";
   cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");
@@ -342,8 +351,9 @@ static enum hr_status change_policy(const struct hr__source *source, const char 
   if (strncmp(override, path, sizeof path - 1) != 0 || !name) return HR_OK;
   const char *chosen = override + sizeof path - 1;
   const struct hr_policy_setting *old = hr_policy_setting_find(name), *new = hr_policy_setting_find(chosen);
-  if (strcmp(old ? old->policy : name, new ? new->policy : chosen) != 0) {
-    drop_params(policy);
+  const char *old_policy = old ? old->policy : name, *new_policy = new ? new->policy : chosen;
+  if (strcmp(old_policy, new_policy) != 0) {
+    drop_params(policy, old_policy, new_policy);
     return HR_OK;
   }
   for (const struct hr_policy_value *at = old ? old->values : NULL; at && at->key; at++)

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "sim/engine/engine.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, st
   return hr__allocation_placement(hr__engine_of(view), job, one);
 }
 
-/* ---- Jobs of a node ---- */
+/* ---- Component: the jobs of each node ---- */
 
 static enum hr_status take_link(struct hr__residents *residents, uint32_t *link) {
   if (residents->unused) {
@@ -95,7 +96,14 @@ static enum hr_status take_link(struct hr__residents *residents, uint32_t *link)
   return HR_OK;
 }
 
-enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+static bool is_needed(const struct hr__engine *engine) {
+  return engine->residents.first;
+}
+
+/* Adds a job to the lists of its nodes. */
+static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            int64_t run_us) {
+  (void)run_us;
   struct hr__residents *residents = &engine->residents;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t link, *first = &residents->first[placement->slices[i].node.id];
@@ -108,8 +116,11 @@ enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const st
   return HR_OK;
 }
 
-void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+/* Removes a job from the lists of its nodes. */
+static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                           enum hr__stop how) {
   struct hr__residents *residents = &engine->residents;
+  (void)how;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t *at = &residents->first[placement->slices[i].node.id];
     while (*at && residents->links[*at - 1].job.id != job.id) at = &residents->links[*at - 1].next;
@@ -119,4 +130,45 @@ void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr
     residents->links[link].next = residents->unused;
     residents->unused = link + 1;
   }
+  return HR_OK;
 }
+
+static void close(struct hr__engine *engine) {
+  free(engine->residents.links);
+}
+
+/* ---- Checked mode ---- */
+
+static uint32_t count_listed(const struct hr__residents *residents, hr_node node, hr_job job) {
+  uint32_t count = 0;
+  for (uint32_t link = residents->first[node.id]; link; link = residents->links[link - 1].next)
+    count += residents->links[link - 1].job.id == job.id;
+  return count;
+}
+
+static bool is_first_on_node(const struct hr_placement *placement, uint32_t slice) {
+  for (uint32_t i = 0; i < slice; i++)
+    if (placement->slices[i].node.id == placement->slices[slice].node.id) return false;
+  return true;
+}
+
+/* Checks that each running job is in the list of each of its nodes once, and that the lists have no other jobs. */
+static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
+  const struct hr__residents *residents = &engine->residents;
+  uint64_t n_expected = 0, n_listed = 0;
+  for (uint32_t i = 0; i < running->count; i++) {
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, running->jobs[i], &one);
+    for (uint32_t k = 0; k < placement.n_slices; k++) {
+      n_expected += is_first_on_node(&placement, k);
+      if (count_listed(residents, placement.slices[k].node, running->jobs[i]) != 1)
+        return hr__broken(engine, "node %" PRIu32 ": the list of its jobs differs", placement.slices[k].node.id);
+    }
+  }
+  for (uint32_t node = 0; node < engine->cluster.n_nodes; node++)
+    for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) n_listed++;
+  return n_listed == n_expected ? HR_OK : hr__broken(engine, "a node lists a job that does not run there");
+}
+
+const struct hr__component hr__component_residents = {
+    .is_needed = is_needed, .start = start, .stop = stop, .close = close, .check = check};

@@ -70,9 +70,12 @@ static void passed_job(void *self, hr_job job) {
   if ((job.id + 1) % reclaim->block_jobs == 0) release_block(reclaim, job.id / reclaim->block_jobs);
 }
 
-enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
+/* Registers the columns of the trace. Afterwards, the engine's arena allocates per-job columns in such a way that their
+   memory can be reclaimed. */
+static enum hr_status open_columns(struct hr__engine *engine) {
   struct hr__column_reclaim *reclaim = &engine->reclaim;
   const struct hr_trace *trace = engine->trace;
+  if (!engine->config->stream) return HR_OK;
   if (!trace->mapped)
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: cannot be streamed: the trace was read into memory",
                    trace->source);
@@ -114,8 +117,12 @@ static void release_block(const struct hr__column_reclaim *reclaim, uint32_t blo
   }
 }
 
-void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job) {
-  if (!reclaim->unfinished) return;
+static bool is_needed(const struct hr__engine *engine) {
+  return engine->config->stream;
+}
+
+static void forget(struct hr__engine *engine, hr_job job) {
+  struct hr__column_reclaim *reclaim = &engine->reclaim;
   uint32_t block = job.id / reclaim->block_jobs;
   if (--reclaim->unfinished[block] == 0) release_block(reclaim, block);
 }
@@ -128,9 +135,13 @@ uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint3
   return block * reclaim->block_jobs;
 }
 
-void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim) {
+static void close_columns(struct hr__engine *engine) {
+  struct hr__column_reclaim *reclaim = &engine->reclaim;
   for (uint32_t i = 0; i < reclaim->n_columns; i++)
     if (reclaim->columns[i].bytes) munmap(reclaim->columns[i].at, reclaim->columns[i].bytes);
   free(reclaim->columns);
   free(reclaim->unfinished);
 }
+
+const struct hr__component hr__component_column_reclaim = {
+    .open = open_columns, .is_needed = is_needed, .forget = forget, .close = close_columns};

@@ -6,16 +6,21 @@
  * The state of one run, and the functions that files of the engine call in each other. All state is in struct
  * hr__engine; the engine has no global variables. Columns are arrays indexed by the id of a job or node.
  *
- * The files are run.c (loop, start and end of a run), moves.c (moves of the policy), attempts.c (jobs that can be
- * stopped, checkpoints), sharing.c (jobs on one GPU), allocations.c (placements of running jobs), column_reclaim.c
- * (streamed runs), events.c (pending events, notification) and sim/market/market.c (nodes of elastic and reserved
- * pools).
+ * The core consists of run.c (list of components, loop, start and end of a run), moves.c (moves of the policy), jobs.c
+ * (life of a job), allocations.c (placements of running jobs) and events.c (pending events, notification). Components
+ * (component.h) are attempts.c (jobs that can be stopped; checkpoints.c has their checkpoints), sharing.c (jobs on one
+ * GPU), column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), and one each in
+ * allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
+ *
+ * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
+ * {allocations, events}.
  */
 
 #include "base/arena.h"
 #include "headroom/sim.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/speeds.h"
+#include "sim/engine/component.h"
 #include "sim/engine/events.h"
 #include "sim/market/market.h"
 
@@ -110,7 +115,7 @@ struct hr__engine_attempt {
   enum hr__phase phase;
 };
 
-/* The shared storage of a pool (see attempts.c). Service is in units of 2^-10 MiB x microseconds per second. */
+/* The shared storage of a pool (see checkpoints.c). Service is in units of 2^-10 MiB x microseconds per second. */
 __extension__ typedef unsigned __int128 hr__service;
 struct hr__storage {
   uint64_t mib_s;
@@ -144,7 +149,6 @@ struct hr__claims {
   /* by node and GPU, as in the GPU inventory; valid only for pools that do not reserve GPU memory; NULL if no such
      pools exist */
   struct hr__claim *of_gpu;
-  int64_t killed_us; /* when a job was last killed for lack of GPU memory */
 };
 
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
@@ -189,6 +193,11 @@ struct hr__engine {
   uint32_t abilities; /* of the policy: flags such as HR_POLICY_PREEMPTS */
   struct hr_error *error;
 
+  const struct hr__component *active[HR__MAX_COMPONENTS + 1]; /* ends with NULL */
+  /* by kind of pending event: the component that handles it; NULL: jobs.c or run.c */
+  const struct hr__component *handler[HR__PENDING_TIMER + 1];
+  bool disturbs_jobs, is_endless; /* some active component has this flag */
+
   uint8_t *state, *reason;                 /* by job: enum hr_job_state, enum hr_reason */
   int64_t *start_us;                       /* by job: first start; HR_NEVER_US before the first start */
   struct hr__allocation_ref *allocation;   /* by job; valid while the job runs */
@@ -225,9 +234,12 @@ struct hr__engine {
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;          /* the last instant at which an event occurred */
   int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
-  /* the longest run time that a job can have, at the minimum speed. In a streamed run, only jobs that are already
-     submitted are considered */
+  /* the last instant at which a job was killed for lack of GPU memory. Such a kill emits no event */
+  int64_t last_kill_us;
+  /* the longest run time that a job can have, at the minimum speed; valid only if jobs have attempts. In a streamed
+     run, only jobs that are already submitted are considered */
   int64_t longest_us;
+  int64_t longest_lead_us;   /* the longest MIG reconfiguration */
   uint32_t interference_ppm; /* the minimum speed factor that a job can have because it shares its GPUs */
   bool stalled;
   uint64_t digest;
@@ -260,10 +272,6 @@ static inline void hr__allocation_set(struct hr__engine *engine, hr_job job, str
 struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
 /* Frees the stored slices of a job that has left its placement. */
 void hr__allocation_free(struct hr__engine *engine, hr_job job);
-
-/* Adds a job to the lists of its nodes, or removes the job from these lists. */
-enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* ---- Memory ---- */
 /* Allocates a zeroed per-job column of the result. The memory comes from malloc or, in a streamed run, from the arena.
@@ -298,51 +306,45 @@ static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_
                                                                                        : hr__out_of_memory(engine);
 }
 
-/* ---- attempts.c: jobs that can be stopped before their end ---- */
-/* Allocates the columns of attempts. Returns HR_NO_MEMORY if memory is exhausted. */
-enum hr_status hr__attempts_init(struct hr__engine *engine);
-/* Initializes the attempt state of a job. In a streamed run this is called when the job is submitted, otherwise for all
-   jobs at the start of the run. */
-static inline void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
-  engine->attempt_us[job.id] = HR_NEVER_US;
-  engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
-}
+/* ---- jobs.c: the life of a job ---- */
+/* Submits a job. A job that does not fit into any acceptable pool, even an empty one, is rejected, and the policy is
+   not notified of it. */
+enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job);
+/* The following functions complete the policy's moves. */
+enum hr_status hr__job_start(struct hr__engine *engine, const struct hr__move *move);
+enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move *move);
+void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason);
+/* Completes a job. */
+enum hr_status hr__job_end(struct hr__engine *engine, hr_job job);
+/* Stops a running job now. The job returns to the queue. If `keeps` is set, all its work is kept, otherwise only the
+   work before its last checkpoint. */
+enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason, bool keeps);
 
-/* Begins an attempt of a job that was just placed. If the GPUs of the job have enough free memory, the job begins to
-   work or to restart. Otherwise it is killed. The speeds of other jobs on the same GPUs are updated. */
-enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
-/* Handles a pending event of a job or of a pool's storage: the end of a phase, of a write to storage, or of a policy's
-   notice. */
-enum hr_status hr__attempts_advance(struct hr__engine *engine, struct hr__pending pending);
-/* Closes the accounts of a job that has completed its work. The caller must already have released the job's capacity in
-   the cluster. */
-enum hr_status hr__attempt_end(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+/* Gives notice to a running job. */
+enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice);
+
+/* ---- checkpoints.c: when jobs write checkpoints, and how long this takes ---- */
+/* Returns the settings of the job's class. All members are 0 if the run has no classes. */
+const struct hr_class_spec *hr__class_spec(const struct hr__engine *engine, hr_job job);
 /* Returns whether all work of the job is kept at all times (continuous checkpoints). */
-bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job);
-/* Ends the attempt of a running job. The caller must already have released the job's capacity in the cluster. If `keep`
-   is set, all work of the job is kept; otherwise the work since the last checkpoint is lost. */
-enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement, bool keep);
-/* Handles a notice to a running job: the job will be stopped at `down_us`. */
-enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us);
-/* Handles a policy's notice to a running job: the job will be stopped at `evict_us`. If `keeps` is set, all its work is
-   kept at that time. hr__attempts_advance stops the job at that time. */
-enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps);
-/* Stops a running job now. The job returns to the queue. */
-enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason);
-/* Called at the end of the run. Marks all work of running jobs as kept. */
-void hr__attempts_settle(struct hr__engine *engine);
+bool hr__checkpoint_is_continuous(const struct hr__engine *engine, hr_job job);
+/* Returns how much work a job does between two checkpoints at its present placement in `pool`. Returns HR_NEVER_US if
+   the job writes no periodic checkpoints. */
+int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
+/* Begins to write a checkpoint, and schedules its completion: HR__PENDING_PHASE of the job or HR__PENDING_STORAGE of
+   the pool. */
+enum hr_status hr__checkpoint_write(struct hr__engine *engine, hr_job job, hr_pool pool);
+/* Cancels a write to the pool's storage, if the job writes to it. */
+enum hr_status hr__checkpoint_cancel(struct hr__engine *engine, hr_job job, hr_pool pool);
+/* Returns whether a checkpoint that begins now would be complete by `down_us`. */
+bool hr__checkpoint_fits(const struct hr__engine *engine, hr_job job, hr_pool pool, int64_t down_us);
+enum hr_status hr__storage_init(struct hr__engine *engine);
+void hr__storage_close(struct hr__engine *engine);
+/* Completes the first write to the storage of a pool. `*done`: the job that wrote; HR_NONE if the pending entry is
+   outdated, because the time of this completion has changed since. */
+enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done);
 
 /* ---- sim/market/market.c: nodes that come and go ---- */
-/* Allocates the state of elastic and reserved pools and schedules their first events. Returns HR_NO_MEMORY if memory is
-   exhausted. */
-enum hr_status hr__markets_init(struct hr__engine *engine);
-/* Frees the memory of markets that is not in the arena. */
-void hr__markets_finish(struct hr__engine *engine);
-/* Handles a pending event of a pool or a node. */
-enum hr_status hr__markets_advance(struct hr__engine *engine, struct hr__pending pending);
-/* Requests all available nodes. Used if the policy does not manage capacity. Sets `*any` to true if any node was
-   requested, else to false. */
-enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any);
 /* hr__market_request requests the next available node of a pool. The pool must have an available node.
    hr__market_cancel cancels a request that was made in the same pass. */
 hr_node hr__market_request(struct hr__engine *engine, hr_pool pool);
@@ -351,63 +353,36 @@ void hr__market_cancel(struct hr__engine *engine, hr_node node);
 enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
 /* Changes the state of a node and updates all accounts that depend on it. */
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state);
-/* Closes the accounts of pools at the end of the run. */
-void hr__markets_settle(struct hr__engine *engine);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns
    false and claims nothing if some GPU has too little memory. */
 bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* Releases the memory claims of a job that leaves its placement. */
-void hr__claims_release(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-
 /* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. It is the product of
    the speed by GPU type and the speed by network (sim/cluster/speeds.h). It is in ppm of the reference speed. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-
-/* Allocates the state of memory claims, of jobs that slow each other down, and of MIG reconfigurations. Increases the
-   maximum run time of a job (longest_us) by the effect of jobs that slow each other down. Must be called after
-   hr__markets_init. Returns HR_NO_MEMORY if memory is exhausted. */
-enum hr_status hr__sharing_init(struct hr__engine *engine);
 /* Returns the speed of a job at its placement, including the effect of the jobs that are on its GPUs now, in ppm of the
    reference speed. */
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* Returns whether jobs on the same GPU of the pool can slow each other down. */
-static inline bool hr__pool_interferes(const struct hr_pool_spec *spec) {
-  if (spec->nodes == 0) return false;
-  if (spec->sharing == HR_SHARING_TIME_SLICE) return true;
-  return spec->sharing != HR_SHARING_WHOLE && (spec->n_interference > 0 || spec->n_pairs > 0);
-}
-
-/* Returns whether a placement includes at least one of the GPUs in the set `gpus` of the node. A set has one bit per
-   GPU. */
-static inline bool hr__placement_has_gpu(const struct hr_placement *placement, hr_node node, uint64_t gpus) {
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    if (placement->slices[i].node.id == node.id && placement->slices[i].gpus & gpus) return true;
-  return false;
-}
-
+/* Updates the speeds of the jobs that share GPUs with a placement. Must be called after a job has begun to run there,
+   or has left. */
+enum hr_status hr__sharing_update_speeds(struct hr__engine *engine, const struct hr_placement *placement);
 /* Returns how long a job that starts now must wait until its MIG instances are ready. Must be called exactly once for
    each start, because it also records the reconfiguration. */
 int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 /* ---- column_reclaim.c: memory of finished jobs in streamed runs ---- */
-
-/* Registers the columns of the trace. Afterwards, the engine's arena allocates per-job columns in such a way that their
-   memory can be reclaimed. Returns HR_BAD_INPUT if the trace is not mapped from a file. */
-enum hr_status hr__column_reclaim_init(struct hr__engine *engine);
-/* Records that the job is finished. Afterwards, its elements of all columns may be reclaimed. */
-void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job);
 /* Used to iterate over unfinished jobs. Returns the first job >= `from` in a block with unfinished jobs. Returns `from`
    if the run is not streamed. */
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
-/* Frees the columns of the engine. */
-void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim);
 
-/* Checks the invariants of the state (sim/verify/check.c). The invariants of each single job are checked only if
-   `every_job` is set. If an invariant is violated, the function returns HR_INTERNAL and the error names the
-   invariant. */
+/* ---- Checked mode ---- */
+/* Checks the invariants of the state (sim/verify/check.c) and of all active components. The invariants of each single
+   job are checked only if `every_job` is set. If an invariant is violated, the function returns HR_INTERNAL and the
+   error names the invariant. */
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
+/* Writes the error of a violated invariant and returns HR_INTERNAL (events.c). */
+enum hr_status hr__broken(const struct hr__engine *engine, const char *format, ...) HR_PRINTF(2, 3);
 
 /* Returns an event of a node at the present instant. */
 static inline struct hr_event hr__node_event(const struct hr__engine *engine, enum hr_event_kind kind,

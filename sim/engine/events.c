@@ -15,6 +15,8 @@
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- Heap of pending events ---- */
@@ -103,4 +105,15 @@ enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_even
   return status == HR_OK ? HR_OK
                          : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
                                    hr_event_name(event->kind), event->job.id);
+}
+
+/* ---- Checked mode ---- */
+
+enum hr_status hr__broken(const struct hr__engine *engine, const char *format, ...) {
+  char text[200];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return hr_fail(engine->error, HR_INTERNAL, "invariant broken at %" PRId64 " us: %s", engine->view.now_us, text);
 }

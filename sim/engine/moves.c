@@ -122,7 +122,7 @@ static enum hr_status stop(struct hr_moves *moves, hr_job job, enum hr_reason re
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   struct hr__move move = {.kind = HR__MOVE_PREEMPT,
                           .reason = reason,
-                          .keeps = keeps || hr__attempt_keeps_all(engine, job),
+                          .keeps = keeps || hr__checkpoint_is_continuous(engine, job),
                           .job = job,
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],

@@ -16,9 +16,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The upper limit of simulated time. Because of the limit, the sum of a time and a duration from the input cannot
-   overflow. */
-#define LAST_US (INT64_MAX / 2)
+/*
+ * The components, in the order in which their hooks are called.
+ *
+ *   column_reclaim  first: the columns of all others are allocated in the memory that it manages.
+ *   markets         before residents and sharing, which need the lists of jobs of each node if nodes come and go.
+ *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
+ *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
+ *   attempts        the begin of an attempt depends on the GPU memory and the speed of the job.
+ *   run_to_end      last: needed only if jobs have no attempts.
+ *
+ * To add a component, write its file and add its object here. If it has pending events, add their kinds to
+ * enum hr__pending_kind, at the place in which they are handled at one instant.
+ */
+extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_residents,
+    hr__component_sharing, hr__component_attempts, hr__component_run_to_end;
+
+static const struct hr__component *const components[] = {
+    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_residents,
+    &hr__component_sharing,        &hr__component_attempts, &hr__component_run_to_end,
+};
+enum { N_COMPONENTS = sizeof components / sizeof *components };
+_Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
 
 /* A run is stalled if, for this time plus the maximum run time of a job, no job is submitted or ends and no work is
    kept. This happens if the capacity that waiting jobs need never becomes available. It also happens if this capacity
@@ -35,68 +54,6 @@ static void notify_instant(struct hr__engine *engine) {
 
 /* ---- Events ---- */
 
-static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  hr__cluster_release(&engine->cluster, &placement, job);
-  engine->view.allocated_milli -= gpu_milli;
-  engine->view.n_running--;
-  engine->state[job.id] = HR_JOB_COMPLETED;
-  engine->n_completed++;
-  engine->last_progress_us = engine->view.now_us;
-  if (engine->ended_us) engine->ended_us[job.id] = engine->view.now_us;
-  enum hr_status status = engine->attempt ? hr__attempt_end(engine, job, &placement) : HR_OK;
-  if (status != HR_OK) return status;
-  struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
-  status = hr__emit(engine, &event);
-  hr__allocation_free(engine, job);
-  hr__column_reclaim_job(&engine->reclaim, job);
-  return status;
-}
-
-static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
-  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.min_ppm), engine->network.min_ppm);
-  return hr__time_for_us(time_us, engine->interference_ppm);
-}
-
-/* Initializes the columns of a job when it is submitted in a streamed run. In other runs the columns of all jobs are
-   initialized at the start of the run. */
-static void init_job(struct hr__engine *engine, hr_job job) {
-  engine->start_us[job.id] = HR_NEVER_US;
-  hr__speeds_find_row(&engine->speeds, engine->trace, job);
-  if (engine->cluster.requests) hr__requests_submit(engine->cluster.requests, job);
-  if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
-  if (!engine->attempt) return;
-  hr__attempt_submit(engine, job);
-  int64_t longest_us = max_run_us(engine, engine->trace->work_us[job.id]);
-  if (longest_us > engine->longest_us) engine->longest_us = longest_us;
-}
-
-/* Submits a job. A job that does not fit into any acceptable pool, even an empty one, is rejected, and the policy is
-   not notified of it. */
-static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
-  struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
-  engine->n_submitted++;
-  engine->last_progress_us = engine->view.now_us;
-  if (engine->config->stream) init_job(engine, job);
-  hr__notify_observers(engine, &event);
-  enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
-  if (reason == HR_REASON_NONE) {
-    engine->state[job.id] = HR_JOB_WAITING;
-    engine->view.n_waiting++;
-    return hr__notify_policy(engine, &event);
-  }
-  engine->state[job.id] = HR_JOB_REJECTED;
-  engine->reason[job.id] = (uint8_t)reason;
-  engine->n_rejected++;
-  event.kind = HR_EVENT_REJECT;
-  event.reason = reason;
-  hr__notify_observers(engine, &event);
-  hr__column_reclaim_job(&engine->reclaim, job);
-  return HR_OK;
-}
-
 static enum hr_status fire_timer(struct hr__engine *engine) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL, {HR_NONE}, {HR_NONE}};
   hr__notify_observers(engine, &event);
@@ -108,18 +65,9 @@ static enum hr_status check_after_event(const struct hr__engine *engine) {
 }
 
 static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
-  switch (hr__pending_kind(pending)) {
-  case HR__PENDING_END:
-    return end_job(engine, (hr_job){hr__pending_entity(pending)});
-  case HR__PENDING_PHASE:
-  case HR__PENDING_STORAGE:
-  case HR__PENDING_EVICT:
-    return hr__attempts_advance(engine, pending);
-  case HR__PENDING_TIMER:
-    return fire_timer(engine);
-  default:
-    return hr__markets_advance(engine, pending);
-  }
+  enum hr__pending_kind kind = hr__pending_kind(pending);
+  if (kind == HR__PENDING_END) return hr__job_end(engine, (hr_job){hr__pending_entity(pending)});
+  return kind == HR__PENDING_TIMER ? fire_timer(engine) : engine->handler[kind]->advance(engine, pending);
 }
 
 /* Handles the pending events of the present instant, in the order of their kinds, up to kind `last`. */
@@ -134,23 +82,23 @@ static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_ki
   return status;
 }
 
-static enum hr_status advance_markets(struct hr__engine *engine) {
-  bool any = true;
+/* Lets components add capacity, until they have added all that they can. */
+static enum hr_status add_supply(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
-  while (status == HR_OK && any) {
-    status = hr__markets_acquire_all(engine, &any);
-    if (status == HR_OK) status = run_pending(engine, HR__PENDING_NODE_UP);
+  for (bool any = true; status == HR_OK && any;) {
+    any = false;
+    HR__CALL_ACTIVE(engine, status, supply, &any);
+    if (status == HR_OK && any) status = run_pending(engine, HR__PENDING_NODE_UP);
   }
   return status;
 }
 
 static enum hr_status apply_events(struct hr__engine *engine) {
   enum hr_status status = run_pending(engine, HR__PENDING_NODE_UP);
-  if (status == HR_OK && engine->markets && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY))
-    status = advance_markets(engine);
+  if (status == HR_OK && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY)) status = add_supply(engine);
   while (status == HR_OK && engine->cursor < engine->trace->n_jobs &&
          engine->trace->submit_us[engine->cursor] == engine->view.now_us) {
-    status = submit_job(engine, (hr_job){engine->cursor++});
+    status = hr__job_submit(engine, (hr_job){engine->cursor++});
     if (status == HR_OK) status = check_after_event(engine);
   }
   return status == HR_OK ? run_pending(engine, HR__PENDING_TIMER) : status;
@@ -158,58 +106,19 @@ static enum hr_status apply_events(struct hr__engine *engine) {
 
 /* ---- Moves ---- */
 
-static enum hr_status commit_start(struct hr__engine *engine, const struct hr__move *move) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
-  uint32_t speed_ppm = hr__speed_at_ppm(engine, move->job, &placement);
-  int64_t now_us = engine->view.now_us, run_us = hr__time_for_us(engine->trace->work_us[move->job.id], speed_ppm);
-  if (now_us > LAST_US - run_us)
-    return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
-                   engine->trace->source);
-  engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
-  struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
-  hr__notify_observers(engine, &event);
-  if (engine->attempt) return hr__attempt_begin(engine, move->job);
-  return hr__schedule(engine, now_us + run_us, HR__PENDING_END, move->job.id);
-}
-
-/* Closes the accounts of a preempted job. The capacity of the job was already released when the policy made the
-   move. */
-static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr__move *move) {
-  struct hr__allocation now = hr__allocation_get(engine, move->job);
-  int64_t attempt_us = engine->attempt_us[move->job.id];
-  struct hr_slice one;
-  hr__allocation_set(engine, move->job, move->allocation);
-  engine->attempt_us[move->job.id] = move->attempt_us;
-  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
-  enum hr_status status = hr__attempt_stop(engine, move->job, &placement, move->keeps);
-  struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
-                           &placement,          {HR_NONE},        {HR_NONE}};
-  if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
-  hr__notify_observers(engine, &event);
-  hr__allocation_free(engine, move->job);
-  hr__allocation_set(engine, move->job, now);
-  engine->attempt_us[move->job.id] = attempt_us;
-  return status;
-}
-
 static enum hr_status commit_move(struct hr__engine *engine, const struct hr__move *move) {
   switch (move->kind) {
   case HR__MOVE_START:
-    return commit_start(engine, move);
-  case HR__MOVE_REJECT: {
-    struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, move->reason, move->job, NULL, {HR_NONE}, {HR_NONE}};
-    engine->n_rejected++;
-    hr__notify_observers(engine, &event);
-    hr__column_reclaim_job(&engine->reclaim, move->job);
+    return hr__job_start(engine, move);
+  case HR__MOVE_REJECT:
+    hr__job_reject(engine, move->job, move->reason);
     return HR_OK;
-  }
   case HR__MOVE_WAKE:
     return hr__schedule(engine, move->at_us, HR__PENDING_TIMER, 0);
   case HR__MOVE_PREEMPT:
-    return commit_preempt(engine, move);
+    return hr__job_preempt(engine, move);
   case HR__MOVE_NOTICE:
-    return hr__attempt_schedule_eviction(engine, move->job, move->at_us, move->keeps);
+    return hr__job_notice(engine, move->job, (struct hr__job_notice){move->at_us, true, move->keeps});
   case HR__MOVE_ACQUIRE:
     return hr__market_launch(engine, move->node);
   case HR__MOVE_RELEASE: {
@@ -260,8 +169,8 @@ static void stop_at_horizon(struct hr__engine *engine) {
 /* Sets the end of a stalled run. This is the last event or, if later, the last kill for lack of GPU memory. Such a kill
    emits no event, but it advances the clock. */
 static void stop_stalled(struct hr__engine *engine) {
-  if (engine->claims.killed_us <= engine->last_us) return;
-  engine->view.now_us = engine->last_us = engine->claims.killed_us;
+  if (engine->last_kill_us <= engine->last_us) return;
+  engine->view.now_us = engine->last_us = engine->last_kill_us;
   notify_instant(engine);
 }
 
@@ -269,11 +178,10 @@ static bool all_submitted(const struct hr__engine *engine) {
   return engine->cursor == engine->trace->n_jobs;
 }
 
-/* Returns whether the run is over. Markets always have further events, so a run with markets is over when its last job
-   has ended. */
+/* Returns whether the run is over. A run that always has further events is over when its last job has ended. */
 static bool is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
-  return engine->markets && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
+  return engine->is_endless && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
 }
 
 /* Returns whether the run is stalled. A run with a horizon always continues to the horizon, because costs accrue until
@@ -315,12 +223,7 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
   engine->start_us = hr__result_column(engine, sizeof *engine->start_us);
   engine->allocation = hr__result_column(engine, sizeof *engine->allocation);
   if (!engine->state || !engine->reason || !engine->start_us || !engine->allocation) return hr__out_of_memory(engine);
-  for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) {
-    engine->start_us[i] = HR_NEVER_US;
-    if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
-  }
-  engine->longest_us = hr__time_for_us(engine->longest_us, engine->speeds.min_ppm);
-  engine->longest_us = hr__time_for_us(engine->longest_us, engine->network.min_ppm);
+  for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) engine->start_us[i] = HR_NEVER_US;
   return HR_OK;
 }
 
@@ -353,22 +256,35 @@ static enum hr_status create_policy(struct hr__engine *engine) {
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
 }
 
-/* Allocates the columns that are needed only if jobs can be stopped or have different speeds. */
-static enum hr_status begin_attempts(struct hr__engine *engine) {
+static enum hr_status open_components(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
-  if (engine->markets || engine->interferes || engine->split_us || engine->claims.of_gpu ||
-      engine->abilities & HR_POLICY_PREEMPTS)
-    status = hr__attempts_init(engine);
-  if (engine->attempt) {
-    engine->view.attempt_us = engine->attempt_us;
-    engine->view.kept_us = engine->kept_us;
-    engine->view.accounting = engine->accounting;
-  } else if (engine->speeds.table || engine->network.table) {
-    uint32_t n_jobs = engine->config->stream ? 0 : engine->trace->n_jobs;
-    engine->ended_us = hr__result_column(engine, sizeof *engine->ended_us);
-    if (!engine->ended_us) return hr__out_of_memory(engine);
-    for (uint32_t i = 0; i < n_jobs; i++) engine->ended_us[i] = HR_NEVER_US;
-  }
+  for (size_t i = 0; i < N_COMPONENTS && status == HR_OK; i++)
+    if (components[i]->open) status = components[i]->open(engine);
+  return status;
+}
+
+static enum hr_status init_components(struct hr__engine *engine) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < N_COMPONENTS && status == HR_OK; i++)
+    if (components[i]->init) status = components[i]->init(engine);
+  return status;
+}
+
+static enum hr_status activate(struct hr__engine *engine, const struct hr__component *component) {
+  size_t count = 0;
+  while (engine->active[count]) count++;
+  engine->active[count] = component;
+  engine->disturbs_jobs = engine->disturbs_jobs || component->disturbs_jobs;
+  engine->is_endless = engine->is_endless || component->is_endless;
+  for (uint32_t kind = 0; kind <= HR__PENDING_TIMER; kind++)
+    if (component->kinds >> kind & 1) engine->handler[kind] = component;
+  return component->begin ? component->begin(engine) : HR_OK;
+}
+
+static enum hr_status begin_components(struct hr__engine *engine) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < N_COMPONENTS && status == HR_OK; i++)
+    if (components[i]->is_needed(engine)) status = activate(engine, components[i]);
   return status;
 }
 
@@ -403,7 +319,7 @@ static enum hr_status refuse_check(const struct hr__engine *engine) {
 }
 
 static enum hr_status begin(struct hr__engine *engine) {
-  enum hr_status status = engine->config->stream ? hr__column_reclaim_init(engine) : HR_OK;
+  enum hr_status status = open_components(engine);
   if (status == HR_OK) status = bind_speeds(engine);
   if (status == HR_OK) status = allocate_jobs(engine);
   if (status != HR_OK) return status;
@@ -419,35 +335,15 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .start_us = engine->start_us,
                                   .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
-  /* must precede the creation of the policy, because the policy's view includes the available nodes */
-  if (engine->cluster.nodes) status = hr__markets_init(engine);
-  if (status == HR_OK) status = hr__sharing_init(engine);
+  status = init_components(engine);
   if (status == HR_OK) status = create_policy(engine);
-  if (status != HR_OK) return status;
-  status = begin_attempts(engine);
+  if (status == HR_OK) status = begin_components(engine);
   return status == HR_OK ? refuse_check(engine) : status;
 }
 
 static void settle(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us;
-  if (engine->attempt) hr__attempts_settle(engine);
-  hr__markets_settle(engine);
-}
-
-static void forget_columns(struct hr__engine *engine) {
-  engine->state = engine->reason = NULL;
-  engine->start_us = engine->ended_us = NULL;
-  engine->accounting = NULL;
-  engine->gpu_milli = NULL;
-}
-
-/* Removes the per-job columns from the result of a streamed run, because the engine owns them. */
-static void drop_result_columns(struct hr_result *result) {
-  result->n_jobs = 0;
-  result->state = result->reason = NULL;
-  result->start_us = result->ended_us = NULL;
-  result->accounting = NULL;
-  result->gpu_milli = NULL;
+  HR__EACH_ACTIVE(engine, settle, at)(*at)->settle(engine);
 }
 
 static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *totals) {
@@ -474,16 +370,26 @@ static struct hr_unfinished_totals sum_unfinished(const struct hr__engine *engin
   return totals;
 }
 
+/* Moves the per-job columns from the engine to the result. */
+static void move_columns(struct hr__engine *engine, struct hr_result *result) {
+  result->n_jobs = engine->trace->n_jobs;
+  result->state = engine->state;
+  result->start_us = engine->start_us;
+  result->reason = engine->reason;
+  result->accounting = engine->accounting;
+  result->ended_us = engine->ended_us;
+  result->gpu_milli = engine->gpu_milli;
+  engine->state = engine->reason = NULL;
+  engine->start_us = engine->ended_us = NULL;
+  engine->accounting = NULL;
+  engine->gpu_milli = NULL;
+}
+
 /* Creates the result. In runs that are not streamed, the result becomes the owner of its per-job columns. */
 static enum hr_status make_result(struct hr__engine *engine, struct hr_result **result) {
   *result = malloc(sizeof **result);
   if (!*result) return hr__out_of_memory(engine);
   **result = (struct hr_result){.trace = engine->trace,
-                                .n_jobs = engine->trace->n_jobs,
-                                .state = engine->state,
-                                .start_us = engine->start_us,
-                                .reason = engine->reason,
-                                .accounting = engine->accounting,
                                 .pools = engine->pool_accounting,
                                 .n_pools = engine->cluster.n_pools,
                                 .n_submitted = engine->n_submitted,
@@ -497,29 +403,18 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
                                 .end_us = engine->last_us,
                                 .abilities = engine->abilities,
                                 .stalled = engine->stalled,
-                                .digest = engine->digest,
-                                .ended_us = engine->ended_us,
-                                .gpu_milli = engine->gpu_milli};
+                                .digest = engine->digest};
   engine->pool_accounting = NULL;
-  if (engine->config->stream) (*result)->left = sum_unfinished(engine);
-  if (engine->config->stream) drop_result_columns(*result);
-  forget_columns(engine);
+  if (engine->config->stream)
+    (*result)->left = sum_unfinished(engine);
+  else
+    move_columns(engine, *result);
   return HR_OK;
 }
 
-static void finish(struct hr__engine *engine) {
-  if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
-  if (engine->config->stream) {
-    forget_columns(engine);
-    engine->allocation = NULL;
-  }
-  hr__column_reclaim_finish(&engine->reclaim);
-  hr__event_heap_finish(&engine->heap);
-  hr__markets_finish(engine);
-  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) free(engine->storage[i].writers);
-  hr__arena_finish(&engine->arena);
-  free(engine->moves.list);
-  free(engine->store.slices);
+/* Frees the per-job columns that come from malloc. In a streamed run they are in the arena. */
+static void free_columns(struct hr__engine *engine) {
+  if (engine->config->stream) return;
   free(engine->state);
   free(engine->reason);
   free(engine->start_us);
@@ -527,7 +422,18 @@ static void finish(struct hr__engine *engine) {
   free(engine->allocation);
   free(engine->accounting);
   free(engine->gpu_milli);
+}
+
+static void finish(struct hr__engine *engine) {
+  if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
+  for (size_t i = N_COMPONENTS; i-- > 0;)
+    if (components[i]->close) components[i]->close(engine);
+  hr__event_heap_finish(&engine->heap);
+  hr__arena_finish(&engine->arena);
+  free(engine->moves.list);
+  free(engine->store.slices);
   free(engine->pool_accounting);
+  free_columns(engine);
 }
 
 enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error) {

@@ -16,6 +16,7 @@
 
 #include "sim/engine/engine.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,9 +54,11 @@ static void take(const struct hr__engine *engine, struct hr_slice slice, uint32_
   }
 }
 
-static void give(const struct hr__engine *engine, struct hr_slice slice, uint32_t mib) {
+/* Releases the memory of one task. `claims`: those of the engine, or a copy of them. */
+static void give(const struct hr__engine *engine, struct hr__claim *claims, struct hr_slice slice, uint32_t mib) {
   for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
-    struct hr__claim *claim = claim_at(engine, slice.node, (uint32_t)__builtin_ctzll(rest));
+    struct hr__claim *claim =
+        &claims[(size_t)slice.node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(rest)];
     claim->left_mib += mib;
     claim->tasks--;
     claim->milli = (uint16_t)(claim->milli - slice.gpu_milli / (uint32_t)__builtin_popcountll(slice.gpus));
@@ -71,16 +74,18 @@ bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_plac
       take(engine, placement->slices[i], mib);
       continue;
     }
-    while (i-- > 0) give(engine, placement->slices[i], mib);
+    while (i-- > 0) give(engine, engine->claims.of_gpu, placement->slices[i], mib);
     return false;
   }
   return true;
 }
 
-void hr__claims_release(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+/* Releases the claims of a job, if it has any. */
+static void release_claims(const struct hr__engine *engine, struct hr__claim *claims, hr_job job,
+                           const struct hr_placement *placement) {
   if (!has_claims(engine, placement->pool) || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
   uint32_t mib = asked_mib(engine, job);
-  for (uint32_t i = 0; i < placement->n_slices; i++) give(engine, placement->slices[i], mib);
+  for (uint32_t i = 0; i < placement->n_slices; i++) give(engine, claims, placement->slices[i], mib);
 }
 
 /* ---- Pairs of models with known speeds ---- */
@@ -133,6 +138,21 @@ static uint32_t pair_ppm(const struct hr__engine *engine, hr_pool pool, hr_job j
 
 /* ---- Speeds ---- */
 
+/* Returns whether jobs on the same GPU of the pool can slow each other down. */
+static bool pool_interferes(const struct hr_pool_spec *spec) {
+  if (spec->nodes == 0) return false;
+  if (spec->sharing == HR_SHARING_TIME_SLICE) return true;
+  return spec->sharing != HR_SHARING_WHOLE && (spec->n_interference > 0 || spec->n_pairs > 0);
+}
+
+/* Returns whether a placement includes at least one of the GPUs in the set `gpus` of the node. A set has one bit per
+   GPU. */
+static bool has_gpu(const struct hr_placement *placement, hr_node node, uint64_t gpus) {
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (placement->slices[i].node.id == node.id && placement->slices[i].gpus & gpus) return true;
+  return false;
+}
+
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   uint32_t speed_ppm = hr__speed_ppm(&engine->speeds, job, placement->pool);
   if (!engine->network.table) return speed_ppm;
@@ -160,7 +180,7 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
     struct hr_slice one;
     struct hr_placement placement = hr__allocation_placement(engine, other, &one);
     bool backs_off = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
-    if (other.id != job.id && !backs_off && hr__placement_has_gpu(&placement, node, gpu)) return other;
+    if (other.id != job.id && !backs_off && has_gpu(&placement, node, gpu)) return other;
   }
   return (hr_job){HR_NONE};
 }
@@ -194,7 +214,7 @@ static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   uint32_t alone_ppm = hr__speed_at_ppm(engine, job, placement), share_ppm = UINT32_MAX;
   const struct hr_pool_spec *spec = engine->interferes ? engine->cluster.pools[placement->pool.id].spec : NULL;
-  if (!spec || !hr__pool_interferes(spec)) return alone_ppm;
+  if (!spec || !pool_interferes(spec)) return alone_ppm;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t ppm = slowest_ppm(engine, job, placement->pool, placement->slices[i]);
     if (ppm < share_ppm) share_ppm = ppm;
@@ -202,6 +222,34 @@ uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const st
   if (share_ppm == UINT32_MAX) return alone_ppm; /* the job has no GPU */
   uint32_t both_ppm = (uint32_t)((uint64_t)alone_ppm * share_ppm / HR__FULL_SPEED_PPM);
   return both_ppm > 0 ? both_ppm : 1;
+}
+
+static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
+  enum hr_status status = HR_OK;
+  HR__CALL_ACTIVE(engine, status, set_speed, job, speed_ppm);
+  return status;
+}
+
+static enum hr_status update_node(struct hr__engine *engine, struct hr_slice slice) {
+  const struct hr__residents *residents = &engine->residents;
+  enum hr_status status = HR_OK;
+  for (uint32_t link = residents->first[slice.node.id]; link && status == HR_OK;
+       link = residents->links[link - 1].next) {
+    hr_job job = residents->links[link - 1].job;
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    if (!has_gpu(&placement, slice.node, slice.gpus)) continue;
+    status = set_speed(engine, job, hr__speed_now_ppm(engine, job, &placement));
+  }
+  return status;
+}
+
+enum hr_status hr__sharing_update_speeds(struct hr__engine *engine, const struct hr_placement *placement) {
+  enum hr_status status = HR_OK;
+  if (!engine->interferes || !pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
+  for (uint32_t i = 0; i < placement->n_slices && status == HR_OK; i++)
+    if (placement->slices[i].gpus) status = update_node(engine, placement->slices[i]);
+  return status;
 }
 
 /* ---- MIG reconfiguration: the time until instances are ready ---- */
@@ -215,7 +263,7 @@ static enum hr_status init_reconfiguration(struct hr__engine *engine) {
     if (mig && mig->lead_us > longest_us) longest_us = mig->lead_us;
   }
   if (longest_us == 0) return HR_OK;
-  engine->longest_us += longest_us;
+  engine->longest_lead_us = longest_us;
   size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus + 1;
   engine->split_us = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->split_us);
   return engine->split_us ? HR_OK : hr__out_of_memory(engine);
@@ -267,7 +315,7 @@ static uint32_t min_interference_ppm(const struct hr__engine *engine) {
   uint32_t min_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
-    if (!hr__pool_interferes(spec)) continue;
+    if (!pool_interferes(spec)) continue;
     for (uint32_t k = 0; k < spec->n_pairs; k++)
       if (spec->pairs[k].speed_ppm < min_ppm) min_ppm = spec->pairs[k].speed_ppm;
     uint32_t tasks = spec->replicas ? spec->replicas : 1, milli = 0;
@@ -283,7 +331,7 @@ static uint32_t min_interference_ppm(const struct hr__engine *engine) {
 static enum hr_status init_speeds(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    engine->interferes = engine->interferes || hr__pool_interferes(cluster->pools[i].spec);
+    engine->interferes = engine->interferes || pool_interferes(cluster->pools[i].spec);
   if (!engine->interferes) return HR_OK;
   if (bind_all_pairs(engine) != HR_OK) return HR_NO_MEMORY;
   if (engine->residents.first) return HR_OK;
@@ -291,10 +339,54 @@ static enum hr_status init_speeds(struct hr__engine *engine) {
   return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
 }
 
-enum hr_status hr__sharing_init(struct hr__engine *engine) {
+/* Must follow the initialization of markets, which may already have allocated the lists of residents. */
+static enum hr_status init(struct hr__engine *engine) {
   engine->interference_ppm = min_interference_ppm(engine);
-  engine->longest_us = hr__time_for_us(engine->longest_us, engine->interference_ppm);
   enum hr_status status = init_speeds(engine);
   if (status == HR_OK) status = init_claims(engine);
   return status == HR_OK ? init_reconfiguration(engine) : status;
 }
+
+static bool is_needed(const struct hr__engine *engine) {
+  return engine->interferes || engine->split_us || engine->claims.of_gpu;
+}
+
+static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                           enum hr__stop how) {
+  (void)how;
+  release_claims(engine, engine->claims.of_gpu, job, placement);
+  return hr__sharing_update_speeds(engine, placement);
+}
+
+/* ---- Checked mode ---- */
+
+/* Checks that the claims are those of the running jobs: without these claims, the memory of each GPU is free. */
+static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
+  if (!engine->claims.of_gpu) return HR_OK;
+  const struct hr_cluster *cluster = &engine->cluster;
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
+  struct hr__claim *claims = malloc((n_gpus + 1) * sizeof *claims);
+  if (!claims) return hr__out_of_memory(engine);
+  memcpy(claims, engine->claims.of_gpu, n_gpus * sizeof *claims);
+  for (uint32_t i = 0; i < running->count; i++) {
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, running->jobs[i], &one);
+    release_claims(engine, claims, running->jobs[i], &placement);
+  }
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < n_gpus && status == HR_OK; i++) {
+    uint32_t node = (uint32_t)(i / cluster->inventory->max_gpus);
+    uint32_t mem_mib = cluster->pools[cluster->inventory->pool[node]].spec->gpu_mem_mib;
+    if (engine->claims.of_gpu[i].left_mib > mem_mib)
+      status = hr__broken(engine, "node %" PRIu32 ": tasks claim more memory than a GPU has", node);
+    else if (claims[i].left_mib != mem_mib)
+      status = hr__broken(engine, "node %" PRIu32 ": the free memory of a GPU differs", node);
+    else if (claims[i].tasks || claims[i].milli)
+      status = hr__broken(engine, "node %" PRIu32 ": the tasks that run on a GPU differ", node);
+  }
+  free(claims);
+  return status;
+}
+
+const struct hr__component hr__component_sharing = {
+    .disturbs_jobs = true, .init = init, .is_needed = is_needed, .stop = stop, .check = check};

@@ -59,8 +59,8 @@ static void settle_accounts(struct hr__engine *engine, hr_pool pool) {
   market->touched_us = engine->view.now_us;
 }
 
-void hr__markets_settle(struct hr__engine *engine) {
-  for (uint32_t i = 0; engine->markets && i < engine->cluster.n_pools; i++)
+static void settle(struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     if (engine->cluster.pools[i].comes_and_goes) settle_accounts(engine, (hr_pool){i});
 }
 
@@ -82,7 +82,7 @@ static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node nod
   const struct hr__residents *residents = &engine->residents;
   while (residents->first[node.id]) {
     hr_job job = residents->links[residents->first[node.id] - 1].job;
-    enum hr_status status = hr__attempt_interrupt(engine, job, HR_REASON_RECLAIMED);
+    enum hr_status status = hr__job_interrupt(engine, job, HR_REASON_RECLAIMED, false);
     if (status != HR_OK) return status;
   }
   return HR_OK;
@@ -106,13 +106,13 @@ static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node
 static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us) {
   const struct hr__residents *residents = &engine->residents;
   uint32_t link = residents->first[node.id];
-  while (link) {
+  enum hr_status status = HR_OK;
+  while (link && status == HR_OK) {
     struct hr__resident resident = residents->links[link - 1];
-    enum hr_status status = hr__attempt_notice(engine, resident.job, down_us);
-    if (status != HR_OK) return status;
+    status = hr__job_notice(engine, resident.job, (struct hr__job_notice){.at_us = down_us});
     link = resident.next;
   }
-  return HR_OK;
+  return status;
 }
 
 /* Gives notice to a node and its jobs: the node will go down at `down_us`. A node that is still booting goes down at
@@ -256,8 +256,8 @@ enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node) {
   return hr__schedule(engine, notice_at_us, HR__PENDING_NODE_NOTICE, node.id);
 }
 
-enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any) {
-  *any = false;
+/* Requests all available nodes. */
+static enum hr_status acquire_all(struct hr__engine *engine, bool *any) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     hr_pool pool = {i};
     while (engine->cluster.pools[i].n_offered) {
@@ -330,8 +330,10 @@ static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
   return status == HR_OK ? schedule_interruption(engine, pool) : status;
 }
 
-enum hr_status hr__markets_init(struct hr__engine *engine) {
+/* Must precede the creation of the policy, because the policy's view includes the available nodes. */
+static enum hr_status init(struct hr__engine *engine) {
   uint32_t n_pools = engine->cluster.n_pools;
+  if (!engine->cluster.nodes) return HR_OK;
   engine->markets = hr_arena_alloc(&engine->arena, n_pools * sizeof *engine->markets);
   engine->residents.first = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *engine->residents.first);
   if (!engine->markets || !engine->residents.first) return hr__out_of_memory(engine);
@@ -345,12 +347,15 @@ enum hr_status hr__markets_init(struct hr__engine *engine) {
   return HR_OK;
 }
 
-void hr__markets_finish(struct hr__engine *engine) {
-  for (uint32_t i = 0; engine->markets && i < engine->cluster.n_pools; i++) hr__fifo_finish(&engine->markets[i].window);
-  free(engine->residents.links);
+static bool is_needed(const struct hr__engine *engine) {
+  return engine->markets;
 }
 
-enum hr_status hr__markets_advance(struct hr__engine *engine, struct hr__pending pending) {
+static void close(struct hr__engine *engine) {
+  for (uint32_t i = 0; engine->markets && i < engine->cluster.n_pools; i++) hr__fifo_finish(&engine->markets[i].window);
+}
+
+static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
   uint32_t entity = hr__pending_entity(pending);
   switch (hr__pending_kind(pending)) {
   case HR__PENDING_LEVEL_AHEAD:
@@ -369,15 +374,36 @@ enum hr_status hr__markets_advance(struct hr__engine *engine, struct hr__pending
     return open_window(engine, (hr_pool){entity});
   case HR__PENDING_NODE_UP:
     return boot_node(engine, (hr_node){entity});
-  case HR__PENDING_END:
-  case HR__PENDING_PHASE:
-  case HR__PENDING_STORAGE:
-  case HR__PENDING_EVICT:
-  case HR__PENDING_TIMER:
-    break;
+  default:
+    return HR_OK;
+  }
+}
+
+/* Checks that no more nodes can be requested than the provider offers. */
+static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
+  (void)running;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool *pool = &engine->cluster.pools[i];
+    if (hr_market_is_elastic(pool->spec->market.market) && pool->obtainable > engine->markets[i].level)
+      return hr__broken(engine, "pool '%s': more nodes can be requested than are offered", pool->spec->name);
   }
   return HR_OK;
 }
+
+const struct hr__component hr__component_markets = {
+    .disturbs_jobs = true,
+    .is_endless = true,
+    .init = init,
+    .is_needed = is_needed,
+    .kinds = 1u << HR__PENDING_LEVEL_AHEAD | 1u << HR__PENDING_LEVEL | 1u << HR__PENDING_INTERRUPTION |
+             1u << HR__PENDING_NODE_NOTICE | 1u << HR__PENDING_NODE_DOWN | 1u << HR__PENDING_WINDOW_CLOSE |
+             1u << HR__PENDING_WINDOW_OPEN | 1u << HR__PENDING_NODE_UP,
+    .advance = advance,
+    .supply = acquire_all,
+    .settle = settle,
+    .close = close,
+    .check = check,
+};
 
 /* ---- Names of markets, spot models and checkpoint policies ---- */
 

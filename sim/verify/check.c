@@ -2,31 +2,17 @@
 /*
  * Checked mode. The checks find the running jobs through their pending events, recompute the state from these jobs, and
  * compare it with the state that the engine maintains. They cover free GPUs per node, per pool and in the index, job
- * counts, the order of the event heap, the GPU inventory, GPU memory claims and MIG instances. Scratch memory comes
- * from malloc. This code is not optimized for speed.
+ * counts, the order of the event heap, the GPU inventory and MIG instances. Then the hooks `check` of all active
+ * components check the state of these components. Scratch memory comes from malloc. This code is not optimized for
+ * speed.
  */
 
 #include "sim/cluster/cluster.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct claims_use {
-  struct claim_sum {
-    uint64_t mib, tasks, milli;
-  } * of_gpu; /* by node and GPU, as in the inventory; NULL if no pool has memory claims */
-};
-
-static enum hr_status claims_use_init(struct claims_use *use, const struct hr__engine *engine);
-static void claims_use_finish(struct claims_use *use);
-static void claims_use_add(struct claims_use *use, const struct hr__engine *engine, hr_job job,
-                           const struct hr_placement *placement);
-/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if no inconsistency exists. */
-static const char *claims_use_check(const struct claims_use *use, const struct hr__engine *engine, uint32_t *node);
 
 /* The resources in use on each node and GPU, summed over the running jobs. */
 
@@ -40,301 +26,6 @@ struct inventory_use {
 };
 
 /* Initializes all sums to 0. Does not allocate the arrays in counted allocation. Returns HR_OK or HR_NO_MEMORY. */
-static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster);
-static void inventory_use_finish(struct inventory_use *use);
-static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
-                              const struct hr_placement *placement);
-/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if no inconsistency exists. */
-static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
-                                       uint32_t *node);
-
-static enum hr_status broken(const struct hr__engine *engine, const char *format, ...) HR_PRINTF(2, 3);
-static enum hr_status broken(const struct hr__engine *engine, const char *format, ...) {
-  char text[200];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  return hr_fail(engine->error, HR_INTERNAL, "invariant broken at %" PRId64 " us: %s", engine->view.now_us, text);
-}
-
-struct usage {
-  uint64_t *pool_milli; /* allocated milli-GPUs, by pool */
-  uint32_t *node_milli; /* allocated milli-GPUs, by node */
-  struct inventory_use inventory;
-  struct claims_use claims;
-  uint32_t n_running;
-  uint64_t all_milli;
-};
-
-static void add_job(const struct hr__engine *engine, hr_job job, struct usage *usage) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  usage->n_running++;
-  usage->all_milli += gpu_milli;
-  inventory_use_add(&usage->inventory, &engine->cluster, job, &placement);
-  claims_use_add(&usage->claims, engine, job, &placement);
-  if (gpu_milli == 0) return;
-  usage->pool_milli[placement.pool.id] += gpu_milli;
-  for (uint32_t i = 0; i < placement.n_slices; i++)
-    usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
-}
-
-/* Checks a pending entry of a job, in a run where jobs can be stopped. If the entry is the end of the job, it must be
-   at the exact microsecond at which the remaining work completes. */
-static enum hr_status check_pending_phase(const struct hr__engine *engine, uint32_t at) {
-  struct hr__pending pending = engine->heap.entries[at];
-  uint32_t job = hr__pending_entity(pending);
-  const struct hr__engine_attempt *attempt = &engine->attempt[job];
-  if (engine->heap.place[job] != at + 1) return broken(engine, "job %" PRIu32 " is pending twice", job);
-  if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
-  int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
-  if (attempt->phase_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) != pending.at_us)
-    return broken(engine, "job %" PRIu32 " does not end when its remaining work completes", job);
-  return HR_OK;
-}
-
-/* Checks a pending entry of a job: the end of its work or, in a run where jobs can be stopped, the end of its phase. */
-static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at) {
-  struct hr__pending pending = engine->heap.entries[at];
-  hr_job job = {hr__pending_entity(pending)};
-  if (engine->state[job.id] != HR_JOB_RUNNING) return broken(engine, "job %" PRIu32 " ends but does not run", job.id);
-  if (engine->attempt) return check_pending_phase(engine, at);
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_at_ppm(engine, job, &placement));
-  if (engine->start_us[job.id] + run_us != pending.at_us)
-    return broken(engine, "job %" PRIu32 " does not end when its work completes", job.id);
-  return HR_OK;
-}
-
-static enum hr_status add_running(const struct hr__engine *engine, struct usage *usage) {
-  for (uint32_t i = 0; i < engine->heap.count; i++) {
-    struct hr__pending pending = engine->heap.entries[i];
-    if (i > 0 && hr__pending_before(pending, engine->heap.entries[(i - 1) / 2]))
-      return broken(engine, "the event heap is out of order at %" PRIu32, i);
-    if (pending.at_us < engine->view.now_us) return broken(engine, "an event lies in the past");
-    if (hr__pending_kind(pending) > HR__PENDING_PHASE) continue;
-    enum hr_status status = check_pending(engine, i);
-    if (status != HR_OK) return status;
-    add_job(engine, (hr_job){hr__pending_entity(pending)}, usage);
-  }
-  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++)
-    for (uint32_t k = 0; k < engine->storage[i].count; k++) add_job(engine, engine->storage[i].writers[k].job, usage);
-  return HR_OK;
-}
-
-static enum hr_status check_node(const struct hr__engine *engine, const struct hr__pool *pool, uint32_t number,
-                                 uint32_t used_milli) {
-  uint32_t id = pool->first_node.id + number;
-  enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){id});
-  bool there = state == HR_NODE_UP || state == HR_NODE_CLOSING;
-  uint32_t size_milli = there ? pool->spec->gpus_per_node * 1000 : 0;
-  uint32_t free_milli = engine->cluster.node_free_milli[id], gpus = hr_free_index_get(pool->index, number);
-  if (used_milli > size_milli) return broken(engine, "node %" PRIu32 " is over its capacity", id);
-  if (free_milli != size_milli - used_milli) return broken(engine, "node %" PRIu32 ": free GPUs differ", id);
-  const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
-  uint32_t whole_gpus = inventory ? hr_gpu_inventory_idle_gpus(inventory, (hr_node){id}) : free_milli / 1000;
-  if (gpus != (state == HR_NODE_UP ? whole_gpus : 0) || hr_free_index_node(pool->index, gpus, number) != number)
-    return broken(engine, "node %" PRIu32 ": the free index differs", id);
-  if (pool->comes_and_goes && hr__bitset_has(pool->off, number) != (state == HR_NODE_OFF))
-    return broken(engine, "node %" PRIu32 ": the set of nodes that are off differs", id);
-  return HR_OK;
-}
-
-static enum hr_status check_nodes(const struct hr__engine *engine, const struct hr__pool *pool,
-                                  const struct usage *usage) {
-  uint64_t total_milli = 0, free_milli = 0;
-  uint32_t n_in[HR__NODE_STATES] = {0}, n_offered = 0;
-  for (uint32_t number = 0; number < pool->spec->nodes; number++) {
-    uint32_t id = pool->first_node.id + number;
-    enum hr_status status = check_node(engine, pool, number, usage->node_milli[id]);
-    if (status != HR_OK) return status;
-    enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){id});
-    n_in[state]++;
-    n_offered += state == HR_NODE_OFF && number < pool->obtainable;
-    if (state == HR_NODE_UP || state == HR_NODE_CLOSING) total_milli += pool->spec->gpus_per_node * 1000;
-    if (state == HR_NODE_UP) free_milli += engine->cluster.node_free_milli[id];
-  }
-  if (!hr__group_index_is_consistent(pool->index))
-    return broken(engine, "pool '%s': the group index differs", pool->spec->name);
-  if (memcmp(n_in, pool->n_in, sizeof n_in) != 0 || n_offered != pool->n_offered)
-    return broken(engine, "pool '%s': the counts of nodes by state differ", pool->spec->name);
-  if (total_milli != pool->total_milli) return broken(engine, "pool '%s': its GPUs differ", pool->spec->name);
-  if (pool->comes_and_goes && free_milli != pool->free_milli)
-    return broken(engine, "pool '%s': free GPUs differ", pool->spec->name);
-  return HR_OK;
-}
-
-static enum hr_status check_capacity(const struct hr__engine *engine, const struct usage *usage) {
-  uint64_t free_milli = 0, total_milli = 0;
-  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
-    const struct hr__pool *pool = &engine->cluster.pools[i];
-    if (usage->pool_milli[i] > pool->total_milli)
-      return broken(engine, "pool '%s' is over its capacity", pool->spec->name);
-    if (!pool->comes_and_goes && pool->free_milli != pool->total_milli - usage->pool_milli[i])
-      return broken(engine, "pool '%s': free GPUs differ", pool->spec->name);
-    free_milli += pool->free_milli;
-    total_milli += pool->total_milli;
-    enum hr_status status = check_nodes(engine, pool, usage);
-    if (status != HR_OK) return status;
-  }
-  if (free_milli != engine->cluster.free_milli) return broken(engine, "the cluster's free GPUs differ");
-  if (total_milli != engine->cluster.total_milli || total_milli != engine->view.total_milli)
-    return broken(engine, "the cluster's GPUs differ");
-  if (usage->all_milli != engine->view.allocated_milli) return broken(engine, "the allocated GPUs differ");
-  return HR_OK;
-}
-
-static enum hr_status check_inventory(const struct hr__engine *engine, const struct usage *usage) {
-  uint32_t node;
-  const char *fault = inventory_use_check(&usage->inventory, &engine->cluster, &node);
-  if (!fault) fault = claims_use_check(&usage->claims, engine, &node);
-  return fault ? broken(engine, "node %" PRIu32 ": %s", node, fault) : HR_OK;
-}
-
-static enum hr_status check_counts(const struct hr__engine *engine, const struct usage *usage) {
-  if (usage->n_running != engine->view.n_running) return broken(engine, "the number of running jobs differs");
-  uint64_t known = engine->view.n_waiting + engine->view.n_running + engine->n_completed + engine->n_rejected;
-  if (known != engine->n_submitted || engine->n_submitted != engine->cursor)
-    return broken(engine, "jobs are lost: %" PRIu64 " submitted, %" PRIu64 " known", engine->n_submitted, known);
-  return HR_OK;
-}
-
-/* Checks that the time for which a job held its GPUs is the sum of its work, checkpoints and restarts. This is true
-   while the job has no attempt, and at the end of the run. */
-static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t job) {
-  const struct hr_job_accounting *accounting = &engine->accounting[job];
-  if (engine->kept_us[job] > engine->trace->work_us[job]) return broken(engine, "job %" PRIu32 " kept too much", job);
-  if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
-  if (accounting->held_us !=
-      accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)
-    return broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
-  const struct hr_gpu_times *times = &accounting->milli_us;
-  hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
-  if (!engine->cluster.inventory &&
-      times->kept + times->lost + times->saving + times->restarting != asked_milli * accounting->held_us)
-    return broken(engine, "job %" PRIu32 ": the GPU times of its attempts do not add up", job);
-  if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
-    return broken(engine, "job %" PRIu32 " completed without its work", job);
-  if (!engine->speeds.table && !engine->network.table && !engine->interferes &&
-      accounting->kept_us != engine->kept_us[job])
-    return broken(engine, "job %" PRIu32 ": at full speed, the time of its work differs from its work", job);
-  return HR_OK;
-}
-
-/* Checks that the stored speed of a running job is the speed that follows from its placement, and that it is greater
-   than 0. */
-static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job) {
-  struct hr_slice one;
-  if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
-  struct hr_placement placement = hr__allocation_placement(engine, (hr_job){job}, &one);
-  uint32_t speed_ppm = hr__speed_now_ppm(engine, (hr_job){job}, &placement);
-  if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs in a pool where its speed is 0", job);
-  if (engine->attempt && engine->attempt[job].speed_ppm != speed_ppm)
-    return broken(engine, "job %" PRIu32 " does not work at the speed of its placement and neighbours", job);
-  return HR_OK;
-}
-
-static enum hr_status check_job(const struct hr__engine *engine, uint32_t job) {
-  uint8_t state = engine->state[job];
-  bool started = state == HR_JOB_RUNNING || state == HR_JOB_COMPLETED;
-  if (engine->attempt) started = engine->accounting[job].attempts > 0;
-  if (started != (engine->start_us[job] != HR_NEVER_US))
-    return broken(engine, "job %" PRIu32 ": state and start differ", job);
-  if (started && engine->start_us[job] < engine->trace->submit_us[job])
-    return broken(engine, "job %" PRIu32 " starts before its submit", job);
-  enum hr_status status = check_speed(engine, job);
-  return status == HR_OK && engine->attempt ? check_accounting(engine, job) : status;
-}
-
-static enum hr_status check_jobs(const struct hr__engine *engine) {
-  uint64_t count[HR_JOB_REJECTED + 1] = {0};
-  for (uint32_t i = 0; i < engine->trace->n_jobs; i++) {
-    count[engine->state[i]]++;
-    enum hr_status status = check_job(engine, i);
-    if (status != HR_OK) return status;
-  }
-  bool same = count[HR_JOB_WAITING] == engine->view.n_waiting && count[HR_JOB_RUNNING] == engine->view.n_running &&
-              count[HR_JOB_COMPLETED] == engine->n_completed && count[HR_JOB_REJECTED] == engine->n_rejected;
-  return same ? HR_OK : broken(engine, "the counts of jobs by state differ from the jobs");
-}
-
-enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) {
-  struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
-                        .node_milli = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *usage.node_milli)};
-  enum hr_status status = HR_NO_MEMORY;
-  bool made = inventory_use_init(&usage.inventory, &engine->cluster) == HR_OK;
-  made = claims_use_init(&usage.claims, engine) == HR_OK && made;
-  if (made && usage.pool_milli && usage.node_milli) {
-    status = add_running(engine, &usage);
-    if (status == HR_OK) status = check_capacity(engine, &usage);
-    if (status == HR_OK) status = check_inventory(engine, &usage);
-    if (status == HR_OK) status = check_counts(engine, &usage);
-    if (status == HR_OK && every_job) status = check_jobs(engine);
-  } else {
-    hr_fail(engine->error, HR_NO_MEMORY, "out of memory");
-  }
-  inventory_use_finish(&usage.inventory);
-  claims_use_finish(&usage.claims);
-  free(usage.pool_milli);
-  free(usage.node_milli);
-  return status;
-}
-
-static enum hr_status claims_use_init(struct claims_use *use, const struct hr__engine *engine) {
-  *use = (struct claims_use){0};
-  if (!engine->claims.of_gpu) return HR_OK;
-  size_t n_gpus = (size_t)engine->cluster.n_nodes * engine->cluster.inventory->max_gpus;
-  use->of_gpu = calloc(n_gpus + 1, sizeof *use->of_gpu);
-  return use->of_gpu ? HR_OK : HR_NO_MEMORY;
-}
-
-static void claims_use_finish(struct claims_use *use) {
-  free(use->of_gpu);
-}
-
-static void claims_use_add(struct claims_use *use, const struct hr__engine *engine, hr_job job,
-                           const struct hr_placement *placement) {
-  if (!use->of_gpu || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
-  const struct hr_requests *requests = engine->cluster.requests;
-  const struct hr_request *request = &requests->request[requests->of_job[job.id]];
-  uint32_t max_gpus = engine->cluster.inventory->max_gpus;
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct hr_slice slice = placement->slices[i];
-    for (uint32_t gpu = 0; gpu < max_gpus; gpu++) {
-      if (!(slice.gpus >> gpu & 1)) continue;
-      struct claim_sum *sum = &use->of_gpu[(size_t)slice.node.id * max_gpus + gpu];
-      sum->mib += request->gpu_mem_mib;
-      sum->tasks++;
-      sum->milli += slice.gpu_milli / request->gpus;
-    }
-  }
-}
-
-static const char *check_gpu(const struct hr__claim *claim, const struct claim_sum *sum, uint32_t mem_mib) {
-  if (sum->mib > mem_mib) return "tasks claim more memory than a GPU has";
-  if (sum->mib + claim->left_mib != mem_mib) return "the free memory of a GPU differs";
-  if (sum->tasks != claim->tasks || sum->milli != claim->milli) return "the tasks that run on a GPU differ";
-  return NULL;
-}
-
-static const char *claims_use_check(const struct claims_use *use, const struct hr__engine *engine, uint32_t *node) {
-  const struct hr_cluster *cluster = &engine->cluster;
-  for (uint32_t i = 0; use->of_gpu && i < cluster->n_pools; i++) {
-    const struct hr__pool *pool = &cluster->pools[i];
-    if (!hr_pool_kills(pool->spec)) continue;
-    for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++)
-      for (uint32_t gpu = 0; gpu < pool->spec->gpus_per_node; gpu++) {
-        size_t at = (size_t)*node * cluster->inventory->max_gpus + gpu;
-        const char *fault = check_gpu(&engine->claims.of_gpu[at], &use->of_gpu[at], pool->spec->gpu_mem_mib);
-        if (fault) return fault;
-      }
-  }
-  return NULL;
-}
-
 static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster) {
   *use = (struct inventory_use){0};
   const struct hr_gpu_inventory *inventory = cluster->inventory;
@@ -441,6 +132,7 @@ static const char *check_inventory_node(const struct hr_gpu_inventory *inventory
   return NULL;
 }
 
+/* Returns the first inconsistency and stores its node in `*node`. Returns NULL if no inconsistency exists. */
 static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
                                        uint32_t *node) {
   for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
@@ -453,4 +145,169 @@ static const char *inventory_use_check(const struct inventory_use *use, const st
     }
   }
   return NULL;
+}
+
+/* ---- The running jobs ---- */
+
+struct usage {
+  uint64_t *pool_milli; /* allocated milli-GPUs, by pool */
+  uint32_t *node_milli; /* allocated milli-GPUs, by node */
+  struct inventory_use inventory;
+  struct hr__running running;
+  uint64_t all_milli;
+};
+
+static void add_job(const struct hr__engine *engine, hr_job job, struct usage *usage) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
+  usage->running.jobs[usage->running.count++] = job;
+  usage->all_milli += gpu_milli;
+  inventory_use_add(&usage->inventory, &engine->cluster, job, &placement);
+  if (gpu_milli == 0) return;
+  usage->pool_milli[placement.pool.id] += gpu_milli;
+  for (uint32_t i = 0; i < placement.n_slices; i++)
+    usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
+}
+
+static enum hr_status add_running(const struct hr__engine *engine, struct usage *usage) {
+  for (uint32_t i = 0; i < engine->heap.count; i++) {
+    struct hr__pending pending = engine->heap.entries[i];
+    if (i > 0 && hr__pending_before(pending, engine->heap.entries[(i - 1) / 2]))
+      return hr__broken(engine, "the event heap is out of order at %" PRIu32, i);
+    if (pending.at_us < engine->view.now_us) return hr__broken(engine, "an event lies in the past");
+    if (hr__pending_kind(pending) > HR__PENDING_PHASE) continue;
+    hr_job job = {hr__pending_entity(pending)};
+    if (engine->state[job.id] != HR_JOB_RUNNING)
+      return hr__broken(engine, "job %" PRIu32 " ends but does not run", job.id);
+    add_job(engine, job, usage);
+  }
+  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++)
+    for (uint32_t k = 0; k < engine->storage[i].count; k++) add_job(engine, engine->storage[i].writers[k].job, usage);
+  return HR_OK;
+}
+
+static enum hr_status check_node(const struct hr__engine *engine, const struct hr__pool *pool, uint32_t number,
+                                 uint32_t used_milli) {
+  uint32_t id = pool->first_node.id + number;
+  enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){id});
+  bool there = state == HR_NODE_UP || state == HR_NODE_CLOSING;
+  uint32_t size_milli = there ? pool->spec->gpus_per_node * 1000 : 0;
+  uint32_t free_milli = engine->cluster.node_free_milli[id], gpus = hr_free_index_get(pool->index, number);
+  if (used_milli > size_milli) return hr__broken(engine, "node %" PRIu32 " is over its capacity", id);
+  if (free_milli != size_milli - used_milli) return hr__broken(engine, "node %" PRIu32 ": free GPUs differ", id);
+  const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
+  uint32_t whole_gpus = inventory ? hr_gpu_inventory_idle_gpus(inventory, (hr_node){id}) : free_milli / 1000;
+  if (gpus != (state == HR_NODE_UP ? whole_gpus : 0) || hr_free_index_node(pool->index, gpus, number) != number)
+    return hr__broken(engine, "node %" PRIu32 ": the free index differs", id);
+  if (pool->comes_and_goes && hr__bitset_has(pool->off, number) != (state == HR_NODE_OFF))
+    return hr__broken(engine, "node %" PRIu32 ": the set of nodes that are off differs", id);
+  return HR_OK;
+}
+
+static enum hr_status check_nodes(const struct hr__engine *engine, const struct hr__pool *pool,
+                                  const struct usage *usage) {
+  uint64_t total_milli = 0, free_milli = 0;
+  uint32_t n_in[HR__NODE_STATES] = {0}, n_offered = 0;
+  for (uint32_t number = 0; number < pool->spec->nodes; number++) {
+    uint32_t id = pool->first_node.id + number;
+    enum hr_status status = check_node(engine, pool, number, usage->node_milli[id]);
+    if (status != HR_OK) return status;
+    enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){id});
+    n_in[state]++;
+    n_offered += state == HR_NODE_OFF && number < pool->obtainable;
+    if (state == HR_NODE_UP || state == HR_NODE_CLOSING) total_milli += pool->spec->gpus_per_node * 1000;
+    if (state == HR_NODE_UP) free_milli += engine->cluster.node_free_milli[id];
+  }
+  if (!hr__group_index_is_consistent(pool->index))
+    return hr__broken(engine, "pool '%s': the group index differs", pool->spec->name);
+  if (memcmp(n_in, pool->n_in, sizeof n_in) != 0 || n_offered != pool->n_offered)
+    return hr__broken(engine, "pool '%s': the counts of nodes by state differ", pool->spec->name);
+  if (total_milli != pool->total_milli) return hr__broken(engine, "pool '%s': its GPUs differ", pool->spec->name);
+  if (pool->comes_and_goes && free_milli != pool->free_milli)
+    return hr__broken(engine, "pool '%s': free GPUs differ", pool->spec->name);
+  return HR_OK;
+}
+
+static enum hr_status check_capacity(const struct hr__engine *engine, const struct usage *usage) {
+  uint64_t free_milli = 0, total_milli = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool *pool = &engine->cluster.pools[i];
+    if (usage->pool_milli[i] > pool->total_milli)
+      return hr__broken(engine, "pool '%s' is over its capacity", pool->spec->name);
+    if (!pool->comes_and_goes && pool->free_milli != pool->total_milli - usage->pool_milli[i])
+      return hr__broken(engine, "pool '%s': free GPUs differ", pool->spec->name);
+    free_milli += pool->free_milli;
+    total_milli += pool->total_milli;
+    enum hr_status status = check_nodes(engine, pool, usage);
+    if (status != HR_OK) return status;
+  }
+  if (free_milli != engine->cluster.free_milli) return hr__broken(engine, "the cluster's free GPUs differ");
+  if (total_milli != engine->cluster.total_milli || total_milli != engine->view.total_milli)
+    return hr__broken(engine, "the cluster's GPUs differ");
+  if (usage->all_milli != engine->view.allocated_milli) return hr__broken(engine, "the allocated GPUs differ");
+  return HR_OK;
+}
+
+static enum hr_status check_inventory(const struct hr__engine *engine, const struct usage *usage) {
+  uint32_t node;
+  const char *fault = inventory_use_check(&usage->inventory, &engine->cluster, &node);
+  return fault ? hr__broken(engine, "node %" PRIu32 ": %s", node, fault) : HR_OK;
+}
+
+static enum hr_status check_counts(const struct hr__engine *engine, const struct usage *usage) {
+  if (usage->running.count != engine->view.n_running) return hr__broken(engine, "the number of running jobs differs");
+  uint64_t known = engine->view.n_waiting + engine->view.n_running + engine->n_completed + engine->n_rejected;
+  if (known != engine->n_submitted || engine->n_submitted != engine->cursor)
+    return hr__broken(engine, "jobs are lost: %" PRIu64 " submitted, %" PRIu64 " known", engine->n_submitted, known);
+  return HR_OK;
+}
+
+static enum hr_status check_jobs(const struct hr__engine *engine) {
+  uint64_t count[HR_JOB_REJECTED + 1] = {0};
+  for (uint32_t i = 0; i < engine->trace->n_jobs; i++) {
+    count[engine->state[i]]++;
+    if (engine->start_us[i] != HR_NEVER_US && engine->start_us[i] < engine->trace->submit_us[i])
+      return hr__broken(engine, "job %" PRIu32 " starts before its submit", i);
+  }
+  bool same = count[HR_JOB_WAITING] == engine->view.n_waiting && count[HR_JOB_RUNNING] == engine->view.n_running &&
+              count[HR_JOB_COMPLETED] == engine->n_completed && count[HR_JOB_REJECTED] == engine->n_rejected;
+  return same ? HR_OK : hr__broken(engine, "the counts of jobs by state differ from the jobs");
+}
+
+static enum hr_status check_components(const struct hr__engine *engine, const struct hr__running *running) {
+  enum hr_status status = HR_OK;
+  HR__CALL_ACTIVE(engine, status, check, running);
+  return status;
+}
+
+/* Returns the maximum number of running jobs that pending events can show. */
+static size_t max_running(const struct hr__engine *engine) {
+  size_t count = engine->heap.count;
+  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) count += engine->storage[i].count;
+  return count;
+}
+
+enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) {
+  struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
+                        .node_milli = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *usage.node_milli),
+                        .running.jobs = calloc(max_running(engine) + 1, sizeof *usage.running.jobs),
+                        .running.every_job = every_job};
+  enum hr_status status = HR_NO_MEMORY;
+  bool made = inventory_use_init(&usage.inventory, &engine->cluster) == HR_OK;
+  if (made && usage.pool_milli && usage.node_milli && usage.running.jobs) {
+    status = add_running(engine, &usage);
+    if (status == HR_OK) status = check_capacity(engine, &usage);
+    if (status == HR_OK) status = check_inventory(engine, &usage);
+    if (status == HR_OK) status = check_counts(engine, &usage);
+    if (status == HR_OK && every_job) status = check_jobs(engine);
+    if (status == HR_OK) status = check_components(engine, &usage.running);
+  } else {
+    hr_fail(engine->error, HR_NO_MEMORY, "out of memory");
+  }
+  inventory_use_finish(&usage.inventory);
+  free(usage.pool_milli);
+  free(usage.node_milli);
+  free(usage.running.jobs);
+  return status;
 }

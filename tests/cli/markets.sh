@@ -123,6 +123,30 @@ case_deadlines_use_what_is_there() {
   done
 }
 
+# The rules were once values of the parameter 'market' of 'queue'. Old files and options have the same results, whatever
+# the order of the keys, and print a note.
+case_former_market_rules() {
+  # shellcheck disable=SC2046 # many words
+  record r.json 60 $(repeat 30 0) $(repeat 300 8)
+  trace submit_s,duration_s,gpus,deadline_s 0,600,1,3600 0,3600,8,9000
+  former() {
+    scenario "$1" "$continuous" "\"name\": \"o\", \"boot_s\": 0, $on_demand" \
+      "\"name\": \"s\", \"nodes\": 8, \"boot_s\": 0, $spot, \"spot\": { \"model\": \"trace\", \"notice_s\": 0, \"file\": \"r.json\" }"
+    shift
+    try 0 run s.json --trace t.csv --json - "$@"
+    grep '"digest"' stdout
+  }
+  by_market=$(former '"market": "uniform-progress", "order": "sjf", "changeover_s": 60')
+  says stderr "this value of 'market' belongs to the policy 'deadline' now; the old name still works"
+  changed=$(former '"changeover_s": 60, "market": "spot-first"' --set policy.market=uniform-progress)
+  by_name=$(former '"market": "static"' --policy deadline:rule=uniform-progress,changeover_s=60)
+  if grep -q 'the old name' stderr; then fail "a note without an old name"; fi
+  [ "$by_market" = "$by_name" ] && [ "$changed" = "$by_name" ] || fail "other results with the old name"
+  back=$(former '"market": "uniform-progress", "changeover_s": 60' --set policy.market=spot-first)
+  [ "$back" = "$(former '"market": "spot-first"')" ] || fail "other results of spot-first"
+  [ "$back" != "$by_name" ] || fail "spot-first and uniform-progress have the same results"
+}
+
 # A job without work is never behind. A job that fits into no on-demand pool waits for spot capacity.
 case_deadlines_of_odd_jobs() {
   # shellcheck disable=SC2046 # many words

@@ -155,7 +155,7 @@ case_plan_reserved_share() {
 # With three zones the choice has no on-demand nodes, with one zone it has.
 case_plan_spot_share() {
   plan 0 plan-spot-share
-  [ "$(chosen spot) $(chosen on-demand) $(chosen rule)" = '15 0 "deadline-greedy"' ] || fail "another choice"
+  [ "$(chosen spot) $(chosen on-demand) $(chosen policy)" = '15 0 "deadline"' ] || fail "another choice"
   # A lower bound: all work at the spot price. The actual cost is slightly higher: boots, restarts, lost work.
   least=$(awk -F, 'NR == 2 { first = $2 } NR > 1 { sum += $3; last = $2 }
     END { print 730 * 3.06 * 0.27 * sum / (last - first) }' \

@@ -166,7 +166,7 @@ case_refused() {
   for file in jobs timeline md perfetto openmetrics report; do refuses "--stream discards finished jobs, which --$file needs" "--$file" out.x; done
   refuses "needs a single run" --replications 3
   refuses "order 'wfp3' keeps a queue for each distinct run time" --policy queue:order=wfp3
-  refuses "market 'omniscient' keeps a record of each job" --policy queue:market=omniscient
+  refuses "policy 'deadline' may keep a record of every job" --policy queue:market=omniscient
   refuses "policy 'gang-slice' may keep a record of every job" --policy gang-slice
   refuses "'costs.storage.usd_per_gb_month' is summed over all jobs" --set 'costs={"storage":{"usd_per_gb_month":1}}'
   refuses "--check cannot be combined with a streamed run" --check

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Market rules by deadline on small random records of spot capacity. If the time to the deadline is enough for the work
-   and two changes of nodes, no rule misses the deadline. The omniscient rule pays the minimum cost; an exhaustive
-   search over all ways to use each time step finds this minimum. */
+/* The rules of the policy `deadline` on small random records of spot capacity. If the time to the deadline is enough
+   for the work and two changes of nodes, no rule misses the deadline. The omniscient rule pays the minimum cost; an
+   exhaustive search over all ways to use each time step finds this minimum. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { MAX_STEPS = 10, N_CASES = 600, NOWHERE = 0, SPOT = 1, ON_DEMAND = 2, N_PLACES = 3 };
-enum { GREEDY = 4, UNIFORM = 5, OMNISCIENT = 6 }; /* indices in the list of market rules */
+enum { GREEDY, UNIFORM, OMNISCIENT }; /* indices in the list of rules */
 
 #define STEP_US (INT64_C(60) * HR_SECOND_US)
 #define NEVER_MET INT64_MAX
@@ -89,8 +89,9 @@ static int64_t cost_of_run(const struct deadline_case *c, int64_t rule) {
   struct hr_class_spec classes[HR_N_CLASSES];
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
     classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_CONTINUOUS};
-  struct hr_policy_choice choice = queue_choice("strict", "first-fit");
-  queue_set_place(&choice, "market", rule);
+  struct hr_policy_choice choice;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "deadline", NULL), HR_OK);
+  queue_set_place(&choice, "rule", rule);
   queue_set_number(&choice, "changeover_s", 60.0 * c->change);
   struct bill bill = {.c = c};
   struct hr_observer observer = {&bill, count, NULL};

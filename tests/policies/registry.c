@@ -94,6 +94,34 @@ static void mistyped_settings_get_suggestions(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "rounds, fifo"));
 }
 
-TEST_MAIN("policy registry", TEST(setting_is_a_policy_with_values), TEST(mistyped_settings_get_suggestions),
-          TEST(defaults_equal_the_table), TEST(value_is_read_back), TEST(numbers_have_the_shortest_form),
-          TEST(mistyped_names_get_suggestions), TEST(policies_have_all_members))
+/* The rules of `deadline` were values of `market` of `queue`. Parameters may be set in any order. */
+static void former_market_rules_select_the_policy(void) {
+  struct hr_policy_choice choice;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "sjf", NULL), HR_OK);
+  CU_ASSERT_TRUE(hr_policy_choice_has(&choice, "changeover_s") && !hr_policy_choice_has(&choice, "rule"));
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "placement", "worst-fit", NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "changeover_s", "60", NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(choice.ops->name, "queue");
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "market", "omniscient", NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(choice.ops->name, "deadline");
+  CU_ASSERT_STRING_EQUAL(value_of(&choice, "rule"), "omniscient");
+  CU_ASSERT_STRING_EQUAL(value_of(&choice, "changeover_s"), "60");
+  CU_ASSERT_STRING_EQUAL(value_of(&choice, "placement"), "worst-fit");
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "placement", "first-fit", NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "backfill", "easy", NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "rule", "deadline-greedy", NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(value_of(&choice, "placement"), "first-fit");
+  CU_ASSERT_STRING_EQUAL(value_of(&choice, "rule"), "deadline-greedy");
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "ordr", "sjf", &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "market", "spot-fist", &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "market", "spot-first", NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(choice.ops->name, "queue");
+  CU_ASSERT_STRING_EQUAL(value_of(&choice, "order"), "sjf");
+  CU_ASSERT_STRING_EQUAL(value_of(&choice, "backfill"), "easy");
+  hr_policy_choice_finish(&choice);
+}
+
+TEST_MAIN("policy registry", TEST(former_market_rules_select_the_policy), TEST(setting_is_a_policy_with_values),
+          TEST(mistyped_settings_get_suggestions), TEST(defaults_equal_the_table), TEST(value_is_read_back),
+          TEST(numbers_have_the_shortest_form), TEST(mistyped_names_get_suggestions), TEST(policies_have_all_members))

@@ -12,11 +12,7 @@ enum hr__market_rule {
   HR__MARKET_STATIC, /* the engine acquires all available nodes */
   HR__MARKET_ON_DEMAND_ONLY,
   HR__MARKET_SPOT_FIRST,
-  HR__MARKET_PRICE_CAPACITY,
-  /* Rules by deadline: each job acquires its own nodes (policies/deadline). */
-  HR__MARKET_DEADLINE_GREEDY,
-  HR__MARKET_UNIFORM_PROGRESS,
-  HR__MARKET_OMNISCIENT
+  HR__MARKET_PRICE_CAPACITY
 };
 
 /* The parameters of the market rules. Times are in microseconds. */
@@ -32,7 +28,7 @@ struct hr__market_limits {
   bool returns;            /* for spot-first: running jobs are moved from on-demand to spot capacity */
 };
 
-/* Creates queue->market for the rules up to HR__MARKET_PRICE_CAPACITY, and adds it to the listeners of the queue.
+/* Creates queue->market for the rules except HR__MARKET_STATIC, and adds it to the listeners of the queue.
    False: out of memory. */
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
 /* For a waiting job that does not fit: returns whether enough nodes for it are available for acquisition. If so, the

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Checkpoints: when jobs write them, how long a write takes, and the storage that they are written to. The settings are
+ * those of the job's class and of the job in the trace.
+ *
+ * Each pool has one shared storage. Checkpoints that are written at the same time share its bandwidth equally, so all
+ * writers receive the same amount of service in the same time. The storage therefore needs only one clock. It advances
+ * by the service that each of the present writers receives. The mark of a writer is the value of the clock when the
+ * writer began plus the size of its checkpoint. The writer is done when the clock reaches this mark. Service is an
+ * integer. Its unit is 2^-10 MiB x microseconds per second, which is so small that the division by the number of
+ * writers causes almost no rounding error. Integers are used because their results are the same on all machines.
+ */
+
+#include "base/array.h"
+#include "sim/engine/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SERVICE_PER_MIB (UINT64_C(1000000) << 10)
+
+/* ---- Storage ---- */
+
+enum hr_status hr__storage_init(struct hr__engine *engine) {
+  engine->storage = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->storage);
+  if (!engine->storage) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    engine->storage[i].mib_s = engine->cluster.pools[i].spec->storage_mib_s;
+  return HR_OK;
+}
+
+void hr__storage_close(struct hr__engine *engine) {
+  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) free(engine->storage[i].writers);
+}
+
+static void read_clock(struct hr__storage *storage, int64_t now_us) {
+  if (storage->count)
+    storage->clock += ((hr__service)storage->mib_s << 10) * (uint64_t)(now_us - storage->clock_us) / storage->count;
+  storage->clock_us = now_us;
+}
+
+/* Returns the time until the clock has advanced by `service` while there are `count` writers. */
+static int64_t time_for(const struct hr__storage *storage, hr__service service, uint32_t count) {
+  hr__service rate = (hr__service)storage->mib_s << 10;
+  hr__service us = (service * count + rate - 1) / rate;
+  return us > (hr__service)HR_MAX_INPUT_US ? HR_MAX_INPUT_US : (int64_t)us;
+}
+
+static enum hr_status schedule_first(struct hr__engine *engine, hr_pool pool) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  storage->next_us = HR_NEVER_US;
+  if (!storage->count) return HR_OK;
+  hr__service mark = storage->writers[0].mark;
+  hr__service service = mark > storage->clock ? mark - storage->clock : 0;
+  storage->next_us = engine->view.now_us + time_for(storage, service, storage->count);
+  return hr__schedule(engine, storage->next_us, HR__PENDING_STORAGE, pool.id);
+}
+
+static int64_t forecast_write_us(const struct hr__engine *engine, hr_pool pool, uint64_t mib) {
+  const struct hr__storage *storage = &engine->storage[pool.id];
+  return time_for(storage, (hr__service)mib * SERVICE_PER_MIB, storage->count + 1);
+}
+
+static enum hr_status begin_write(struct hr__engine *engine, hr_pool pool, hr_job job, uint64_t mib) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  read_clock(storage, engine->view.now_us);
+  if (!HR__ARRAY_HAS_ROOM(storage->writers, storage->count, storage->capacity)) return hr__out_of_memory(engine);
+  struct hr__storage_writer writer = {storage->clock + (hr__service)mib * SERVICE_PER_MIB, job};
+  uint32_t at = storage->count++;
+  for (; at > 0 && writer.mark < storage->writers[at - 1].mark; at--) storage->writers[at] = storage->writers[at - 1];
+  storage->writers[at] = writer;
+  return schedule_first(engine, pool);
+}
+
+static void take_out(struct hr__storage *storage, uint32_t at) {
+  storage->count--;
+  memmove(&storage->writers[at], &storage->writers[at + 1], (storage->count - at) * sizeof *storage->writers);
+}
+
+static enum hr_status cancel_write(struct hr__engine *engine, hr_pool pool, hr_job job) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  uint32_t at = 0;
+  read_clock(storage, engine->view.now_us);
+  while (storage->writers[at].job.id != job.id) at++;
+  take_out(storage, at);
+  return schedule_first(engine, pool);
+}
+
+/* ---- Checkpoints: settings of the job's class, and the job's values in the trace ---- */
+
+const struct hr_class_spec *hr__class_spec(const struct hr__engine *engine, hr_job job) {
+  static const struct hr_class_spec nothing = {0};
+  const struct hr_class_spec *classes = engine->config->classes;
+  const uint8_t *class_ = engine->trace->class_;
+  return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
+}
+
+/* Returns the size of a checkpoint of the job, or 0 if it is unknown. */
+static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
+  uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
+  return own ? own : hr__class_spec(engine, job)->checkpoint_mib;
+}
+
+/* Returns whether checkpoints of the job are written to the pool's storage. This requires that the bandwidth of the
+   storage and the size of the checkpoints are known. Otherwise a checkpoint takes the write time of the job's class. */
+static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
+}
+
+static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (!writes_to_storage(engine, job, pool)) return hr__class_spec(engine, job)->write_us;
+  double seconds = (double)checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
+  return (int64_t)llround(seconds * (double)HR_SECOND_US);
+}
+
+/* Returns how many times as often a job on `n_nodes` nodes is interrupted as a job on one node. A job is interrupted if
+   any of its nodes is reclaimed. */
+static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
+  switch (spot->model) {
+  case HR_SPOT_ON_OFF:
+  case HR_SPOT_TRACE:
+    return 1;
+  case HR_SPOT_EXPONENTIAL:
+  case HR_SPOT_ADVISOR:
+    return hr__interruption_share(spot, pool_nodes, n_nodes);
+  case HR_SPOT_NONE:
+  case HR_SPOT_BATHTUB:
+  case HR_N_SPOT_MODELS:
+    break;
+  }
+  return n_nodes;
+}
+
+/* Returns the first-order checkpoint interval of Daly ("A higher order estimate of the optimum checkpoint interval for
+   restart dumps", 2006). Let d be the time to write a checkpoint and M the mean time between interruptions. The
+   interval is sqrt(2 d M) - d, or M if d >= 2 M. */
+static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
+  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
+  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
+  uint32_t n_nodes = engine->allocation[job.id].n_slices;
+  if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
+  if (!isfinite(life_s)) return HR_NEVER_US;
+  double write_s = (double)alone_write_us(engine, job, pool) / (double)HR_SECOND_US;
+  double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
+  if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
+  int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);
+  return interval_us > 0 ? interval_us : HR_SECOND_US;
+}
+
+int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
+  const struct hr_class_spec *class_ = hr__class_spec(engine, job);
+  bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
+  if (own > 0 && periodic) return own;
+  switch (class_->checkpoint) {
+  case HR_CHECKPOINT_INTERVAL:
+    return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
+  case HR_CHECKPOINT_YOUNG_DALY:
+    return young_daly_us(engine, job, pool);
+  case HR_CHECKPOINT_NONE:
+  case HR_CHECKPOINT_ON_NOTICE:
+  case HR_CHECKPOINT_CONTINUOUS:
+  case HR_N_CHECKPOINTS:
+    break;
+  }
+  return HR_NEVER_US;
+}
+
+bool hr__checkpoint_is_continuous(const struct hr__engine *engine, hr_job job) {
+  return hr__class_spec(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
+}
+
+/* ---- Writes ---- */
+
+enum hr_status hr__checkpoint_write(struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (writes_to_storage(engine, job, pool)) return begin_write(engine, pool, job, checkpoint_mib(engine, job));
+  return hr__schedule(engine, engine->view.now_us + hr__class_spec(engine, job)->write_us, HR__PENDING_PHASE, job.id);
+}
+
+enum hr_status hr__checkpoint_cancel(struct hr__engine *engine, hr_job job, hr_pool pool) {
+  return writes_to_storage(engine, job, pool) ? cancel_write(engine, pool, job) : HR_OK;
+}
+
+bool hr__checkpoint_fits(const struct hr__engine *engine, hr_job job, hr_pool pool, int64_t down_us) {
+  int64_t write_us = writes_to_storage(engine, job, pool) ? forecast_write_us(engine, pool, checkpoint_mib(engine, job))
+                                                          : hr__class_spec(engine, job)->write_us;
+  return write_us <= down_us - engine->view.now_us;
+}
+
+enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  *done = (hr_job){HR_NONE};
+  if (!storage->count || storage->next_us != engine->view.now_us) return HR_OK;
+  read_clock(storage, engine->view.now_us);
+  *done = storage->writers[0].job;
+  take_out(storage, 0);
+  return schedule_first(engine, pool);
+}

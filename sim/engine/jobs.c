@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The life of a job. A job is submitted, and is then waiting or rejected. A start makes it a running job. It then ends,
+ * or it is interrupted or preempted and waits again. Each function below makes one of these transitions. It changes the
+ * state of the job and of the cluster, calls the hooks of components, and emits the event. Starts, preemptions and
+ * rejections are moves of the policy; their state was already changed when the policy made the move (moves.c).
+ *
+ * The second part is the component for runs in which no job can be stopped or change its speed. A job then has a single
+ * pending event, its end.
+ */
+
+#include "sim/engine/engine.h"
+
+#include <inttypes.h>
+
+/* The upper limit of simulated time. Because of the limit, the sum of a time and a duration from the input cannot
+   overflow. */
+#define LAST_US (INT64_MAX / 2)
+
+static void forget(struct hr__engine *engine, hr_job job) {
+  HR__EACH_ACTIVE(engine, forget, at)(*at)->forget(engine, job);
+}
+
+static enum hr_status leave(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            enum hr__stop stop) {
+  enum hr_status status = HR_OK;
+  HR__CALL_ACTIVE(engine, status, stop, job, placement, stop);
+  return status;
+}
+
+static int64_t run_time_us(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  return hr__time_for_us(engine->trace->work_us[job.id], hr__speed_at_ppm(engine, job, placement));
+}
+
+/* Initializes the columns of a job in a streamed run. In other runs the columns of all jobs are initialized at the
+   start of the run. */
+static void init_columns(struct hr__engine *engine, hr_job job) {
+  engine->start_us[job.id] = HR_NEVER_US;
+  hr__speeds_find_row(&engine->speeds, engine->trace, job);
+  if (engine->cluster.requests) hr__requests_submit(engine->cluster.requests, job);
+}
+
+enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job) {
+  struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
+  engine->n_submitted++;
+  engine->last_progress_us = engine->view.now_us;
+  if (engine->config->stream) init_columns(engine, job);
+  HR__EACH_ACTIVE(engine, submit, at)(*at)->submit(engine, job);
+  hr__notify_observers(engine, &event);
+  enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
+  if (reason == HR_REASON_NONE) {
+    engine->state[job.id] = HR_JOB_WAITING;
+    engine->view.n_waiting++;
+    return hr__notify_policy(engine, &event);
+  }
+  engine->state[job.id] = HR_JOB_REJECTED;
+  engine->reason[job.id] = (uint8_t)reason;
+  hr__job_reject(engine, job, reason);
+  return HR_OK;
+}
+
+void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
+  struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, reason, job, NULL, {HR_NONE}, {HR_NONE}};
+  engine->n_rejected++;
+  hr__notify_observers(engine, &event);
+  forget(engine, job);
+}
+
+enum hr_status hr__job_start(struct hr__engine *engine, const struct hr__move *move) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
+  int64_t now_us = engine->view.now_us, run_us = run_time_us(engine, move->job, &placement);
+  if (now_us > LAST_US - run_us)
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
+                   engine->trace->source);
+  engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
+  struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
+  hr__notify_observers(engine, &event);
+  enum hr_status status = HR_OK;
+  HR__CALL_ACTIVE(engine, status, start, move->job, &placement, run_us);
+  return status;
+}
+
+enum hr_status hr__job_end(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
+  hr__cluster_release(&engine->cluster, &placement, job);
+  engine->view.allocated_milli -= gpu_milli;
+  engine->view.n_running--;
+  engine->state[job.id] = HR_JOB_COMPLETED;
+  engine->n_completed++;
+  engine->last_progress_us = engine->view.now_us;
+  enum hr_status status = leave(engine, job, &placement, HR__STOP_END);
+  if (status != HR_OK) return status;
+  struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
+  status = hr__emit(engine, &event);
+  hr__allocation_free(engine, job);
+  forget(engine, job);
+  return status;
+}
+
+enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason, bool keeps) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
+  hr__cluster_release(&engine->cluster, &placement, job);
+  enum hr_status status = leave(engine, job, &placement, keeps ? HR__STOP_KEEP_ALL : HR__STOP_KEEP_SAVED);
+  if (status != HR_OK) return status;
+  engine->view.allocated_milli -= gpu_milli;
+  engine->view.n_running--;
+  engine->view.n_waiting++;
+  engine->state[job.id] = HR_JOB_WAITING;
+  if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
+  struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
+  status = hr__emit(engine, &event);
+  hr__allocation_free(engine, job);
+  return status;
+}
+
+enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice) {
+  enum hr_status status = HR_OK;
+  HR__CALL_ACTIVE(engine, status, notice, job, notice);
+  return status;
+}
+
+/* Closes the accounts of a preempted job. The policy may already have started the job again in the same pass, so the
+   job's old placement is restored for the time of the call. */
+enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move *move) {
+  struct hr__allocation now = hr__allocation_get(engine, move->job);
+  int64_t attempt_us = engine->attempt_us[move->job.id];
+  struct hr_slice one;
+  hr__allocation_set(engine, move->job, move->allocation);
+  engine->attempt_us[move->job.id] = move->attempt_us;
+  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
+  enum hr_status status = leave(engine, move->job, &placement, move->keeps ? HR__STOP_KEEP_ALL : HR__STOP_KEEP_SAVED);
+  struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
+                           &placement,          {HR_NONE},        {HR_NONE}};
+  if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
+  hr__notify_observers(engine, &event);
+  hr__allocation_free(engine, move->job);
+  hr__allocation_set(engine, move->job, now);
+  engine->attempt_us[move->job.id] = attempt_us;
+  return status;
+}
+
+/* ---- Component: jobs that run to their end ---- */
+
+static bool is_needed(const struct hr__engine *engine) {
+  return !engine->attempt;
+}
+
+/* The times of completion are stored only if they do not follow from the start and the work of a job. */
+static enum hr_status begin(struct hr__engine *engine) {
+  if (!engine->speeds.table && !engine->network.table) return HR_OK;
+  uint32_t n_jobs = engine->config->stream ? 0 : engine->trace->n_jobs;
+  engine->ended_us = hr__result_column(engine, sizeof *engine->ended_us);
+  if (!engine->ended_us) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < n_jobs; i++) engine->ended_us[i] = HR_NEVER_US;
+  return HR_OK;
+}
+
+static void submit(struct hr__engine *engine, hr_job job) {
+  if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
+}
+
+static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            int64_t run_us) {
+  (void)placement;
+  return hr__schedule(engine, engine->view.now_us + run_us, HR__PENDING_END, job.id);
+}
+
+static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                           enum hr__stop how) {
+  (void)placement, (void)how; /* the job has completed */
+  if (engine->ended_us) engine->ended_us[job.id] = engine->view.now_us;
+  return HR_OK;
+}
+
+/* Checks that each pending end is the time at which the work of the job completes. */
+static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
+  for (uint32_t i = 0; i < engine->heap.count; i++) {
+    struct hr__pending pending = engine->heap.entries[i];
+    hr_job job = {hr__pending_entity(pending)};
+    if (hr__pending_kind(pending) != HR__PENDING_END) continue;
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    if (engine->trace->gpus[job.id] > 0 && hr__speed_at_ppm(engine, job, &placement) == 0)
+      return hr__broken(engine, "job %" PRIu32 " runs in a pool where its speed is 0", job.id);
+    if (engine->start_us[job.id] + run_time_us(engine, job, &placement) != pending.at_us)
+      return hr__broken(engine, "job %" PRIu32 " does not end when its work completes", job.id);
+  }
+  for (uint32_t i = 0; running->every_job && i < engine->trace->n_jobs; i++)
+    if ((engine->state[i] == HR_JOB_RUNNING || engine->state[i] == HR_JOB_COMPLETED) !=
+        (engine->start_us[i] != HR_NEVER_US))
+      return hr__broken(engine, "job %" PRIu32 ": state and start differ", i);
+  return HR_OK;
+}
+
+const struct hr__component hr__component_run_to_end = {
+    .is_needed = is_needed, .begin = begin, .submit = submit, .start = start, .stop = stop, .check = check};
