@@ -386,6 +386,13 @@ static uint32_t min_part(const struct hr_capacity_set *set, const struct hr_need
   return need->gpus % size ? need->gpus % size : size;
 }
 
+struct hr_use_limits hr_capacity_use_limits(const struct hr_capacity_set *set, const struct hr_need *need,
+                                            hr_pool pool) {
+  if (set->by_gpu) return hr__gpu_set_use_limits(&set->gpus, need->request, pool);
+  uint32_t size = hr_cluster_pool_spec(set->cluster, pool)->gpus_per_node, part = min_part(set, need, pool);
+  return (struct hr_use_limits){.max_first = size - (part < size ? part : size), .max_second = UINT64_MAX};
+}
+
 bool hr_capacity_fits_on(const struct hr_capacity *capacity, const struct hr_need *need, hr_pool pool, hr_node node) {
   const struct hr_capacity_set *set = capacity->set;
   if (set->by_gpu) return hr_gpu_inventory_fits(capacity->gpus.inventory, &set->gpus.asked[need->request], node);

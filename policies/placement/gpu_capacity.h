@@ -72,7 +72,9 @@ void hr__gpu_state_set_usable(const struct hr__gpu_state *state, hr_node node, b
 enum hr_reason hr__gpu_set_never_fits(struct hr__gpu_set *set, const struct hr_need *need);
 bool hr__gpu_state_lacks_node_resources(struct hr__gpu_set *set, struct hr__gpu_state *state, uint32_t request);
 
-/* See hr_capacity_columns, hr_capacity_add_use, hr_capacity_min_nodes and hr_capacity_is_monotone. */
+/* See hr_capacity_columns, hr_capacity_add_use, hr_capacity_use_limits, hr_capacity_min_nodes and
+   hr_capacity_is_monotone. */
+struct hr_use_limits hr__gpu_set_use_limits(const struct hr__gpu_set *set, uint32_t request, hr_pool pool);
 uint32_t hr__gpu_set_columns(const struct hr__gpu_set *set);
 void hr__gpu_set_add_use(const struct hr__gpu_set *set, uint32_t request, const struct hr_slice *slice, uint64_t *use);
 uint32_t hr__gpu_set_min_nodes(const struct hr__gpu_set *set, uint32_t request, hr_pool pool);

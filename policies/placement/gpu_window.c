@@ -37,6 +37,24 @@ void hr__gpu_set_add_use(const struct hr__gpu_set *set, uint32_t request, const 
   gpu_tasks[n + hr_request_kind(asked)]++;
 }
 
+/* Returns the maximum of a column so that `needed` is still free; UINT64_MAX if the resource is not accounted. If
+   the node never has enough, the result is 0, and hr_capacity_fits_on is false. */
+static uint64_t limit_of(uint64_t total, uint64_t needed) {
+  return total == 0 ? UINT64_MAX : total - (needed < total ? needed : total);
+}
+
+struct hr_use_limits hr__gpu_set_use_limits(const struct hr__gpu_set *set, uint32_t request, hr_pool pool) {
+  const struct hr_request *asked = &set->asked[request];
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, pool);
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : asked->gpu_milli;
+  return (struct hr_use_limits){.max_first = limit_of(spec->cpu_milli_per_node, hr_pool_cpu_milli(spec, asked)),
+                                .max_second = limit_of(spec->mem_mib_per_node, asked->mem_mib),
+                                .max_gpu_milli = limit_of(HR_WHOLE_GPU_MILLI, milli),
+                                .gpus = spec->mig ? 0 : asked->gpus,
+                                .n_gpus = spec->gpus_per_node,
+                                .first_gpu = FIRST_OF_GPUS};
+}
+
 void hr__gpu_state_set_window(const struct hr__gpu_set *set, const struct hr__gpu_state *state,
                               const struct hr__gpu_state *now, hr_node node, const struct hr_window_use *use) {
   const uint64_t *columns = use->columns, *gpu_milli = columns + FIRST_OF_GPUS;

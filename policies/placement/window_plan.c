@@ -360,14 +360,36 @@ static void keep_bounds(struct hr__window_plan *plan, struct shape_bounds *shape
   memcpy(bounds->at_us, plan->at_us, plan->n_nodes * sizeof *bounds->at_us);
 }
 
-/* Increases the bound of a node until a task fits there, or until the bound exceeds `by_us`. */
-static void advance_bound(struct hr__window_plan *plan, const struct hr__window_demand *demand, uint32_t number,
-                          int64_t by_us) {
+/* Returns whether the use of a node in one step is within the limits. In counted allocation there is one column. */
+static bool is_within(const struct hr__window_plan *plan, const struct hr_use_limits *limits, const uint64_t *use) {
+  if (use[0] > limits->max_first || (plan->columns > 1 && use[1] > limits->max_second)) return false;
+  uint32_t gpus = 0;
+  for (uint32_t i = 0; i < limits->n_gpus && limits->gpus > 0; i++)
+    gpus += use[limits->first_gpu + i] <= limits->max_gpu_milli;
+  return gpus >= limits->gpus;
+}
+
+/* Returns the last step of a window in which the use of the node exceeds the limits; HR_NONE: none. */
+static uint32_t last_excess(const struct hr__window_plan *plan, const struct hr_use_limits *limits,
+                            const struct hr__node_timeline *timeline, int64_t from_us, int64_t to_us) {
+  uint32_t first = hr__node_timeline_step(timeline, from_us);
+  for (uint32_t step = last_step(timeline, to_us) + 1; step-- > first;)
+    if (!is_within(plan, limits, hr__node_timeline_use(timeline, step))) return step;
+  return HR_NONE;
+}
+
+/* Increases the bound of a node until a task fits there, or until the bound exceeds `by_us`. If the use in one step of
+   the window exceeds the limits, the window must begin after this step. */
+static void advance_bound(struct hr__window_plan *plan, const struct hr__window_demand *demand,
+                          const struct hr_use_limits *limits, uint32_t number, int64_t by_us) {
   int64_t at_us = plan->at_us[number];
-  while (at_us <= by_us && at_us != HR_NEVER_US &&
-         !fits_during(plan, &demand->need, number, at_us, end_us_of(at_us, demand->length_us))) {
+  while (at_us <= by_us && at_us != HR_NEVER_US) {
     const struct planned_node *node = node_of(plan, number);
-    at_us = node ? hr__node_timeline_next_end(&node->timeline, at_us) : HR_NEVER_US;
+    int64_t to_us = end_us_of(at_us, demand->length_us);
+    uint32_t excess = node ? last_excess(plan, limits, &node->timeline, at_us, to_us) : HR_NONE;
+    if (!node || (excess == HR_NONE && fits_during(plan, &demand->need, number, at_us, to_us))) break;
+    if (excess != HR_NONE && node->timeline.at_us[excess] > at_us) at_us = node->timeline.at_us[excess];
+    at_us = hr__node_timeline_next_end(&node->timeline, at_us);
   }
   plan->at_us[number] = at_us;
 }
@@ -397,13 +419,14 @@ static uint32_t earliest_node(const struct hr__window_plan *plan, uint32_t first
    `by_us` if it is after `by_us`. */
 static int64_t advance_pool(struct hr__window_plan *plan, const struct hr__window_demand *demand, uint32_t first,
                             uint32_t end, uint32_t k, int64_t by_us) {
+  struct hr_use_limits limits = hr_capacity_use_limits(plan->set, &demand->need, plan->nodes[first].pool);
   if (k == 1) {
     uint32_t earliest = earliest_node(plan, first, end);
-    advance_bound(plan, demand, earliest, by_us);
+    advance_bound(plan, demand, &limits, earliest, by_us);
     if (plan->at_us[earliest] < by_us) by_us = plan->at_us[earliest];
   }
   for (uint32_t node = first; node < end; node++) {
-    advance_bound(plan, demand, node, by_us);
+    advance_bound(plan, demand, &limits, node, by_us);
     if (k == 1 && plan->at_us[node] < by_us) by_us = plan->at_us[node];
   }
   return k == 1 ? plan->at_us[earliest_node(plan, first, end)] : kth_bound(plan, first, end, k);

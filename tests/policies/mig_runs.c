@@ -38,7 +38,7 @@ static struct {
   bool waits[JOBS];
   int64_t end_us[JOBS], now_us;
   const char *rule;
-  bool skips; /* with the backfill `skip`: waiting jobs do not block other jobs */
+  const char *backfill;
   uint64_t n_waited, n_splits, n_shared;
 } world;
 
@@ -218,12 +218,19 @@ static void check_no_job_waits_that_could_start(void *self, const struct hr_view
   (void)self;
   (void)view;
   for (uint32_t job = 0; job < JOBS; job++)
-    if (world.skips && world.waits[job] && world.tasks[job] == 1) CU_ASSERT_FALSE(could_start(job));
+    if (strcmp(world.backfill, "skip") == 0 && world.waits[job] && world.tasks[job] == 1)
+      CU_ASSERT_FALSE(could_start(job));
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
+/* Returns whether an idle instance may be reserved for another job. */
+static bool reserves_idle(void) {
+  return strcmp(world.backfill, "conservative") == 0;
+}
+
 static void check_smallest(uint32_t pool, uint32_t job, const struct gpu *gpu, int profile) {
+  if (reserves_idle()) return;
   for (int start = 0; start < BRUTE_SLICES; start++)
     if (is_idle(gpu, start) && is_acceptable(world.type[pool], job, gpu->has.begins[start]))
       CU_ASSERT(gpu->has.begins[start] <= profile);
@@ -231,7 +238,7 @@ static void check_smallest(uint32_t pool, uint32_t job, const struct gpu *gpu, i
 
 static void split(uint32_t pool, uint32_t node, struct gpu *gpu, uint32_t job, struct hr_instance instance) {
   const struct hr_mig_spec *spec = world.pools[pool].mig;
-  bool packs = strcmp(world.rule, "best-fit") == 0 || strcmp(world.rule, "first-fit") == 0;
+  bool packs = !reserves_idle() && (strcmp(world.rule, "best-fit") == 0 || strcmp(world.rule, "first-fit") == 0);
   CU_ASSERT_EQUAL_FATAL(spec->mode, HR_MIG_DYNAMIC);
   CU_ASSERT_TRUE(is_empty(gpu));
   CU_ASSERT_FATAL(instance.layout < spec->n_layouts);
@@ -318,7 +325,7 @@ static bool never_fits(uint32_t job) {
 }
 
 static uint64_t run_one(void) {
-  struct hr_policy_choice choice = queue_choice(world.skips ? "skip" : "easy", world.rule);
+  struct hr_policy_choice choice = queue_choice(world.backfill, world.rule);
   struct holds holds;
   struct hr_observer observers[1 + HOLDS_FOLDS] = {
       {.on_event = on_event, .on_instant = check_no_job_waits_that_could_start}};
@@ -351,15 +358,17 @@ static uint64_t run_one(void) {
   return n_completed;
 }
 
-static void jobs_get_acceptable_instances(void) {
+/* Runs random cases. `backfill`: NULL for `skip` in four of five cases, and `easy` in the others. */
+static void run_cases(const char *backfill, uint32_t n_cases) {
   static const char *const rules[] = {"best-fit", "first-fit",         "worst-fit",    "spread",
                                       "fgd",      "gpu-packing",       "dot-product",  "gpu-clustering",
                                       "random",   "weighted-best-fit", "kube-default", "kube-most-allocated"};
   uint64_t n_completed = 0;
-  for (uint32_t seed = 0; seed < CASES; seed++) {
+  world.n_waited = world.n_splits = world.n_shared = 0;
+  for (uint32_t seed = 0; seed < n_cases; seed++) {
     hr__stream_init(&draws, 11, HR__PURPOSE_ARRIVAL, seed, 0);
     world.rule = rules[seed % (sizeof rules / sizeof *rules)];
-    world.skips = seed % 5 > 0;
+    world.backfill = backfill ? backfill : seed % 5 > 0 ? "skip" : "easy";
     draw_pools();
     draw_jobs();
     unsigned failed_before = CU_get_number_of_failures();
@@ -368,10 +377,18 @@ static void jobs_get_acceptable_instances(void) {
     for (uint32_t i = 0; i < world.cluster.n_pools; i++)
       hr_pool_sharing_finish(&(struct hr_pool_spec){.mig = world.pools[i].mig});
   }
-  CU_ASSERT(n_completed > CASES * JOBS / 2);
-  CU_ASSERT(world.n_waited > CASES * JOBS / 10);
-  CU_ASSERT(world.n_splits > CASES * 2);
-  CU_ASSERT(world.n_shared > CASES * JOBS / 10);
+  CU_ASSERT(n_completed > n_cases * JOBS / 2);
+  CU_ASSERT(world.n_waited > n_cases * JOBS / 10);
+  CU_ASSERT(world.n_splits > n_cases * 2);
+  CU_ASSERT(world.n_shared > n_cases * JOBS / 10);
 }
 
-TEST_MAIN("mig runs", TEST(jobs_get_acceptable_instances))
+static void jobs_get_acceptable_instances(void) {
+  run_cases(NULL, CASES);
+}
+
+static void conservative_backfill_gives_acceptable_instances(void) {
+  run_cases("conservative", CASES / 2);
+}
+
+TEST_MAIN("mig runs", TEST(jobs_get_acceptable_instances), TEST(conservative_backfill_gives_acceptable_instances))

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { JOBS = 60, POOLS = 2, MAX_TASKS = 4, CASES = 330 };
+enum { JOBS = 60, POOLS = 2, MAX_TASKS = 4, CASES = 330, WINDOW_CASES = 60 };
 
 struct job {
   int64_t start_us, end_us;
@@ -366,8 +366,8 @@ static void end_jobs(int64_t now_us) {
   }
 }
 
-enum mode { STRICT, SKIP, EASY, N_MODES };
-static const char *const mode_names[] = {"strict", "skip", "easy"};
+enum mode { STRICT, SKIP, EASY, CONSERVATIVE, N_MODES };
+static const char *const mode_names[] = {"strict", "skip", "easy", "conservative"};
 
 static void change_job(uint32_t number, int by) {
   struct hr_request request = request_of(number, 0);
@@ -416,6 +416,122 @@ static bool backfill(const char *rule, uint32_t number, uint32_t head, int64_t r
   return false;
 }
 
+/* ---- Conservative backfill: each waiting job gets the earliest window in which it fits ----------------- */
+
+struct occupant {
+  uint32_t number; /* job */
+  int64_t from_us, to_us;
+  struct job job;
+};
+
+static struct occupant occupants[JOBS];
+static uint32_t n_occupants;
+
+static void occupy(uint32_t number, int64_t from_us, int64_t to_us, const struct job *job) {
+  occupants[n_occupants++] = (struct occupant){number, from_us, to_us, *job};
+}
+
+static int min_of(int a, int b) {
+  return a < b ? a : b;
+}
+
+static long min_long(long a, long b) {
+  return a < b ? a : b;
+}
+
+static int max_of(int a, int b) {
+  return a > b ? a : b;
+}
+
+static void combine(struct naive_node *node, const struct naive_node *other) {
+  for (int gpu = 0; gpu < node->n_gpus; gpu++) {
+    node->left[gpu] = min_of(node->left[gpu], other->left[gpu]);
+    node->gpu_mem[gpu] = min_long(node->gpu_mem[gpu], other->gpu_mem[gpu]);
+  }
+  node->cpu = min_long(node->cpu, other->cpu);
+  node->mem = min_long(node->mem, other->mem);
+  node->alone = max_of(node->alone, other->alone);
+  node->shares = max_of(node->shares, other->shares);
+  node->no_gpu = max_of(node->no_gpu, other->no_gpu);
+  for (int i = 0; i <= NAIVE_MOST_GPUS; i++) node->whole[i] = max_of(node->whole[i], other->whole[i]);
+}
+
+/* Sets the state to that of one instant: the empty cluster with all occupants of the instant. */
+static void set_instant(const struct naive *empty, int64_t at_us) {
+  naive = *empty;
+  for (uint32_t i = 0; i < n_occupants; i++) {
+    const struct occupant *occupant = &occupants[i];
+    struct hr_request request = request_of(occupant->number, 0);
+    if (occupant->from_us > at_us || occupant->to_us <= at_us) continue;
+    for (uint32_t k = 0; k < occupant->job.n_slices; k++)
+      naive_change(&naive.node[occupant->job.slices[k].node.id], &request, occupant->job.slices[k].gpus, 1);
+  }
+}
+
+/* Sets the state to what is free during a whole window. The use increases only when an occupant begins. */
+static void set_window(const struct naive *empty, int64_t from_us, int64_t to_us) {
+  set_instant(empty, from_us);
+  struct naive window = naive;
+  for (uint32_t i = 0; i < n_occupants; i++) {
+    if (occupants[i].from_us <= from_us || occupants[i].from_us >= to_us) continue;
+    set_instant(empty, occupants[i].from_us);
+    for (int node = 0; node < naive.n_nodes; node++) combine(&window.node[node], &naive.node[node]);
+  }
+  naive = window;
+}
+
+static bool fits_in_window(const char *rule, const struct naive *empty, uint32_t number, int64_t at_us, int64_t now_us,
+                           struct job *job) {
+  struct hr_request request = request_of(number, 0);
+  set_window(empty, at_us, at_us + world.limit_us[number]);
+  bool fits = place(rule, number, now_us, job);
+  if (fits) empty_group(&request, job->slices, job->n_slices);
+  return fits;
+}
+
+/* Returns the earliest window of a job: it begins now, or when an occupant ends. INT64_MAX: the job is too large for a
+   group, and its constraint has not expired. */
+static int64_t earliest_window(const char *rule, const struct naive *empty, uint32_t number, int64_t now_us,
+                               struct job *job) {
+  int64_t at_us = now_us;
+  while (!fits_in_window(rule, empty, number, at_us, now_us, job)) {
+    int64_t next_us = INT64_MAX;
+    for (uint32_t i = 0; i < n_occupants; i++)
+      if (occupants[i].to_us > at_us && occupants[i].to_us < next_us) next_us = occupants[i].to_us;
+    if (next_us == INT64_MAX) return INT64_MAX;
+    at_us = next_us;
+  }
+  return at_us;
+}
+
+/* The first reservation of each job, to check that later passes do not delay it. */
+static int64_t first_reserved_us[JOBS];
+
+static uint32_t conservative_pass(const char *rule, const struct naive *empty, int64_t now_us) {
+  uint32_t n_started = 0;
+  n_occupants = 0;
+  for (uint32_t i = 0; i < JOBS; i++)
+    if (world.naive[i].start_us >= 0 && world.naive[i].end_us > now_us)
+      occupy(i, now_us, expected_us(i) > now_us ? expected_us(i) : now_us + 1, &world.naive[i]);
+  for (uint32_t i = 0; i < JOBS && world.submit_us[i] <= now_us; i++) {
+    struct job job = world.naive[i];
+    if (job.start_us >= 0 || job.rejected) continue;
+    int64_t at_us = earliest_window(rule, empty, i, now_us, &job);
+    if (at_us == INT64_MAX) continue;
+    occupy(i, at_us, at_us + world.limit_us[i], &job);
+    if (!first_reserved_us[i]) first_reserved_us[i] = at_us;
+    if (at_us > now_us) continue;
+    job.start_us = now_us;
+    job.end_us = now_us + world.work_us[i];
+    world.naive[i] = job;
+    n_started++;
+  }
+  set_instant(empty, now_us);
+  return n_started;
+}
+
+/* ---- Whole runs ------------------------------------------------------------------------------------- */
+
 /* Returns the number of started jobs. */
 static uint32_t pass(enum mode mode, const char *rule, int64_t now_us) {
   uint32_t head = JOBS, started = 0;
@@ -448,9 +564,11 @@ static void run_naive(enum mode mode, const char *rule) {
   struct hr_arena arena = {0};
   init_naive(&arena);
   uint32_t left = JOBS - reject(rule);
+  const struct naive empty = naive;
   for (int64_t now_us = 0; left > 0 && now_us < 100000; now_us++) {
     end_jobs(now_us);
-    if (has_event(now_us)) left -= pass(mode, rule, now_us);
+    if (!has_event(now_us)) continue;
+    left -= mode == CONSERVATIVE ? conservative_pass(rule, &empty, now_us) : pass(mode, rule, now_us);
   }
   CU_ASSERT_EQUAL(left, 0);
   hr__arena_finish(&arena);
@@ -476,7 +594,7 @@ static void placements_equal_count_of_all_groups(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 13, HR__PURPOSE_ARRIVAL, seed, 0);
     const char *rule = rules[seed % (sizeof rules / sizeof *rules)];
-    enum mode mode = (enum mode)draw(N_MODES);
+    enum mode mode = (enum mode)draw(CONSERVATIVE);
     draw_pools();
     draw_jobs(false);
     run_engine(mode_names[mode], rule);
@@ -498,6 +616,53 @@ static void placements_equal_count_of_all_groups(void) {
   CU_ASSERT(lapsed > 100);
 }
 
+static void conservative_windows_equal_naive_windows(void) {
+  static const char *const rules[] = {
+      "best-fit", "first-fit",    "worst-fit",         "dot-product",
+      "fgd",      "kube-default", "weighted-best-fit", "gpu-packing"}; /* rules that do not count tasks */
+  uint64_t n_waited = 0, n_ahead = 0;
+  for (uint32_t seed = 0; seed < WINDOW_CASES; seed++) {
+    hr__stream_init(&draws, 19, HR__PURPOSE_ARRIVAL, seed, 0);
+    const char *rule = rules[seed % (sizeof rules / sizeof *rules)];
+    draw_pools();
+    draw_jobs(false);
+    if (seed % 2) world.trace.within = NULL;
+    if (seed % 2) memset(world.within, 0, sizeof world.within);
+    memset(first_reserved_us, 0, sizeof first_reserved_us);
+    run_engine("conservative", rule);
+    run_naive(CONSERVATIVE, rule);
+    int64_t last_us = 0;
+    for (uint32_t i = 0; i < JOBS; i++) {
+      bool same = same_job(&world.engine[i], &world.naive[i]);
+      if (!same) printf("seed %u, %s, job %u, within %u\n", seed, rule, i, world.within[i]);
+      CU_ASSERT_FATAL(same);
+      n_waited += world.naive[i].start_us > world.submit_us[i];
+      n_ahead += world.naive[i].start_us >= 0 && world.naive[i].start_us < last_us;
+      if (world.naive[i].start_us > last_us) last_us = world.naive[i].start_us;
+    }
+  }
+  CU_ASSERT(n_waited > WINDOW_CASES * JOBS / 10);
+  CU_ASSERT(n_ahead > WINDOW_CASES * JOBS / 10);
+}
+
+/* If all jobs end at their limits, no job starts later than its first reservation. */
+static void reservations_are_not_delayed(void) {
+  for (uint32_t seed = 0; seed < WINDOW_CASES; seed++) {
+    hr__stream_init(&draws, 23, HR__PURPOSE_ARRIVAL, seed, 0);
+    draw_pools();
+    draw_jobs(false);
+    memcpy(world.limit_us, world.work_us, sizeof world.limit_us);
+    memset(world.within, 0, sizeof world.within);
+    memset(first_reserved_us, 0, sizeof first_reserved_us);
+    run_engine("conservative", "first-fit");
+    run_naive(CONSERVATIVE, "first-fit");
+    for (uint32_t i = 0; i < JOBS; i++) {
+      CU_ASSERT_FATAL(same_job(&world.engine[i], &world.naive[i]));
+      CU_ASSERT(world.engine[i].start_us <= first_reserved_us[i]);
+    }
+  }
+}
+
 /* If tasks request fractions of several GPUs, a group may have enough room by number but no placement, so groups are
    tried one after the other. The test checks that each job that can run does run, within its constraint. */
 static void fractions_of_several_gpus_are_placed(void) {
@@ -510,4 +675,5 @@ static void fractions_of_several_gpus_are_placed(void) {
 }
 
 TEST_MAIN("sharing runs within groups", TEST(placements_equal_count_of_all_groups),
+          TEST(conservative_windows_equal_naive_windows), TEST(reservations_are_not_delayed),
           TEST(fractions_of_several_gpus_are_placed))

@@ -108,6 +108,15 @@ HR_API uint32_t hr_capacity_columns(const struct hr_capacity_set *set);
 /* Adds what a job with this need uses by one slice of its placement, which is on a node of `pool`. */
 HR_API void hr_capacity_add_use(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool,
                                 const struct hr_slice *slice, uint64_t *use);
+/* A condition on the use of a node that is necessary for a task of a job, or for the smallest part of a counted job, to
+   fit there: columns 0 and 1 are at most `max_first` and `max_second`, and at least `gpus` of the `n_gpus` columns from
+   `first_gpu` on are at most `max_gpu_milli`. It is cheaper to evaluate than hr_capacity_fits_on. */
+struct hr_use_limits {
+  uint64_t max_first, max_second, max_gpu_milli;
+  uint32_t gpus, n_gpus, first_gpu;
+};
+HR_API struct hr_use_limits hr_capacity_use_limits(const struct hr_capacity_set *set, const struct hr_need *need,
+                                                   hr_pool pool);
 /* What the tasks of a node use during a window. */
 struct hr_window_use {
   const uint64_t *columns; /* maximum over the window */
