@@ -266,17 +266,27 @@ bool hr__gpu_state_init(const struct hr__gpu_set *set, struct hr__gpu_state *sta
   return state->groups != NULL;
 }
 
+/* Returns whether the GPUs of some pool are divided into equal parts. */
+static bool any_parts(const struct hr__gpu_set *set) {
+  for (uint32_t i = 0; i < set->n_pools; i++) {
+    uint32_t slot_milli = hr_pool_slot_milli(hr_cluster_pool_spec(set->cluster, (hr_pool){i}));
+    if (slot_milli > 0 && slot_milli < HR_WHOLE_GPU_MILLI) return true;
+  }
+  return false;
+}
+
 /* Returns whether a gang may have no placement although the room for its tasks is large enough. This can occur if each
-   task uses fractions of several GPUs: the choice of GPUs for one task may leave too few distinct GPUs for another
-   task. */
-static bool may_not_fit(const struct hr_request *request) {
-  return request->tasks > 1 && request->gpus > 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
+   task uses parts of several GPUs: the choice of GPUs for one task may leave too few distinct GPUs for another task. In
+   a pool with equal parts, a task uses a part of each GPU even if it requests whole GPUs. */
+static bool may_not_fit(const struct hr__gpu_set *set, const struct hr_request *request) {
+  if (request->tasks <= 1 || request->gpus <= 1) return false;
+  return request->gpu_milli < HR_WHOLE_GPU_MILLI || any_parts(set);
 }
 
 /* Initializes the empty cluster if some gang needs it. False: out of memory. */
 static bool make_empty(struct hr__gpu_set *set) {
   for (uint32_t i = 0; i < set->requests->count; i++)
-    if (may_not_fit(&set->requests->request[i])) return hr__gpu_state_init(set, &set->empty, true);
+    if (may_not_fit(set, &set->requests->request[i])) return hr__gpu_state_init(set, &set->empty, true);
   return true;
 }
 
@@ -295,7 +305,7 @@ enum hr_status hr__gpu_set_init(struct hr__gpu_set *set, struct hr_arena *arena,
 
 enum hr_reason hr__gpu_set_never_fits(struct hr__gpu_set *set, const struct hr_need *need) {
   struct hr_placement unused;
-  if (!set->empty.packer || !may_not_fit(&set->asked[need->request])) return HR_REASON_NONE;
+  if (!set->empty.packer || !may_not_fit(set, &set->asked[need->request])) return HR_REASON_NONE;
   if (!find(set, &set->empty, need->request, HR_NONE, &unused)) return HR_REASON_TOO_LARGE;
   if (need->tier == HR_TIER_ANY || need->preferred) return HR_REASON_NONE;
   bool fits = hr__gpu_state_find(set, &set->empty, need->request, need->tier, HR_NONE, &unused);

@@ -113,6 +113,10 @@ void hr__requests_submit(const struct hr_requests *requests, hr_job job);
 /* Returns a set of MIG profiles: those of which the GPU of the slice could still provide an instance after the slice
    was allocated. */
 uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
+/* Returns for how many tasks the GPUs `first` to `first` + `n_gpus` - 1 of an empty node have instances. The pool must
+   use MIG. See hr_gpu_inventory_mig_room. */
+uint64_t hr__gpu_inventory_mig_empty_room(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                          hr_pool pool, uint32_t first, uint32_t n_gpus);
 
 /* ---- free_index.c ---- */
 
