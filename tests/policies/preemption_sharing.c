@@ -559,7 +559,8 @@ static void random_worlds_are_consistent(void) {
 /* ---- Counted and per-GPU allocation ----------------------------------------------------------------- */
 
 /* Creates a world in which both allocations have the same rules: pools with nodes of equal size, whole GPUs, first-fit,
-   and gangs that are multiples of a node. */
+   and gangs that are multiples of a node. Worlds with topology constraints have no quotas: in counted allocation, a job
+   that waits for a group may request one more pass, after which other tenants are served in another order. */
 static void draw_plain_world(const char *preemption, bool topology) {
   begin(1, 1 + draw(4), HR_SHARING_WHOLE);
   uint32_t size = world.pools[0].gpus_per_node;
@@ -580,6 +581,7 @@ static void draw_plain_world(const char *preemption, bool topology) {
   }
   world.has_within = topology;
   draw_preemption(preemption);
+  if (topology) world.n_quotas = 0;
 }
 
 /* Task counts are used in per-GPU allocation only. A gang of several nodes has one task on each. */
