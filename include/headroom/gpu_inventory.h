@@ -226,10 +226,14 @@ HR_API uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *invent
    these, the GPU with the fewest free milli-GPUs. */
 HR_API uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                       hr_node node);
-/* As hr_gpu_inventory_pick, but selects only GPUs of the set `gpus`. The node must not use MIG. Returns fewer GPUs than
-   the task requests if too few GPUs of the set have room. */
+/* As hr_gpu_inventory_pick, but selects only GPUs of the set `gpus`. Returns fewer GPUs than the task requests if too
+   few GPUs of the set have room. */
 HR_API uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                          hr_node node, uint64_t gpus);
+/* Returns the number of tasks for which the GPUs of the set `gpus` have instances if the tasks are placed one after the
+   other until no further task fits. CPU and memory of the node are ignored. The node must use MIG. */
+HR_API uint64_t hr_gpu_inventory_mig_room(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                          hr_node node, uint64_t gpus);
 /*
  * Returns the slice that a task gets if it is placed on the set `gpus` of GPUs of a node. The task must fit on these
  * GPUs. The slice states the share of these GPUs and, with MIG, the instance.
@@ -258,8 +262,8 @@ HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const stru
 /* Prepares the slices of a placement that was found in another state for hr_gpu_inventory_take in this state: sets
    `layout_before` of MIG instances to the layouts that the GPUs have before each slice is allocated. */
 HR_API void hr_gpu_inventory_rebase(const struct hr_gpu_inventory *inventory, struct hr_slice *slices, uint32_t n);
-/* Resets a node to the state without tasks. MIG GPUs keep their layouts; in mode HR_MIG_ON_DEMAND they have no instances.
-   `spec`: the cluster of the inventory. */
+/* Resets a node to the state without tasks. MIG GPUs keep their layouts; in mode HR_MIG_ON_DEMAND they have no
+   instances. `spec`: the cluster of the inventory. */
 HR_API void hr_gpu_inventory_clear(struct hr_gpu_inventory *inventory, const struct hr_cluster_spec *spec,
                                    hr_node node);
 /* Copies the MIG layouts of a node without tasks from another inventory of the same cluster. */

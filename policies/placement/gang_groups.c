@@ -118,7 +118,10 @@ static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct h
     room = min_u64(room, inventory->cpu_milli[node.id] / cpu_milli);
   if (request->mem_mib && inventory->mem_mib[node.id] != UINT64_MAX)
     room = min_u64(room, inventory->mem_mib[node.id] / request->mem_mib);
-  return request->gpus ? min_u64(room, room_on_gpus(inventory, request, node, gpus)) : room;
+  if (request->gpus == 0) return room;
+  bool is_split = hr_gpu_inventory_mig(inventory, node) != NULL;
+  return min_u64(room, is_split ? hr_gpu_inventory_mig_room(inventory, request, node, gpus)
+                                : room_on_gpus(inventory, request, node, gpus));
 }
 
 /* ---- Shapes of groups ----------------------------------------------------------------------------- */

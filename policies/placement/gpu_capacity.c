@@ -268,17 +268,21 @@ bool hr__gpu_state_init(const struct hr__gpu_set *set, struct hr__gpu_state *sta
   return state->groups != NULL;
 }
 
-/* Returns whether a gang may have no placement although the room for its tasks is large enough. This can occur if each
-   task uses parts of several GPUs: the choice of GPUs for one task may leave too few distinct GPUs for another task. A
-   task that requests whole GPUs uses parts in pools that divide GPUs into equal parts. */
-static bool may_not_fit(const struct hr__gpu_set *set, const struct hr_request *request) {
-  if (request->tasks == 1 || request->gpus <= 1) return false;
-  bool has_parts = request->gpu_milli < HR_WHOLE_GPU_MILLI;
-  for (uint32_t i = 0; i < set->n_pools && !has_parts; i++) {
+/* Returns whether the GPUs of some pool are divided into equal parts. */
+static bool any_parts(const struct hr__gpu_set *set) {
+  for (uint32_t i = 0; i < set->n_pools; i++) {
     uint32_t slot_milli = hr_pool_slot_milli(hr_cluster_pool_spec(set->cluster, (hr_pool){i}));
-    has_parts = slot_milli > 0 && slot_milli < HR_WHOLE_GPU_MILLI;
+    if (slot_milli > 0 && slot_milli < HR_WHOLE_GPU_MILLI) return true;
   }
-  return has_parts;
+  return false;
+}
+
+/* Returns whether a gang may have no placement although the room for its tasks is large enough. This can occur if each
+   task uses parts of several GPUs: the choice of GPUs for one task may leave too few distinct GPUs for another task. In
+   a pool with equal parts, a task uses a part of each GPU even if it requests whole GPUs. */
+static bool may_not_fit(const struct hr__gpu_set *set, const struct hr_request *request) {
+  if (request->tasks <= 1 || request->gpus <= 1) return false;
+  return request->gpu_milli < HR_WHOLE_GPU_MILLI || any_parts(set);
 }
 
 /* Initializes the empty cluster if some gang needs it. False: out of memory. */

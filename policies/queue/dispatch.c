@@ -92,10 +92,12 @@ static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view
   return status == HR_OK ? hr__waiting_remove(&queue->waiting, shape, entry) : status;
 }
 
+/* A job may be marked for several reasons. It is rejected for the first one. */
 enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < queue->n_rejections && status == HR_OK; i++)
-    status = reject(queue, view, moves, queue->rejections[i].job, queue->rejections[i].reason);
+    if (view->state[queue->rejections[i].job.id] == HR_JOB_WAITING)
+      status = reject(queue, view, moves, queue->rejections[i].job, queue->rejections[i].reason);
   queue->n_rejections = 0;
   return status;
 }

@@ -155,12 +155,6 @@ static enum hr_status create_locality(struct hr__queue *queue, const struct hr_p
   if (queue->rule == HR_PLACE_POOL)
     return hr_fail(error, HR_BAD_INPUT,
                    "parameter 'placement': 'pool' does not support topology constraints ('within')");
-  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
-    const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
-    if (spec->mig && spec->nodes > 0)
-      return hr_fail(error, HR_BAD_INPUT,
-                     "policy 'queue' does not support topology constraints ('within') in pools with MIG");
-  }
   queue->locality = hr__locality_create(queue, env);
   return queue->locality ? HR_OK : HR_NO_MEMORY;
 }
@@ -178,10 +172,6 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (queue->order->listener) hr__queue_add_listener(queue, queue->order->listener);
   status = create_preemption(queue, env, error);
   if (status == HR_OK) status = create_capacity(queue, env, error);
-  if (status == HR_OK && queue->locality && queue->preemptor)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': topology constraints ('within') need 'none'");
-  if (status == HR_OK && queue->by_gpu && queue->preemptor)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': per-GPU allocation needs 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
   if (queue->backfill->needs_calendar && !hr__locality_create_calendar(queue, env)) return HR_NO_MEMORY;

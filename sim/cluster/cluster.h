@@ -117,6 +117,10 @@ uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inv
    of starts): all other modes. */
 void hr__gpu_inventory_set_instances(struct hr_gpu_inventory *inventory, hr_node node, uint32_t gpu,
                                      const struct hr_mig_gpu *instances, uint32_t layout, uint32_t taken);
+/* Returns for how many tasks the GPUs `first` to `first` + `n_gpus` - 1 of an empty node have instances. The pool must
+   use MIG. See hr_gpu_inventory_mig_room. */
+uint64_t hr__gpu_inventory_mig_empty_room(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                          hr_pool pool, uint32_t first, uint32_t n_gpus);
 
 /* ---- free_index.c ---- */
 

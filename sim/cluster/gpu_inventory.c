@@ -166,11 +166,11 @@ static bool find_for_gang(const struct hr_mig_spec *mig, uint32_t present, uint3
   return most > 0;
 }
 
-static bool find_room(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
-                      uint32_t pool, uint32_t wanted, struct hr_instance *found) {
+static bool find_room(const struct hr_mig_spec *mig, const struct hr_mig_gpu *gpu, uint32_t asked, uint32_t wanted,
+                      struct hr_instance *found) {
   for (; wanted; wanted &= ~(1U << smallest(wanted))) {
     uint32_t profile = smallest(wanted);
-    uint32_t start = hr_mig_best_start(&mig->type, &inventory->mig_gpu[gpu], profile, inventory->mig_asked[pool]);
+    uint32_t start = hr_mig_best_start(&mig->type, gpu, profile, asked);
     if (start == HR_NONE) continue;
     *found = (struct hr_instance){.start = (uint8_t)start, .profile = (uint8_t)profile};
     return true;
@@ -178,19 +178,25 @@ static bool find_room(const struct hr_gpu_inventory *inventory, const struct hr_
   return false;
 }
 
-static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
-                    uint32_t gpu, struct hr_instance *found) {
-  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
-  uint32_t wanted = wanted_in(inventory, request, node);
-  size_t at = (size_t)node.id * inventory->max_gpus + gpu;
-  if (mig->mode == HR_MIG_ON_DEMAND) return find_room(inventory, mig, at, inventory->pool[node.id], wanted, found);
-  uint32_t layout = inventory->mig_layout[at], taken = inventory->mig_taken[at];
+/* Finds the instance that a task would get on a GPU of the pool in the given state. Returns false if it gets none. */
+static bool find_in_state(const struct hr_gpu_inventory *inventory, const struct hr_request *request, uint32_t pool,
+                          const struct state *state, struct hr_instance *found) {
+  const struct hr_mig_spec *mig = inventory->mig[pool];
+  uint32_t wanted = request->mig_profiles ? request->mig_profiles[pool] : 0;
+  if (mig->mode == HR_MIG_ON_DEMAND) return find_room(mig, &state->gpu, inventory->mig_asked[pool], wanted, found);
+  uint32_t layout = state->layout, taken = state->taken;
   bool is_free = mig->mode == HR_MIG_DYNAMIC && taken == 0;
   if (is_free && request->tasks > 1) return find_for_gang(mig, layout, wanted, found);
   uint32_t profile = idle_profile(&mig->layouts[layout], taken, wanted);
   if (profile != HR_NONE) *found = instance_of(mig, layout, taken, profile, layout);
   if (profile != HR_NONE) return true;
   return is_free && find_other_layout(mig, layout, wanted, found);
+}
+
+static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                    uint32_t gpu, struct hr_instance *found) {
+  struct state state = state_of(inventory, (size_t)node.id * inventory->max_gpus + gpu);
+  return find_in_state(inventory, request, inventory->pool[node.id], &state, found);
 }
 
 /* Returns a set of GPUs of the node: those that have, or can create, a suitable instance. */
@@ -213,12 +219,13 @@ static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const 
   return a_left_milli < b_left_milli;
 }
 
-static uint64_t mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+static uint64_t mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                         uint64_t gpus) {
   const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
   uint32_t best_gpu = HR_NONE;
   struct hr_instance best = {0}, found;
   for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) {
-    if (!find_on(inventory, request, node, gpu, &found)) continue;
+    if (!(gpus >> gpu & 1) || !find_on(inventory, request, node, gpu, &found)) continue;
     if (best_gpu != HR_NONE && !is_better(&found, left_milli[gpu], &best, left_milli[best_gpu])) continue;
     best_gpu = gpu;
     best = found;
@@ -315,6 +322,39 @@ static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *
   struct state state = layout_state(mig, slice->instance.layout_before);
   state.taken = inventory->mig_taken[gpu];
   set_state(inventory, mig, gpu, &state);
+}
+
+/* ---- Several tasks on one GPU ---- */
+
+/* Returns how many tasks can be placed one after the other on a GPU of the pool in the given state. */
+static uint32_t room_in_state(const struct hr_gpu_inventory *inventory, const struct hr_request *request, uint32_t pool,
+                              struct state state) {
+  struct hr_instance instance;
+  uint32_t count = 0;
+  for (; find_in_state(inventory, request, pool, &state, &instance); count++)
+    state = changed(inventory->mig[pool], state, instance, true);
+  return count;
+}
+
+uint64_t hr_gpu_inventory_mig_room(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                   hr_node node, uint64_t gpus) {
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  uint64_t sum = 0;
+  for (uint32_t gpu = 0; request->gpus == 1 && gpu < inventory->n_gpus[node.id]; gpu++)
+    if (gpus >> gpu & 1)
+      sum += room_in_state(inventory, request, inventory->pool[node.id], state_of(inventory, first + gpu));
+  return sum;
+}
+
+uint64_t hr__gpu_inventory_mig_empty_room(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                          hr_pool pool, uint32_t first, uint32_t n_gpus) {
+  const struct hr_mig_spec *mig = inventory->mig[pool.id];
+  uint64_t sum = 0;
+  for (uint32_t gpu = first; request->gpus == 1 && gpu < first + n_gpus; gpu++) {
+    struct state state = mig->layout_of_gpu ? layout_state(mig, mig->layout_of_gpu[gpu]) : (struct state){0};
+    sum += room_in_state(inventory, request, pool.id, state);
+  }
+  return sum;
 }
 
 /* ---- An empty GPU ---- */
@@ -507,6 +547,7 @@ static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t reques
 /* Selects GPUs in ascending order of free milli-GPUs; GPUs with equal free milli-GPUs in ascending order of index. */
 uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   hr_node node, uint64_t gpus) {
+  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return mig_pick(inventory, request, node, gpus);
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
@@ -519,7 +560,7 @@ uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, cons
 
 uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                hr_node node) {
-  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return mig_pick(inventory, request, node);
+  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return mig_pick(inventory, request, node, UINT64_MAX);
   if (is_by_share(inventory, request, node))
     return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id],
                     hr_gpu_inventory_milli(inventory, request, node));

@@ -123,13 +123,35 @@ enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *ar
 
 /* ---- The empty cluster ---- */
 
+/* Returns for how many tasks the MIG GPUs that one group has on a node have instances. GPUs of a node may have
+   different layouts, so the best group is counted. */
+static uint64_t mig_room_on_node(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request,
+                                 uint32_t gpus_per_group) {
+  uint64_t most = 0;
+  for (uint32_t gpu = 0; gpu < cluster->pools[pool.id].spec->gpus_per_node; gpu += gpus_per_group) {
+    uint64_t room = hr__gpu_inventory_mig_empty_room(cluster->inventory, request, pool, gpu, gpus_per_group);
+    if (room > most) most = room;
+  }
+  return most;
+}
+
 /* Returns how many tasks fit into one group of the empty pool. */
-static uint64_t room_of_group(const struct hr_pool_spec *spec, const struct hr_request *request, enum hr_tier tier) {
+static uint64_t room_of_group(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request,
+                              enum hr_tier tier) {
+  const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
   struct hr_pool_spec part = *spec; /* a node then has only the GPUs that one group has on a node */
   struct hr_cluster_spec alone = {.pools = &part, .n_pools = 1};
+  struct hr_request asked = *request;
   part.gpus_per_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
-  return (uint64_t)hr_pool_max_tasks(&alone, (hr_pool){0}, request) *
-         hr_topology_nodes(&spec->topology, tier, spec->nodes);
+  uint64_t on_node = UINT64_MAX;
+  if (spec->mig && request->gpus > 0) {
+    on_node = mig_room_on_node(cluster, pool, request, part.gpus_per_node);
+    asked.gpus = 0; /* the rest of the check concerns CPU and memory */
+    asked.cpu_milli = hr_pool_cpu_milli(spec, request);
+  }
+  uint64_t room = hr_pool_max_tasks(&alone, (hr_pool){0}, &asked);
+  if (on_node < room) room = on_node;
+  return room * hr_topology_nodes(&spec->topology, tier, spec->nodes);
 }
 
 bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,
@@ -138,8 +160,7 @@ bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_
   if (!cluster->tiers_within) return false;
   struct hr_locality within = hr_cluster_locality(cluster, job);
   if (within.tier == HR_TIER_ANY || within.until_us != HR_NEVER_US) return false;
-  if (request && spec->mig) return false; /* not decided here: the policy rejects such jobs */
-  if (request) return room_of_group(spec, request, within.tier) < request->tasks;
+  if (request) return room_of_group(cluster, pool, request, within.tier) < request->tasks;
   uint64_t n_nodes = hr_topology_nodes(&spec->topology, within.tier, spec->nodes);
   return n_nodes * spec->gpus_per_node < cluster->trace->gpus[job.id];
 }

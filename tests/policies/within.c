@@ -20,7 +20,7 @@ struct within_case {
   struct hr_class_spec training;
   const char *policy, *params[MAX_PARAMS][2];
   enum hr_market market;
-  bool by_gpu, is_split;
+  bool by_gpu;
   struct hr_error error;
   uint32_t first_node[MAX_JOBS], last_node[MAX_JOBS];
 };
@@ -36,7 +36,6 @@ static void record_event(void *self, const struct hr_view *view, const struct hr
 /* Runs the case. NULL: the run failed. */
 static struct hr_result *run_case(struct within_case *it) {
   char name[] = "p", gpu[] = "T4";
-  struct hr_mig_spec mig = {0};
   struct hr_trace trace = {.source = "test",
                            .n_jobs = it->n_jobs,
                            .submit_us = it->submit_us,
@@ -47,7 +46,6 @@ static struct hr_result *run_case(struct within_case *it) {
                            .within_wait_us = it->wait_us};
   struct hr_pool_spec pool = {.name = name, .gpu = gpu, .nodes = 6, .gpus_per_node = 2, .topology.nodes_per_rack = 2};
   pool.market = (struct hr_market_spec){.market = it->market, .to_us = HR_NEVER_US};
-  if (it->is_split) pool.mig = &mig;
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1, .by_gpu = it->by_gpu};
   struct hr_class_spec classes[HR_N_CLASSES] = {[HR_CLASS_TRAINING] = it->training};
   struct hr_policy_choice choice;
@@ -278,10 +276,8 @@ static void check_rejected(struct within_case it, const char *subject, const cha
 
 static void unsupported_combinations_are_rejected(void) {
   check_rejected((struct within_case){.params = {{"placement", "pool"}}}, "'placement'", "'within'");
-  check_rejected((struct within_case){.params = {{"preemption", "priority"}}}, "'preemption'", "'within'");
   check_rejected((struct within_case){.params = {{"market", "on-demand-only"}}, .market = HR_MARKET_ON_DEMAND},
                  "'market'", "'within'");
-  check_rejected((struct within_case){.by_gpu = true, .is_split = true}, "'queue'", "MIG");
   check_rejected((struct within_case){.policy = "rounds"}, "'rounds'", "'within'");
   check_rejected((struct within_case){.policy = "gang-slice"}, "'gang-slice'", "'within'");
 }

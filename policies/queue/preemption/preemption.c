@@ -12,8 +12,6 @@
 
 #include "headroom/policy_kit.h"
 
-#define NOT_LISTED INT64_MIN
-
 /* ---- Rules ---------------------------------------------------------------------------------------- */
 
 /* For preemption by order: order_key returns the key of a running job, and order_bound the bound of a waiting job. If
@@ -67,30 +65,43 @@ static bool may_be_stopped(const struct hr__queue *queue, hr_job job) {
   return !queue->trace->flags || !(queue->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
 }
 
+/* Returns whether preemption of the job would free anything. */
+static bool uses_capacity(const struct hr__queue *queue, hr_job job) {
+  struct hr_need need = hr__need_of(queue, job);
+  return !hr_need_is_empty(queue->cluster, &need);
+}
+
+/* Sets the key of a running job. */
+static void set_key(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, int64_t key) {
+  int64_t *key_of = &queue->preemptor->key_of[job.id];
+  if (queue->preemptor->residual) hr__residual_rekey(queue, job, placement, *key_of, key);
+  *key_of = key;
+}
+
 /* Adds a running job to the jobs that may be preempted. */
-static enum hr_status list(struct hr__queue *queue, hr_job job, hr_pool pool, int64_t key) {
-  struct hr__preemptor *preemptor = queue->preemptor;
-  preemptor->key_of[job.id] = key;
-  struct hr_job_entry entry = {key, job, hr__gpus(queue, job)};
-  return hr_job_tree_insert(&preemptor->running[pool.id], entry) ? HR_OK : HR_NO_MEMORY;
+static enum hr_status list(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, int64_t key) {
+  set_key(queue, job, placement, key);
+  struct hr_job_entry entry = {key, job, queue->by_gpu ? 1 : hr__gpus(queue, job)};
+  return hr_job_tree_insert(&queue->preemptor->running[placement->pool.id], entry) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* Removes a job from the jobs that may be preempted, if it is among them. */
-static enum hr_status unlist(struct hr__queue *queue, hr_job job, hr_pool pool) {
+static enum hr_status unlist(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__preemptor *preemptor = queue->preemptor;
   int64_t key = preemptor->key_of[job.id];
-  if (key == NOT_LISTED) return HR_OK;
-  preemptor->key_of[job.id] = NOT_LISTED;
-  return hr_job_tree_remove(&preemptor->running[pool.id], key, job) ? HR_OK : HR_INTERNAL;
+  if (key == HR__NOT_LISTED) return HR_OK;
+  set_key(queue, job, placement, HR__NOT_LISTED);
+  return hr_job_tree_remove(&preemptor->running[placement->pool.id], key, job) ? HR_OK : HR_INTERNAL;
 }
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  preemptor->key_of[job.id] = NOT_LISTED;
-  if (hr__gpus(queue, job) == 0 || !may_be_stopped(queue, job)) return HR_OK;
+  preemptor->key_of[job.id] = HR__NOT_LISTED;
+  if (preemptor->residual) hr__residual_change(queue, job, placement, true);
+  if (!uses_capacity(queue, job) || !may_be_stopped(queue, job)) return HR_OK;
   int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
-  if (min_run_us == 0) return list(queue, job, placement->pool, key);
+  if (min_run_us == 0) return list(queue, job, placement, key);
   struct hr__deadline_entry entry = {view->now_us + min_run_us, job.id};
   return hr__deadline_fifo_add(&preemptor->protected_jobs, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
@@ -108,16 +119,26 @@ static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
   if (!forget_leaving(queue, event)) return HR_NO_MEMORY;
-  return unlist(queue, event->job, event->placement->pool);
+  enum hr_status status = unlist(queue, event->job, event->placement);
+  if (queue->preemptor->residual) hr__residual_change(queue, event->job, event->placement, false);
+  return status;
 }
 
 static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                 const struct hr_placement *from, const struct hr_placement *to) {
-  enum hr_status status = unlist(queue, job, from->pool);
+  enum hr_status status = unlist(queue, job, from);
+  if (queue->preemptor->residual) hr__residual_change(queue, job, from, false);
   return status == HR_OK ? job_starts(queue, view, job, to) : status;
 }
 
-static const struct hr__listener listener = {.job_starts = job_starts, .job_stops = job_stops, .job_moves = job_moves};
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  (void)view;
+  if (queue->preemptor->residual) hr__residual_node_changes(queue, event);
+  return HR_OK;
+}
+
+static const struct hr__listener listener = {
+    .job_starts = job_starts, .job_stops = job_stops, .job_moves = job_moves, .node_changes = node_changes};
 
 bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
                            const struct hr__preemption_terms *terms) {
@@ -141,15 +162,15 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
   queue->preemptor = preemptor;
   hr__queue_add_listener(queue, &listener);
-  return true;
+  return !queue->by_gpu || hr__residual_create(queue, env);
 }
 
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key) {
   struct hr_slice one;
-  if (!queue->preemptor || queue->preemptor->key_of[job.id] == NOT_LISTED) return HR_OK;
-  hr_pool pool = hr_view_placement(view, job, &one).pool;
-  enum hr_status status = unlist(queue, job, pool);
-  return status == HR_OK ? list(queue, job, pool, key) : status;
+  if (!queue->preemptor || queue->preemptor->key_of[job.id] == HR__NOT_LISTED) return HR_OK;
+  struct hr_placement placement = hr_view_placement(view, job, &one);
+  enum hr_status status = unlist(queue, job, &placement);
+  return status == HR_OK ? list(queue, job, &placement, key) : status;
 }
 
 /* Removes all jobs from the tree of a pool, and inserts them again with their new keys. */
@@ -167,9 +188,12 @@ static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *
     preemptor->jobs[count++] = entry.job;
   }
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++)
-    status = list(queue, preemptor->jobs[i], (hr_pool){pool},
-                  preemptor->terms.rule->running_key(queue, view, preemptor->jobs[i]));
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    struct hr_slice one;
+    hr_job job = preemptor->jobs[i];
+    struct hr_placement placement = hr_view_placement(view, job, &one);
+    status = list(queue, job, &placement, preemptor->terms.rule->running_key(queue, view, job));
+  }
   return status;
 }
 
@@ -193,9 +217,9 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
     if (view->state[entry.id] != HR_JOB_RUNNING ||
         view->attempt_us[entry.id] + preemptor->terms.min_run_us != entry.at_us)
       continue;
-    if (preemptor->key_of[entry.id] != NOT_LISTED) continue;
-    status =
-        list(queue, job, hr_view_placement(view, job, &one).pool, preemptor->terms.rule->running_key(queue, view, job));
+    if (preemptor->key_of[entry.id] != HR__NOT_LISTED) continue;
+    struct hr_placement placement = hr_view_placement(view, job, &one);
+    status = list(queue, job, &placement, preemptor->terms.rule->running_key(queue, view, job));
   }
   return status;
 }
@@ -222,14 +246,14 @@ static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view 
                                   hr_job job, hr_job beneficiary) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
-  hr_pool pool = hr_view_placement(view, job, &one).pool;
+  struct hr_placement placement = hr_view_placement(view, job, &one);
   int64_t at_us = view->now_us + preemptor->terms.grace_us;
   enum hr_status status = hr_moves_notice(moves, job, at_us, hr__preemption_keeps(queue, job));
   if (status != HR_OK) return status;
   preemptor->leaving[job.id] = true;
   preemptor->n_leaving++;
   preemptor->beneficiary = beneficiary;
-  return unlist(queue, job, pool);
+  return unlist(queue, job, &placement);
 }
 
 static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
@@ -251,6 +275,11 @@ static enum hr_status give_notices(struct hr__queue *queue, const struct hr_view
   return status;
 }
 
+/* Returns whether the job fits now and the quota of its tenant admits it. If so, writes a placement. */
+static bool fits(const struct hr__queue *queue, hr_job job, struct hr_placement *placement) {
+  return hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), placement);
+}
+
 /* Preempts victims for a waiting job, and starts the job. If there is a grace period, only gives notice to the victims.
  */
 static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
@@ -264,7 +293,7 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
   struct hr_placement placement;
   status = stop_needed(queue, view, moves);
   if (status != HR_OK) return status;
-  if (!hr__preemption_fits(queue, head.job, &placement)) return HR_INTERNAL;
+  if (!fits(queue, head.job, &placement)) return HR_INTERNAL;
   *started = true;
   return hr__queue_start(queue, view, moves, shape, head, &placement, reason);
 }
@@ -519,9 +548,9 @@ static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr
   hr_job job = preemptor->beneficiary;
   struct hr_placement placement;
   if (job.id == HR_NONE) return HR_OK;
-  bool fits = hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
-  if (fits || preemptor->n_leaving == 0) preemptor->beneficiary = (hr_job){HR_NONE};
-  return fits ? hr__queue_start_job(queue, view, moves, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
+  bool starts = fits(queue, job, &placement);
+  if (starts || preemptor->n_leaving == 0) preemptor->beneficiary = (hr_job){HR_NONE};
+  return starts ? hr__queue_start_job(queue, view, moves, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
 }
 
 enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
@@ -540,5 +569,6 @@ enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_
   int64_t next_us = hr__deadline_fifo_first_us(&queue->preemptor->protected_jobs);
   if (queue->preemptor->retries) next_us = view->now_us + 1;
   queue->preemptor->retries = false;
+  if (hr__residual_failed(queue)) return HR_NO_MEMORY;
   return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, moves, next_us) : HR_OK;
 }

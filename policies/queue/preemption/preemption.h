@@ -33,7 +33,7 @@ enum hr__victims {
   /* by decreasing key: the last job in order first (preemption by order), or the lowest priority first (preemption by
      priority) */
   HR__VICTIMS_LAST,
-  HR__VICTIMS_LEAST_LOST,      /* the job that loses the least GPU time first */
+  HR__VICTIMS_LEAST_LOST,      /* the job that loses the least requested GPU time first */
   HR__VICTIMS_YOUNGEST,        /* the job that started last first */
   HR__VICTIMS_LOWEST_PRIORITY, /* the lowest priority first; of equal priorities, the job that started last first */
 };
@@ -47,10 +47,14 @@ struct hr__preemption_terms {
   int64_t grace_us;   /* time between notice and eviction; 0: no notice */
 };
 
+/* Lost work in milli-GPU-microseconds, which may exceed 64 bits. */
+__extension__ typedef __int128 hr__lost_work;
+
 /* A running job that may be preempted for a certain waiting job. */
 struct hr__victim {
   hr_job job;
-  int64_t key, lost_us, start_us; /* lost_us: GPU-microseconds */
+  int64_t key, start_us;
+  hr__lost_work lost;
   int32_t priority;
   hr_pool pool;
   uint32_t n_slices;
@@ -62,7 +66,8 @@ struct hr__victim {
 struct hr__preemptor {
   struct hr__preemption_terms terms;
   const struct hr_class_spec *classes;
-  /* by pool: the running jobs that may be preempted, sorted by their keys in the rule; their values are their GPUs */
+  /* by pool: the running jobs that may be preempted, sorted by their keys in the rule; their values are their GPUs or,
+     with per-GPU allocation, 1 */
   struct hr_job_tree *running;
   int64_t *key_of;                         /* by job: its key in `running`; NOT_LISTED: not in `running` */
   struct hr__deadline_fifo protected_jobs; /* running jobs before the end of their minimum run time */
@@ -74,6 +79,7 @@ struct hr__preemptor {
   uint32_t n_leaving;                   /* number of jobs in `leaving` */
   hr_job beneficiary;                   /* the waiting job for which the jobs in `leaving` leave; HR_NONE: none */
   struct hr__preemption_walk *in_order; /* state of the walk in preemption.c; NULL until needed */
+  struct hr__residual *residual;        /* NULL without per-GPU allocation */
   /* Buffers of one search for victims. */
   struct hr__victim *victims;
   struct hr_slice *slices;
@@ -99,6 +105,26 @@ enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct h
 /* Starts waiting jobs in order, and preempts running jobs for those that do not fit. */
 enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
+/* ---- residual.c ----------------------------------------------------------------------------------- */
+
+#define HR__NOT_LISTED INT64_MIN /* the key of a running job that may not be preempted */
+
+/* Creates preemptor->residual. False: out of memory. */
+bool hr__residual_create(struct hr__queue *queue, const struct hr_policy_env *env);
+/* Called when a job starts (`starts`) or stops. In both cases the job is not listed. */
+void hr__residual_change(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, bool starts);
+/* Called when the key of a running job changes. */
+void hr__residual_rekey(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, int64_t old_key,
+                        int64_t new_key);
+/* Called when a node comes up, receives notice, or goes down. */
+void hr__residual_node_changes(struct hr__queue *queue, const struct hr_event *event);
+/* Returns whether a waiting job could fit in the pool if all running jobs with keys above the bound were preempted. The
+   result is only a bound: if it is true, the job need not fit. */
+bool hr__residual_could_fit(struct hr__queue *queue, const struct hr_view *view, const struct hr_need *need,
+                            int64_t bound, hr_pool pool);
+/* Returns whether memory was exhausted. */
+bool hr__residual_failed(const struct hr__queue *queue);
+
 /* ---- victims.c ------------------------------------------------------------------------------------ */
 
 /* Returns whether a job keeps all its work when it is preempted. */
@@ -112,11 +138,6 @@ enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct
    it, so no other job may start meanwhile. */
 static inline bool hr__preemption_pending(const struct hr__queue *queue) {
   return queue->preemptor->beneficiary.id != HR_NONE;
-}
-
-/* Returns whether the job fits now and the quota of its tenant admits it. If so, writes a placement. */
-static inline bool hr__preemption_fits(const struct hr__queue *queue, hr_job job, struct hr_placement *placement) {
-  return hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), placement);
 }
 
 #endif

@@ -39,7 +39,7 @@ static int by_place_in_order(const void *left, const void *right) {
 
 static int by_loss(const void *left, const void *right) {
   const struct hr__victim *a = left, *b = right;
-  if (a->lost_us != b->lost_us) return a->lost_us < b->lost_us ? -1 : 1;
+  if (a->lost != b->lost) return a->lost < b->lost ? -1 : 1;
   return latest_first(a, b);
 }
 
@@ -78,7 +78,8 @@ static bool make_room(struct hr__queue *queue, uint32_t n_slices) {
 }
 
 /* Adds a job to the list of possible victims. The victim refers to its slices by index, because the list of slices may
-   be reallocated. */
+   be reallocated. A MIG GPU keeps its layout when the victim is preempted, so the victim can be restored only in this
+   layout, even if the GPU had another layout before the victim started. */
 static bool add_victim(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry entry) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
@@ -89,13 +90,17 @@ static bool add_victim(struct hr__queue *queue, const struct hr_view *view, stru
   preemptor->victims[preemptor->n_victims++] =
       (struct hr__victim){.job = job,
                           .key = entry.key,
-                          .lost_us = lost_us * hr__gpus(queue, job),
+                          .lost = (hr__lost_work)lost_us * (int64_t)hr__counted_milli(queue, job),
                           .start_us = view->attempt_us[job.id],
                           .priority = queue->trace->priority ? queue->trace->priority[job.id] : 0,
                           .pool = placement.pool,
                           .n_slices = placement.n_slices,
                           .first_slice = preemptor->n_slices};
-  for (uint32_t i = 0; i < placement.n_slices; i++) preemptor->slices[preemptor->n_slices++] = placement.slices[i];
+  for (uint32_t i = 0; i < placement.n_slices; i++) {
+    struct hr_slice *slice = &preemptor->slices[preemptor->n_slices++];
+    *slice = placement.slices[i];
+    slice->instance.layout_before = slice->instance.layout;
+  }
   return true;
 }
 
@@ -171,11 +176,11 @@ static bool add_room(void *self, struct hr_job_entry entry) {
 }
 
 /* Returns whether the waiting job could fit on the nodes of the pool if all eligible jobs of the pool were preempted.
-   The total number of GPUs has already been checked by could_suffice. */
+   The total number of GPUs has already been checked by could_suffice. Topology constraints are ignored. */
 static bool has_room(struct pool_search *search, uint32_t pool) {
   struct hr__queue *queue = search->queue;
   uint32_t gpus = hr__gpus(queue, search->job), accept_class = hr_cluster_accept_class(queue->cluster, search->job);
-  if (queue->rule == HR_PLACE_POOL) return true;
+  if (queue->rule == HR_PLACE_POOL || queue->by_gpu) return true;
   search->index = hr_cluster_free_index(queue->cluster, (hr_pool){pool});
   search->first_node = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
   search->size = hr_free_index_gpus_per_node(search->index);
@@ -190,36 +195,71 @@ static bool has_room(struct pool_search *search, uint32_t pool) {
   return search->enough;
 }
 
+/* Returns whether the job could fit in the pool if running jobs of the pool with keys above the bound were preempted.
+   In counted allocation, checks only whether the free GPUs of the pool and the GPUs of these jobs are together enough;
+   on which nodes they are is ignored. */
+static bool could_suffice(struct hr__queue *queue, const struct hr_view *view, const struct hr_need *need,
+                          uint32_t pool, int64_t bound) {
+  const struct hr_job_tree *running = &queue->preemptor->running[pool];
+  uint64_t free = hr_cluster_free_milli(queue->cluster, (hr_pool){pool}) / HR_WHOLE_GPU_MILLI;
+  if (!queue->by_gpu && free + (uint64_t)running->sum < need->gpus) return false;
+  int64_t above = running->sum - hr_job_tree_sum_to(running, bound);
+  if (!queue->by_gpu) return free + (uint64_t)above >= need->gpus;
+  return above > 0 && hr__residual_could_fit(queue, view, need, bound, (hr_pool){pool});
+}
+
 /* ---- Search --------------------------------------------------------------------------------------- */
+
+/* Returns the placement from which a victim is preempted. */
+static struct hr_placement placement_of(const struct hr__queue *queue, const struct hr__victim *victim) {
+  const struct hr_slice *slices = victim->n_slices > 0 ? queue->preemptor->slices + victim->first_slice : NULL;
+  return (struct hr_placement){victim->pool, victim->n_slices, slices};
+}
+
+/* Subtracts a victim from the usage of its tenant and from the policy's free capacity, or adds it again (`runs`). */
+static void count_victim(struct hr__queue *queue, struct hr__victim *victim, bool runs) {
+  struct hr_need need = hr__need_of(queue, victim->job);
+  struct hr_placement placement = placement_of(queue, victim);
+  victim->needed = !runs;
+  if (runs) {
+    hr__quota_count(queue, victim->job);
+    hr_capacity_take(queue->capacity, &need, &placement);
+  } else {
+    hr__quota_uncount(queue, victim->job);
+    hr_capacity_give(queue->capacity, &need, &placement);
+  }
+}
 
 static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
   enum hr_status status = hr_moves_preempt(moves, victim->job, HR_REASON_PREEMPTED);
-  victim->needed = true;
-  if (status == HR_OK) hr__quota_uncount(queue, victim->job);
+  if (status == HR_OK) count_victim(queue, victim, false);
   return status;
 }
 
 static enum hr_status restore(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
-  const struct hr_slice *slices = victim->n_slices > 0 ? queue->preemptor->slices + victim->first_slice : NULL;
-  struct hr_placement placement = {victim->pool, victim->n_slices, slices};
+  struct hr_placement placement = placement_of(queue, victim);
   enum hr_status status = hr_moves_start(moves, victim->job, &placement, HR_REASON_NONE);
-  victim->needed = false;
-  if (status == HR_OK) hr__quota_count(queue, victim->job);
+  if (status == HR_OK) count_victim(queue, victim, true);
   return status;
+}
+
+/* Returns whether the job fits now and the quota of its tenant admits it. */
+static bool fits_now(const struct hr__queue *queue, hr_job job) {
+  struct hr_need need = hr__need_of(queue, job);
+  return hr__quota_allows(queue, job) && hr_capacity_fits(queue->capacity, &need);
 }
 
 /* Preempts victims tentatively until the job fits. With preemption by quota, eligibility is checked again for each
    victim, because each preemption changes the usage of its tenant. */
 static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *moves, hr_job job, bool *found) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  struct hr_placement placement;
   *found = false;
   for (uint32_t i = 0; i < preemptor->n_victims && !*found; i++) {
     struct hr__victim *victim = &preemptor->victims[i];
     if (preemptor->terms.rule->by_quota && !hr__quota_may_reclaim(queue, job, victim->job)) continue;
     enum hr_status status = stop_tentatively(queue, moves, victim);
     if (status != HR_OK) return status;
-    *found = hr__preemption_fits(queue, job, &placement);
+    *found = fits_now(queue, job);
   }
   return HR_OK;
 }
@@ -227,55 +267,52 @@ static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *
 /* Restores each victim without which the job still fits. The last victim is tried first. */
 static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves *moves, hr_job job) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  struct hr_placement placement;
   for (uint32_t i = preemptor->n_victims; i-- > 0;) {
     struct hr__victim *victim = &preemptor->victims[i];
     if (!victim->needed) continue;
     uint32_t mark = hr_moves_mark(moves);
     enum hr_status status = restore(queue, moves, victim);
     if (status != HR_OK) return status;
-    if (hr__preemption_fits(queue, job, &placement)) continue;
+    if (fits_now(queue, job)) continue;
     hr_moves_rollback(moves, mark);
-    hr__quota_uncount(queue, victim->job);
-    victim->needed = true;
+    count_victim(queue, victim, false);
   }
   return HR_OK;
 }
 
-/* Returns whether the free GPUs of the pool, and the GPUs of running jobs with keys above the bound, are together
-   enough for the job. On which nodes they are is ignored. */
-static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound) {
-  const struct hr_job_tree *running = &queue->preemptor->running[pool];
-  uint64_t free = hr_cluster_free_milli(queue->cluster, (hr_pool){pool}) / 1000;
-  if (free + (uint64_t)running->sum < gpus) return false;
-  return free + (uint64_t)(running->sum - hr_job_tree_sum_to(running, bound)) >= gpus;
-}
-
 /* Searches for victims in one pool, and marks those that are needed. All moves of the search are rolled back. */
-static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                                  hr_job job, uint32_t pool, int64_t bound, bool *found) {
-  struct pool_search search = {.queue = queue, .view = view, .job = job, .bound = bound};
-  if (!has_room(&search, pool)) return HR_OK;
-  if (!gather(&search, pool)) return HR_NO_MEMORY;
-  const struct hr__preemptor *preemptor = queue->preemptor;
+static enum hr_status search_pool(struct pool_search *search, struct hr_moves *moves, uint32_t pool, bool *found) {
+  struct hr__queue *queue = search->queue;
+  struct hr__preemptor *preemptor = queue->preemptor;
+  if (!gather(search, pool)) return HR_NO_MEMORY;
   uint32_t mark = hr_moves_mark(moves);
-  enum hr_status status = stop_until_fits(queue, moves, job, found);
-  if (status == HR_OK && *found) status = restore_unneeded(queue, moves, job);
+  enum hr_status status = stop_until_fits(queue, moves, search->job, found);
+  if (status == HR_OK && *found) status = restore_unneeded(queue, moves, search->job);
   if (status != HR_OK) return status;
   hr_moves_rollback(moves, mark);
-  for (uint32_t i = 0; i < preemptor->n_victims; i++)
-    if (preemptor->victims[i].needed) hr__quota_count(queue, preemptor->victims[i].job);
+  for (uint32_t i = 0; i < preemptor->n_victims; i++) {
+    struct hr__victim *victim = &preemptor->victims[i];
+    bool needed = victim->needed;
+    if (needed) count_victim(queue, victim, true);
+    victim->needed = needed;
+  }
   return HR_OK;
 }
 
+/* A job that fits now waits only because of its quota, so the bounds for free capacity do not apply to it. */
 enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                            struct hr_job_entry head, bool *found) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);
-  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job), gpus = hr__gpus(queue, head.job);
+  struct pool_search search = {.queue = queue, .view = view, .job = head.job, .bound = bound};
+  struct hr_need need = hr__need_of(queue, head.job);
+  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job);
+  bool is_held = !hr__quota_allows(queue, head.job) && hr_capacity_fits(queue->capacity, &need);
   enum hr_status status = HR_OK;
   *found = false;
-  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK && !*found; i++)
-    if (hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i}) && could_suffice(queue, i, gpus, bound))
-      status = search_pool(queue, view, moves, head.job, i, bound, found);
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK && !*found; i++) {
+    if (!hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    if (is_held || (could_suffice(queue, view, &need, i, bound) && has_room(&search, i)))
+      status = search_pool(&search, moves, i, found);
+  }
   return status;
 }
