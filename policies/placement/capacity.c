@@ -4,8 +4,8 @@
  *
  * A counted state consists of one free index (struct hr_free_index) per pool or, under the rule `pool`, of the number
  * of free GPUs per pool. The present state uses the indexes of the engine, which moves change at once. A search in one
- * pool passes empty indexes for all other pools. A node that is not up, such as a node that is about to go down, has no
- * free GPUs, and jobs on it change nothing.
+ * pool passes empty indexes for all other pools. A node that is not usable, such as a node that is about to go down,
+ * has no free GPUs, and jobs on it change nothing.
  */
 
 #include "headroom/unstable/capacity.h"
@@ -24,6 +24,7 @@ struct hr_capacity {
   struct hr__gpu_state gpus;    /* per GPU; not used in counted allocation */
   struct hr_free_index **index; /* by pool; NULL in the present state and under `pool` */
   uint64_t *free_gpus;          /* by pool; NULL in the present state */
+  uint8_t *usable;              /* by node: 1 if jobs may be placed on it; NULL as `index` is */
 };
 
 struct hr_capacity_set {
@@ -129,12 +130,20 @@ static bool add_groups(const struct hr_capacity_set *set, struct hr_free_index *
   return true;
 }
 
+static uint32_t n_nodes(const struct hr_cluster *cluster) {
+  hr_pool last = {hr_cluster_pools(cluster) - 1};
+  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
+}
+
 static bool make_indexes(struct hr_capacity *capacity) {
   const struct hr_capacity_set *set = capacity->set;
   capacity->index = hr_arena_alloc(set->arena, set->n_pools * sizeof(*capacity->index));
   capacity->free_gpus = hr_arena_alloc(set->arena, set->n_pools * sizeof *capacity->free_gpus);
   if (!capacity->index || !capacity->free_gpus) return false;
-  for (uint32_t i = 0; i < set->n_pools && !set->by_count; i++) {
+  if (set->by_count) return true;
+  capacity->usable = hr_arena_alloc(set->arena, n_nodes(set->cluster) * sizeof *capacity->usable);
+  if (!capacity->usable) return false;
+  for (uint32_t i = 0; i < set->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, (hr_pool){i});
     capacity->index[i] = hr_free_index_create(set->arena, spec->nodes, spec->gpus_per_node);
     if (!capacity->index[i] || !add_groups(set, capacity->index[i], spec)) return false;
@@ -162,7 +171,9 @@ static void reset_pool(struct hr_capacity *capacity, hr_pool pool) {
   for (uint32_t node = 0; node < spec->nodes; node++) {
     bool up = is_up(capacity, (hr_node){first + node});
     n_up += up;
-    if (!capacity->set->by_count) hr_free_index_set(capacity->index[pool.id], node, up ? spec->gpus_per_node : 0);
+    if (capacity->set->by_count) continue;
+    hr_free_index_set(capacity->index[pool.id], node, up ? spec->gpus_per_node : 0);
+    capacity->usable[first + node] = up;
   }
   capacity->free_gpus[pool.id] = (uint64_t)n_up * spec->gpus_per_node;
 }
@@ -234,10 +245,18 @@ bool hr_capacity_find_in(struct hr_capacity *capacity, hr_pool pool, const struc
 
 bool hr_capacity_fits(struct hr_capacity *capacity, const struct hr_need *need) {
   struct hr_placement unused;
-  uint64_t finds = capacity->gpus.finds;
+  uint64_t searches = hr_capacity_searches(capacity);
   bool found = hr_capacity_find(capacity, need, &unused);
-  capacity->gpus.finds = finds;
+  hr_capacity_set_searches(capacity, searches);
   return found;
+}
+
+uint64_t hr_capacity_searches(const struct hr_capacity *capacity) {
+  return capacity->gpus.finds;
+}
+
+void hr_capacity_set_searches(struct hr_capacity *capacity, uint64_t searches) {
+  capacity->gpus.finds = searches;
 }
 
 bool hr_capacity_lacks_node_resources(struct hr_capacity *capacity, const struct hr_need *need) {
@@ -262,7 +281,7 @@ static void change_counted(struct hr_capacity *capacity, const struct hr_need *n
   if (capacity->is_present) return;
   if (placement->n_slices == 0) capacity->free_gpus[pool] += returns ? need->gpus : -(uint64_t)need->gpus;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    if (!is_up(capacity, placement->slices[i].node)) continue;
+    if (!capacity->usable[placement->slices[i].node.id]) continue;
     uint32_t node = number_of(capacity, placement->pool, placement->slices[i].node);
     uint32_t gpus = placement->slices[i].gpu_milli / MILLI, free = hr_free_index_get(capacity->index[pool], node);
     hr_free_index_set(capacity->index[pool], node, free + sign * gpus);
@@ -307,6 +326,7 @@ void hr_capacity_set_usable(struct hr_capacity *capacity, hr_pool pool, hr_node 
   capacity->free_gpus[pool.id] += gpus;
   capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
   hr_free_index_set(index, number, gpus);
+  capacity->usable[node.id] = usable;
 }
 
 /* ---- Free capacity -------------------------------------------------------------------------------- */

@@ -281,6 +281,13 @@ static enum hr_status gpu_calendar_job_stops(struct hr__queue *queue, const stru
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
+static enum hr_status gpu_calendar_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                             const struct hr_placement *from, const struct hr_placement *to) {
+  struct hr_event stop = {.job = job, .placement = from};
+  enum hr_status status = gpu_calendar_job_stops(queue, view, &stop);
+  return status == HR_OK ? gpu_calendar_job_starts(queue, view, job, to) : status;
+}
+
 static enum hr_status gpu_calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
                                                 const struct hr_event *event) {
   (void)view;
@@ -290,6 +297,7 @@ static enum hr_status gpu_calendar_node_changes(struct hr__queue *queue, const s
 
 static const struct hr__listener gpu_calendar_listener = {.job_starts = gpu_calendar_job_starts,
                                                           .job_stops = gpu_calendar_job_stops,
+                                                          .job_moves = gpu_calendar_job_moves,
                                                           .node_changes = gpu_calendar_node_changes};
 
 static bool create_gpu_calendar(struct hr__queue *queue, const struct hr_policy_env *env) {

@@ -107,6 +107,7 @@ enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_vi
   struct hr_job_entry entry = entry_of(queue, view, job, &shape);
   enum hr_status status = hr__waiting_remove(&queue->waiting, shape, entry);
   *flag = true;
+  HR__NOTIFY(queue, status, kind_changes, view, job);
   struct hr__queued_job queued = queued_job_for(queue, view, job);
   return status == HR_OK ? hr__waiting_add(&queue->waiting, &queued) : status;
 }

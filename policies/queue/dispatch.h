@@ -47,7 +47,9 @@ struct hr__listener {
   /* A running job was moved to another placement. */
   enum hr_status (*job_moves)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);
-  /* The number of available nodes changed, or a node came up or went down. */
+  /* The kind of a waiting job changed. */
+  enum hr_status (*kind_changes)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+  /* The number of available nodes changed, a node came up, got notice or went down, or the policy released it. */
   enum hr_status (*node_changes)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 };
 

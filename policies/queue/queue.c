@@ -31,9 +31,6 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
                                      .reclaim_hours = hr__queue_param(env, "reclaim_hours")->real};
   limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
-  if (queue->locality)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': topology constraints ('within') need 'static'");
-  if (queue->by_gpu) return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -121,6 +118,15 @@ static enum hr_status capacity_job_stops(struct hr__queue *queue, const struct h
   return HR_OK;
 }
 
+static enum hr_status capacity_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                         const struct hr_placement *from, const struct hr_placement *to) {
+  (void)view;
+  struct hr_need need = hr__need_of(queue, job);
+  hr_capacity_give(queue->capacity, &need, from);
+  hr_capacity_take(queue->capacity, &need, to);
+  return HR_OK;
+}
+
 /* If a node goes down, the jobs on it have been interrupted before this event. */
 static enum hr_status capacity_node_changes(struct hr__queue *queue, const struct hr_view *view,
                                             const struct hr_event *event) {
@@ -132,6 +138,7 @@ static enum hr_status capacity_node_changes(struct hr__queue *queue, const struc
 static const struct hr__listener capacity_listener = {.job_waits = capacity_job_waits,
                                                       .job_starts = capacity_job_starts,
                                                       .job_stops = capacity_job_stops,
+                                                      .job_moves = capacity_job_moves,
                                                       .node_changes = capacity_node_changes};
 
 static enum hr_status create_capacity(struct hr__queue *queue, const struct hr_policy_env *env,

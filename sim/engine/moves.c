@@ -169,6 +169,11 @@ enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t n
   return status;
 }
 
+static bool has_job(const struct hr_cluster *cluster, const struct hr__pool *pool, hr_node node) {
+  if (cluster->inventory) return cluster->inventory->tasks[node.id] > 0; /* tasks may use no GPU */
+  return cluster->node_free_milli[node.id] != pool->spec->gpus_per_node * 1000;
+}
+
 static const char *why_not_released(const struct hr__engine *engine, hr_node node) {
   const struct hr_cluster *cluster = &engine->cluster;
   if (!cluster->nodes || node.id >= cluster->n_nodes) return "there is no such node, or it cannot be released";
@@ -177,7 +182,7 @@ static const char *why_not_released(const struct hr__engine *engine, hr_node nod
   if (!hr_market_is_elastic(pool->spec->market.market)) return "the node's pool is not elastic";
   if (state == HR_NODE_BOOTING) return NULL;
   if (state != HR_NODE_UP) return "the node is off, or has notice";
-  return cluster->node_free_milli[node.id] == pool->spec->gpus_per_node * 1000 ? NULL : "there is a job on the node";
+  return has_job(cluster, pool, node) ? "there is a job on the node" : NULL;
 }
 
 static bool is_booked(const struct hr_moves *moves, hr_node node) {
@@ -333,6 +338,9 @@ static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool num
                        bool single) {
   const struct hr__pool *pool = &cluster->pools[number.id];
   if (!pool->comes_and_goes || pool->n_in[HR_NODE_BOOTING] == 0) return false;
+  const struct hr_request *request =
+      cluster->requests ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
+  if (request && hr_pool_max_tasks(cluster->spec, number, request) == 0) return false;
   uint64_t size_milli = (uint64_t)pool->spec->gpus_per_node * 1000;
   if (single && asked_milli > size_milli) return false;
   if (pool->free_milli + pool->n_in[HR_NODE_BOOTING] * size_milli < asked_milli) return false;

@@ -71,6 +71,10 @@ HR_API bool hr_capacity_find_in(struct hr_capacity *capacity, hr_pool pool, cons
                                 struct hr_placement *placement);
 /* Whether a placement exists. Later searches do not depend on this call, even if the rule is "random". */
 HR_API bool hr_capacity_fits(struct hr_capacity *capacity, const struct hr_need *need);
+/* Returns the number of searches so far, on which the next search depends if the rule is "random".
+   hr_capacity_set_searches sets this number: later searches then do not depend on the searches since it was read. */
+HR_API uint64_t hr_capacity_searches(const struct hr_capacity *capacity);
+HR_API void hr_capacity_set_searches(struct hr_capacity *capacity, uint64_t searches);
 /* For a job that does not fit: whether it would fit if it needed no CPU and no memory of nodes. */
 HR_API bool hr_capacity_lacks_node_resources(struct hr_capacity *capacity, const struct hr_need *need);
 /* Returns a reason to reject a job that the engine has accepted, but for which the rule finds no placement even if the

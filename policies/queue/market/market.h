@@ -4,6 +4,7 @@
 
 /* Market rules: when nodes of elastic pools are acquired and released. */
 
+#include "base/hash.h"
 #include "policies/kit/deadline_fifo.h"
 #include "policies/queue/dispatch.h"
 
@@ -33,15 +34,15 @@ struct hr__market_limits {
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
 /* For a waiting job that does not fit: returns whether enough nodes for it are available for acquisition. If so, the
    job waits only because the rule has not acquired them. */
-bool hr__market_could_ask(const struct hr__queue *queue, hr_job job);
+bool hr__market_could_ask(struct hr__queue *queue, hr_job job);
 /* Acquires and releases nodes. Call this after the backfill has started jobs. */
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* ---- State ---------------------------------------------------------------------------------------- */
 
-/* A demand: waiting jobs with equal requests. */
+/* A demand: waiting jobs with equal needs. */
 struct hr__market_demand {
-  uint32_t gpus, accept_class;
+  struct hr_need need;
   uint32_t count, impatient; /* count: number of waiting jobs; impatient: number of those without remaining patience */
   uint32_t held;             /* number of those that quotas block in this pass */
   bool is_single, may_use_spot;
@@ -50,8 +51,10 @@ struct hr__market_demand {
 /* A running job on one on-demand node that may return to spot capacity. */
 struct hr__returning_job {
   hr_job job;
-  uint32_t pool, node;
+  hr_pool pool;
 };
+
+struct hr__placed_supply;
 
 /* Value in patience_us: the patience of the job is over. */
 #define HR__IMPATIENT INT64_C(-1)
@@ -60,15 +63,19 @@ struct hr__returning_job {
 struct hr__market {
   struct hr__market_limits limits;
   uint32_t n_pools, *gpus_per_node;  /* gpus_per_node: by pool */
-  struct hr__market_demand *demands; /* all requests that occurred */
+  struct hr__market_demand *demands; /* all needs that occurred, in the order in which they first occurred */
   uint32_t n_demands, demands_capacity;
-  uint32_t *demand_of; /* by job: index of its demand while it waits */
+  struct hr__hash demand_at; /* by need: index of its demand */
+  uint32_t *demand_of;       /* by job: index of its demand while it waits; HR_NONE: the job needs no node */
   /* by job: end of its patience while it waits; HR__IMPATIENT after that time; HR_NEVER_US after its start */
   int64_t *patience_us;
   /* by pool: time since which capacity has been available without a reclaim; HR_NEVER_US: none is available now */
   int64_t *stable_us;
   int64_t *idle_us;  /* by node: time since which it has had no job; not valid while it has one */
   uint32_t **levels; /* by pool and number of free GPUs: number of nodes on which jobs can be packed */
+  /* used instead of `levels` with per-GPU allocation or topology constraints; otherwise NULL */
+  struct hr__placed_supply *placed;
+  uint32_t *spare;                         /* buffer by pool: number of empty nodes that no waiting job will use */
   struct hr__deadline_fifo idle, patience; /* idle: ends of idle times, by node; patience: ends of patience, by job */
   int64_t wake_us;                         /* time of the next requested wake-up */
   struct hr__returning_job *returning;     /* in no order */
@@ -77,6 +84,12 @@ struct hr__market {
   hr_job *counted;        /* buffer of count_held: the jobs that quotas would admit */
   uint32_t n_counted, counted_capacity;
 };
+
+/* Returns the demand of a waiting job; NULL: the job needs no node. */
+static inline struct hr__market_demand *hr__market_demand_of(const struct hr__queue *queue, hr_job job) {
+  uint32_t at = queue->market->demand_of[job.id];
+  return at == HR_NONE ? NULL : &queue->market->demands[at];
+}
 
 static inline bool hr__market_is_elastic(const struct hr__queue *queue, uint32_t pool) {
   return hr_market_is_elastic(hr_cluster_pool_spec(queue->cluster, (hr_pool){pool})->market.market);
