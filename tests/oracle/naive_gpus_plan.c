@@ -193,8 +193,7 @@ static bool may_reclaim(const struct naive_engine *e, int job, int victim) {
 /* Returns whether a running job may be stopped for some job. */
 static bool is_stoppable(const struct naive_engine *e, int victim) {
   const struct naive_live *live = &e->job[victim];
-  if (live->phase != NAIVE_RUNNING || e->in->job[victim].gpus == 0 || e->in->job[victim].not_interruptible)
-    return false;
+  if (live->phase != NAIVE_RUNNING || live->seat.n_slices == 0 || e->in->job[victim].not_interruptible) return false;
   return e->now - live->start >= e->in->rules.min_run;
 }
 
@@ -225,17 +224,52 @@ static int compare_victims(const struct naive_engine *e, int a, int b) {
   return b - a;
 }
 
-/* Returns whether the free GPUs of a pool and those of all jobs that could be stopped are enough, wherever they are. */
-static bool could_suffice(const struct naive_engine *e, int job, int pool) {
+/* Returns whether a running job may be stopped for the job if it is not protected because it has just started. Under
+   `reclaim`, quotas are ignored. */
+static bool may_leave(const struct naive_engine *e, int job, int victim) {
+  return is_stoppable(e, victim) && (is(e->in->rules.preemption, "reclaim") || may_stop_for(e, job, victim));
+}
+
+/* Counted allocation: returns whether the free GPUs of a pool and those of all jobs that may leave are enough, wherever
+   they are. */
+static bool count_suffices(const struct naive_engine *e, int job, int pool) {
   long milli = 0;
   for (int n = 0; n < e->state.n_nodes; n++)
     for (int g = 0; e->state.node[n].pool == pool && g < e->in->pool[pool].gpus_per_node; g++)
       milli += e->state.node[n].gpu[g].left;
   for (int v = 0; v < e->in->n_jobs; v++)
-    if (is_stoppable(e, v) && e->state.node[e->job[v].seat.slice[0].node].pool == pool &&
-        (is(e->in->rules.preemption, "reclaim") || may_stop_for(e, job, v)))
-      milli += naive_milli(e, v);
+    if (may_leave(e, job, v) && e->state.node[e->job[v].seat.slice[0].node].pool == pool) milli += naive_milli(e, v);
   return milli >= naive_milli(e, job);
+}
+
+/* Returns whether tasks of the job may block each other, so that it may fit beside other jobs and not without them. */
+static bool blocks_itself(const struct naive_engine *e, int job) {
+  const struct naive_gpus_job *of = &e->in->job[job];
+  for (int p = 0; p < e->in->n_pools && of->tasks > 1; p++) {
+    const struct naive_gpus_pool *pool = &e->in->pool[p];
+    bool shares = !pool->whole && (of->milli < 1000 || pool->replicas > 1);
+    if (of->gpus > 1 && shares) return true;
+    if (pool->mig && pool->mig->mode == NAIVE_MIG_ON_DEMAND) return true;
+  }
+  return false;
+}
+
+/* Returns whether the job could fit in the pool if all jobs that may leave had left, and whether one of them is in the
+   pool. If not, the search for victims is skipped. */
+static bool could_suffice(const struct naive_engine *e, int job, int pool) {
+  struct naive_gpus_input in = *e->in;
+  struct naive_engine trial = *e;
+  struct naive_seat unused;
+  bool any = false;
+  if (in.pool[pool].capacity != 1000) return count_suffices(e, job, pool);
+  for (int v = 0; v < e->in->n_jobs; v++) {
+    if (!may_leave(e, job, v)) continue;
+    any = any || e->state.node[e->job[v].seat.slice[0].node].pool == pool;
+    naive_give(e->in, &trial.state, v, &e->job[v].seat);
+  }
+  in.job[job].accepts = 1u << pool;
+  trial.in = &in;
+  return any && (blocks_itself(e, job) || naive_find(&trial, job, &unused));
 }
 
 /* Jobs that started at this instant are not eligible. If there are any, another pass follows one microsecond later;

@@ -7,8 +7,8 @@
  * A residual state is a planned capacity that contains the running jobs with keys up to its bound; unlisted jobs have
  * the least key. Each start, stop and change of a key updates the states, so a check examines only nodes that have
  * changed since the last check. To check with another bound, the jobs with keys between the old and the new bound are
- * removed or added. There are several states, because the bounds of successive waiting jobs may alternate between a few
- * priorities.
+ * removed or added. With preemption by priority, there is one state for each of the first 16 priorities of the trace,
+ * because the bounds of successive waiting jobs alternate between priorities.
  *
  * States contain the same MIG layouts as the engine: each start is entered in all states, and layouts remain if jobs
  * are removed.
@@ -18,7 +18,7 @@
 
 #define CONTAINS_ALL INT64_MAX /* the bound of a state that was never used */
 
-enum { MAX_STATES = 4 };
+enum { MAX_STATES = 16 };
 
 struct residual_state {
   struct hr_capacity *capacity;
@@ -31,12 +31,26 @@ struct hr__residual {
   struct residual_state state[MAX_STATES];
 };
 
+/* Returns the number of different priorities, at most MAX_STATES. */
+static uint32_t count_priorities(const struct hr_policy_env *env) {
+  int32_t priorities[MAX_STATES];
+  uint32_t count = 0;
+  for (uint32_t job = 0; env->jobs->priority && job < env->jobs->n_jobs && count < MAX_STATES; job++) {
+    uint32_t i = 0;
+    while (i < count && priorities[i] != env->jobs->priority[job]) i++;
+    if (i == count) priorities[count++] = env->jobs->priority[job];
+    hr_arena_passed_job(env->arena, (hr_job){job});
+  }
+  return count;
+}
+
 bool hr__residual_create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__residual *residual = hr_arena_alloc(env->arena, sizeof *residual);
   struct hr_capacity_config config = {.arena = env->arena, .cluster = env->cluster, .rule = "first-fit"};
   if (!residual) return false;
   bool by_priority = queue->preemptor->terms.rule == &hr__preemption_priority;
-  *residual = (struct hr__residual){.n_states = by_priority ? MAX_STATES : 1};
+  *residual = (struct hr__residual){.n_states = by_priority ? count_priorities(env) : 1};
+  if (residual->n_states == 0) residual->n_states = 1;
   if (hr_capacity_set_create(&config, &residual->capacities, NULL) != HR_OK) return false;
   for (uint32_t i = 0; i < residual->n_states; i++) {
     residual->state[i] = (struct residual_state){hr_capacity_create(residual->capacities), CONTAINS_ALL};
