@@ -280,7 +280,7 @@ static void unsupported_combinations_are_rejected(void) {
   check_rejected((struct within_case){.params = {{"backfill", "conservative"}}}, "'backfill'", "'within'");
   check_rejected((struct within_case){.params = {{"placement", "pool"}}}, "'placement'", "'within'");
   check_rejected((struct within_case){.params = {{"preemption", "priority"}}}, "'preemption'", "'within'");
-  check_rejected((struct within_case){.params = {{"market", "on-demand-only"}}, .market = HR_MARKET_ON_DEMAND},
+  check_rejected((struct within_case){.params = {{"market", "deadline-greedy"}}, .market = HR_MARKET_ON_DEMAND},
                  "'market'", "'within'");
   check_rejected((struct within_case){.by_gpu = true, .is_split = true}, "'queue'", "MIG");
   check_rejected((struct within_case){.policy = "rounds"}, "'rounds'", "'within'");
