@@ -7,6 +7,7 @@
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "holds.h"
 #include "mig_brute.h"
 #include "queue_choice.h"
 
@@ -93,8 +94,10 @@ static void set_within(uint32_t job, enum hr_tier tier) {
   world.within[job] = (uint8_t)tier;
 }
 
-static void run(void) {
-  struct hr_observer observer = {NULL, log_event, NULL};
+/* Runs the world with `n` more observers. */
+static void run_with(const struct hr_observer *more, uint32_t n) {
+  struct hr_observer observers[1 + HOLDS_FOLDS] = {{NULL, log_event, NULL}};
+  for (uint32_t i = 0; i < n; i++) observers[1 + i] = more[i];
   struct hr_class_spec classes[HR_N_CLASSES] = {{0}};
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) classes[i].checkpoint = HR_CHECKPOINT_CONTINUOUS;
   struct hr_run_config config = {.trace = &world.trace,
@@ -104,8 +107,8 @@ static void run(void) {
                                  .horizon_us = 1000000 * S,
                                  .check = true,
                                  .classes = classes,
-                                 .observers = &observer,
-                                 .n_observers = 1};
+                                 .observers = observers,
+                                 .n_observers = 1 + n};
   struct hr_error error = {0};
   world.n_logged = 0;
   enum hr_status status = hr_sim_run(&config, &world.result, &error);
@@ -113,6 +116,10 @@ static void run(void) {
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   CU_ASSERT_TRUE(world.n_logged < MAX_LOGGED);
   CU_ASSERT_EQUAL(world.result->n_completed + world.result->n_rejected, world.trace.n_jobs);
+}
+
+static void run(void) {
+  run_with(NULL, 0);
 }
 
 static void finish(void) {
@@ -345,9 +352,9 @@ static void draw_spot(void) {
 
 static const char *const rules[] = {"on-demand-only", "spot-first", "price-capacity"};
 
-static void draw_policy(void) {
+static void draw_policy(uint32_t n_placements) {
   queue_set(&world.choice, "backfill", (const char *[]){"strict", "skip", "easy"}[draw(3)]);
-  queue_set(&world.choice, "placement", (const char *[]){"best-fit", "first-fit"}[draw(2)]);
+  queue_set(&world.choice, "placement", (const char *[]){"best-fit", "first-fit", "random"}[draw(n_placements)]);
   queue_set_number(&world.choice, "idle_release_s", 1 + draw(300));
   queue_set_number(&world.choice, "min_on_demand", draw(3));
   queue_set_number(&world.choice, "spot_wait_s", 1 + draw(400));
@@ -393,7 +400,7 @@ static void both_allocations_request_the_same_nodes(void) {
       world.trace.gpu_milli = NULL;
       world.trace.tasks = NULL;
       draw_spot();
-      draw_policy();
+      draw_policy(2);
       /* with max_spot_share, spot-first differs: counted allocation requests all nodes of a demand at once, even if the
          first ones permit a spot node */
       if (seed % 3 != 1 && draw(3) == 0) queue_set(&world.choice, "max_spot_share", "0.5");
@@ -421,8 +428,11 @@ static void both_allocations_request_the_same_nodes(void) {
 enum kind { FRACTION, MPS, TIME_SLICE, MIG_STATIC, MIG_DYNAMIC, MIG_ON_DEMAND, ISLANDS, RACKS, N_KINDS };
 
 static void draw_shared_job(enum kind kind, int64_t at_s) {
-  bool shares = kind < ISLANDS && draw(4);
-  uint16_t milli = shares ? (uint16_t)(100 + draw(kind == FRACTION || kind == MPS ? 900 : 300)) : 1000;
+  bool shares = kind < ISLANDS && (kind == TIME_SLICE || draw(4)); /* a part of a GPU is enough for a whole one */
+  uint16_t milli = shares ? (uint16_t)(100 + draw(kind == FRACTION || kind == MPS ? 900
+                                                  : kind == TIME_SLICE            ? 200
+                                                                                  : 300))
+                          : 1000;
   if (kind == MIG_STATIC) milli = (uint16_t)(50 + draw(90));
   uint32_t tasks = draw(3) ? 1 : 1 + draw(3), gpus = kind >= ISLANDS ? tasks * (1 + draw(2)) : tasks;
   if (draw(8) == 0 && kind != RACKS) gpus = 0;
@@ -441,7 +451,7 @@ static void draw_shared_world(enum kind kind) {
                                              HR_SHARING_WHOLE,    HR_SHARING_WHOLE};
   begin(rules[draw(3)], draw(2) ? 2 : 4, sharings[kind]);
   draw_spot();
-  draw_policy();
+  draw_policy(kind == RACKS ? 2 : 3);
   if (draw(3) == 0) queue_set(&world.choice, "max_spot_share", "0.5");
   if (kind == RACKS) world.trace.gpu_milli = NULL;
   if (kind == RACKS) world.trace.tasks = NULL;
@@ -459,6 +469,22 @@ static void draw_shared_world(enum kind kind) {
   for (uint32_t i = 0; i < JOBS; i++) draw_shared_job(kind, at_s += draw(4) ? draw(60) : draw(1500));
 }
 
+/* Runs the world again, and asks at each instant why jobs wait. This does not change the run. */
+static void explain_again(void) {
+  struct hr_observer observers[HOLDS_FOLDS];
+  struct holds holds;
+  uint64_t digest = world.result->digest;
+  hr_result_destroy(world.result);
+  if (!holds_init(&holds, &world.trace)) abort();
+  holds_observers(&holds, observers);
+  run_with(observers, HOLDS_FOLDS);
+  holds_check_end(&holds, world.result);
+  if (holds.fault[0]) printf("\n  %s\n", holds.fault);
+  CU_ASSERT_EQUAL(holds.fault[0], 0);
+  CU_ASSERT_EQUAL(world.result->digest, digest);
+  holds_finish(&holds);
+}
+
 /* Every job ends, and the time of nodes is the sum over their events. Checked mode compares the rest. */
 static void random_worlds(void) {
   for (uint32_t seed = 0; seed < 320; seed++) {
@@ -467,6 +493,7 @@ static void random_worlds(void) {
     run();
     check_node_time(ON_DEMAND);
     check_node_time(SPOT);
+    explain_again();
     finish();
   }
 }
