@@ -428,7 +428,8 @@ static void both_allocations_request_the_same_nodes(void) {
 enum kind { FRACTION, MPS, TIME_SLICE, MIG_STATIC, MIG_DYNAMIC, MIG_ON_DEMAND, ISLANDS, RACKS, N_KINDS };
 
 static void draw_shared_job(enum kind kind, int64_t at_s) {
-  bool shares = kind < ISLANDS && (kind == TIME_SLICE || draw(4)); /* a part of a GPU is enough for a whole one */
+  /* with time-slicing, a job that requests a whole GPU gets a part, so the test of wait reasons would be wrong */
+  bool shares = kind < ISLANDS && (kind == TIME_SLICE || draw(4));
   uint16_t milli = shares ? (uint16_t)(100 + draw(kind == FRACTION || kind == MPS ? 900
                                                   : kind == TIME_SLICE            ? 200
                                                                                   : 300))
