@@ -276,8 +276,6 @@ static void check_rejected(struct within_case it, const char *subject, const cha
 
 static void unsupported_combinations_are_rejected(void) {
   check_rejected((struct within_case){.params = {{"placement", "pool"}}}, "'placement'", "'within'");
-  check_rejected((struct within_case){.params = {{"market", "on-demand-only"}}, .market = HR_MARKET_ON_DEMAND},
-                 "'market'", "'within'");
   check_rejected((struct within_case){.policy = "rounds"}, "'rounds'", "'within'");
   check_rejected((struct within_case){.policy = "gang-slice"}, "'gang-slice'", "'within'");
 }
