@@ -375,6 +375,10 @@ uint32_t hr_capacity_columns(const struct hr_capacity_set *set) {
   return set->by_gpu ? hr__gpu_set_columns(&set->gpus) : 1;
 }
 
+uint32_t hr_capacity_first_gpu_column(const struct hr_capacity_set *set) {
+  return set->by_gpu ? hr__gpu_set_first_gpu_column() : 0;
+}
+
 void hr_capacity_add_use(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool,
                          const struct hr_slice *slice, uint64_t *use) {
   (void)pool;

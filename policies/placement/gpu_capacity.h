@@ -76,6 +76,7 @@ bool hr__gpu_state_lacks_node_resources(struct hr__gpu_set *set, struct hr__gpu_
    hr_capacity_is_monotone. */
 struct hr_use_limits hr__gpu_set_use_limits(const struct hr__gpu_set *set, uint32_t request, hr_pool pool);
 uint32_t hr__gpu_set_columns(const struct hr__gpu_set *set);
+uint32_t hr__gpu_set_first_gpu_column(void);
 void hr__gpu_set_add_use(const struct hr__gpu_set *set, uint32_t request, const struct hr_slice *slice, uint64_t *use);
 uint32_t hr__gpu_set_min_nodes(const struct hr__gpu_set *set, uint32_t request, hr_pool pool);
 bool hr__gpu_set_is_monotone(const struct hr__gpu_set *set, uint32_t request);

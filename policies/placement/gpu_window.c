@@ -17,6 +17,10 @@ uint32_t hr__gpu_set_columns(const struct hr__gpu_set *set) {
   return FIRST_OF_GPUS + 3 * max_gpus(set) + hr_packer_kinds(max_gpus(set));
 }
 
+uint32_t hr__gpu_set_first_gpu_column(void) {
+  return FIRST_OF_GPUS;
+}
+
 void hr__gpu_set_add_use(const struct hr__gpu_set *set, uint32_t request, const struct hr_slice *slice, uint64_t *use) {
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(set->cluster);
   const struct hr_request *asked = &set->asked[request];

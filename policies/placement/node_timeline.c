@@ -11,15 +11,18 @@ static bool reserve(struct hr__node_timeline *timeline, struct hr_arena *arena, 
   int64_t *at_us = hr_arena_alloc(arena, capacity * sizeof *at_us);
   uint64_t *use = hr_arena_alloc(arena, (size_t)capacity * timeline->columns * sizeof *use);
   uint8_t *what = hr_arena_alloc(arena, capacity);
-  if (!at_us || !use || !what) return false;
+  struct hr__step_summary *summary = hr_arena_alloc(arena, capacity * sizeof *summary);
+  if (!at_us || !use || !what || !summary) return false;
   if (timeline->count) {
     memcpy(at_us, timeline->at_us, timeline->count * sizeof *at_us);
     memcpy(use, timeline->use, (size_t)timeline->count * timeline->columns * sizeof *use);
     memcpy(what, timeline->what, timeline->count);
+    memcpy(summary, timeline->summary, timeline->count * sizeof *summary);
   }
   timeline->at_us = at_us;
   timeline->use = use;
   timeline->what = what;
+  timeline->summary = summary;
   timeline->capacity = capacity;
   return true;
 }
@@ -58,14 +61,28 @@ static uint32_t split_at(struct hr__node_timeline *timeline, int64_t at_us) {
   if (timeline->at_us[step] == at_us) return step;
   memmove(timeline->at_us + step + 2, timeline->at_us + step + 1, tail * sizeof *timeline->at_us);
   memmove(timeline->what + step + 2, timeline->what + step + 1, tail);
+  memmove(timeline->summary + step + 2, timeline->summary + step + 1, tail * sizeof *timeline->summary);
   memmove(hr__node_timeline_use(timeline, step + 2), hr__node_timeline_use(timeline, step + 1),
           (size_t)tail * timeline->columns * sizeof *timeline->use);
   memcpy(hr__node_timeline_use(timeline, step + 1), hr__node_timeline_use(timeline, step),
          timeline->columns * sizeof *timeline->use);
   timeline->at_us[step + 1] = at_us;
   timeline->what[step + 1] = 0;
+  timeline->summary[step + 1] = timeline->summary[step];
   timeline->count++;
   return step + 1;
+}
+
+void hr__node_timeline_summarize(struct hr__node_timeline *timeline, uint32_t first, uint32_t end) {
+  for (uint32_t step = first; step < end; step++) {
+    const uint64_t *use = hr__node_timeline_use(timeline, step) + timeline->first_summed;
+    struct hr__step_summary summary = {.min = UINT32_MAX};
+    for (uint32_t i = 0; i < timeline->n_summed; i++) {
+      summary.min = use[i] < summary.min ? (uint32_t)use[i] : summary.min;
+      summary.n_zero += use[i] == 0;
+    }
+    timeline->summary[step] = summary;
+  }
 }
 
 static void add_to(uint64_t *use, const uint64_t *more, uint32_t columns) {
@@ -77,6 +94,7 @@ bool hr__node_timeline_add(struct hr__node_timeline *timeline, struct hr_arena *
   if (!reserve(timeline, arena, timeline->count + 2)) return false;
   uint32_t first = split_at(timeline, from_us), end = split_at(timeline, to_us);
   for (uint32_t step = first; step < end; step++) add_to(hr__node_timeline_use(timeline, step), use, timeline->columns);
+  hr__node_timeline_summarize(timeline, first, end);
   timeline->what[first] |= HR__STEP_BEGIN;
   timeline->what[end] |= HR__STEP_END;
   timeline->version++;

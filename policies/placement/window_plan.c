@@ -91,8 +91,19 @@ struct hr__window_plan {
 
 /* ---- Construction --------------------------------------------------------------------------------- */
 
-static bool make_nodes(struct hr__window_plan *plan) {
+static void init_node(struct hr__window_plan *plan, hr_pool pool, hr_node number) {
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(plan->cluster);
+  struct planned_node *node = &plan->nodes[number.id];
+  node->pool = pool;
+  node->timeline.columns = plan->columns;
+  node->timeline.first_summed = hr_capacity_first_gpu_column(plan->set);
+  node->timeline.n_summed = inventory ? inventory->n_gpus[number.id] : 0;
+  node->has_mig = inventory && hr_gpu_inventory_mig(inventory, number);
+  hr_capacity_set_usable(plan->planned, pool, number, false, false);
+  hr_capacity_set_usable(plan->probe, pool, number, true, false);
+}
+
+static bool make_nodes(struct hr__window_plan *plan) {
   for (uint32_t i = 0; i < plan->n_pools; i++)
     plan->n_nodes += hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes;
   plan->nodes = hr_arena_alloc(plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *plan->nodes);
@@ -103,11 +114,7 @@ static bool make_nodes(struct hr__window_plan *plan) {
   if (!plan->nodes || !plan->at_us || !plan->times || !plan->use) return false;
   for (uint32_t i = 0, node = 0; i < plan->n_pools; i++)
     for (uint32_t end = node + hr_cluster_pool_spec(plan->cluster, (hr_pool){i})->nodes; node < end; node++) {
-      plan->nodes[node].pool = (hr_pool){i};
-      plan->nodes[node].timeline.columns = plan->columns;
-      plan->nodes[node].has_mig = inventory && hr_gpu_inventory_mig(inventory, (hr_node){node});
-      hr_capacity_set_usable(plan->planned, (hr_pool){i}, (hr_node){node}, false, false);
-      hr_capacity_set_usable(plan->probe, (hr_pool){i}, (hr_node){node}, true, false);
+      init_node(plan, (hr_pool){i}, (hr_node){node});
     }
   return true;
 }
@@ -210,6 +217,7 @@ static bool build(struct hr__window_plan *plan, struct planned_node *node) {
     }
     hr_capacity_add_use(plan->set, &task->need, node->pool, &task->slice, hr__node_timeline_use(timeline, step));
   }
+  hr__node_timeline_summarize(timeline, 0, timeline->count);
   node->n_reserved = 0;
   node->built_in = plan->n_plans;
   return true;
@@ -361,35 +369,54 @@ static void keep_bounds(struct hr__window_plan *plan, struct shape_bounds *shape
 }
 
 /* Returns whether the use of a node in one step is within the limits. In counted allocation there is one column. */
-static bool is_within(const struct hr__window_plan *plan, const struct hr_use_limits *limits, const uint64_t *use) {
-  if (use[0] > limits->max_first || (plan->columns > 1 && use[1] > limits->max_second)) return false;
+static bool is_within(const struct hr_use_limits *limits, const struct hr__node_timeline *timeline, uint32_t step) {
+  const uint64_t *use = hr__node_timeline_use(timeline, step);
+  struct hr__step_summary summary = timeline->summary[step];
+  if (limits->gpus > 0 && summary.min > limits->max_gpu_milli) return false;
+  if (limits->max_gpu_milli == 0 && summary.n_zero < limits->gpus) return false;
+  if (limits->max_first != UINT64_MAX && use[0] > limits->max_first) return false;
+  if (limits->max_second != UINT64_MAX && use[1] > limits->max_second) return false;
   uint32_t gpus = 0;
-  for (uint32_t i = 0; i < limits->n_gpus && limits->gpus > 0; i++)
-    gpus += use[limits->first_gpu + i] <= limits->max_gpu_milli;
+  if (limits->gpus <= 1 || limits->max_gpu_milli == 0) return true;
+  for (uint32_t i = 0; i < limits->n_gpus; i++) gpus += use[limits->first_gpu + i] <= limits->max_gpu_milli;
   return gpus >= limits->gpus;
 }
 
-/* Returns the last step of a window in which the use of the node exceeds the limits; HR_NONE: none. */
-static uint32_t last_excess(const struct hr__window_plan *plan, const struct hr_use_limits *limits,
-                            const struct hr__node_timeline *timeline, int64_t from_us, int64_t to_us) {
-  uint32_t first = hr__node_timeline_step(timeline, from_us);
-  for (uint32_t step = last_step(timeline, to_us) + 1; step-- > first;)
-    if (!is_within(plan, limits, hr__node_timeline_use(timeline, step))) return step;
+/* Returns the first step in [step, end of the window) in which the use of the node exceeds the limits; HR_NONE: none.
+ */
+static uint32_t first_excess(const struct hr_use_limits *limits, const struct hr__node_timeline *timeline,
+                             uint32_t step, int64_t to_us) {
+  for (; step < timeline->count && timeline->at_us[step] < to_us; step++)
+    if (!is_within(limits, timeline, step)) return step;
   return HR_NONE;
 }
 
+/* Returns the first step from `step` on at which an occupant ends, and in which the use is within the limits; the
+   number of steps if none exists. */
+static uint32_t next_start(const struct hr_use_limits *limits, const struct hr__node_timeline *timeline,
+                           uint32_t step) {
+  while (step < timeline->count && !(timeline->what[step] & HR__STEP_END && is_within(limits, timeline, step))) step++;
+  return step;
+}
+
 /* Increases the bound of a node until a task fits there, or until the bound exceeds `by_us`. If the use in one step of
-   the window exceeds the limits, the window must begin after this step. */
+   the window exceeds the limits, the window must begin after this step. Takes O(steps), plus O(steps of the window x
+   columns) for each time at which all steps are within the limits. */
 static void advance_bound(struct hr__window_plan *plan, const struct hr__window_demand *demand,
                           const struct hr_use_limits *limits, uint32_t number, int64_t by_us) {
   int64_t at_us = plan->at_us[number];
-  while (at_us <= by_us && at_us != HR_NEVER_US) {
-    const struct planned_node *node = node_of(plan, number);
+  if (at_us > by_us || at_us == HR_NEVER_US) return;
+  const struct planned_node *node = node_of(plan, number);
+  if (!node) return;
+  const struct hr__node_timeline *timeline = &node->timeline;
+  uint32_t step = hr__node_timeline_step(timeline, at_us);
+  while (at_us <= by_us) {
     int64_t to_us = end_us_of(at_us, demand->length_us);
-    uint32_t excess = node ? last_excess(plan, limits, &node->timeline, at_us, to_us) : HR_NONE;
-    if (!node || (excess == HR_NONE && fits_during(plan, &demand->need, number, at_us, to_us))) break;
-    if (excess != HR_NONE && node->timeline.at_us[excess] > at_us) at_us = node->timeline.at_us[excess];
-    at_us = hr__node_timeline_next_end(&node->timeline, at_us);
+    uint32_t excess = first_excess(limits, timeline, step, to_us);
+    if (excess == HR_NONE && (plan->failed || fits_during(plan, &demand->need, number, at_us, to_us))) break;
+    step = next_start(limits, timeline, excess == HR_NONE ? step + 1 : excess + 1);
+    at_us = step < timeline->count ? timeline->at_us[step] : HR_NEVER_US;
+    if (at_us == HR_NEVER_US) break;
   }
   plan->at_us[number] = at_us;
 }

@@ -109,6 +109,9 @@ HR_API uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_po
  * by column.
  */
 HR_API uint32_t hr_capacity_columns(const struct hr_capacity_set *set);
+/* Returns the index of the column with the used milli-GPUs of the first GPU; the columns of the next GPUs follow. 0 in
+   counted allocation. */
+HR_API uint32_t hr_capacity_first_gpu_column(const struct hr_capacity_set *set);
 /* Adds what a job with this need uses by one slice of its placement, which is on a node of `pool`. */
 HR_API void hr_capacity_add_use(const struct hr_capacity_set *set, const struct hr_need *need, hr_pool pool,
                                 const struct hr_slice *slice, uint64_t *use);
