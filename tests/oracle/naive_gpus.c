@@ -149,7 +149,7 @@ void naive_start(struct naive_engine *e, int job, const struct naive_seat *seat)
   naive_take(e->in, &e->state, job, seat);
   e->used[e->in->job[job].tenant] += naive_milli(e, job);
   naive_market_job_starts(e, job);
-  if (e->in->rules.min_run > 0 && e->in->job[job].gpus > 0 && !e->in->job[job].not_interruptible)
+  if (e->in->rules.min_run > 0 && seat->n_slices > 0 && !e->in->job[job].not_interruptible)
     naive_add_time(e->timers->protected, &e->timers->n_protected, e->now + e->in->rules.min_run);
 }
 

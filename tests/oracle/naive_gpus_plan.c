@@ -82,7 +82,8 @@ static int slices_on(const struct plan *plan, int node, int g, int64_t from, int
 }
 
 /* Sets the instances of a GPU for a window to the union of those of its occupants. If an instance cannot be added, the
-   GPU is full. Without occupants, the GPU has the layout of its last occupant before the window. */
+   GPU is full, so nothing of it is free. Without occupants, the GPU has the layout of its last occupant before the
+   window. */
 static void unite_instances(const struct naive_engine *e, const struct plan *plan, int node, int g, int64_t from,
                             int64_t until, struct naive_gpu *gpu) {
   const struct naive_mig *mig = e->in->pool[e->state.node[node].pool].mig;
@@ -104,6 +105,7 @@ static void unite_instances(const struct naive_engine *e, const struct plan *pla
       gpu->taken[slices[i]->start] = (signed char)slices[i]->profile;
     else
       gpu->full = true;
+    if (gpu->full) gpu->left = 0;
   }
 }
 
