@@ -5,6 +5,7 @@
 #include "cli/input.h"
 #include "cli/options.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/replay.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -372,12 +373,24 @@ static bool trace_is_missing(const struct input *input, const struct input_args 
   return !args->trace && access(input->trace_path, F_OK) != 0;
 }
 
+/* Checks what a run checks before its first event, with the same errors. */
+static enum hr_status check_run(const struct input *input, struct hr_error *error) {
+  const struct hr_replay_config config = {
+      .scenario = input->scenario, .trace = input->trace, .seed = input->scenario->seed};
+  struct hr_replay replay;
+  enum hr_status status = hr_replay_init(&replay, &config, error);
+  if (status == HR_OK) status = hr_replay_check(&replay, error);
+  hr_replay_finish(&replay);
+  return status;
+}
+
 static enum hr_status validate(struct input *input, const char *path, const struct input_args *args,
                                struct hr_error *error) {
   enum hr_status status = input_open(input, path, args, error);
   if (status != HR_OK) return status;
   bool missing = input->trace_path && trace_is_missing(input, args);
   if (input->trace_path && !missing) status = input_read_trace(input, args, error);
+  if (status == HR_OK && input->trace) status = check_run(input, error);
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
   printf("trace     ");

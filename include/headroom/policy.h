@@ -229,8 +229,8 @@ HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t 
    scans. */
 HR_API uint32_t hr_free_index_group(const struct hr_free_index *index, uint32_t nodes_per_group, uint32_t gpus);
 
-/* Adds groups of `nodes_per_group` consecutive nodes to an index, for hr_free_index_group. The index then updates them at
-   each change. Returns false if memory is exhausted. No effect if the index has these groups. */
+/* Adds groups of `nodes_per_group` consecutive nodes to an index, for hr_free_index_group. The index then updates them
+   at each change. Returns false if memory is exhausted. No effect if the index has these groups. */
 HR_API bool hr_free_index_add_groups(struct hr_arena *arena, struct hr_free_index *index, uint32_t nodes_per_group);
 
 /* The state of the cluster. The functions below read it. */

@@ -132,6 +132,9 @@ struct hr_result {
    inconsistent input, HR_BAD_POLICY if the policy breaks a rule, HR_INTERNAL if checked mode finds a violated
    invariant, and HR_NO_MEMORY. `error` describes the reason. */
 HR_API enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error);
+/* Checks what hr_sim_run checks before the first event: whether the policy supports the cluster, the trace and the
+   other settings. The errors are those of hr_sim_run. Observers are not notified. */
+HR_API enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr_error *error);
 /* Frees a result. NULL is accepted. */
 HR_API void hr_result_destroy(struct hr_result *result);
 

@@ -156,23 +156,32 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
 
 /* ---- Replay: the run -------------------------------------------------------------------------------- */
 
-static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error) {
+static struct hr_run_config run_config_of(const struct hr_replay *replay) {
   const struct hr_replay_config *config = &replay->config;
   const struct hr_scenario *scenario = config->scenario;
-  struct hr_run_config run = {.trace = config->trace,
-                              .cluster = &scenario->cluster,
-                              .policy = config->policy->ops,
-                              .params = config->policy->params,
-                              .seed = config->seed,
-                              .horizon_us = scenario->horizon_us,
-                              .check = config->check,
-                              .classes = scenario->classes,
-                              .observers = replay->observers,
-                              .n_observers = replay->n_observers,
-                              .progress = config->progress,
-                              .quotas = scenario->quotas,
-                              .speeds = scenario->speeds,
-                              .network_speeds = scenario->network_speeds};
+  return (struct hr_run_config){.trace = config->trace,
+                                .cluster = &scenario->cluster,
+                                .policy = config->policy->ops,
+                                .params = config->policy->params,
+                                .seed = config->seed,
+                                .horizon_us = scenario->horizon_us,
+                                .check = config->check,
+                                .classes = scenario->classes,
+                                .observers = replay->observers,
+                                .n_observers = replay->n_observers,
+                                .progress = config->progress,
+                                .quotas = scenario->quotas,
+                                .speeds = scenario->speeds,
+                                .network_speeds = scenario->network_speeds};
+}
+
+enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_run_config run = run_config_of(replay);
+  return hr_sim_check(&run, error);
+}
+
+static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_run_config run = run_config_of(replay);
   double begin_s = clock_s();
   enum hr_status status = hr_sim_run(&run, &replay->result, error);
   replay->sim_s = clock_s() - begin_s;

@@ -21,7 +21,7 @@ static const enum choice preemptions[] = {HR__PREEMPTIONS(OBJECT)};
 static const enum hr__preemption_mode stops[] = {HR__STOPPED(OBJECT)};
 static const enum hr__victims victims[] = {HR__VICTIM_RULES(OBJECT)};
 
-static enum hr_status create_market(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+static enum hr_status create_market(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__market_limits limits = {.rule = markets[hr__queue_param(env, "market")->integer],
                                      .spot_wait_us = hr__queue_param_us(env, "spot_wait_s"),
                                      .spot_hold_us = hr__queue_param_us(env, "spot_hold_s"),
@@ -34,31 +34,53 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Selects the preemption rule by the parameters. `*rule`: NULL without preemption. */
-static enum hr_status choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env,
-                                        const struct hr__preemption **rule, struct hr_error *error) {
-  const struct hr_param_value *value = hr__queue_param(env, "preemption");
-  enum choice choice = preemptions[value->integer];
-  *rule = NULL;
-  bool by_default = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->locality;
-  if (choice == PREEMPTS_AUTO) choice = by_default ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
-  if (choice == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
-  if (choice == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
-  if (choice == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
-  if (choice != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT,
-                 "parameter 'preemption': 'order' is not supported by this order, which does not rank running jobs; "
-                 "use 'priority'");
+/* ---- Impossible combinations ---------------------------------------------------------------------- */
+
+static bool counts_pools_with_constraints(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  return queue->rule == HR_PLACE_POOL && hr_cluster_any_within(env->cluster);
 }
 
-static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env,
+static bool preempts_by_unranked_order(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  bool by_order = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_ORDER;
+  return by_order && !queue->order->running_key && queue->order->subqueue;
+}
+
+/* Combinations of settings that are impossible in principle. All others are possible. Placement rules that the kind of
+   allocation does not support are refused by hr_capacity_set_create, for all policies. */
+static const struct impossible {
+  bool (*applies)(const struct hr__queue *queue, const struct hr_policy_env *env);
+  const char *message;
+} impossible[] = {
+    {counts_pools_with_constraints, "parameter 'placement': 'pool' does not support topology constraints ('within')"},
+    {preempts_by_unranked_order, "parameter 'preemption': 'order' is not supported by this order, which does not rank "
+                                 "running jobs; use 'priority'"}};
+
+static enum hr_status refuse_impossible(const struct hr__queue *queue, const struct hr_policy_env *env,
                                         struct hr_error *error) {
-  struct hr__preemption_terms terms = {.mode = stops[hr__queue_param(env, "preempted")->integer],
+  for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++)
+    if (impossible[i].applies(queue, env)) return hr_fail(error, HR_BAD_INPUT, "%s", impossible[i].message);
+  return HR_OK;
+}
+
+/* ---- Modules -------------------------------------------------------------------------------------- */
+
+/* Returns the preemption rule by the parameters; NULL: no preemption. */
+static const struct hr__preemption *choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  enum choice choice = preemptions[hr__queue_param(env, "preemption")->integer];
+  bool by_default = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->locality;
+  if (choice == PREEMPTS_AUTO) choice = by_default ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
+  if (choice == PREEMPTS_BY_PRIORITY) return &hr__preemption_priority;
+  if (choice == PREEMPTS_BY_QUOTA) return &hr__preemption_reclaim;
+  return choice == PREEMPTS_BY_ORDER ? &hr__preemption_order : NULL;
+}
+
+static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env) {
+  struct hr__preemption_terms terms = {.rule = choose_preemption(queue, env),
+                                       .mode = stops[hr__queue_param(env, "preempted")->integer],
                                        .victims = victims[hr__queue_param(env, "victims")->integer],
                                        .grace_us = hr__queue_param_us(env, "grace_s"),
                                        .min_run_us = hr__queue_param_us(env, "min_run_s")};
-  enum hr_status status = choose_preemption(queue, env, &terms.rule, error);
-  if (status != HR_OK || !terms.rule) return status;
+  if (!terms.rule) return HR_OK;
   queue->stops = true;
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
@@ -156,12 +178,8 @@ static enum hr_status create_capacity(struct hr__queue *queue, const struct hr_p
 }
 
 /* Creates the modules for jobs with topology constraints. */
-static enum hr_status create_locality(struct hr__queue *queue, const struct hr_policy_env *env,
-                                      struct hr_error *error) {
+static enum hr_status create_locality(struct hr__queue *queue, const struct hr_policy_env *env) {
   if (!hr_cluster_any_within(env->cluster)) return HR_OK;
-  if (queue->rule == HR_PLACE_POOL)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'placement': 'pool' does not support topology constraints ('within')");
   queue->locality = hr__locality_create(queue, env);
   return queue->locality ? HR_OK : HR_NO_MEMORY;
 }
@@ -172,12 +190,12 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   queue->by_priority = keeps_priorities_apart(queue, env);
   struct hr__admission admission = {0};
   if (env->quotas && !hr__quota_create(queue, env, &admission)) return HR_NO_MEMORY;
-  enum hr_status status = create_locality(queue, env, error);
+  enum hr_status status = create_locality(queue, env);
   if (status == HR_OK) status = create_waiting(queue, env, &admission);
   if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_add_listener(queue, queue->order->listener);
-  status = create_preemption(queue, env, error);
+  status = create_preemption(queue, env);
   if (status == HR_OK) status = create_capacity(queue, env, error);
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
@@ -205,8 +223,9 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                               .stops = hr_cluster_changes(env->cluster),
                               .blocked = {HR_NONE}};
   *self = queue;
-  enum hr_status status = create_queue(queue, env, error);
-  return status == HR_OK ? create_market(queue, env, error) : status;
+  enum hr_status status = refuse_impossible(queue, env, error);
+  if (status == HR_OK) status = create_queue(queue, env, error);
+  return status == HR_OK ? create_market(queue, env) : status;
 }
 
 /* ---- Wait reasons --------------------------------------------------------------------------------- */

@@ -449,3 +449,12 @@ enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result *
   finish(&engine);
   return status;
 }
+
+enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr_error *error) {
+  struct hr__engine engine = {.config = config, .trace = config->trace, .error = error};
+  engine.moves.engine = &engine;
+  if (error) error->status = HR_OK;
+  enum hr_status status = begin(&engine);
+  finish(&engine);
+  return status;
+}

@@ -322,6 +322,25 @@ case_output_over_an_input() {
   cmp -s t.csv kept || fail "the trace was changed"
 }
 
+# `validate` refuses what `run` refuses, with the same message.
+case_validate_agrees_with_run() {
+  small_scenario
+  printf '%s\n1,0,10,1\n' $header >t.csv
+  local setting
+  for setting in policy.placement=fgd policy.market=omniscient "policy.preemption=order policy.order=drf" \
+    "policy.placement=pool cluster.by_gpu=true"; do
+    local options=() each run validate
+    for each in $setting; do options+=(--set "$each"); done
+    run=0
+    "$headroom" run s.json --trace t.csv "${options[@]}" >run.out 2>run.err || run=$?
+    validate=0
+    "$headroom" validate s.json --trace t.csv "${options[@]}" >validate.out 2>validate.err || validate=$?
+    [ "$run" -eq "$validate" ] || fail "$setting: exit code $run of run, $validate of validate"
+    [ "$run" -eq 0 ] || cmp run.err validate.err || fail "$setting: different messages"
+  done
+  [ "$run" -eq 2 ] || fail "exit code $run"
+}
+
 case_full_device() {
   [ -w /dev/full ] || exit 77
   small_scenario

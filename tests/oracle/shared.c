@@ -16,7 +16,7 @@
 
 /* Whether the test fails if Headroom refuses (HR_BAD_INPUT) one of the rows from `first_new_row` on. If false, such a
    row is skipped with a message. */
-static const bool refusals_fail = false;
+static const bool refusals_fail = true;
 static const char first_new_row[] = "conservative, fraction";
 
 enum { WORLDS = 300, ATTEMPTS = 300 };

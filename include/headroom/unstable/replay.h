@@ -59,6 +59,9 @@ HR_API enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_r
 /* Adds an observer at the end of the list of observers. At each instant it is called after `replay->usage` was updated.
    Returns HR_BAD_INPUT if there are already HR_REPLAY_MAX_OBSERVERS observers. */
 HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error);
+/* Checks what hr_replay_run checks before the first event, such as whether the policy supports the cluster. The errors
+   are those of hr_replay_run. */
+HR_API enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error);
 /* Runs the simulation and sets the results. Call it once. */
 HR_API enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error);
 /* Frees everything that belongs to the replay. */
