@@ -90,7 +90,15 @@ static enum hr_status supply_each(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
+/* Returns whether any node can be acquired. */
+static bool any_offer(const struct hr__queue *queue) {
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (hr__market_is_elastic(queue, i) && hr_cluster_offer(queue->cluster, (hr_pool){i}) > 0) return true;
+  return false;
+}
+
 enum hr_status hr__supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  if (!any_offer(queue)) return HR_OK; /* packing without acquisition has no effect */
   if (!hr__supply_begin(queue)) return HR_NO_MEMORY;
   enum hr_status status = supply_each(queue, view, moves);
   return hr__supply_end(queue) ? status : HR_NO_MEMORY;
