@@ -3,11 +3,31 @@
    time. Its decimal point also depends on the locale. */
 
 #include "base/text.h"
+#include "base/array.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Whole files ------------------------------------------------------------------------------- */
+
+enum { MIN_READ = 4096 };
+
+char *hr__file_text(FILE *file, size_t max_bytes, size_t *length) {
+  char *text = NULL;
+  uint32_t capacity = 0;
+  *length = 0;
+  do {
+    if (!HR__ARRAY_HAS_ROOM_FOR(text, *length + MIN_READ, capacity)) {
+      free(text);
+      return NULL;
+    }
+    *length += fread(text + *length, 1, capacity - *length - 1, file);
+  } while (*length == capacity - 1 && *length <= max_bytes);
+  text[*length] = '\0';
+  return text;
+}
 
 char *hr__put_u64(char *at, uint64_t value) {
   char digits[20];

@@ -7,6 +7,7 @@
 #include "headroom/base.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* The size of a buffer for the text of any of the functions below, including the terminating NUL. */
 #define HR__NUMBER_BYTES 32
@@ -86,5 +87,9 @@ static inline const char *hr__size_name(uint32_t size) {
   static const char *const names[HR__SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
   return size < HR__SIZES ? names[size] : NULL;
 }
+
+/* ---- Whole files ------------------------------------------------------------------------------- */
+
+char *hr__file_text(FILE *file, size_t max_bytes, size_t *length);
 
 #endif

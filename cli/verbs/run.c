@@ -9,9 +9,9 @@
 #include "cli/process.h"
 #include "cli/run_files.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/replications.h"
-#include "headroom/unstable/streamed.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -15,8 +15,8 @@
 #include "plan/sweep/sweep.h"
 
 #include "base/array.h"
-#include "base/file_text.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/compare.h"

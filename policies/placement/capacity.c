@@ -10,8 +10,8 @@
 
 #include "headroom/unstable/capacity.h"
 
+#include "headroom/gpu_inventory.h"
 #include "headroom/policy_kit.h"
-#include "headroom/unstable/node_use.h"
 #include "policies/placement/gpu_capacity.h"
 
 #include <string.h>

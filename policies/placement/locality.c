@@ -50,13 +50,13 @@ uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t b
   return base * KINDS_OF_BASE + 2 * (uint32_t)locality.tier + queue->locality->is_over[job.id];
 }
 
-struct hr_need hr__locality_need(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
-  struct locality_kind kind = kind_of(number);
+struct hr_need hr__locality_need(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
+  struct locality_kind decoded = kind_of(kind);
   return (struct hr_need){.gpus = gpus,
-                          .accept_class = queue->by_gpu ? 0 : kind.base,
-                          .request = queue->by_gpu ? kind.base : HR_NONE,
-                          .tier = kind.tier,
-                          .preferred = kind.preferred};
+                          .accept_class = queue->by_gpu ? 0 : decoded.base,
+                          .request = queue->by_gpu ? decoded.base : HR_NONE,
+                          .tier = decoded.tier,
+                          .preferred = decoded.preferred};
 }
 
 /* Returns whether a job with this request or, if the calendar has kinds, of this kind fits in a planned state. */

@@ -16,7 +16,7 @@
  * If a result has no accounting, jobs could not be interrupted and all GPU time was useful.
  */
 
-#include "headroom/unstable/streamed.h"
+#include "headroom/unstable/metrics.h"
 #include "report/costs/apportion.h"
 #include "report/costs/costs.h"
 #include "report/metrics/groups.h"

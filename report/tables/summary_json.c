@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes and reads the summary of a run as JSON (docs/reference/schemas/summary.schema.json). */
 
-#include "base/file_text.h"
 #include "base/text.h"
 #include "headroom/policies.h"
-#include "headroom/unstable/streamed.h"
+#include "headroom/unstable/metrics.h"
 #include "report/metrics/catalog.h"
 #include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"

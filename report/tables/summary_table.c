@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
-#include "headroom/unstable/streamed.h"
+#include "headroom/unstable/metrics.h"
 #include "report/metrics/buckets.h"
 #include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"

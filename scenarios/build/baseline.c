@@ -6,7 +6,7 @@
  */
 
 #include "headroom/unstable/experiments.h"
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * "default".
  */
 
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * The key table stores all values. Only names are checked here: those of tenants, pools and GPU types.
  */
 
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 
 #include "headroom/unstable/experiments.h"
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * The rows of the key tables have the markets and the interruption models that allow a key.
  */
 
+#include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
-#include "scenarios/build/reader.h"
 #include "scenarios/build/spot_records.h"
 #include "sim/market/market.h"
 

@@ -10,7 +10,7 @@
 #include "scenarios/build/pools.h"
 
 #include "headroom/unstable/catalog.h"
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  * tenants. Amounts are in milli-GPUs. Shares refer to the GPUs of all nodes of the cluster.
  */
 
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * its row; enums, counts, times and amounts of money are all stored by the same function.
  */
 
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 
 #include <inttypes.h>
 #include <math.h>

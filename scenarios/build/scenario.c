@@ -11,8 +11,8 @@
 #include "headroom/scenario.h"
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
+#include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
-#include "scenarios/build/reader.h"
 
 #include <errno.h>
 #include <inttypes.h>

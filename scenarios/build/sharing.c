@@ -7,8 +7,8 @@
  */
 
 #include "headroom/gpu_inventory.h"
+#include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
-#include "scenarios/build/reader.h"
 
 #include <math.h>
 #include <stdio.h>

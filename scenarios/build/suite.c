@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
  * ignored.
  */
 
+#include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
-#include "scenarios/build/reader.h"
 
 #include <stdlib.h>
 #include <string.h>

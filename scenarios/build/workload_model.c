@@ -9,7 +9,7 @@
 
 #include "base/output_file.h"
 #include "headroom/unstable/workload_model_files.h"
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 #include "scenarios/workloads/embedded.h"
 
 #include <math.h>

@@ -9,7 +9,6 @@
 #include "headroom/policies.h"
 #include "headroom/trace_files.h"
 #include "headroom/unstable/scenario_keys.h"
-#include "scenarios/schema/json_text.h"
 #include "scenarios/schema/keys.h"
 
 #include <stdio.h>

@@ -15,6 +15,8 @@
 #include "headroom/base.h"
 #include "headroom/policy.h"
 
+#include <cjson/cJSON.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -173,5 +175,10 @@ void hr__key_expected(const struct hr__key *key, char *text, size_t size);
 
 /* Limits of grids: the number of axes (the dimensions of GSL's Sobol sequence), and the number of levels of an axis. */
 enum { HR__MAX_AXES = 40, HR__MAX_LEVELS = 10000 };
+
+/* JSON text for people: indented by two spaces, with a final newline. */
+
+/* Returns the tree as text, which the caller frees with free(); NULL if out of memory. */
+char *hr__json_pretty(const cJSON *tree);
 
 #endif

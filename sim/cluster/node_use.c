@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The state of a node during a time window: see headroom/unstable/node_use.h. */
 
-#include "headroom/unstable/node_use.h"
+#include "headroom/gpu_inventory.h"
 
 #include "sim/cluster/cluster.h"
 

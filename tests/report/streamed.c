@@ -3,10 +3,10 @@
    each policy that can be streamed, for random traces of several blocks of jobs. Metrics must be equal, except
    quantiles, which must be near. */
 
-#include "headroom/unstable/streamed.h"
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/metrics.h"
 #include "queue_choice.h"
 #include "report/streamed_runs.h"
 #include "schema_check.h"

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/streamed.h"
+#include "headroom/unstable/metrics.h"
 #include "scarce_memory.h"
 #include "trace_files.h"
 

@@ -3,7 +3,7 @@
 
 #include "report/streamed_runs.h"
 
-#include "headroom/unstable/streamed.h"
+#include "headroom/unstable/metrics.h"
 #include "trace_files.h"
 
 #include <CUnit/CUnit.h>

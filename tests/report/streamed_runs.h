@@ -6,7 +6,7 @@
    must be near. */
 
 #include "headroom/headroom.h"
-#include "headroom/unstable/streamed.h"
+#include "headroom/unstable/metrics.h"
 
 enum { STREAMED_MAX_JOBS = 20000 };
 

@@ -7,7 +7,7 @@
 #include "headroom/scenario.h"
 #include "headroom/unstable/scenario_keys.h"
 #include "key_schema.h"
-#include "scenarios/build/reader.h"
+#include "scenarios/build/builder.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "traces/json/json_file.h"
 
 #include "base/array.h"
-#include "base/file_text.h"
+#include "base/text.h"
 #include "traces/json/json_scan.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  * are found in a hash table by need.
  */
 
-#include "policies/queue/market/demands.h"
+#include "policies/queue/market/market.h"
 
 #include "policies/queue/quota/quota.h"
 

@@ -139,4 +139,35 @@ static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_j
   return waits ? until_us : HR_NEVER_US;
 }
 
+/* ---- Demands: demands.c ------------------------------------------------------------------------ */
+
+/* Adds a job that begins to wait, and starts its patience. False: out of memory. */
+bool hr__demand_add(struct hr__queue *queue, hr_job job, int64_t now_us);
+/* Removes a job that waits no more. */
+void hr__demand_remove(struct hr__queue *queue, hr_job job);
+/* Moves a waiting job, whose kind has changed, to the demand of its new need. False: out of memory. */
+bool hr__demand_change(struct hr__queue *queue, hr_job job);
+/* Sets `impatient` and `held` of each demand. False: out of memory. */
+bool hr__demands_count(struct hr__queue *queue, int64_t now_us);
+
+/* ---- Idle nodes -------------------------------------------------------------------------------- */
+
+/* Begins the idle time of a node. False: out of memory. */
+bool hr__idle_begin(struct hr__queue *queue, hr_node node, int64_t now_us);
+/* Begins the idle time of the nodes of a placement that became empty when its job left. False: out of memory. */
+bool hr__idle_after(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us);
+/* Releases spare nodes that have been idle for the minimum time. */
+enum hr_status hr__idle_release(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+
+/* ---- Jobs that return to spot capacity: returning.c -------------------------------------------- */
+
+/* Adds a job to the list of returning jobs. The job has just started on one on-demand node, and may use spot capacity.
+   Gangs with several slices are never moved, so they are not added. False: out of memory. */
+bool hr__returning_add(struct hr__queue *queue, hr_job job, hr_pool pool);
+/* Removes a job from the list of returning jobs, if it is in the list. */
+void hr__returning_drop(struct hr__queue *queue, hr_job job);
+/* Called while no job waits: moves returning jobs to spot nodes that have room, and acquires spot nodes for the other
+   returning jobs, which a later pass can move. */
+enum hr_status hr__returning_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+
 #endif

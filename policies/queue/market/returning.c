@@ -2,7 +2,7 @@
 /* Return to spot capacity: see returning.h. The list of returning jobs is in no order, but it is the same in each run:
    a job is added at the end, and the last job takes the place of a job that is removed. */
 
-#include "policies/queue/market/returning.h"
+#include "policies/queue/market/market.h"
 
 #include "policies/queue/market/supply.h"
 
