@@ -8,6 +8,8 @@
 #include "cli/options.h"
 #include "cli/process.h"
 
+#include <string.h>
+
 struct verb {
   const char *name; /* the name of an action includes its verb: "trace generate" */
   /* list of actions that ends with NULL; if the pointer itself is NULL, the verb has no actions. Of a verb with
@@ -31,5 +33,34 @@ extern const struct verb verb_run, verb_report, verb_why, verb_compare, verb_che
 /* Actions of `trace`. */
 extern const struct verb verb_trace_generate, verb_trace_stats, verb_trace_pack, verb_trace_check, verb_trace_convert,
     verb_trace_cut, verb_trace_scale, verb_trace_merge, verb_trace_anonymise, verb_trace_shuffle;
+
+/* What `headroom list keys` prints. */
+struct list_keys_args {
+  const char *path;      /* the key whose members are listed; NULL: all keys */
+  bool verbose;          /* print the whole help, not only its first sentence */
+  bool schema, markdown; /* print the JSON Schema of scenarios, or a table in Markdown */
+};
+
+enum hr_status list_keys(const struct list_keys_args *args, struct hr_error *error);
+
+/* ---- Output files that options name: output.c ---------------------------------------------------- */
+
+/* An option that names an output file, and its path. NULL: not set; "-": standard output. */
+struct output {
+  const char *option, *path;
+};
+
+static inline bool is_stdout(const char *path) {
+  return path && strcmp(path, "-") == 0;
+}
+
+/* Checks before a run that each output is writable, that no two outputs are the same file, and that no output is an
+   input. */
+enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
+                             struct hr_error *error);
+/* Checks that no output is an input file that a parameter of the trace format names ("pai2020:jobs=FILE"; NULL: no
+   format). */
+enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
+                                    struct hr_error *error);
 
 #endif

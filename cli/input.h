@@ -4,8 +4,8 @@
 
 /* The input of most verbs: a scenario, the options that change it, and its trace. */
 
+#include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/output.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/compare.h"
 

@@ -2,7 +2,7 @@
 /* Checks output files before a run. An output file is written under another name and then renamed, so its folder must
    be writable. The checks do not guarantee success: if the write itself fails, it reports the error. */
 
-#include "cli/output.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

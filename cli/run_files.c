@@ -3,7 +3,7 @@
 
 #include "cli/run_files.h"
 
-#include "cli/output.h"
+#include "cli/cli.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/trace_report.h"

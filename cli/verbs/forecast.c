@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options.h"
-#include "cli/output.h"
 #include "cli/process.h"
 
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/output.h"
 #include "headroom/unstable/scenario_keys.h"
 
 #include <errno.h>

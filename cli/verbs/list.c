@@ -4,7 +4,6 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/verbs/list_keys.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/metrics.h"

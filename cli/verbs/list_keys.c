@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom list keys`: the keys of scenario files, 80 columns wide, as a table in Markdown, or as a JSON Schema. */
 
-#include "cli/verbs/list_keys.h"
+#include "cli/cli.h"
 
 #include "cli/options.h"
 #include "headroom/unstable/scenario_keys.h"

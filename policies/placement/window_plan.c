@@ -23,7 +23,6 @@
 #include "policies/placement/window_plan.h"
 
 #include "headroom/policy_kit.h"
-#include "policies/placement/node_timeline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -21,7 +21,6 @@
 #include "report/costs/costs.h"
 #include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"
-#include "report/metrics/run_notes.h"
 #include "report/metrics/usage.h"
 
 #include <inttypes.h>
