@@ -148,7 +148,7 @@ enum hr_status hr__read(struct hr__builder *builder, const cJSON *object, const 
 enum hr_status hr__read_values(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to) {
   enum hr_status status = HR_OK;
   for (; keys->name && status == HR_OK; keys++)
-    if (!keys->keys) status = read_key(builder, object, keys, to);
+    if (keys->type != HR__KEY_OBJECT && keys->type != HR__KEY_LIST) status = read_key(builder, object, keys, to);
   return status;
 }
 
