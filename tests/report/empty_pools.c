@@ -386,11 +386,11 @@ static void finish(struct outcome *outcome) {
 
 /* Returns how many values of a parameter are valid in the scenario. The valid values precede all others. */
 static uint32_t values_of(const struct hr_param *param) {
-  enum { BY_NODE = 4, BUT_CONSERVATIVE = 3 };
+  enum { BY_NODE = 4 };
   uint32_t count = 0;
   while (param->choices[count]) count++;
-  if (strcmp(param->key, "placement") == 0 && scenario.kind != SHARED) return BY_NODE;
-  return strcmp(param->key, "backfill") == 0 && scenario.kind == SHARED ? BUT_CONSERVATIVE : count;
+  bool by_node = strcmp(param->key, "placement") == 0 && scenario.kind != SHARED;
+  return by_node && count > BY_NODE ? BY_NODE : count;
 }
 
 /* Returns a policy with random parameters. */
@@ -403,8 +403,8 @@ static struct hr_policy_choice draw_choice(void) {
   for (size_t i = 0; i < choice.n_params; i++) {
     const struct hr_param *param = &choice.ops->params[i];
     if (param->type != HR_PARAM_CHOICE || (param->advanced && (scenario.kind == SHARED || draw(2)))) continue;
-    uint32_t first = strcmp(param->key, "placement") == 0 &&
-                     scenario.kind != FIXED; /* the first placement rule is valid only for fixed nodes */
+    uint32_t first = strcmp(param->choices[0], "pool") == 0 &&
+                     scenario.kind != FIXED; /* the placement rule `pool` is valid only for fixed nodes */
     choice.params[i].integer = first + draw(values_of(param) - first);
   }
   return choice;
