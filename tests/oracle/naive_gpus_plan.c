@@ -354,13 +354,17 @@ static bool is_represented(const struct naive_engine *e, const bool *refused, in
   return false;
 }
 
+/* A job is refused if it does not fit, even if others are stopped. If its quota did not admit it, it is refused only
+   until a stop of another job reduces the usage so that it does. */
 void naive_preemption_pass(struct naive_engine *e, bool guaranteed_only) {
   const char *rule = e->in->rules.preemption;
-  bool refused[NAIVE_GPUS_JOBS] = {false};
+  bool refused[NAIVE_GPUS_JOBS] = {false}, over_quota[NAIVE_GPUS_JOBS] = {false};
   if (is(rule, "none")) return;
   for (;;) {
     int jobs[NAIVE_GPUS_JOBS], count = naive_in_order(e, jobs), i = 0;
     struct naive_seat seat;
+    for (int j = 0; j < count; j++)
+      if (over_quota[jobs[j]] && naive_quota_allows(e, jobs[j])) refused[jobs[j]] = over_quota[jobs[j]] = false;
     while (i < count && (is_represented(e, refused, jobs[i]) || (guaranteed_only && !naive_is_guaranteed(e, jobs[i]))))
       i++;
     if (i == count) return;
@@ -369,6 +373,7 @@ void naive_preemption_pass(struct naive_engine *e, bool guaranteed_only) {
       naive_start(e, jobs[i], &seat);
     } else if (!preempt_for(e, jobs[i])) {
       refused[jobs[i]] = true;
+      over_quota[jobs[i]] = !allowed;
       if (allowed && !is(e->in->rules.backfill, "skip")) return;
     }
   }
