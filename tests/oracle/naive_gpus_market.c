@@ -156,10 +156,18 @@ void naive_market_job_starts(struct naive_engine *e, int job) {
   if (accepts_market(e, job, NAIVE_GPUS_SPOT)) e->returning[e->n_returning++] = job;
 }
 
+static bool is_first_on_node(const struct naive_seat *seat, int slice) {
+  for (int i = 0; i < slice; i++)
+    if (seat->slice[i].node == seat->slice[slice].node) return false;
+  return true;
+}
+
+/* The nodes of the job become idle in the order of its tasks. */
 void naive_market_job_leaves(struct naive_engine *e, int job, const struct naive_seat *seat) {
   forget_returning(e, job);
   for (int i = 0; i < seat->n_slices; i++)
-    if (e->state.node[seat->slice[i].node].up && naive_is_empty(&e->state.node[seat->slice[i].node]))
+    if (is_first_on_node(seat, i) && e->state.node[seat->slice[i].node].up &&
+        naive_is_empty(&e->state.node[seat->slice[i].node]))
       become_idle(e, seat->slice[i].node);
 }
 
