@@ -118,7 +118,9 @@ enum hr_status input_check_outputs(const struct input *input, const char *scenar
   const char *const named[] = {scenario_path, input->trace_path};
   const struct hr_notes *files = &input->scenario->files;
   if (!input->trace_path)
-    return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; set one with --trace FILE", scenario_path);
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: names no trace; set one with --trace FILE, or in the file: \"trace\": {\"file\": \"jobs.csv\"}",
+                   scenario_path);
   enum hr_status status = outputs_check(outputs, n_outputs, named, sizeof named / sizeof *named, error);
   if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, input->format, error);
   if (status != HR_OK) return status;

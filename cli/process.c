@@ -8,6 +8,7 @@
 #include "headroom/scenario.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,27 +90,54 @@ unsigned terminal_style(void) {
 
 /* ---- Progress bar ----------------------------------------------------------------------------------- */
 
-/* Minimum time between two updates of the bar, in seconds. */
-static const double interval_s = 0.1;
+/* interval_s: minimum time between two updates of the bar. settled_s: time after which the remaining time is shown. */
+static const double interval_s = 0.1, settled_s = 1;
+
+/* Writes the remaining time, such as ", 2 min 5 s left". Writes nothing while the speed is not known yet. */
+static void write_remaining(FILE *out, double elapsed_s, uint64_t done, uint64_t total) {
+  if (elapsed_s < settled_s || done == 0) return;
+  double left_s = ceil(elapsed_s * (double)(total - done) / (double)done);
+  uint64_t left = left_s < 1e9 ? (uint64_t)left_s : UINT64_C(1000000000);
+  if (left >= 3600)
+    fprintf(out, ", %" PRIu64 " h %" PRIu64 " min left", left / 3600, left / 60 % 60);
+  else if (left >= 60)
+    fprintf(out, ", %" PRIu64 " min %" PRIu64 " s left", left / 60, left % 60);
+  else
+    fprintf(out, ", %" PRIu64 " s left", left);
+}
+
+/* Writes "12 of 40 runs, 1 min 20 s left". If the number of runs grows: "12 runs done, 28 requested, ...". */
+static void write_counts(FILE *out, const struct progress_bar *bar, double elapsed_s, uint64_t done, uint64_t total) {
+  uint64_t jobs = bar->unit.jobs_per_run;
+  uint64_t runs = jobs ? (total + jobs - 1) / jobs : 0;
+  if (runs > 1 && bar->unit.grows)
+    fprintf(out, "%" PRIu64 " runs done, %" PRIu64 " requested", done / jobs, runs - done / jobs);
+  else if (runs > 1)
+    fprintf(out, "%" PRIu64 " of %" PRIu64 " runs", done / jobs, runs);
+  else
+    fprintf(out, "%" PRIu64 " of %" PRIu64 " jobs", done, total);
+  write_remaining(out, elapsed_s, done, total);
+}
 
 static void draw(void *self, uint64_t done, uint64_t total, int64_t now_us) {
   (void)now_us;
-  enum { WIDTH = 40 };
-  static const char full[] = "########################################",
-                    none[] = "........................................";
+  enum { WIDTH = 24 };
+  static const char full[] = "########################", none[] = "........................";
   struct progress_bar *bar = self;
   double at_s = clock_s();
-  if (at_s < bar->next_s || total == 0) return;
+  if (at_s < bar->next_s || total == 0 || done > total) return;
   bar->next_s = at_s + interval_s;
   bar->drawn = true;
   int filled = (int)(done * WIDTH / total);
-  fprintf(stderr, "\r[%.*s%.*s] %3d %%  %" PRIu64 " of %" PRIu64 " jobs", filled, full, WIDTH - filled, none,
-          (int)(done * 100 / total), done, total);
+  fprintf(stderr, "\r[%.*s%.*s] %3d %%  ", filled, full, WIDTH - filled, none, (int)(done * 100 / total));
+  write_counts(stderr, bar, at_s - bar->begin_s, done, total);
+  fputs("\033[K", stderr);
   fflush(stderr);
 }
 
 struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted) {
   /* The first update is after one interval, so a shorter run shows no bar. */
-  *bar = (struct progress_bar){.next_s = clock_s() + interval_s};
+  double begin_s = clock_s();
+  *bar = (struct progress_bar){.begin_s = begin_s, .next_s = begin_s + interval_s};
   return (struct hr_progress){.self = bar, .report = wanted && isatty(STDERR_FILENO) ? draw : NULL};
 }

@@ -24,16 +24,29 @@ unsigned terminal_style(void);
  */
 void signals_discard_unfinished(void);
 
-/* A progress bar on standard error if that is a terminal; otherwise nothing is drawn. */
+/* A progress bar on standard error if that is a terminal; otherwise nothing is drawn. It shows the share that is done,
+   the numbers of jobs or runs, and the remaining time at the mean speed so far. */
+
+/* What a bar counts. The callback counts jobs, or runs if it says so. */
+struct progress_unit {
+  uint64_t jobs_per_run; /* if there are several runs: count runs, of this many units of the callback. 0: count jobs */
+  bool grows;            /* the number of runs is not known in advance: it grows while a search requests more */
+};
 
 struct progress_bar {
-  double next_s; /* time of clock_s() before which the bar is not updated */
+  double begin_s; /* time of clock_s() at the start */
+  double next_s;  /* time of clock_s() before which the bar is not updated */
+  struct progress_unit unit;
   bool drawn;
 };
 
-/* Starts the bar and returns the callback for the run. If `wanted` is false or standard error is not a terminal,
-   nothing is drawn. */
+/* Starts a bar that counts jobs, and returns the callback for the run. If `wanted` is false or standard error is not a
+   terminal, nothing is drawn. */
 struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted);
+/* Sets what a bar counts. Must be called after its start. */
+static inline void progress_bar_count(struct progress_bar *bar, uint64_t jobs_per_run, bool grows) {
+  bar->unit = (struct progress_unit){jobs_per_run, grows};
+}
 /* Erases the bar. */
 static inline void progress_bar_stop(struct progress_bar *bar) {
   if (bar->drawn) fputs("\r\033[K", stderr);

@@ -62,6 +62,7 @@ static enum hr_status search_changes(struct advise *advise, struct hr_error *err
                                     .n_replications = (uint32_t)args->replications,
                                     .n_threads = count_threads(args->threads),
                                     .progress = progress_bar_start(&bar, !args->quiet)};
+  progress_bar_count(&bar, advise->input.trace->n_jobs, true);
   double begin_s = clock_s();
   enum hr_status status = hr_advise(&config, &advise->advice, error);
   advise->perf =

@@ -109,7 +109,9 @@ static enum hr_status open_scenario(struct check_state *check, const char *path,
   const struct input_args *args = &check->args->input;
   enum hr_status status = input_open(&input, path, args, error);
   if (status == HR_OK && !input.trace_path)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; set one with --trace FILE", path);
+    status = hr_fail(
+        error, HR_BAD_INPUT,
+        "%s: names no trace; set one with --trace FILE, or in the file: \"trace\": {\"file\": \"jobs.csv\"}", path);
   if (status == HR_OK) status = add_trace_options(&input.overrides, args, error);
   if (status == HR_OK)
     status = hr_suite_of_scenario(path, args->trace, input.overrides.words.at, input.overrides.words.count,

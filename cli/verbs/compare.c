@@ -184,6 +184,7 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
                                            .n_replications = (uint32_t)compare->args->replications,
                                            .n_threads = count_threads(compare->args->threads),
                                            .progress = progress_bar_start(&bar, !compare->args->quiet)};
+  progress_bar_count(&bar, compare->input.trace->n_jobs, false);
   double begin_s = clock_s();
   enum hr_status status = hr_compare(&config, &compare->comparison, error);
   compare->perf =

@@ -124,6 +124,7 @@ static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
                                   .to = fill->args->to > 0 ? fill->args->to : default_to,
                                   .n_threads = count_threads(fill->args->threads),
                                   .progress = progress_bar_start(&bar, !fill->args->quiet)};
+  progress_bar_count(&bar, fill->input.trace->n_jobs, false);
   double begin_s = clock_s();
   enum hr_status status = hr_fill(&config, &fill->result, error);
   fill->perf =

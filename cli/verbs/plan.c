@@ -92,6 +92,7 @@ static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
       args->forecast ? parse_months("forecast", args->forecast, &config.forecast_months, error) : HR_OK;
   if (status != HR_OK) return status;
   config.progress = progress_bar_start(&bar, !args->quiet);
+  progress_bar_count(&bar, plan->input.trace->n_jobs, true);
   double begin_s = clock_s();
   status = hr_plan(&config, &plan->plan, error);
   plan->perf =

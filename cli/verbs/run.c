@@ -57,6 +57,7 @@ static enum hr_status run_replications(const struct input *input, const struct r
                                        .spec = &input->scenario->replications,
                                        .n_threads = count_threads(args->threads),
                                        .progress = progress_bar_start(&bar, !args->quiet)};
+  progress_bar_count(&bar, input->trace->n_jobs, input->scenario->replications.metric.text != NULL);
   double begin_s = clock_s();
   enum hr_status status = hr_replicate(&config, &replicates, error);
   struct hr_perf perf = {.load_s = input->load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};

@@ -145,6 +145,7 @@ static enum hr_status sweep_into(const struct sweep_args *args, const char *grid
     status = hr_fail(error, HR_BAD_INPUT, "--db -: expected a file, not standard output");
   if (status != HR_OK) return leads ? status : HR_OK; /* rank 0 reports the error */
   config.progress = progress_bar_start(&bar, leads && !args->quiet);
+  progress_bar_count(&bar, 1, false);
   status = hr_sweep(&config, &counts, error);
   progress_bar_stop(&bar);
   if (!leads) status = HR_OK; /* rank 0 reports errors of all ranks */

@@ -323,21 +323,15 @@ struct sweep_writer {
   const struct hr__sweep *sweep;
   struct hr__store store;
   const struct hr_progress *progress;
-  uint64_t jobs_done, jobs; /* of all runs to make: finished jobs; total number of jobs */
-  uint64_t stored;
+  uint64_t stored, runs; /* stored runs; number of runs to make */
 };
-
-static uint64_t jobs_of(const struct hr__sweep *sweep, uint64_t run) {
-  return sweep->traces[sweep->points[hr__sweep_point_of(sweep, run)].trace].trace->n_jobs;
-}
 
 static enum hr_status store_record(void *self, const struct hr__sweep_record *record, struct hr_error *error) {
   struct sweep_writer *writer = self;
   enum hr_status status = hr__store_add(&writer->store, record, error);
   if (status != HR_OK) return status;
   writer->stored++;
-  writer->jobs_done += jobs_of(writer->sweep, record->run);
-  if (writer->progress->report) writer->progress->report(writer->progress->self, writer->jobs_done, writer->jobs, 0);
+  if (writer->progress->report) writer->progress->report(writer->progress->self, writer->stored, writer->runs, 0);
   return HR_OK;
 }
 
@@ -352,7 +346,7 @@ static void find_runs(const struct hr_sweep_config *config, struct sweep_writer 
   for (uint64_t run = 0; run < writer->sweep->n_runs; run++) {
     if (has[run] || !is_of_shard(config, run)) continue;
     runs[(*count)++] = run;
-    writer->jobs += jobs_of(writer->sweep, run);
+    writer->runs++;
   }
 }
 

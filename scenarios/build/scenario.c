@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 /* Returns true if the file is probably a trace: its name has the suffix of a trace, or its first line has commas
-   like a CSV file. */
+   like a CSV file or bars like the output of sacct. */
 static bool looks_like_trace(const char *path) {
   static const char *const endings[] = {".csv", ".csv.gz", ".csv.zst", ".swf", ".swf.gz", ".hrt"};
   size_t length = strlen(path);
@@ -36,12 +36,19 @@ static bool looks_like_trace(const char *path) {
   if (!file) return false;
   bool has_line = fgets(line, sizeof line, file) != NULL;
   fclose(file);
-  const char *comma = strchr(line, ',');
-  return has_line && !strpbrk(line, "{[\"") && comma && strchr(comma + 1, ',');
+  const char *separator = strpbrk(line, ",|");
+  return has_line && !strpbrk(line, "{[\"") && separator && strchr(separator + 1, *separator);
 }
 
 static bool has_key(const cJSON *tree, const char *name) {
   return cJSON_IsObject(tree) && hr__has(tree, name);
+}
+
+static enum hr_status trace_instead(const char *path, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: looks like a trace: give a scenario, and this file with --trace; 'headroom init --from' drafts a "
+                 "scenario from it",
+                 path);
 }
 
 /* Reads the file. If it is a trace, a grid or a suite and not a scenario, the error says so. */
@@ -52,9 +59,11 @@ static enum hr_status read_source(struct hr__source *source, struct hr_error *er
                    "%s: cannot be read: No such file or directory; 'headroom list scenarios' shows those that ship",
                    path);
   enum hr_status status = hr__json_file_read(path, &source->file, error);
-  if (status == HR_BAD_INPUT && looks_like_trace(path))
-    return hr_fail(error, HR_BAD_INPUT, "%s: looks like a trace: give a scenario, and this file with --trace", path);
+  if (status == HR_BAD_INPUT && looks_like_trace(path)) return trace_instead(path, error);
   if (status != HR_OK || has_key(source->file.tree, "cluster")) return status;
+  if (has_key(source->file.tree, "items") || has_key(source->file.tree, "attempts") ||
+      has_key(source->file.tree, "profiles"))
+    return trace_instead(path, error);
   if (has_key(source->file.tree, "axes"))
     return hr_fail(error, HR_BAD_INPUT, "%s: is the grid of a sweep, not a scenario; 'headroom sweep' reads it", path);
   if (has_key(source->file.tree, "runs"))

@@ -17,8 +17,12 @@ static bool fail_at(struct scan *scan, const char *at, const char *text) {
   return false;
 }
 
+static const char no_comments[] = "comments are not allowed, except members such as \"//\": \"text\"";
+
+/* Fails with `text`. If a comment is the reason, the error says so instead. */
 static bool fail(struct scan *scan, const char *text) {
-  return fail_at(scan, scan->at, text);
+  bool is_comment = scan->at[0] == '/' && (scan->at[1] == '/' || scan->at[1] == '*');
+  return fail_at(scan, scan->at, is_comment || scan->at[0] == '#' ? no_comments : text);
 }
 
 static void skip_space(struct scan *scan) {
@@ -121,9 +125,6 @@ static bool scan_word(struct scan *scan) {
     return fail(scan, "unexpected end of the text; expected a value");
   case '\'':
     return fail(scan, "strings must be in double quotes");
-  case '/':
-  case '#':
-    return fail(scan, "comments are not allowed");
   case ',':
   case '}':
   case ']':
@@ -140,7 +141,6 @@ static bool scan_value(struct scan *scan);
 static bool scan_key(struct scan *scan) {
   if (*scan->at == '}') return fail(scan, "trailing comma before '}'");
   if (*scan->at == '\0') return fail(scan, "unexpected end of the text inside an object; expected '}'");
-  if (*scan->at == '/' || *scan->at == '#') return fail(scan, "comments are not allowed");
   if (*scan->at != '"') return fail(scan, "expected a key in double quotes");
   if (!scan_string(scan)) return false;
   skip_space(scan);

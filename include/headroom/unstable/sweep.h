@@ -38,7 +38,7 @@ struct hr_sweep_config {
   uint32_t shard, n_shards; /* execute the runs i with i modulo n_shards = shard - 1; both 0: all runs */
   /* number of threads of this process; with MPI, of each rank except the first */
   uint32_t n_threads;
-  struct hr_progress progress; /* counts jobs of the executed runs; called from one thread at a time */
+  struct hr_progress progress; /* counts the executed runs; called from one thread at a time */
 };
 
 /* The numbers of runs of a sweep. */
