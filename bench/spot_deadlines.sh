@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Measures the cost of the rules of the policy `deadline`, on recorded spot capacity. The job has 48 hours of work, a
 # deadline after 60 hours and a changeover time of 12 minutes. It starts at 100 different times of the record of each zone.
-# Prints the mean costs by zone. Of the savings of the rule omniscient over the rule deadline-greedy, it also prints the
-# share that the rule uniform-progress achieves.
+# Prints the mean costs by zone, in continuous time and with ticks as in the simulator of Wu et al. (NSDI'24). Of the
+# savings of the rule omniscient over the rule deadline-greedy, it also prints the share that the rule uniform-progress
+# achieves. Exits with 1 if a mean over all zones differs from the published value, if a deadline is missed or a run failed.
 #
-#   spot_deadlines.sh HEADROOM [STARTS]     about 4 minutes on 2 cores with 100 starts, most of it for omniscient
+#   spot_deadlines.sh HEADROOM [STARTS]     about 12 minutes on 2 cores with 100 starts, most of it for omniscient.
+#                                           With fewer starts, the means are not compared.
 set -eu
 
 headroom=$1
@@ -36,11 +38,15 @@ scenario() {
 END
 }
 
-# one HEADROOM FOLDER ZONE RULE START: runs the scenario of a zone and prints "ZONE RULE START COST COMPLETION".
+# one HEADROOM FOLDER ZONE MODE RULE START: runs the scenario of a zone; prints "ZONE MODE RULE START COST COMPLETION".
+# In the mode "ticks", the job decides once in each gap of the record. RULE can be followed by further settings.
 cat >"$work/one" <<'SCRIPT'
 #!/bin/sh
-"$1" run "$2/$3.json" --quiet --set "policy.rule=$4" --set "cluster.pools.0.spot.offset_s=$(($5 * 201 * 195))" --json - |
-  awk -v head="$3 $4 $5" '
+case $4 in ticks) tick=195 ;; *) tick=0 ;; esac
+case $5 in *:*) lead=${5#*:} ;; *) lead=2 ;; esac
+"$1" run "$2/$3.json" --quiet --set "policy.rule=${5%:*}" --set "policy.tick_s=$tick" --set "policy.hysteresis=$lead" \
+  --set "cluster.pools.0.spot.offset_s=$(($6 * 201 * 195))" --json - |
+  awk -v head="$3 $4 $5 $6" '
     /"total_usd"/ && cost == "" { gsub(/[^0-9.]/, "", $2); cost = $2 }
     /"makespan_s"/ { gsub(/[^0-9.]/, "", $2); took = $2 }
     END { print head, cost, took }'
@@ -52,29 +58,45 @@ for record in "$records"/*_v100_1.json; do
   zones="$zones $zone"
   scenario "$zone"
 done
-for zone in $zones; do
-  for rule in deadline-greedy uniform-progress omniscient; do
-    start=0
-    while [ "$start" -lt "$starts" ]; do
-      echo "$headroom $work $zone $rule $start"
-      start=$((start + 1))
+for mode in continuous ticks; do
+  for zone in $zones; do
+    for rule in deadline-greedy uniform-progress uniform-progress:0 omniscient; do
+      start=0
+      while [ "$start" -lt "$starts" ]; do
+        echo "$headroom $work $zone $mode $rule $start"
+        start=$((start + 1))
+      done
     done
   done
 done | xargs -P "$(nproc)" -L 1 sh "$work/one" >"$work/results"
 
-sort "$work/results" | awk '
-  { cost[$1, $2] += $4; late[$2] += $5 > 216000; zone[$1]; sum[$2] += $4; n[$2]++ }
+sort "$work/results" | awk -v starts="$starts" '
+  NF == 6 { zone[$1]; n++; mode = $2; cost[mode, $1, $3] += $5 / starts; late += $6 > 216000 }
+  function show(mode, name, g, u, o, lead) {
+    printf "%-12s %10.2f %10.2f %10.2f %10.2f %7.0f%% %12.2f\n", name, 48.2 * 3.06, g, u, o, (g > o ? 100 * (g - u) / (g - o) : 0), lead
+  }
+  function table(mode, title,   i, z, g, u, o, l) {
+    printf "%s\n%-12s %10s %10s %10s %10s %8s %12s\n", title, "zone", "on-demand", "greedy", "uniform", "omnisc.", "closed", "hysteresis 0"
+    for (i = 1; i <= k; i++) {
+      z = order[i]
+      show(mode, z, cost[mode, z, "deadline-greedy"], cost[mode, z, "uniform-progress"], cost[mode, z, "omniscient"], cost[mode, z, "uniform-progress:0"])
+      g += cost[mode, z, "deadline-greedy"] / k; u += cost[mode, z, "uniform-progress"] / k
+      o += cost[mode, z, "omniscient"] / k; l += cost[mode, z, "uniform-progress:0"] / k
+    }
+    show(mode, "all", g, u, o, l)
+    mean[mode] = sprintf("%.2f %.2f %.2f", g, u, o)
+  }
+  function compare(mode, published) {
+    printf "%s: %s; published: %s\n", mode, mean[mode], published
+    if (starts == 100 && mean[mode] != published) failed = 1
+  }
   END {
-    printf "%-12s %10s %10s %10s %10s %8s\n", "zone", "on-demand", "greedy", "uniform", "omnisc.", "closed"
-    od = 48.2 * 3.06
     for (z in zone) order[++k] = z
     for (i = 1; i <= k; i++) for (j = i + 1; j <= k; j++) if (order[j] < order[i]) { t = order[i]; order[i] = order[j]; order[j] = t }
-    per = n["omniscient"] / k
-    for (i = 1; i <= k; i++) {
-      z = order[i]; g = cost[z, "deadline-greedy"] / per; u = cost[z, "uniform-progress"] / per; o = cost[z, "omniscient"] / per
-      printf "%-12s %10.2f %10.2f %10.2f %10.2f %7.0f%%\n", z, od, g, u, o, (g > o ? 100 * (g - u) / (g - o) : 0)
-    }
-    g = sum["deadline-greedy"] / n["omniscient"]; u = sum["uniform-progress"] / n["omniscient"]; o = sum["omniscient"] / n["omniscient"]
-    printf "%-12s %10.2f %10.2f %10.2f %10.2f %7.0f%%\n", "all", od, g, u, o, 100 * (g - u) / (g - o)
-    printf "deadlines missed: greedy %d, uniform %d, omniscient %d of %d each\n", late["deadline-greedy"], late["uniform-progress"], late["omniscient"], n["omniscient"]
+    table("continuous", "continuous time")
+    table("ticks", "ticks of 195 s")
+    compare("continuous", "93.99 85.55 77.80")
+    compare("ticks", "94.15 85.66 77.88")
+    printf "deadlines missed: %d\n", late
+    exit failed || late > 0 || n != 8 * k * starts
   }'

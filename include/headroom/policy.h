@@ -406,10 +406,13 @@ enum {
   /* a promise: a job that fits on the cluster does not wait forever while other jobs start and end */
   HR_POLICY_STARVES_NOBODY = 4,
   HR_POLICY_KEEPS_WITHIN = 8, /* the policy satisfies requirements on locality */
-  /* The last two flags define which waiting jobs always have the same reason, so that `explain` is called only once for
+  /* The next two flags define which waiting jobs always have the same reason, so that `explain` is called only once for
      them. Without either flag, these are the jobs with the same request (GPUs, accept class, locality). */
   HR_POLICY_REASONS_BY_TENANT = 16, /* jobs with the same request and the same tenant */
-  HR_POLICY_REASONS_BY_JOB = 32     /* no jobs: each job may have a reason of its own */
+  HR_POLICY_REASONS_BY_JOB = 32,    /* no jobs: each job may have a reason of its own */
+  /* The run does not end before the last wake-up that the policy requested. Without this flag it may end with its last
+     job. For policies that keep, and pay for, nodes after the last job. */
+  HR_POLICY_HOLDS_RUN = 64
 };
 
 /* A policy. Instances are immutable; they are shared by runs and threads. */
@@ -428,10 +431,10 @@ struct hr_policy_ops {
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Makes the moves of an instant. All events of the instant were observed before. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_moves *moves);
-  /* Returns abilities (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY, HR_POLICY_KEEPS_WITHIN) and promises
-     (HR_POLICY_STARVES_NOBODY) of the policy. A policy without abilities can only start and reject jobs. Called once,
-     after `create`. NULL: no abilities and no promises. If the policy does not manage capacity, the engine requests
-     each node as soon as the node is available. */
+  /* Returns abilities (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY, HR_POLICY_KEEPS_WITHIN, HR_POLICY_HOLDS_RUN) and
+     promises (HR_POLICY_STARVES_NOBODY) of the policy. A policy without abilities can only start and reject jobs.
+     Called once, after `create`. NULL: no abilities and no promises. If the policy does not manage capacity, the engine
+     requests each node as soon as the node is available. */
   uint32_t (*abilities)(void *self);
   /* Reports why a job still waits after a pass. Sets the reason in `*wait` and, if known, `behind`, `quota` and
      `until_us`. Before the call, the engine has set the reason to HR_WAIT_REASON_POLICY, and has set `free_milli` and

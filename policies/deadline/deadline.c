@@ -4,17 +4,20 @@
  * "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). C is the remaining work, R the time to
  * the deadline, and d the change-over time, which a job needs to move to other nodes. Under all rules, when
  * R < C + 2 d, a job without spot capacity changes to on-demand capacity and stays there until its end. The rules
- * differ in what a job does before that time:
+ * (rules.c) differ in what a job does before that time:
  *
  *   deadline-greedy   uses spot capacity while it is available, else no nodes;
  *   uniform-progress  spreads the work evenly over time. Done work is cp(t); expected work is
  *                     ep(t) = work x elapsed / (deadline - submit). A job without nodes and with cp(t) < ep(t) uses
- *                     on-demand until cp(t) >= ep(t + 2 d);
+ *                     on-demand capacity. It keeps it until spot capacity is available and cp(t) >= ep(t + 2 d);
  *   omniscient        follows the cheapest itinerary, computed when the job is submitted (omniscient.c).
  *
  * A job on spot capacity stays there until the capacity is reclaimed. Owned and reserved capacity is paid for even if
  * it is idle, so it is used first: a job without nodes starts in an owned or reserved pool if it fits there, and stays
  * there. A job that may not use spot capacity uses on-demand from the beginning.
+ *
+ * With ticks, all decisions are made at multiples of `tick_s`. Between ticks only jobs whose nodes are up start, and
+ * nodes without a job are kept (and paid for) until the next tick.
  *
  * If no node of the cluster comes or goes, jobs start in the order of their submission; a job that does not fit blocks
  * later jobs.
@@ -22,13 +25,23 @@
 
 #include "policies/deadline/deadline.h"
 
+#include <math.h>
+
 static const char *const rule_names[] = {
 #define RULE_NAME(text, value) text,
     HR__DEADLINE_RULES(RULE_NAME) NULL};
 static const char *const placement_names[] = {"first-fit", "best-fit", "worst-fit", NULL};
 static const enum hr_placement_rule placements[] = {HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT, HR_PLACE_WORST_FIT};
 
-enum { PARAM_RULE, PARAM_CHANGEOVER, PARAM_PLACEMENT };
+enum {
+  PARAM_RULE,
+  PARAM_CHANGEOVER,
+  PARAM_PLACEMENT,
+  PARAM_TICK,
+  PARAM_HYSTERESIS,
+  PARAM_WAIT_BELOW,
+  PARAM_WAIT_UNTIL
+};
 
 static const struct hr_param params[] = {
     {.key = "rule",
@@ -47,36 +60,39 @@ static const struct hr_param params[] = {
      .fallback = "best-fit",
      .choices = placement_names,
      .help = "where a job is placed in owned and reserved pools"},
+    {.key = "tick_s",
+     .type = HR_PARAM_REAL,
+     .fallback = "0",
+     .max = 1e9,
+     .help = "decide only at multiples of this time, and pay for nodes until the next one; 0: decide at any time",
+     .advanced = true},
+    {.key = "hysteresis",
+     .type = HR_PARAM_REAL,
+     .fallback = "2",
+     .max = 1e6,
+     .help = "uniform-progress: how far a job must be ahead of the even pace to leave on-demand nodes for spot nodes, "
+             "in units of changeover_s",
+     .advanced = true},
+    {.key = "wait_below",
+     .type = HR_PARAM_REAL,
+     .fallback = "0.6",
+     .max = 1,
+     .help = "uniform-progress: a job with less work than this share of the time to its deadline first waits for spot "
+             "nodes; 0: no job does",
+     .advanced = true},
+    {.key = "wait_until",
+     .type = HR_PARAM_REAL,
+     .fallback = "0.7",
+     .max = 1,
+     .help = "uniform-progress: such a job waits until the work left is this share of the time left",
+     .advanced = true},
     {0}};
-
-/* A job that has not ended. While a job uses an owned or reserved pool, its list `nodes` is empty. */
-struct hr__deadline_job {
-  hr_job job;
-  int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US for a job without a deadline */
-  uint32_t pool;                /* the pool that the job uses; HR_NONE: none */
-  uint32_t n_nodes;
-  hr_node *nodes;          /* [maximum number of nodes of the job in any pool] */
-  struct hr_slice *slices; /* [maximum number of nodes of the job in any pool] */
-  bool committed;          /* the job uses on-demand capacity until its end */
-  bool has_on_demand;      /* the job would fit in some on-demand pool if all nodes of the pool were available */
-  struct hr__itinerary itinerary;
-  uint32_t next_step;
-};
-
-__extension__ typedef __int128 wide;
-
-/* Returns whether the pool has the given market and the job accepts the pool. */
-static bool may_use(const struct hr__deadline *self, const struct hr__deadline_job *deadline_job, uint32_t pool,
-                    enum hr_market market) {
-  if (hr__deadline_spec(self, pool)->market.market != market) return false;
-  return hr_cluster_accepts(self->cluster, hr_cluster_accept_class(self->cluster, deadline_job->job), (hr_pool){pool});
-}
 
 /* Returns whether the job would fit in some pool of the given market if all nodes of the pool were available. */
 static bool has_room_in(const struct hr__deadline *self, const struct hr__deadline_job *deadline_job,
                         enum hr_market market) {
   for (uint32_t i = 0; i < hr_cluster_pools(self->cluster); i++)
-    if (may_use(self, deadline_job, i, market) &&
+    if (hr__deadline_may_use(self, deadline_job, i, market) &&
         hr__deadline_nodes(self, deadline_job->job, i) <= hr__deadline_spec(self, i)->nodes)
       return true;
   return false;
@@ -84,22 +100,35 @@ static bool has_room_in(const struct hr__deadline *self, const struct hr__deadli
 
 /* ---- Creation and jobs ---------------------------------------------------------------------------- */
 
+static int64_t time_of(double seconds) {
+  return (int64_t)(seconds * (double)HR_SECOND_US + 0.5);
+}
+
+static uint32_t ppm_of(double share) {
+  return (uint32_t)(share * 1e6 + 0.5);
+}
+
 static enum hr_status create(const struct hr_policy_env *env, void **state, struct hr_error *error) {
   if (hr_cluster_gpu_inventory(env->cluster))
     return hr_fail(error, HR_BAD_INPUT, "policy 'deadline' does not support per-GPU allocation");
   struct hr__deadline *self = hr_arena_alloc(env->arena, sizeof *self);
   if (!(*state = self)) return HR_NO_MEMORY;
+  const struct hr_param_value *values = env->params;
   hr_pool last = {hr_cluster_pools(env->cluster) - 1};
   uint32_t n_nodes = hr_cluster_first_node(env->cluster, last).id + hr_cluster_pool_spec(env->cluster, last)->nodes;
-  *self =
-      (struct hr__deadline){.arena = env->arena,
-                            .trace = env->jobs,
-                            .cluster = env->cluster,
-                            .rule = (enum hr__deadline_rule)env->params[PARAM_RULE].integer,
-                            .changeover_us = (int64_t)(env->params[PARAM_CHANGEOVER].real * (double)HR_SECOND_US + 0.5),
-                            .is_fixed = !hr_cluster_changes(env->cluster),
-                            .error = error};
-  self->placer = hr_placer_create(env->arena, env->cluster, placements[env->params[PARAM_PLACEMENT].integer]);
+  *self = (struct hr__deadline){.arena = env->arena,
+                                .trace = env->jobs,
+                                .cluster = env->cluster,
+                                .rule = (enum hr__deadline_rule)values[PARAM_RULE].integer,
+                                .changeover_us = time_of(values[PARAM_CHANGEOVER].real),
+                                .tick_us = time_of(values[PARAM_TICK].real),
+                                .lead_us =
+                                    time_of(fmin(values[PARAM_HYSTERESIS].real * values[PARAM_CHANGEOVER].real, 1e9)),
+                                .loose_ppm = ppm_of(values[PARAM_WAIT_BELOW].real),
+                                .tight_ppm = ppm_of(values[PARAM_WAIT_UNTIL].real),
+                                .is_fixed = !hr_cluster_changes(env->cluster),
+                                .error = error};
+  self->placer = hr_placer_create(env->arena, env->cluster, placements[values[PARAM_PLACEMENT].integer]);
   self->owned = hr_arena_alloc(env->arena, (n_nodes + 1) * sizeof *self->owned);
   return self->placer && self->owned ? HR_OK : HR_NO_MEMORY;
 }
@@ -107,6 +136,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
 static uint32_t abilities(void *state) {
   const struct hr__deadline *self = state;
   uint32_t by_kind = self->is_fixed ? HR_POLICY_STARVES_NOBODY : HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
+  if (self->tick_us > 0 && !self->is_fixed) by_kind |= HR_POLICY_HOLDS_RUN;
   return HR_POLICY_REASONS_BY_JOB | by_kind;
 }
 
@@ -132,6 +162,7 @@ static enum hr_status add_job(struct hr__deadline *self, const struct hr_view *v
   if (!deadline_job.nodes || !deadline_job.slices) return HR_NO_MEMORY;
   deadline_job.committed = !has_room_in(self, &deadline_job, HR_MARKET_SPOT);
   deadline_job.has_on_demand = has_room_in(self, &deadline_job, HR_MARKET_ON_DEMAND);
+  hr__deadline_set_pace(self, view, &deadline_job);
   if (self->rule == HR__DEADLINE_OMNISCIENT && !self->is_fixed && deadline_job.deadline_us != HR_NEVER_US) {
     enum hr_status status = hr__itinerary_make(self, job, view->now_us, &deadline_job.itinerary);
     if (status != HR_OK) return status;
@@ -153,8 +184,9 @@ static struct hr__deadline_job *find(const struct hr__deadline *self, hr_job job
   return from < self->count && self->jobs[from].job.id == job.id ? &self->jobs[from] : NULL;
 }
 
-/* Ends the job's ownership of its nodes. Nodes that still exist are released in the next pass. */
+/* Ends the job's ownership of its nodes. Nodes that still exist are released in the next pass, or at the next tick. */
 static void drop_nodes(struct hr__deadline *self, struct hr__deadline_job *deadline_job) {
+  self->has_spare = self->has_spare || deadline_job->n_nodes > 0;
   for (uint32_t i = 0; i < deadline_job->n_nodes; i++) self->owned[deadline_job->nodes[i].id] = false;
   deadline_job->n_nodes = 0;
   deadline_job->pool = HR_NONE;
@@ -191,62 +223,6 @@ static enum hr_status observe(void *state, const struct hr_view *view, const str
   }
 }
 
-/* ---- Conditions ----------------------------------------------------------------------------------- */
-
-static uint32_t deadlines_offer(const struct hr__deadline *self, const struct hr__deadline_job *deadline_job,
-                                enum hr_market market, int64_t now_us) {
-  uint32_t best = HR_NONE;
-  int64_t best_price = 0;
-  for (uint32_t i = 0; i < hr_cluster_pools(self->cluster); i++) {
-    if (!may_use(self, deadline_job, i, market)) continue;
-    if (hr_cluster_offer(self->cluster, (hr_pool){i}) < hr__deadline_nodes(self, deadline_job->job, i)) continue;
-    int64_t price = hr_cluster_price_uusd_h(self->cluster, (hr_pool){i}, now_us);
-    if (best != HR_NONE && price >= best_price) continue;
-    best = i;
-    best_price = price;
-  }
-  return best;
-}
-
-/* Returns whether the job uses a pool of the market. */
-static bool holds(const struct hr__deadline *self, const struct hr__deadline_job *deadline_job, enum hr_market market) {
-  return deadline_job->pool != HR_NONE && hr__deadline_spec(self, deadline_job->pool)->market.market == market;
-}
-
-/* Returns the remaining work of the job. Change-over time is not included. */
-static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job *deadline_job) {
-  return view->jobs->work_us[deadline_job->job.id] - hr_view_done_us(view, deadline_job->job);
-}
-
-/* Returns 2 d, with a minimum of one microsecond. The minimum is for d = 0: a job must then change to on-demand when
-   R = C, because the deadline can no longer be met when R < C. */
-static int64_t reserve_us(const struct hr__deadline *self) {
-  return self->changeover_us > 0 ? 2 * self->changeover_us : 1;
-}
-
-/* Returns how far a job must be ahead of even progress before it leaves on-demand capacity: 2 d, with a minimum of one
-   minute. The minimum is for d = 0, because the job would otherwise be behind again after a microsecond. */
-static int64_t lead_us(const struct hr__deadline *self) {
-  const int64_t min_us = 60 * HR_SECOND_US;
-  return 2 * self->changeover_us > min_us ? 2 * self->changeover_us : min_us;
-}
-
-/* Returns whether R < C + 2 d. */
-static bool must_use_on_demand(const struct hr__deadline *self, const struct hr_view *view,
-                               const struct hr__deadline_job *deadline_job) {
-  if (deadline_job->deadline_us == HR_NEVER_US || !deadline_job->has_on_demand) return false;
-  return deadline_job->deadline_us - view->now_us < left_us(view, deadline_job) + reserve_us(self);
-}
-
-/* Returns whether `done_us` is less than the work that even progress requires by `at_us`: done / work < elapsed /
-   (deadline - submit). */
-static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *deadline_job, int64_t done_us,
-                      int64_t at_us) {
-  if (deadline_job->deadline_us == HR_NEVER_US) return false;
-  return (wide)done_us * (deadline_job->deadline_us - deadline_job->from_us) <
-         (wide)view->jobs->work_us[deadline_job->job.id] * (at_us - deadline_job->from_us);
-}
-
 /* Returns whether the job fits on the free capacity of any pool. */
 static bool fits(const struct hr__deadline *self, hr_job job, struct hr_placement *placement) {
   return hr_placer_find(self->placer, self->trace->gpus[job.id], hr_cluster_accept_class(self->cluster, job),
@@ -273,90 +249,6 @@ static enum hr_status start_on_fixed(struct hr__deadline *self, const struct hr_
     return hr_moves_start(moves, deadline_job->job, &placement, HR_REASON_IN_ORDER);
   }
   return HR_OK;
-}
-
-/* ---- Rules ---------------------------------------------------------------------------------------- */
-
-/* Returns the pool that the job should use by the rule deadline-greedy; HR_NONE: none. */
-static uint32_t greedy_pool(const struct hr__deadline *self, const struct hr_view *view,
-                            struct hr__deadline_job *deadline_job) {
-  if (deadline_job->pool != HR_NONE) return deadline_job->pool;
-  deadline_job->committed = deadline_job->committed || must_use_on_demand(self, view, deadline_job);
-  return deadlines_offer(self, deadline_job, deadline_job->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT,
-                         view->now_us);
-}
-
-/* Returns the pool that the job should use by the rule uniform-progress; HR_NONE: none. */
-static uint32_t by_uniform_progress(const struct hr__deadline *self, const struct hr_view *view,
-                                    struct hr__deadline_job *deadline_job) {
-  int64_t done_us = hr_view_done_us(view, deadline_job->job);
-  if (holds(self, deadline_job, HR_MARKET_SPOT)) return deadline_job->pool;
-  deadline_job->committed = deadline_job->committed || must_use_on_demand(self, view, deadline_job);
-  bool on_demand = holds(self, deadline_job, HR_MARKET_ON_DEMAND);
-  if (on_demand && (deadline_job->committed || is_behind(view, deadline_job, done_us, view->now_us + lead_us(self))))
-    return deadline_job->pool;
-  uint32_t spot = deadline_job->committed ? HR_NONE : deadlines_offer(self, deadline_job, HR_MARKET_SPOT, view->now_us);
-  if (spot != HR_NONE) return spot;
-  if (!on_demand && (deadline_job->committed || is_behind(view, deadline_job, done_us, view->now_us)))
-    return deadlines_offer(self, deadline_job, HR_MARKET_ON_DEMAND, view->now_us);
-  return HR_NONE;
-}
-
-/* Returns whether the job can no longer follow its itinerary. Either the nodes are not available because other jobs
-   acquired them, or work was lost, so the job still has work to do after the last step. */
-static bool has_failed(const struct hr__deadline *self, const struct hr__deadline_job *deadline_job, uint32_t pool) {
-  if (pool == HR_NONE) return deadline_job->next_step == deadline_job->itinerary.n_steps;
-  return pool != deadline_job->pool &&
-         hr_cluster_offer(self->cluster, (hr_pool){pool}) < hr__deadline_nodes(self, deadline_job->job, pool);
-}
-
-/* Returns the pool of the current itinerary step. A job without a deadline, or without an itinerary that it can follow,
-   uses the rule deadline-greedy instead. */
-static uint32_t itinerary_pool(const struct hr__deadline *self, const struct hr_view *view,
-                               struct hr__deadline_job *deadline_job) {
-  struct hr__itinerary *itinerary = &deadline_job->itinerary;
-  if (itinerary->n_steps == 0) return greedy_pool(self, view, deadline_job);
-  while (deadline_job->next_step < itinerary->n_steps &&
-         itinerary->steps[deadline_job->next_step].at_us <= view->now_us)
-    deadline_job->next_step++;
-  uint32_t pool = deadline_job->next_step ? itinerary->steps[deadline_job->next_step - 1].pool : HR_NONE;
-  if (!has_failed(self, deadline_job, pool)) return pool;
-  itinerary->n_steps = deadline_job->next_step = 0;
-  return greedy_pool(self, view, deadline_job);
-}
-
-static uint32_t wanted_pool(const struct hr__deadline *self, const struct hr_view *view,
-                            struct hr__deadline_job *deadline_job) {
-  if (self->rule == HR__DEADLINE_GREEDY) return greedy_pool(self, view, deadline_job);
-  if (self->rule == HR__DEADLINE_UNIFORM_PROGRESS) return by_uniform_progress(self, view, deadline_job);
-  return itinerary_pool(self, view, deadline_job);
-}
-
-/* ---- Wake-ups ------------------------------------------------------------------------------------- */
-
-/* Returns the first time after now at which the passage of time alone changes the decision of the rule; HR_NEVER_US:
-   never. Conditions that are true now are ignored, because this pass has already acted on them. */
-static int64_t next_change_us(const struct hr__deadline *self, const struct hr_view *view,
-                              const struct hr__deadline_job *deadline_job) {
-  int64_t now_us = view->now_us, next_us = HR_NEVER_US;
-  if (deadline_job->next_step < deadline_job->itinerary.n_steps)
-    return deadline_job->itinerary.steps[deadline_job->next_step].at_us;
-  if (deadline_job->deadline_us == HR_NEVER_US || deadline_job->itinerary.n_steps || deadline_job->committed)
-    return HR_NEVER_US;
-  int64_t done_us = hr_view_done_us(view, deadline_job->job), work_us = view->jobs->work_us[deadline_job->job.id];
-  wide span_us = deadline_job->deadline_us - deadline_job->from_us;
-  bool works = view->state[deadline_job->job.id] == HR_JOB_RUNNING;
-  if (deadline_job->pool == HR_NONE) next_us = deadline_job->deadline_us - (work_us - done_us) - reserve_us(self) + 1;
-  if (self->rule == HR__DEADLINE_UNIFORM_PROGRESS && deadline_job->pool == HR_NONE && work_us > 0) {
-    int64_t behind_us = deadline_job->from_us + (int64_t)(done_us * span_us / work_us) + 1;
-    if (behind_us > now_us && (behind_us < next_us || next_us <= now_us)) next_us = behind_us;
-  }
-  if (self->rule == HR__DEADLINE_UNIFORM_PROGRESS && works && holds(self, deadline_job, HR_MARKET_ON_DEMAND) &&
-      span_us > work_us) {
-    wide short_us = (wide)(now_us + lead_us(self) - deadline_job->from_us) * work_us - done_us * span_us;
-    next_us = now_us + (int64_t)((short_us + (span_us - work_us) - 1) / (span_us - work_us));
-  }
-  return next_us > now_us ? next_us : HR_NEVER_US;
 }
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
@@ -388,6 +280,7 @@ static enum hr_status acquire(struct hr__deadline *self, const struct hr_view *v
     deadline_job->nodes[deadline_job->n_nodes++] = node;
   }
   deadline_job->pool = pool;
+  deadline_job->acquired_us = view->now_us;
   return status;
 }
 
@@ -424,11 +317,13 @@ static enum hr_status release_unowned(struct hr__deadline *self, struct hr_moves
   return status;
 }
 
-/* Requests a wake-up for the first change of a decision of any job. */
+/* Requests a wake-up: at the next tick if there is anything to decide then, or without ticks for the first change of a
+   decision of any job. */
 static enum hr_status wake(struct hr__deadline *self, const struct hr_view *view, struct hr_moves *moves) {
   int64_t next_us = HR_NEVER_US;
-  for (uint32_t i = 0; i < self->count; i++) {
-    int64_t change_us = next_change_us(self, view, &self->jobs[i]);
+  if (self->tick_us > 0 && (self->count > 0 || self->has_spare)) next_us = hr__deadline_tick_us(self, view->now_us + 1);
+  for (uint32_t i = 0; i < self->count && self->tick_us == 0; i++) {
+    int64_t change_us = hr__deadline_next_us(self, view, &self->jobs[i]);
     if (change_us < next_us) next_us = change_us;
   }
   bool pending = self->wake_us > view->now_us && self->wake_us <= next_us;
@@ -450,21 +345,36 @@ static enum hr_status start_in_order(struct hr__deadline *self, const struct hr_
   return status;
 }
 
-static enum hr_status decide(void *state, const struct hr_view *view, struct hr_moves *moves) {
-  struct hr__deadline *self = state;
-  if (self->is_fixed) return start_in_order(self, view, moves);
+/* Acquires and releases nodes as the rule of the policy requires, and starts jobs whose nodes are up. */
+static enum hr_status apply_rule(struct hr__deadline *self, const struct hr_view *view, struct hr_moves *moves) {
   /* released first, so that other jobs can acquire the released nodes in this pass */
   enum hr_status status = release_unowned(self, moves);
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct hr__deadline_job *deadline_job = &self->jobs[i];
     status = start_on_fixed(self, view, moves, deadline_job);
     if (status != HR_OK || is_fixed(self, deadline_job->pool)) continue;
-    uint32_t pool = wanted_pool(self, view, deadline_job);
+    uint32_t pool = hr__deadline_wanted(self, view, deadline_job);
     if (pool != deadline_job->pool && deadline_job->pool != HR_NONE) status = leave(self, view, moves, deadline_job);
     if (status == HR_OK && pool != deadline_job->pool) status = acquire(self, view, moves, deadline_job, pool);
     if (status == HR_OK) status = start(self, view, moves, deadline_job);
   }
   if (status == HR_OK) status = release_unowned(self, moves);
+  self->has_spare = false;
+  return status;
+}
+
+/* Starts jobs whose nodes are up. */
+static enum hr_status start_booted(struct hr__deadline *self, const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < self->count && status == HR_OK; i++) status = start(self, view, moves, &self->jobs[i]);
+  return status;
+}
+
+static enum hr_status decide(void *state, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__deadline *self = state;
+  if (self->is_fixed) return start_in_order(self, view, moves);
+  bool is_tick = hr__deadline_tick_us(self, view->now_us) == view->now_us;
+  enum hr_status status = is_tick ? apply_rule(self, view, moves) : start_booted(self, view, moves);
   return status == HR_OK ? wake(self, view, moves) : status;
 }
 
@@ -490,7 +400,7 @@ static void explain(void *state, const struct hr_view *view, hr_job job, struct 
     explain_order(self, view, job, wait);
     return;
   }
-  bool on_demand_available = deadlines_offer(self, deadline_job, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
+  bool on_demand_available = hr__deadline_offer(self, deadline_job, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
   if (deadline_job->pool != HR_NONE)
     wait->reason = HR_WAIT_REASON_BOOTING;
   else if (on_demand_available || wait->reason != HR_WAIT_REASON_CAPACITY)

@@ -2,7 +2,8 @@
 #ifndef HR_POLICIES_DEADLINE_DEADLINE_H
 #define HR_POLICIES_DEADLINE_DEADLINE_H
 
-/* The state of the policy `deadline` (deadline.c), and the itineraries of its rule `omniscient` (omniscient.c). */
+/* The state of the policy `deadline` (deadline.c), its rules (rules.c), and the itineraries of its rule `omniscient`
+   (omniscient.c). */
 
 #include "headroom/policy_kit.h"
 
@@ -18,6 +19,34 @@ enum hr__deadline_rule {
 #undef HR__RULE_VALUE
 };
 
+/* One step of the itinerary of a job under `omniscient`. */
+struct hr__itinerary_step {
+  int64_t at_us;
+  uint32_t pool; /* the pool to use from `at_us` on; HR_NONE: none */
+};
+struct hr__itinerary {
+  struct hr__itinerary_step *steps;
+  uint32_t n_steps;
+};
+
+/* A job that has not ended. While a job uses an owned or reserved pool, its list `nodes` is empty. */
+struct hr__deadline_job {
+  hr_job job;
+  int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US for a job without a deadline */
+  /* rule uniform-progress: the even pace begins at `pace_us`, when the work `pace_done_us` was done */
+  int64_t pace_us, pace_done_us;
+  bool is_loose;       /* rule uniform-progress: the job still waits for spot capacity, because its deadline is loose */
+  bool committed;      /* the job uses on-demand capacity until its end */
+  bool has_on_demand;  /* the job would fit in some on-demand pool if all nodes of the pool were available */
+  uint32_t pool;       /* the pool that the job uses; HR_NONE: none */
+  int64_t acquired_us; /* when it acquired its present nodes */
+  uint32_t n_nodes;
+  hr_node *nodes;          /* [maximum number of nodes of the job in any pool] */
+  struct hr_slice *slices; /* [maximum number of nodes of the job in any pool] */
+  struct hr__itinerary itinerary;
+  uint32_t next_step;
+};
+
 /* The state of the policy. All memory is allocated in the arena of the run. */
 struct hr__deadline {
   struct hr_arena *arena;
@@ -26,10 +55,16 @@ struct hr__deadline {
   struct hr_placer *placer; /* places jobs in owned and reserved pools */
   enum hr__deadline_rule rule;
   int64_t changeover_us;
+  int64_t tick_us; /* decisions are made at multiples of this time; 0: at any time */
+  int64_t lead_us; /* how far a job must be ahead of the even pace before it leaves on-demand capacity */
+  /* A job is loose if its work is less than `loose_ppm` of the time to its deadline, until the work left is at least
+     `tight_ppm` of the time left. In millionths. */
+  uint32_t loose_ppm, tight_ppm;
   bool is_fixed;                 /* the nodes of the cluster do not come and go */
   struct hr__deadline_job *jobs; /* jobs that have not ended, sorted by id */
   uint32_t count, capacity;
-  bool *owned; /* by node: the node belongs to a job */
+  bool *owned;    /* by node: the node belongs to a job */
+  bool has_spare; /* nodes without an owner are kept until the next tick */
   struct hr_error *error;
   int64_t wake_us;
 };
@@ -44,15 +79,29 @@ static inline uint32_t hr__deadline_nodes(const struct hr__deadline *self, hr_jo
   return gpus / size + (gpus % size != 0);
 }
 
-/* One step of the itinerary of a job under `omniscient`. */
-struct hr__itinerary_step {
-  int64_t at_us;
-  uint32_t pool; /* the pool to use from `at_us` on; HR_NONE: none */
-};
-struct hr__itinerary {
-  struct hr__itinerary_step *steps;
-  uint32_t n_steps;
-};
+/* Returns the time of the first tick at or after `at_us`. */
+static inline int64_t hr__deadline_tick_us(const struct hr__deadline *self, int64_t at_us) {
+  return self->tick_us > 0 ? (at_us + self->tick_us - 1) / self->tick_us * self->tick_us : at_us;
+}
+
+/* Returns whether the pool has the given market and the job accepts the pool. */
+bool hr__deadline_may_use(const struct hr__deadline *self, const struct hr__deadline_job *job, uint32_t pool,
+                          enum hr_market market);
+
+/* Returns the cheapest pool of the market that now offers the nodes that the job needs; HR_NONE: there is none. */
+uint32_t hr__deadline_offer(const struct hr__deadline *self, const struct hr__deadline_job *job, enum hr_market market,
+                            int64_t now_us);
+
+/* Decides whether the deadline of a submitted job is loose. */
+void hr__deadline_set_pace(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job);
+
+/* Returns the pool that the job should use now, by the rule of the policy; HR_NONE: none. */
+uint32_t hr__deadline_wanted(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job);
+
+/* Returns the first time after now at which the passage of time alone changes the decision of the rule; HR_NEVER_US:
+   never. Conditions that are true now are ignored, because this pass has already acted on them. */
+int64_t hr__deadline_next_us(const struct hr__deadline *self, const struct hr_view *view,
+                             const struct hr__deadline_job *job);
 
 /* Computes the cheapest itinerary that begins at `from_us` and meets the job's deadline. The steps are allocated in the
    arena; n_steps is 0 if the deadline cannot be met. HR_BAD_INPUT if the spot capacity of a pool is not recorded, or if

@@ -9,6 +9,10 @@
  * during the change-over time and does not work in that time. Spot capacity can be acquired only if it remains
  * available for the change-over time, and for longer than the notice of the pool. Assumptions: the job loses no work
  * when it changes nodes, and no other job uses the nodes.
+ *
+ * With ticks, the job acquires and releases nodes at ticks only, unless spot capacity is reclaimed. The search begins
+ * at the first tick and ends at the tick at or after the deadline. A job can also keep its nodes without work, which it
+ * does from the end of its work to the next tick.
  */
 
 #include "policies/deadline/deadline.h"
@@ -28,8 +32,11 @@ struct omniscient_search {
   const struct hr__deadline *deadline;
   hr_job job;
   int64_t from_us, deadline_us, work_us, change_us; /* as in hr__itinerary_make */
+  int64_t end_us;                                   /* the deadline, or the tick at or after it */
   int64_t grid_us;
   uint32_t n_times, n_work, n_change; /* in grid steps */
+  uint32_t n_due;                     /* grid steps from the start to the deadline; n_times: to the end */
+  uint32_t n_tick;                    /* grid steps between ticks; 1 without ticks */
   /* by place: minimum number of steps for which spot capacity must remain available, or it cannot be acquired; 0 for
      on-demand */
   uint32_t n_notice[MAX_PLACES];
@@ -63,8 +70,8 @@ static const struct hr_pool_spec *spec_at(const struct omniscient_search *search
   return hr__deadline_spec(search->deadline, search->pool[place]);
 }
 
-/* Calls `visit` for each change of the pool's capacity between the start and the deadline, and once for the capacity at
-   the start. */
+/* Calls `visit` for each change of the pool's capacity between the start and the end, and once for the capacity at the
+   start. */
 static void read_steps(struct omniscient_search *search, uint32_t place,
                        void (*visit)(struct omniscient_search *, uint32_t, int64_t, uint32_t)) {
   const struct hr_pool_spec *spec = spec_at(search, place);
@@ -77,7 +84,7 @@ static void read_steps(struct omniscient_search *search, uint32_t place,
   for (int64_t round = 0;; round++)
     for (uint32_t i = 0; i < spot->n_levels; i++) {
       int64_t at_us = round * spot->period_us + spot->levels[i].at_us - origin_us;
-      if (at_us >= search->deadline_us) return;
+      if (at_us >= search->end_us) return;
       visit(search, place, at_us > search->from_us ? at_us : search->from_us, spot->levels[i].level);
     }
 }
@@ -88,7 +95,7 @@ static void measure_step(struct omniscient_search *search, uint32_t place, int64
   search->grid_us = gcd(search->grid_us, at_us - search->from_us);
 }
 
-/* Sets the availability from `at_us` to the deadline. The next change of the capacity overwrites the part after it. */
+/* Sets the availability from `at_us` to the end. The next change of the capacity overwrites the part after it. */
 static void mark_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
   bool available = level >= hr__deadline_nodes(search->deadline, search->job, search->pool[place]);
   bool *row = search->available + (size_t)place * search->n_times;
@@ -122,8 +129,9 @@ static enum hr_status list_places(struct omniscient_search *search) {
 /* Computes the grid and all times in grid steps. HR_BAD_INPUT if the search would be too large. */
 static enum hr_status make_grid(struct omniscient_search *search) {
   search->grid_us = gcd(gcd(search->work_us, search->deadline_us - search->from_us), search->change_us);
+  search->grid_us = gcd(search->grid_us, search->deadline->tick_us);
   for (uint32_t place = 1; place < search->n_places; place++) read_steps(search, place, measure_step);
-  uint64_t n_times = (uint64_t)((search->deadline_us - search->from_us) / search->grid_us);
+  uint64_t n_times = (uint64_t)((search->end_us - search->from_us) / search->grid_us);
   uint64_t n_work = (uint64_t)(search->work_us / search->grid_us), n_spent = n_times - n_work + 1;
   if (n_times > MAX_CELLS || n_times * n_spent * search->n_places > MAX_CELLS)
     return hr_fail(
@@ -133,6 +141,8 @@ static enum hr_status make_grid(struct omniscient_search *search) {
         "the record share only %lld us, which makes too many cases; round them, for example to whole minutes",
         (long long)search->grid_us);
   search->n_times = (uint32_t)n_times;
+  search->n_due = (uint32_t)((search->deadline_us - search->from_us) / search->grid_us);
+  search->n_tick = search->deadline->tick_us > 0 ? (uint32_t)(search->deadline->tick_us / search->grid_us) : 1;
   search->n_work = (uint32_t)n_work;
   search->n_spent = (uint32_t)n_spent;
   search->n_change = (uint32_t)(search->change_us / search->grid_us);
@@ -176,8 +186,9 @@ static uint8_t *choices_at(const struct omniscient_search *search, uint32_t time
   return search->choice + ((size_t)time * search->n_places + place) * search->n_spent;
 }
 
-/* flag in `choice`: the path reached the cell by a move that takes time, not by a release of nodes */
-enum { STEP = 32 };
+/* flags in `choice`. STEP: the path reached the cell by a move that takes time, not by a release of nodes. KEEP: the
+   job did not work in this time, although it had nodes */
+enum { STEP = 32, KEEP = 64 };
 
 static void clear_costs(const struct omniscient_search *search, uint32_t time) {
   int64_t *cost = costs_at(search, time, 0);
@@ -193,11 +204,16 @@ static void reach(const struct omniscient_search *search, uint32_t time, uint32_
   choices_at(search, time, place)[spent] = choice;
 }
 
-/* Extends all paths that are at the place, and that have remaining work, by one step of work. */
+/* Extends all paths that are at the place, and that have remaining work, by one step of work. With ticks, also extends
+   all paths at the place by one step without work. */
 static void work_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   if (!search->available[(size_t)place * search->n_times + time]) return;
   int64_t price = search->price[(size_t)place * search->n_times + time];
+  for (uint32_t spent = 0; search->n_tick > 1 && spent + 1 < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED)
+      reach(search, time + 1, place, spent + 1, cost[spent] + price, (uint8_t)(KEEP | STEP | place));
+  if (time >= search->n_due) return;
   uint32_t from = time >= search->n_work ? time - search->n_work + 1 : 0;
   for (uint32_t spent = from; spent < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time + 1, place, spent, cost[spent] + price, (uint8_t)(STEP | place));
@@ -210,9 +226,11 @@ static void wait_nowhere(const struct omniscient_search *search, uint32_t time) 
     if (cost[spent] != UNREACHED) reach(search, time + 1, 0, spent + 1, cost[spent], STEP);
 }
 
-/* Extends all paths that are at the place by the release of the nodes, which costs nothing and takes no time. */
+/* Extends all paths that are at the place by the release of the nodes, which costs nothing and takes no time. Between
+   ticks, only capacity that is not available any more is released. */
 static void leave(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
+  if (time % search->n_tick && search->available[(size_t)place * search->n_times + time]) return;
   for (uint32_t spent = 0; spent < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time, 0, spent, cost[spent], (uint8_t)place);
 }
@@ -223,7 +241,7 @@ static void change_to(const struct omniscient_search *search, uint32_t time, uin
   const int64_t *cost = costs_at(search, time, 0);
   const bool *available = search->available + (size_t)place * search->n_times;
   int64_t price = 0;
-  if (time + search->n_change >= search->n_times || !available[time]) return;
+  if (time % search->n_tick || time + search->n_change >= search->n_times || !available[time]) return;
   for (uint32_t at = time; at < time + search->n_notice[place] && at < search->n_times; at++)
     if (!available[at]) return;
   for (uint32_t at = time; at < time + search->n_change; at++) {
@@ -236,7 +254,7 @@ static void change_to(const struct omniscient_search *search, uint32_t time, uin
             search->n_change ? STEP : 0);
 }
 
-/* Extends all paths, in order of time. A path ends at the deadline, without nodes. */
+/* Extends all paths, in order of time. A path ends at the end of the search, without nodes. */
 static void search_all(const struct omniscient_search *search) {
   for (uint32_t time = 0; time <= search->n_change + 1; time++) clear_costs(search, time);
   costs_at(search, 0, 0)[0] = 0;
@@ -261,7 +279,7 @@ static uint32_t trace_back(const struct omniscient_search *search, struct hr__it
     uint32_t before = choice & (STEP - 1u);
     if (before == place) { /* a grid step without a change of place */
       time--;
-      spent -= place == 0;
+      spent -= place == 0 || choice & KEEP;
     } else if (place > 0) { /* a change to a pool: the step of the itinerary begins when the change begins */
       time -= search->n_change;
       spent -= search->n_change;
@@ -294,14 +312,16 @@ static enum hr_status write_itinerary(const struct omniscient_search *search, st
 
 enum hr_status hr__itinerary_make(const struct hr__deadline *self, hr_job job, int64_t from_us,
                                   struct hr__itinerary *itinerary) {
+  int64_t deadline_us = self->trace->deadline_us[job.id];
   struct omniscient_search search = {.deadline = self,
                                      .job = job,
-                                     .from_us = from_us,
-                                     .deadline_us = self->trace->deadline_us[job.id],
+                                     .from_us = hr__deadline_tick_us(self, from_us),
+                                     .deadline_us = deadline_us,
+                                     .end_us = hr__deadline_tick_us(self, deadline_us),
                                      .work_us = self->trace->work_us[job.id],
                                      .change_us = self->changeover_us};
   *itinerary = (struct hr__itinerary){0};
-  if (search.work_us <= 0 || search.deadline_us - from_us < search.work_us) return HR_OK;
+  if (search.work_us <= 0 || search.deadline_us - search.from_us < search.work_us) return HR_OK;
   enum hr_status status = list_places(&search);
   if (status == HR_OK) status = make_grid(&search);
   if (status == HR_OK) status = make_tables(&search);

@@ -196,6 +196,7 @@ struct hr__engine {
   const struct hr__component *active[HR__MAX_COMPONENTS + 1]; /* ends with NULL */
   /* by kind of pending event: the component that handles it; NULL: jobs.c or run.c */
   const struct hr__component *handler[HR__PENDING_TIMER + 1];
+  int64_t hold_until_us;          /* the run does not end before this time; see HR_POLICY_HOLDS_RUN */
   bool disturbs_jobs, is_endless; /* some active component has this flag */
 
   uint8_t *state, *reason;                 /* by job: enum hr_job_state, enum hr_reason */

@@ -114,6 +114,8 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
     hr__job_reject(engine, move->job, move->reason);
     return HR_OK;
   case HR__MOVE_WAKE:
+    if (engine->abilities & HR_POLICY_HOLDS_RUN && move->at_us > engine->hold_until_us)
+      engine->hold_until_us = move->at_us;
     return hr__schedule(engine, move->at_us, HR__PENDING_TIMER, 0);
   case HR__MOVE_PREEMPT:
     return hr__job_preempt(engine, move);
@@ -178,9 +180,11 @@ static bool all_submitted(const struct hr__engine *engine) {
   return engine->cursor == engine->trace->n_jobs;
 }
 
-/* Returns whether the run is over. A run that always has further events is over when its last job has ended. */
+/* Returns whether the run is over. A run that always has further events is over when its last job has ended, unless the
+   policy holds the run until a later time. */
 static bool is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
+  if (at_us <= engine->hold_until_us) return false;
   return engine->is_endless && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
 }
 

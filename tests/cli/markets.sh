@@ -77,18 +77,32 @@ case_what_never_ends_is_given_up() {
   if grep -q 'given up' stderr; then fail "given up before its horizon"; fi
 }
 
-# Spot capacity starts at 3000 s; a change takes 60 s. An on-demand node is requested when the job is behind, at 1 us.
-# It is released in the first microsecond at which the work done is at least half of the time 120 s later: 0.5 (t + 120)
-# = t - 60.
+# Spot capacity starts at 3000 s; a change takes 60 s. An on-demand node is requested when the job is behind, at 1 us. The
+# job is ahead of the pace since 240 s, but it keeps the node until there is spot capacity.
 case_uniform_progress_by_hand() {
   # shellcheck disable=SC2046 # many words
   record r.json 60 $(repeat 50 0) $(repeat 100 2)
   scenario '"market": "uniform-progress", "changeover_s": 60' "$continuous" "\"name\": \"o\", \"boot_s\": 60, $on_demand" \
     "\"name\": \"s\", \"nodes\": 2, \"boot_s\": 60, $spot, \"spot\": { \"model\": \"trace\", \"notice_s\": 0, \"file\": \"r.json\" }"
   trace submit_s,duration_s,gpus,deadline_s 0,3600,1,7200
-  replay
-  costs_in_all 6.360000
-  matches jobs.csv '^1,0,60\.000001,5160\.0000'
+  rule=deadline:rule=uniform-progress,changeover_s=60
+  replay --policy "$rule,wait_below=0"
+  costs_in_all 6.720000
+  matches jobs.csv '^1,0,60\.000001,3720\.000001'
+  # The work is half of the time to the deadline, so the job first waits until the rest is 0.7 of the time: 7200 s - 3600
+  # s / 0.7, rounded to 2057.142858 s. The pace begins then, and the job is behind it a microsecond later.
+  replay --policy "$rule"
+  costs_in_all 4.662857
+  matches jobs.csv '^1,0,2117\.142859,5777\.142859'
+  # The job may leave the on-demand node at 3120 s, because 0.5 (t + 50 x 60) = t - 60 then. There is spot capacity already.
+  replay --policy "$rule,wait_below=0,hysteresis=50"
+  costs_in_all 6.840000
+  matches jobs.csv '^1,0,60\.000001,3720\.00000'
+  # With ticks: idle at 0, on-demand from 60 s, spot from 3000 s. The work ends at 3770 s, and 3780 s are paid for.
+  trace submit_s,duration_s,gpus,deadline_s 0,3590,1,7200
+  replay --policy "$rule,wait_below=0,tick_s=60"
+  costs_in_all 6.660000
+  matches jobs.csv '^1,0,120,3770,'
 }
 
 # Spot capacity never lasts longer than its notice, so no spot node starts. On-demand nodes meet the deadline.

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rules of the policy `deadline` on small random records of spot capacity. If the time to the deadline is enough
    for the work and two changes of nodes, no rule misses the deadline. The omniscient rule pays the minimum cost; an
-   exhaustive search over all ways to use each time step finds this minimum. */
+   exhaustive search over all ways to use each time step finds this minimum. Both hold with ticks, too. */
 
-#include "harness.h"
-#include "headroom/policies.h"
-#include "headroom/sim.h"
-#include "queue_choice.h"
-
-#include <string.h>
+#include "spot_job.h"
 
 enum { MAX_STEPS = 10, N_CASES = 600, NOWHERE = 0, SPOT = 1, ON_DEMAND = 2, N_PLACES = 3 };
-enum { GREEDY, UNIFORM, OMNISCIENT }; /* indices in the list of rules */
 
 #define STEP_US (INT64_C(60) * HR_SECOND_US)
 #define NEVER_MET INT64_MAX
@@ -24,23 +18,39 @@ static uint32_t draw(uint32_t below) {
 }
 
 struct deadline_case {
-  /* n_steps: length of the record; work: work of the job; change: change-over time; all in time steps */
-  uint32_t n_steps, work, change;
+  /* n_steps: length of the record; work: work of the job; change: change-over time; tick: time between decisions; all
+     in time steps. tick 0: decisions at any time */
+  uint32_t n_steps, work, change, tick;
   int64_t price[N_PLACES];
   bool available[MAX_STEPS];
 };
 
 /* ---- Exhaustive search ------------------------------------------------------------------------------ */
 
+/* Returns the cost of the nodes from the end of the job at `time` to the next tick. */
+static int64_t cost_to_tick(const struct deadline_case *c, uint32_t time, uint32_t place) {
+  int64_t cost = 0;
+  if (c->tick == 0) return 0;
+  for (; time % c->tick && (place != SPOT || c->available[time % c->n_steps]); time++) cost += c->price[place];
+  return cost;
+}
+
+/* Returns whether the job may move at `time`. Between ticks it only loses spot capacity that is not available. */
+static bool may_move(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t next) {
+  if (next == SPOT && !c->available[time]) return false;
+  if (next == place || c->tick == 0 || time % c->tick == 0) return true;
+  return place == SPOT && !c->available[time] && next == NOWHERE;
+}
+
 /* Returns the minimum cost from `time` on, given the work that has been done, the current place (pool), and the number
    of steps until the current change of nodes is complete. */
 static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t changing,
                         uint32_t done) {
-  if (done == c->work) return 0;
+  if (done == c->work) return cost_to_tick(c, time, place);
   if (time == c->n_steps) return NEVER_MET;
   int64_t best = NEVER_MET;
   for (uint32_t next = 0; next < N_PLACES; next++) {
-    if (next == SPOT && !c->available[time]) continue;
+    if (!may_move(c, time, place, next)) continue;
     uint32_t left = next == place ? changing : next == NOWHERE ? 0 : c->change;
     bool works = next != NOWHERE && left == 0;
     int64_t rest = min_cost(c, time + 1, next, left ? left - 1 : 0, done + works);
@@ -49,70 +59,23 @@ static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t p
   return best;
 }
 
-/* ---- The simulated run ------------------------------------------------------------------------------ */
-
-struct bill {
-  const struct deadline_case *c;
-  int64_t since_us[2], cost_us[2];
-};
-
-static void count(void *self, const struct hr_view *view, const struct hr_event *event) {
-  struct bill *bill = self;
-  (void)view;
-  if (event->kind == HR_EVENT_ACQUIRE) bill->since_us[event->node.id] = event->at_us;
-  if (event->kind == HR_EVENT_RELEASE || event->kind == HR_EVENT_NODE_DOWN)
-    bill->cost_us[event->node.id] += event->at_us - bill->since_us[event->node.id];
-}
-
 /* Returns the cost of a simulated run with the rule, in the same unit as the exhaustive search; NEVER_MET if the
    deadline was missed. */
-static int64_t cost_of_run(const struct deadline_case *c, int64_t rule) {
-  char spot[] = "spot", on_demand[] = "on-demand", gpu[] = "V100";
-  struct hr_level_step levels[MAX_STEPS];
-  for (uint32_t i = 0; i < c->n_steps; i++) levels[i] = (struct hr_level_step){i * STEP_US, c->available[i]};
-  struct hr_pool_spec pools[2] = {{.name = spot, .gpu = gpu, .nodes = 1, .gpus_per_node = 1},
-                                  {.name = on_demand, .gpu = gpu, .nodes = 1, .gpus_per_node = 1}};
-  struct hr_duration boot = {HR_DURATION_FIXED, 60.0 * c->change, 0};
-  pools[0].market = (struct hr_market_spec){.market = HR_MARKET_SPOT, .price_uusd_h = c->price[SPOT], .boot = boot};
-  pools[0].market.spot = (struct hr_spot_spec){
-      .model = HR_SPOT_TRACE, .levels = levels, .n_levels = c->n_steps, .period_us = c->n_steps * STEP_US};
-  pools[1].market =
-      (struct hr_market_spec){.market = HR_MARKET_ON_DEMAND, .price_uusd_h = c->price[ON_DEMAND], .boot = boot};
-  int64_t submit_us = 0, work_us = c->work * STEP_US, deadline_us = c->n_steps * STEP_US;
-  uint32_t gpus = 1;
-  struct hr_trace trace = {.source = "test",
-                           .n_jobs = 1,
-                           .submit_us = &submit_us,
-                           .work_us = &work_us,
-                           .gpus = &gpus,
-                           .deadline_us = &deadline_us};
-  struct hr_class_spec classes[HR_N_CLASSES];
-  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
-    classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_CONTINUOUS};
-  struct hr_policy_choice choice;
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "deadline", NULL), HR_OK);
-  queue_set_place(&choice, "rule", rule);
-  queue_set_number(&choice, "changeover_s", 60.0 * c->change);
-  struct bill bill = {.c = c};
-  struct hr_observer observer = {&bill, count, NULL};
-  struct hr_cluster_spec cluster = {pools, 2};
-  struct hr_run_config config = {.trace = &trace,
-                                 .cluster = &cluster,
-                                 .policy = choice.ops,
-                                 .params = choice.params,
-                                 .horizon_us = 10 * c->n_steps * STEP_US,
-                                 .check = true,
-                                 .classes = classes,
-                                 .observers = &observer,
-                                 .n_observers = 1};
-  struct hr_result *result = NULL;
-  struct hr_error error;
-  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
-  hr_policy_choice_finish(&choice);
-  bool met = result->n_completed == 1 && hr_result_end_us(result, (hr_job){0}) <= deadline_us;
-  hr_result_destroy(result);
-  if (!met) return NEVER_MET;
-  return (bill.cost_us[0] * c->price[SPOT] + bill.cost_us[1] * c->price[ON_DEMAND]) / STEP_US;
+static int64_t cost_of_run(struct deadline_case *c, enum spot_rule rule) {
+  struct spot_record record = {STEP_US, c->n_steps, c->available};
+  struct spot_job job = {.record = &record,
+                         .rule = rule,
+                         .work_us = c->work * STEP_US,
+                         .deadline_us = c->n_steps * STEP_US,
+                         .changeover_us = c->change * STEP_US,
+                         .tick_us = c->tick * STEP_US,
+                         .price_uusd_h = {c->price[SPOT], c->price[ON_DEMAND]},
+                         .hysteresis = -1,
+                         .wait_below = -1,
+                         .wait_until = -1};
+  struct spot_bill bill = spot_job_run(&job);
+  if (bill.end_us > job.deadline_us) return NEVER_MET;
+  return (bill.paid_us[0] * c->price[SPOT] + bill.paid_us[1] * c->price[ON_DEMAND]) / STEP_US;
 }
 
 static struct deadline_case draw_case(void) {
@@ -124,21 +87,25 @@ static struct deadline_case draw_case(void) {
   return c;
 }
 
-static void omniscient_cost_is_minimal_and_deadlines_are_met(void) {
+/* Checks random cases with `max_tick` steps between decisions, or fewer; 0: without ticks. If spot capacity is lost
+   between ticks, the job waits for the next tick, which may be too late for its deadline. */
+static void check_cases(uint32_t max_tick) {
   uint32_t n_more_expensive = 0, n_missed = 0, n_feasible = 0, n_below = 0;
-  random_state = 7;
+  random_state = 7 + max_tick;
   for (uint32_t i = 0; i < N_CASES; i++) {
     struct deadline_case c = draw_case();
+    if (max_tick) c.tick = 1 + draw(max_tick);
     int64_t minimum = min_cost(&c, 0, NOWHERE, 0, 0);
     if (minimum == NEVER_MET) continue;
     n_feasible++;
-    int64_t omniscient = cost_of_run(&c, OMNISCIENT);
+    int64_t omniscient = cost_of_run(&c, SPOT_OMNISCIENT);
     if (omniscient != minimum && n_more_expensive++ == 0)
       fprintf(stderr, "\n    case %u: cost %lld, minimum %lld\n", i, (long long)omniscient, (long long)minimum);
     if (c.n_steps < c.work + 2 * c.change) continue;
-    for (int64_t rule = GREEDY; rule <= UNIFORM; rule++) {
+    for (enum spot_rule rule = SPOT_GREEDY; rule <= SPOT_UNIFORM; rule++) {
       int64_t cost = cost_of_run(&c, rule);
-      if (cost == NEVER_MET && n_missed++ == 0) fprintf(stderr, "\n    case %u: rule %d misses\n", i, (int)rule);
+      if (cost == NEVER_MET && c.tick <= 1 && n_missed++ == 0)
+        fprintf(stderr, "\n    case %u: rule %d misses\n", i, (int)rule);
       n_below += cost < minimum;
     }
   }
@@ -148,4 +115,14 @@ static void omniscient_cost_is_minimal_and_deadlines_are_met(void) {
   CU_ASSERT_EQUAL(n_below, 0);
 }
 
-TEST_MAIN("deadlines", TEST(omniscient_cost_is_minimal_and_deadlines_are_met))
+static void omniscient_cost_is_minimal_and_deadlines_are_met(void) {
+  check_cases(0);
+}
+
+static void omniscient_cost_is_minimal_with_ticks(void) {
+  check_cases(1);
+  check_cases(3);
+}
+
+TEST_MAIN("deadlines", TEST(omniscient_cost_is_minimal_and_deadlines_are_met),
+          TEST(omniscient_cost_is_minimal_with_ticks))
