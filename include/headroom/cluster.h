@@ -284,7 +284,10 @@ HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name
 /* A pool. Arrays and strings are from malloc. */
 struct hr_pool_spec {
   char *name;
-  char *gpu;      /* GPU type, e.g. "A100-80"; a job is placed here only if it accepts this type */
+  char *gpu; /* GPU type, e.g. "A100-80"; a job is placed here only if it accepts this type */
+  /* other names of the GPU type, separated by '|', such as "A100|NVIDIA-A100-SXM4-80GB". A job that requests one of
+     these names, with any separators, accepts the pool unless some pool has exactly the requested type. NULL: none */
+  char *gpu_names;
   char *region;   /* a job is placed here only if it accepts this region; NULL: no region */
   uint32_t nodes; /* 0: the pool is ignored */
   uint32_t gpus_per_node;
@@ -323,6 +326,10 @@ struct hr_cluster_spec {
      node with the lowest rank. NULL: the rank of a node is its id */
   uint32_t *node_order;
   bool by_gpu; /* use per-GPU allocation even if no pool needs it */
+  /* MIG instances, shares of GPUs and whole GPUs may replace each other: a job that names a MIG profile may get a share
+     or a whole GPU in a pool without MIG, and a job that names none may get an instance that is large enough. Otherwise
+     jobs that name a profile, and only these, run on MIG instances */
+  bool mig_fallback;
 };
 
 /* The maximum number of clients of a GPU with MPS, from NVIDIA's documentation for Volta and later. */

@@ -43,7 +43,7 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
 static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
                                          HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
                                          HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
-                                         HR_REASON_NO_GROUP,   HR_REASON_POLICY};
+                                         HR_REASON_ONLY_MIG,   HR_REASON_NO_GROUP,       HR_REASON_POLICY};
 
 void hr__rejections_add(struct hr__rejections *rejections, const struct hr_trace *trace, hr_job job,
                         enum hr_reason reason) {

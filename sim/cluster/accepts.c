@@ -3,12 +3,14 @@
  * Accept classes: the distinct sets of pools that jobs accept.
  *
  * Each of the following determines a set of pools: a list of GPU types, a list of regions, a job class, a row of the
- * table of speeds, and a GPU memory size. Many lists of a trace determine the same few sets, so equal sets are stored
- * once. An accept class is the intersection of five sets, one of each of these kinds. For jobs that must not use spot
- * capacity, the spot pools are then removed.
+ * table of speeds, a GPU memory size, and the part of a GPU that a job requests (a MIG profile, or no profile). Many
+ * lists of a trace determine the same few sets, so equal sets are stored once. An accept class is the intersection of
+ * six sets, one of each of these kinds. For jobs that must not use spot capacity, the spot pools are then removed.
  */
 
 #include "sim/cluster/accepts.h"
+
+#include "sim/cluster/gpu_names.h"
 
 #include <string.h>
 
@@ -59,29 +61,51 @@ static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t p
   return sets->row[(size_t)set * sets->n_pools + pool];
 }
 
-/* Returns the GPU type or region of a pool, or NULL if it is unknown. Lists select pools by this property. */
-typedef const char *trait(const struct hr_pool_spec *spec);
+/* Writes the set of pools that a list selects to `set`. */
+typedef void select_pools(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set);
 
-static const char *gpu_trait(const struct hr_pool_spec *spec) {
-  return spec->gpu;
-}
-
-static const char *region_trait(const struct hr_pool_spec *spec) {
-  return spec->region;
+static void select_regions(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set) {
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
+    set[pool] = cluster->pools[pool].region && list_has(list, cluster->pools[pool].region);
 }
 
 static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_of, struct hr_arena *arena,
-                                    const struct hr_cluster_spec *cluster, const struct hr_names *lists, trait *of) {
+                                    const struct hr_cluster_spec *cluster, const struct hr_names *lists,
+                                    select_pools *select) {
   *set_of = hr_arena_alloc(arena, ((size_t)lists->count + 1) * sizeof **set_of);
   if (!*set_of || sets_init(sets, arena, cluster->n_pools, (size_t)lists->count + 1) != HR_OK) return HR_NO_MEMORY;
   memset(sets_draft(sets), true, cluster->n_pools);
   (*set_of)[0] = sets_intern(sets);
   for (uint32_t list = 0; list < lists->count; list++) {
-    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
-      const char *word = of(&cluster->pools[pool]);
-      sets_draft(sets)[pool] = word && list_has(lists->text[list], word);
-    }
+    select(cluster, lists->text[list], sets_draft(sets));
     (*set_of)[list + 1] = sets_intern(sets);
+  }
+  return HR_OK;
+}
+
+/* Returns whether GPUs of the pool are, or would be, partitioned into instances of the profile. */
+static bool has_profile(const struct hr_pool_spec *pool, const char *profile) {
+  uint32_t number;
+  return pool->mig && hr_mig_profile_parse(&pool->mig->type, profile, &number, NULL) == HR_OK;
+}
+
+/* Makes the sets of pools for jobs that request no MIG profile, and for jobs that request a certain one. Without
+   mig_fallback, the former accept only pools without MIG, and the latter only pools that have the profile. */
+static enum hr_status sets_of_parts(struct hr__accepts *accepts, struct hr_arena *arena,
+                                    const struct hr_cluster_spec *cluster, const struct hr_names *profiles) {
+  struct hr__pool_sets *sets = &accepts->by_part;
+  accepts->set_of_profile = hr_arena_alloc(arena, ((size_t)profiles->count + 1) * sizeof *accepts->set_of_profile);
+  if (!accepts->set_of_profile || sets_init(sets, arena, cluster->n_pools, (size_t)profiles->count + 2) != HR_OK)
+    return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, cluster->n_pools);
+  (void)sets_intern(sets);
+  for (uint32_t part = 0; part <= profiles->count; part++) {
+    for (uint32_t i = 0; i < cluster->n_pools; i++) {
+      const struct hr_pool_spec *pool = &cluster->pools[i];
+      bool has = part == 0 ? !pool->mig : has_profile(pool, profiles->text[part - 1]);
+      sets_draft(sets)[i] = has || cluster->mig_fallback;
+    }
+    accepts->set_of_profile[part] = sets_intern(sets);
   }
   return HR_OK;
 }
@@ -156,7 +180,7 @@ static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_aren
 
 /* One set of pools of each kind, by index. `barred`: spot pools are removed. */
 struct accepts_choice {
-  uint32_t gpus, regions, class_, speeds, memory;
+  uint32_t gpus, regions, class_, speeds, memory, part;
   bool barred;
 };
 
@@ -165,6 +189,7 @@ static uint32_t *class_at(const struct hr__accepts *accepts, struct accepts_choi
   row = row * accepts->by_region.count + choice.regions;
   row = row * accepts->by_gpu.count + choice.gpus;
   row = row * accepts->by_speed.count + choice.speeds;
+  row = row * accepts->by_part.count + choice.part;
   return &accepts->class_of[row * accepts->by_memory.count + choice.memory];
 }
 
@@ -176,6 +201,7 @@ static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec
         cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, choice.gpus, pool) &&
         sets_have(&accepts->by_region, choice.regions, pool) && sets_have(&accepts->by_class, choice.class_, pool) &&
         sets_have(&accepts->by_speed, choice.speeds, pool) && sets_have(&accepts->by_memory, choice.memory, pool) &&
+        sets_have(&accepts->by_part, choice.part, pool) &&
         !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
   *class_at(accepts, choice) = sets_intern(&accepts->classes);
 }
@@ -185,8 +211,10 @@ static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_sp
     for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
       for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++)
         for (uint32_t speeds = 0; speeds < accepts->by_speed.count; speeds++)
-          for (uint32_t memory = 0; memory < accepts->by_memory.count; memory++)
-            make_class(accepts, cluster, (struct accepts_choice){gpus, regions, class_, speeds, memory, barred});
+          for (uint32_t part = 0; part < accepts->by_part.count; part++)
+            for (uint32_t memory = 0; memory < accepts->by_memory.count; memory++)
+              make_class(accepts, cluster,
+                         (struct accepts_choice){gpus, regions, class_, speeds, memory, part, barred});
 }
 
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
@@ -198,15 +226,16 @@ enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *ar
   accepts->has_spot = false;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     accepts->has_spot = accepts->has_spot || cluster->pools[i].market.market == HR_MARKET_SPOT;
-  if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists, gpu_trait) !=
-          HR_OK ||
+  if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists,
+                    hr__gpu_names_select) != HR_OK ||
       sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
-                    region_trait) != HR_OK ||
+                    select_regions) != HR_OK ||
       sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK ||
-      sets_of_memories(accepts, arena, cluster) != HR_OK)
+      sets_of_memories(accepts, arena, cluster) != HR_OK ||
+      sets_of_parts(accepts, arena, cluster, &trace->mig_profiles) != HR_OK)
     return HR_NO_MEMORY;
   size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
-                     accepts->by_speed.count * accepts->by_memory.count;
+                     accepts->by_speed.count * accepts->by_part.count * accepts->by_memory.count;
   accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
   if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
     return HR_NO_MEMORY;
@@ -235,6 +264,15 @@ static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr
   return accepts->set_of_memory[below];
 }
 
+static bool names_profile(const struct hr_trace *trace, hr_job job) {
+  return trace->mig_profile && trace->mig_profile[job.id] != HR_NONE;
+}
+
+static uint32_t part_set_of(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
+  if (!trace->gpus[job.id]) return 0;
+  return accepts->set_of_profile[names_profile(trace, job) ? trace->mig_profile[job.id] + 1 : 0];
+}
+
 /* Returns whether the job must not use spot capacity. The job itself or its class can exclude spot capacity. */
 static bool must_not_use_spot(const struct hr__accepts *accepts, hr_job job) {
   const struct hr_trace *trace = accepts->trace;
@@ -250,6 +288,7 @@ uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
                                                     .class_ = set_of_class(accepts, trace, job),
                                                     .speeds = speed_set_of(accepts, job),
                                                     .memory = memory_set_of(accepts, trace, job),
+                                                    .part = part_set_of(accepts, trace, job),
                                                     .barred = accepts->has_spot && must_not_use_spot(accepts, job)});
 }
 
@@ -261,6 +300,8 @@ enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job
   if (!sets_have(&accepts->by_memory, memory_set_of(accepts, trace, job), pool)) return HR_REASON_GPU_MEMORY;
   if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))
     return HR_REASON_NO_REGION;
+  if (!sets_have(&accepts->by_part, part_set_of(accepts, trace, job), pool))
+    return names_profile(trace, job) ? HR_REASON_MIG_PROFILE : HR_REASON_ONLY_MIG;
   if (!sets_have(&accepts->by_class, set_of_class(accepts, trace, job), pool)) return HR_REASON_NO_CLASS_POOL;
   return hr__accepts_pool(accepts, class_, pool) ? HR_REASON_NONE : HR_REASON_SPOT_ONLY;
 }

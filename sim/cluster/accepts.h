@@ -2,9 +2,10 @@
 #ifndef HR_SIM_CLUSTER_ACCEPTS_H
 #define HR_SIM_CLUSTER_ACCEPTS_H
 
-/* The pools that a job accepts. They depend on GPU type, GPU memory and region, on the job classes that a pool serves,
-   on whether the job's model runs in the pool, and on whether the job may use spot capacity. Jobs that accept the same
-   pools have the same accept class, which is a number. Jobs of the same accept class can share a queue. */
+/* The pools that a job accepts. They depend on GPU type, GPU memory, region and MIG profile, on the job classes that a
+   pool serves, on whether the job's model runs in the pool, and on whether the job may use spot capacity. Jobs that
+   accept the same pools have the same accept class, which is a number. Jobs of the same accept class can share a queue.
+ */
 
 #include "base/arena.h"
 #include "headroom/cluster.h"
@@ -19,10 +20,13 @@ struct hr__pool_sets {
 };
 
 struct hr__accepts {
-  struct hr__pool_sets by_gpu, by_region, by_class, by_memory; /* in each of these, set 0 contains all pools */
+  struct hr__pool_sets by_gpu, by_region, by_class, by_memory, by_part; /* in each of these, set 0 contains all pools */
   /* [lists + 1]: the index of a set. Element 0 is for jobs without a list, element i + 1 for list i of the trace */
   uint32_t *set_of_gpus, *set_of_regions;
   uint32_t set_of_class[HR_N_CLASSES];
+  /* [profiles + 1]: the index of a set. Element 0 is for jobs that name no MIG profile, element i + 1 for profile i of
+     the trace */
+  uint32_t *set_of_profile;
   uint32_t *memory_mib; /* [n_memories]: the distinct GPU memory sizes of the pools in MiB, ascending */
   /* [n_memories + 1]: element k is the set for jobs with a requested memory that exceeds exactly k of these sizes */
   uint32_t *set_of_memory;
@@ -34,9 +38,9 @@ struct hr__accepts {
   struct hr__pool_sets by_speed; /* set 0 contains all pools */
   uint32_t *set_of_rows;         /* [rows + 1]: the index of a set, by row of the table of speeds */
   struct hr__pool_sets classes;  /* the accept classes; class 0 contains all pools that have nodes */
-  /* the accept class, by the indices of the five sets:
-     [2][by_class.count][by_region.count][by_gpu.count][by_speed.count][by_memory.count]; the second half is for jobs
-     that must not use spot capacity */
+  /* the accept class, by the indices of the six sets:
+     [2][by_class.count][by_region.count][by_gpu.count][by_speed.count][by_part.count][by_memory.count]; the second half
+     is for jobs that must not use spot capacity */
   uint32_t *class_of;
 };
 
@@ -54,8 +58,8 @@ static inline bool hr__accepts_pool(const struct hr__accepts *accepts, uint32_t 
 }
 
 /* Returns the reason why a job of accept class `class_` does not accept the pool. The properties are checked in this
-   order: GPU type, memory, region, job class, spot. The first property that does not match is the reason. Returns
-   HR_REASON_NONE if the job accepts the pool. */
+   order: GPU type, memory, region, MIG profile, job class, spot. The first property that does not match is the reason.
+   Returns HR_REASON_NONE if the job accepts the pool. */
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool);
 
 #endif

@@ -433,6 +433,7 @@ static int nearness(enum hr_reason reason) {
   case HR_REASON_TOO_LARGE:
   case HR_REASON_NODE_TOO_SMALL:
   case HR_REASON_MIG_PROFILE:
+  case HR_REASON_ONLY_MIG:
     return 3;
   case HR_REASON_NO_GROUP:
     return 4;

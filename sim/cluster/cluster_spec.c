@@ -15,10 +15,12 @@ enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr
   struct hr_pool_spec copy = *pool;
   copy.name = strdup(pool->name);
   copy.gpu = strdup(pool->gpu);
+  copy.gpu_names = pool->gpu_names ? strdup(pool->gpu_names) : NULL;
   copy.region = pool->region ? strdup(pool->region) : NULL;
-  if (!copy.name || !copy.gpu || (pool->region && !copy.region)) {
+  if (!copy.name || !copy.gpu || (pool->gpu_names && !copy.gpu_names) || (pool->region && !copy.region)) {
     free(copy.name);
     free(copy.gpu);
+    free(copy.gpu_names);
     free(copy.region);
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
@@ -51,6 +53,7 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     free(spec->pools[i].name);
     free(spec->pools[i].gpu);
+    free(spec->pools[i].gpu_names);
     free(spec->pools[i].region);
     free(spec->pools[i].market.prices);
     free(spec->pools[i].market.spot.levels);

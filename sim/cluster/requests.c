@@ -297,7 +297,10 @@ static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace,
   if (name && name->gpu_milli && request->gpu_milli == HR_WHOLE_GPU_MILLI) request->gpu_milli = name->gpu_milli;
   if (name && name->mem_mib && request->gpu_mem_mib == 0) request->gpu_mem_mib = name->mem_mib;
   for (uint32_t i = 0; i < needs->cluster->n_pools; i++) {
-    needs->scratch[i] = name ? named_in(needs, name, i, requested_mib) : enough(split_of(needs->cluster, i), request);
+    if (name)
+      needs->scratch[i] = named_in(needs, name, i, requested_mib);
+    else
+      needs->scratch[i] = needs->cluster->mig_fallback ? enough(split_of(needs->cluster, i), request) : 0;
     if (request->gpus != 1) needs->scratch[i] = 0;
   }
   request->mig_profiles = intern_needs(needs, &request->mig_need);

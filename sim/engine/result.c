@@ -65,6 +65,7 @@ const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_NO_CLASS_POOL) return "the suitable pools serve other job classes only";
   if (reason == HR_REASON_NODE_TOO_SMALL) return "a task requests more than any acceptable node has";
   if (reason == HR_REASON_MIG_PROFILE) return "no acceptable GPU has suitable MIG instances";
+  if (reason == HR_REASON_ONLY_MIG) return "the acceptable GPUs are split by MIG, and the jobs name no profile";
   if (reason == HR_REASON_NO_GROUP) return "no acceptable group of the required tier is large enough";
   if (reason == HR_REASON_OVER_QUOTA) return "more GPUs requested than their tenant may ever use";
   if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would suffice, which they must not use";

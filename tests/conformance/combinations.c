@@ -111,7 +111,8 @@ static void draw_pools(void) {
     pool->topology.nodes_per_rack = 2;
     if (world.sharing != WHOLE) pool->topology.island_gpus = 2;
   }
-  world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = POOLS, .by_gpu = world.sharing == BY_GPU};
+  world.cluster = (struct hr_cluster_spec){
+      .pools = world.pools, .n_pools = POOLS, .by_gpu = world.sharing == BY_GPU, .mig_fallback = true};
 }
 
 static void free_pools(void) {

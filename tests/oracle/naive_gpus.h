@@ -133,6 +133,7 @@ struct naive_gpus_input {
   struct naive_gpus_quota quota[NAIVE_GPUS_TENANTS]; /* by tenant */
   struct naive_gpus_rules rules;
   bool continuous; /* interrupted jobs keep their work, else they lose all of it */
+  bool strict;     /* MIG instances are for jobs that name their profile, and only for these */
 };
 
 /* ---- Output ---- */

@@ -95,7 +95,7 @@ static bool suffices(const struct naive_mig_type *type, const struct naive_gpus_
 /* Returns whether some job of the trace may use the profile. */
 static bool is_asked(const struct naive_gpus_input *in, const struct naive_mig_type *type, int profile) {
   for (int j = 0; j < in->n_jobs; j++)
-    if (suffices(type, &in->job[j], profile)) return true;
+    if ((in->job[j].profile || !in->strict) && suffices(type, &in->job[j], profile)) return true;
   return false;
 }
 

@@ -247,8 +247,10 @@ static void run_headroom(const struct world *world, bool check, struct outcome *
     classes[i].checkpoint = world->in.continuous ? HR_CHECKPOINT_CONTINUOUS : HR_CHECKPOINT_NONE;
   make_trace(world);
   for (int p = 0; p < world->in.n_pools; p++) make_pool(world, p);
-  struct hr_cluster_spec cluster = {
-      .pools = made.pools, .n_pools = (uint32_t)world->in.n_pools, .by_gpu = world->by_gpu};
+  struct hr_cluster_spec cluster = {.pools = made.pools,
+                                    .n_pools = (uint32_t)world->in.n_pools,
+                                    .by_gpu = world->by_gpu,
+                                    .mig_fallback = !world->in.strict};
   struct hr_quota_spec quotas = make_quotas(&world->in);
   struct hr_policy_choice choice = make_policy(&world->in.rules);
   struct hr_observer observer = {.self = outcome, .on_event = record_event};
@@ -270,6 +272,24 @@ static void run_headroom(const struct world *world, bool check, struct outcome *
   hr_result_destroy(result);
   hr_policy_choice_finish(&choice);
   for (int p = 0; p < world->in.n_pools; p++) hr_pool_sharing_finish(&(struct hr_pool_spec){.mig = made.pools[p].mig});
+}
+
+/* Runs the naive scheduler. Without mig_fallback, a job with a profile accepts only pools that have the profile, and
+   any other job only pools without MIG; Headroom derives this from the pools. */
+static void run_naive(const struct naive_gpus_input *input, struct naive_gpus_result *result) {
+  static struct naive_gpus_input strict;
+  strict = *input;
+  for (int j = 0; input->strict && j < strict.n_jobs; j++) {
+    struct naive_gpus_job *job = &strict.job[j];
+    for (int p = 0; job->gpus && p < strict.n_pools; p++) {
+      const struct naive_mig_type *type = strict.pool[p].mig ? strict.pool[p].mig->type : NULL;
+      bool has = !type && !job->profile;
+      for (int i = 0; type && job->profile && i < type->n_profiles; i++)
+        has = has || strcmp(type->profile[i].name, job->profile) == 0;
+      if (!has) job->accepts &= ~(1U << p);
+    }
+  }
+  naive_gpus_run(&strict, result);
 }
 
 /* ---- Comparison ------------------------------------------------------------------------------------- */
@@ -422,7 +442,7 @@ static bool run_both(bool check) {
   bool same = true;
   run_headroom(&now.world, check, &now.headroom);
   if (now.headroom.status == HR_BAD_INPUT) return true;
-  naive_gpus_run(&now.world.in, &now.naive);
+  run_naive(&now.world.in, &now.naive);
   for (int j = 0; j < now.world.in.n_jobs; j++) same = same && same_job(&now.world, &now.naive, &now.headroom, j);
   return same && now.headroom.status == HR_OK;
 }
@@ -444,12 +464,14 @@ static void shrink(void) {
   run_both(true);
 }
 
-/* Compares one world. `*refused`: Headroom does not support it; the naive scheduler runs all the same. */
-static bool compare_world(const struct row *row, uint32_t seed, struct effects *sum, bool *refused) {
+/* Compares one world. `*refused`: Headroom does not support it; the naive scheduler runs all the same. `strict`:
+   without mig_fallback. */
+static bool compare_world(const struct row *row, uint32_t seed, bool strict, struct effects *sum, bool *refused) {
   world_draw(&now.world, row->sharing, row->feature, seed);
+  now.world.in.strict = strict;
   bool same = *refused || run_both(seed % 8 == 0);
   *refused = *refused || now.headroom.status == HR_BAD_INPUT;
-  if (*refused) naive_gpus_run(&now.world.in, &now.naive);
+  if (*refused) run_naive(&now.world.in, &now.naive);
   add_effects(sum, &now.world.in, &now.naive);
   if (same) return true;
   shrink();
@@ -464,7 +486,11 @@ static void compare_row(const struct row *row, bool is_new) {
   struct effects sum = {0};
   bool refused = false, same = true, verbose = test_argument(1, 0) > 0;
   uint32_t first = test_argument(2, 0), n_worlds = test_argument(3, WORLDS);
-  for (uint32_t seed = first; seed < first + n_worlds && same; seed++) same = compare_world(row, seed, &sum, &refused);
+  for (uint32_t seed = first; seed < first + n_worlds && same; seed++)
+    same = compare_world(row, seed, false, &sum, &refused);
+  struct effects strict_sum = {0};
+  for (uint32_t seed = first; seed < first + n_worlds / 4 && same && strstr(row->name, "MIG"); seed++)
+    same = compare_world(row, seed, true, &strict_sum, &refused);
   CU_ASSERT_TRUE(same);
   bool fails = refused && (refusals_fail || !is_new), effect = n_worlds < WORLDS || had_effect(row, &sum);
   CU_ASSERT_FALSE(fails);

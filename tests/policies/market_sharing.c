@@ -63,7 +63,7 @@ static void begin(const char *rule, uint32_t n_gpus, enum hr_sharing sharing) {
                                                     .price_uusd_h = 1000000 * (i == SPOT ? 1 : 3),
                                                     .boot = {HR_DURATION_FIXED, 60, 0}};
   }
-  world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = POOLS};
+  world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = POOLS, .mig_fallback = true};
   world.choice = queue_choice("skip", "best-fit");
   queue_set(&world.choice, "market", rule);
   queue_set(&world.choice, "idle_release_s", "30");

@@ -112,7 +112,7 @@ static void begin_gpus(uint32_t pool, uint32_t first_node) {
 
 static void draw_pools(void) {
   static char gpu[] = "GPU", name[] = "pool";
-  world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = 1 + draw(POOLS)};
+  world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = 1 + draw(POOLS), .mig_fallback = true};
   for (uint32_t i = 0, node = 0; i < world.cluster.n_pools; i++) {
     world.type[i] = &brute_types[draw(2) ? 2 : 0]; /* A100-80, A30 */
     struct hr_mig_spec *spec = make_spec(world.type[i], (enum hr_mig_mode)draw(HR_N_MIG_MODES));

@@ -91,7 +91,8 @@ static struct hr_trace trace_of(const struct world *w, uint32_t *profile) {
 static enum hr_status run(struct world *w) {
   uint32_t profile[MAX_JOBS];
   struct hr_trace trace = trace_of(w, profile);
-  struct hr_cluster_spec cluster = {.pools = w->pools, .n_pools = w->n_pools, .by_gpu = w->by_gpu};
+  struct hr_cluster_spec cluster = {
+      .pools = w->pools, .n_pools = w->n_pools, .by_gpu = w->by_gpu, .mig_fallback = true};
   struct hr_quota_spec quotas = {
       w->quotas, w->n_quotas, {NULL, HR_NONE, true, 0, HR_NO_LIMIT, HR_NO_LIMIT, HR_NO_LIMIT, 1}};
   struct hr_policy_choice choice;

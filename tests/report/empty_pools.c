@@ -263,8 +263,10 @@ static void draw_pools(uint32_t n_real) {
       scenario.plain.ppm[row * n_real + n_plain] = scenario.more.ppm[row * n_pools + i];
     n_plain++;
   }
-  scenario.plain.cluster = (struct hr_cluster_spec){.pools = scenario.plain.pools, .n_pools = n_real};
-  scenario.more.cluster = (struct hr_cluster_spec){.pools = scenario.more.pools, .n_pools = n_pools};
+  scenario.plain.cluster =
+      (struct hr_cluster_spec){.pools = scenario.plain.pools, .n_pools = n_real, .mig_fallback = true};
+  scenario.more.cluster =
+      (struct hr_cluster_spec){.pools = scenario.more.pools, .n_pools = n_pools, .mig_fallback = true};
   scenario.plain.cluster.by_gpu = scenario.more.cluster.by_gpu =
       no_pool_is_shared || (scenario.kind == SHARED && draw(2));
 }

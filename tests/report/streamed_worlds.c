@@ -94,7 +94,7 @@ static uint32_t assert_same_scenario(uint64_t seed, const char *scenario, const 
 
 #define POLICIES(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define SCENARIO(pools, rest)                                                                                          \
-  "{ \"cluster\": { \"pools\": [ " pools " ] }" rest ", \"policy\": { \"name\": \"queue\" } }"
+  "{ \"cluster\": { \"mig_fallback\": true, \"pools\": [ " pools " ] }" rest ", \"policy\": { \"name\": \"queue\" } }"
 #define WHOLE "{ \"name\": \"w\", \"gpu\": \"A100-80\", \"nodes\": 3, \"gpus_per_node\": 4 }"
 #define SPLIT                                                                                                          \
   "{ \"name\": \"m\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, \"sharing\": \"mig\", "                \

@@ -309,7 +309,7 @@ static void free_capacity_is_consistent(void) {
       pools[1].sharing = HR_SHARING_MIG;
       pools[1].mig = make_mig_spec((enum hr_mig_mode)below(&generator, HR_N_MIG_MODES), below(&generator, 2) * 3);
     }
-    const struct hr_cluster_spec cluster = {pools, 2};
+    const struct hr_cluster_spec cluster = {.pools = pools, .n_pools = 2, .mig_fallback = true};
     generator_now = &generator;
     struct gpu_use gpu_use = {0};
     struct hr_observer observer = {.self = &gpu_use, .on_event = log_event};
