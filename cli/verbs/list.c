@@ -75,6 +75,7 @@ static const char details[] = "policies      scheduling policies and aliases for
                               "scenarios     scenario files that ship with Headroom\n"
                               "keys          keys of scenarios, or those of a PATH; -v: the whole help\n"
                               "gpus          GPU types: memory, speed, power\n"
+                              "gpu-names     names of GPU types in Slurm, Kubernetes, clouds and nvidia-smi\n"
                               "mig-profiles  MIG profiles: slices, memory, positions; -v: drawings, layouts\n"
                               "network-speeds\n              relative speed of models on several nodes, by network\n"
                               "instances     instance types of providers: GPUs, processors, memory, disks\n"
@@ -406,6 +407,21 @@ static enum hr_status list_mig_profiles(const struct list_args *args, struct hr_
   return HR_OK;
 }
 
+/* ---- Catalogue: names of GPU types ------------------------------------------------------------------ */
+
+static enum hr_status list_gpu_names(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
+  printf("%-20s%-12s%s\n", "name", "gpu", "figures");
+  for (size_t i = 0; i < catalog->n_gpu_names; i++) {
+    const struct hr_gpu_name *name = &catalog->gpu_names[i];
+    if (!matches(args->gpu, name->gpu)) continue;
+    printf("%-20s%-12s%s\n", name->name, name->gpu, name->status);
+    if (args->verbose) print_source(name->source);
+  }
+  return HR_OK;
+}
+
 /* ---- Catalogue: network speeds and instance types --------------------------------------------------- */
 
 static enum hr_status list_network_speeds(const struct list_args *args, struct hr_error *error) {
@@ -603,6 +619,7 @@ static const struct list_list {
              {"scenarios", list_scenarios, 0},
              {"keys", NULL, OF_KEYS},
              {"gpus", list_gpus, OF_CATALOG | BY_GPU},
+             {"gpu-names", list_gpu_names, OF_CATALOG | BY_GPU},
              {"mig-profiles", list_mig_profiles, OF_CATALOG | BY_GPU},
              {"network-speeds", list_network_speeds, OF_CATALOG},
              {"instances", list_instances, OF_CATALOG | BY_PROVIDER | BY_GPU},

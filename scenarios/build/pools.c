@@ -238,6 +238,33 @@ static enum hr_status warn_misspelt_names(struct hr__builder *builder, const str
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
+/* Replaces a name of a GPU type that Slurm, Kubernetes, a cloud or nvidia-smi uses by the type of the catalogue. */
+static enum hr_status translate_gpu(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const char *name = draft->pool.gpu;
+  if (!name) return HR_OK;
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  const struct hr_gpu_type *type = hr_catalog_gpu_named(builder->catalog, name);
+  if (!type || strcasecmp(type->name, name) == 0) return HR_OK;
+  draft->pool.gpu = (char *)type->name; /* the text is not written; it is copied when the pool is added */
+  status = hr__pool_note(builder, hr__text_of(draft->entry, "name", ""), "GPU type '%.60s' is %s of the catalogue",
+                         name, type->name);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* Sets the other names of the GPU types of all pools. */
+static enum hr_status name_gpus(struct hr__builder *builder) {
+  struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  enum hr_status status = hr__open_catalog(builder);
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const struct hr_gpu_type *type = hr_catalog_gpu_named(builder->catalog, cluster->pools[i].gpu);
+    if (!type) continue;
+    cluster->pools[i].gpu_names = hr_catalog_gpu_names(builder->catalog, type->name);
+    if (!cluster->pools[i].gpu_names) status = hr__build_no_memory(builder);
+  }
+  return status;
+}
+
 /* Sets the memory of a GPU from its type in the catalogue, unless the entry sets it. For unknown types, the memory
    stays unknown. */
 static enum hr_status set_gpu_memory(struct hr__builder *builder, struct hr__pool_draft *draft) {
@@ -258,6 +285,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   draft.pool.market = no_market;
   enum hr_status status = check_name(builder, entry, hr__text_of(entry, "name", ""));
   if (status == HR_OK) status = hr__read(builder, entry, hr__pool_keys, &draft.pool);
+  if (status == HR_OK) status = translate_gpu(builder, &draft);
   if (status == HR_OK) status = build_shape(builder, &draft);
   if (status == HR_OK && !copy_source(entry, draft.source)) status = hr__build_no_memory(builder);
   if (status == HR_OK) {
@@ -332,6 +360,7 @@ static enum hr_status read_nodes(struct hr__builder *builder, const char *file) 
 enum hr_status hr__build_cluster(struct hr__builder *builder) {
   const cJSON *cluster = cluster_of(builder);
   builder->scenario->cluster.by_gpu = cJSON_IsTrue(hr__get(cluster, "by_gpu"));
+  builder->scenario->cluster.mig_fallback = cJSON_IsTrue(hr__get(cluster, "mig_fallback"));
   bool has_file = hr__has(cluster, "nodes_file"), has_pools = hr__has(cluster, "pools");
   if (has_pools == has_file)
     return hr__build_fail(builder, cluster, "%s",
@@ -346,6 +375,7 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
     status = build_pools(builder, hr__get(cluster, "pools"));
   else
     status = read_nodes(builder, hr__get(cluster, "nodes_file")->valuestring);
+  if (status == HR_OK) status = name_gpus(builder);
   if (status == HR_OK) status = check_totals(builder);
   if (status == HR_OK && has_pools) status = build_node_order(builder);
   return status;

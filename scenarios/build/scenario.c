@@ -230,6 +230,21 @@ static enum hr_status check_format(struct hr__builder *builder, const cJSON *tra
   return hr__build_fail_at(builder, trace, "format", "%s", text);
 }
 
+/* Adds the patterns of classes or tenants to the column map. */
+static enum hr_status build_rules(struct hr__builder *builder, const cJSON *trace, const char *key, const char *field) {
+  const cJSON *rule;
+  cJSON_ArrayForEach(rule, hr__get(trace, key)) {
+    char text[700];
+    struct hr_error inner;
+    if ((size_t)snprintf(text, sizeof text, "%s=%s", rule->string, rule->valuestring) >= sizeof text)
+      return hr__build_fail(builder, rule, "the pattern is too long");
+    enum hr_status status = hr_column_map_add_rule(&builder->scenario->columns, field, text, &inner);
+    if (status == HR_BAD_INPUT) return hr__build_fail_key(builder, rule, "%s", inner.text);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
 static enum hr_status build_trace(struct hr__builder *builder) {
   const cJSON *trace = hr__get(builder->source.file.tree, "trace"), *column;
   struct hr_error inner;
@@ -240,6 +255,8 @@ static enum hr_status build_trace(struct hr__builder *builder) {
     status = hr_column_map_add(&builder->scenario->columns, column->string, column->valuestring, &inner);
     if (status == HR_BAD_INPUT) return hr__build_fail_key(builder, column, "%s", inner.text);
   }
+  if (status == HR_OK) status = build_rules(builder, trace, "classes", "class");
+  if (status == HR_OK) status = build_rules(builder, trace, "tenants", "tenant");
   return status == HR_NO_MEMORY ? hr__build_no_memory(builder) : status;
 }
 

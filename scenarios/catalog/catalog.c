@@ -9,6 +9,8 @@
 
 #include "scenarios/catalog/catalog_tables.h"
 
+#include "sim/cluster/gpu_names.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +109,35 @@ static const char **gpu_names(const struct hr_catalog *catalog) {
 enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
                               struct hr_error *error) {
   *gpu = find_gpu(catalog, name);
-  return *gpu ? HR_OK : fail_among(error, "GPU type", name, gpu_names(catalog));
+  if (*gpu) return HR_OK;
+  const struct hr_gpu_type *named = hr_catalog_gpu_named(catalog, name);
+  if (named) return hr_fail(error, HR_BAD_INPUT, "GPU type '%.60s' is unknown; did you mean '%s'?", name, named->name);
+  return fail_among(error, "GPU type", name, gpu_names(catalog));
+}
+
+const struct hr_gpu_type *hr_catalog_gpu_named(const struct hr_catalog *catalog, const char *name) {
+  const struct hr_gpu_type *found = find_gpu(catalog, name);
+  char key[HR__GPU_KEY_BYTES], other[HR__GPU_KEY_BYTES];
+  if (found || !hr__gpu_name_key(name, strlen(name), key)) return found;
+  for (size_t i = 0; i < catalog->n_gpu_names; i++) {
+    const struct hr_gpu_name *row = &catalog->gpu_names[i];
+    hr__gpu_name_key(row->name, strlen(row->name), other);
+    if (strcmp(other, key) != 0) continue;
+    if (found && strcasecmp(found->name, row->gpu) != 0) return NULL;
+    found = find_gpu(catalog, row->gpu);
+  }
+  return found;
+}
+
+char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu) {
+  size_t bytes = 1, used = 0;
+  for (size_t i = 0; i < catalog->n_gpu_names; i++)
+    if (strcasecmp(catalog->gpu_names[i].gpu, gpu) == 0) bytes += strlen(catalog->gpu_names[i].name) + 1;
+  char *names = calloc(1, bytes);
+  for (size_t i = 0; names && i < catalog->n_gpu_names; i++)
+    if (strcasecmp(catalog->gpu_names[i].gpu, gpu) == 0)
+      used += (size_t)snprintf(names + used, bytes - used, "%s%s", used ? "|" : "", catalog->gpu_names[i].name);
+  return names;
 }
 
 enum hr_status hr__catalog_check_spelling_gpu(const struct hr_catalog *catalog, const char *name,
@@ -310,7 +340,8 @@ static struct hr__table_text built_in_rows(enum hr__catalog_table table) {
                                                              [HR__CATALOG_DISCOUNTS] = EMBEDDED(discounts),
                                                              [HR__CATALOG_SPOT_PRESETS] = EMBEDDED(spot_presets),
                                                              [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles),
-                                                             [HR__CATALOG_NETWORK_SPEEDS] = EMBEDDED(network_speeds)};
+                                                             [HR__CATALOG_NETWORK_SPEEDS] = EMBEDDED(network_speeds),
+                                                             [HR__CATALOG_GPU_NAMES] = EMBEDDED(gpu_names)};
 #undef EMBEDDED
   return texts[table];
 }
@@ -365,6 +396,11 @@ static enum hr_status check_preset(const struct hr_catalog *shown, size_t row, s
   enum hr_status status = HR_OK;
   if (!hr__catalog_is_any(preset->provider)) status = hr_catalog_check_provider(shown, preset->provider, error);
   return status == HR_OK && !hr__catalog_is_any(preset->gpu) ? hr_catalog_gpu(shown, preset->gpu, &gpu, error) : status;
+}
+
+static enum hr_status check_gpu_name(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_gpu_type *gpu;
+  return hr_catalog_gpu(shown, shown->gpu_names[row].gpu, &gpu, error);
 }
 
 static enum hr_status check_mig(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
@@ -439,6 +475,8 @@ static void show(struct catalog *catalog) {
       .n_mig_profiles = table[HR__CATALOG_MIG_PROFILES].count,
       .network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].rows,
       .n_network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].count,
+      .gpu_names = table[HR__CATALOG_GPU_NAMES].rows,
+      .n_gpu_names = table[HR__CATALOG_GPU_NAMES].count,
   };
 }
 
@@ -453,7 +491,8 @@ enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_c
                                                    [HR__CATALOG_DISCOUNTS] = files->discounts,
                                                    [HR__CATALOG_SPOT_PRESETS] = files->spot_presets,
                                                    [HR__CATALOG_MIG_PROFILES] = files->mig_profiles,
-                                                   [HR__CATALOG_NETWORK_SPEEDS] = files->network_speeds};
+                                                   [HR__CATALOG_NETWORK_SPEEDS] = files->network_speeds,
+                                                   [HR__CATALOG_GPU_NAMES] = files->gpu_names};
   *catalog = NULL;
   struct catalog *loaded = calloc(1, sizeof *loaded);
   if (!loaded) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -461,11 +500,10 @@ enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_c
   for (unsigned i = 0; i < HR__N_CATALOG_TABLES && status == HR_OK; i++)
     status = read_table(loaded, (enum hr__catalog_table)i, paths[i], error);
   show(loaded);
-  static check_row *const checks[HR__N_CATALOG_TABLES] = {[HR__CATALOG_INSTANCES] = check_instance,
-                                                          [HR__CATALOG_PRICES] = check_price,
-                                                          [HR__CATALOG_DISCOUNTS] = check_discount,
-                                                          [HR__CATALOG_SPOT_PRESETS] = check_preset,
-                                                          [HR__CATALOG_MIG_PROFILES] = check_mig};
+  static check_row *const checks[HR__N_CATALOG_TABLES] = {
+      [HR__CATALOG_INSTANCES] = check_instance, [HR__CATALOG_PRICES] = check_price,
+      [HR__CATALOG_DISCOUNTS] = check_discount, [HR__CATALOG_SPOT_PRESETS] = check_preset,
+      [HR__CATALOG_MIG_PROFILES] = check_mig,   [HR__CATALOG_GPU_NAMES] = check_gpu_name};
   for (unsigned i = 0; i < HR__N_CATALOG_TABLES && status == HR_OK; i++)
     if (checks[i]) status = check_rows(loaded, (enum hr__catalog_table)i, checks[i], paths[i], error);
   if (status == HR_OK) status = make_mig_types(loaded, error);

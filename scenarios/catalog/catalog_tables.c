@@ -71,6 +71,9 @@ static const char *finish_instance(void *row) {
   return type->gpus == floor(type->gpus) ? NULL : "column 'gpus' is not a whole number";
 }
 
+static const struct hr__table_column gpu_names[] = {KEY(hr_gpu_name, "name", name), KEY(hr_gpu_name, "gpu", gpu),
+                                                    ORIGIN(hr_gpu_name)};
+
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
 #define ENUM_TEXT(name, text) text,
@@ -324,6 +327,7 @@ const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES] = {
     [HR__CATALOG_MIG_PROFILES] = FORMAT("MIG profiles", mig_profiles, hr_mig_entry, mig_draft, finish_mig),
     [HR__CATALOG_NETWORK_SPEEDS] =
         FORMAT("speeds by network", network_speeds, hr_network_entry, hr_network_entry, finish_network_speed),
+    [HR__CATALOG_GPU_NAMES] = FORMAT("names of GPU types", gpu_names, hr_gpu_name, hr_gpu_name, NULL),
 };
 _Static_assert(LENGTH(spot_presets) <= HR__MAX_COLUMNS, "the widest table");
 _Static_assert(sizeof(struct preset_draft) <= HR__MAX_DRAFT, "the longest draft");

@@ -31,7 +31,17 @@ static const struct hr__key trace_keys[] = {
      HELP("Format of the trace: headroom list formats. auto: recognized by content. Parameters of a format follow a "
           "colon: azure-llm:decode=50.")},
     {"columns", OBJECT(EACH(PATH, HELP("Name of the column with this field."))),
-     HELP("Column names of a CSV trace, by field (submit, duration, gpus, ...).")},
+     HELP("Column names of a CSV trace, by field (submit, duration, gpus, ...). In other tables with named columns, "
+          "such as "
+          "sacct's: columns of class, tenant (or queue), user and model.")},
+    {"classes",
+     OBJECT(EACH(PATH, HELP("COLUMN~PATTERN: jobs whose column matches this POSIX extended regular "
+                            "expression are of this class."))),
+     HELP("Classes of jobs by patterns: {\"interactive\": \"JobName~^(jupyter|vscode)\"}. The first pattern that "
+          "matches "
+          "applies. Any table with named columns, such as sacct's or CSV.")},
+    {"tenants", OBJECT(EACH(PATH, HELP("COLUMN~PATTERN, as in 'classes'."))),
+     HELP("Tenants of jobs by patterns: {\"vision\": \"JobName~^vis\"}.")},
     {"lenient", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_scenario, lenient),
      HELP("Skip bad rows, counted and listed by reason, instead of failing at the first.")},
     END};
@@ -45,6 +55,7 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
                                               {"spot_presets_file", TABLE_FILE("models of spot interruptions")},
                                               {"mig_profiles_file", TABLE_FILE("MIG profiles")},
                                               {"network_speeds_file", TABLE_FILE("speeds by network")},
+                                              {"gpu_names_file", TABLE_FILE("other names of GPU types")},
                                               END};
 
 static const struct hr__key cluster_keys[] = {
@@ -61,6 +72,10 @@ static const struct hr__key cluster_keys[] = {
     {"by_gpu", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, by_gpu),
      HELP("Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and "
           "'dedicated' jobs, are also respected.")},
+    {"mig_fallback", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, mig_fallback),
+     HELP("Whether MIG instances, shares of GPUs and whole GPUs may replace each other. true: a job that names a MIG "
+          "profile may get a share or a whole GPU of a pool without MIG, and a job that names none may get an instance "
+          "that is large enough. false: MIG instances are for the jobs that name their profile, and only for these.")},
     {"node_order", LIST(1, MAX_RUNS, EACH(NAME)),
      HELP("Order of nodes for placement rules that take the first of several equal nodes. POOL is the next node of the "
           "pool, POOL*COUNT are its next COUNT nodes. Nodes that are not listed come last. Only with 'pools'.")},

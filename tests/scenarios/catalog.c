@@ -8,6 +8,7 @@
 #include "headroom/unstable/catalog.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct hr_catalog *catalog;
@@ -46,6 +47,52 @@ static void rows_name_their_source(void) {
     check_origin(catalog->spot_presets[i].status, catalog->spot_presets[i].source);
   for (size_t i = 0; i < catalog->n_mig_profiles; i++)
     check_origin(catalog->mig_profiles[i].status, catalog->mig_profiles[i].source);
+  for (size_t i = 0; i < catalog->n_gpu_names; i++)
+    check_origin(catalog->gpu_names[i].status, catalog->gpu_names[i].source);
+}
+
+/* ---- Names of GPU types ----------------------------------------------------------------------------- */
+
+/* Names of Slurm, Kubernetes, clouds and nvidia-smi. "": the name means several types or none. */
+static void names_mean_types(void) {
+  static const struct {
+    const char *name, *type;
+  } cases[] = {{"NVIDIA-A100-SXM4-80GB", "A100-80"},
+               {"NVIDIA A100-SXM4-40GB", "A100-40"},
+               {"NVIDIA A100 80GB PCIe", "A100-80"},
+               {"nvidia_a100-sxm4-80gb", "A100-80"},
+               {"NVIDIA-A100-SXM4-80GB-SHARED", "A100-80"},
+               {"nvidia-a100-80gb", "A100-80"},
+               {"nvidia-tesla-t4", "T4"},
+               {"Tesla V100-SXM2-16GB", "V100"},
+               {"gpu:h100", "H100"},
+               {"gpu:h100:8", "H100"},
+               {"gres/gpu:h100", "H100"},
+               {"NVIDIA H100 80GB HBM3", "H100"},
+               {"nvidia-h100-mega-80gb", "H100"},
+               {"nvidia-h200-141gb", "H200"},
+               {"nvidia-l4", "L4"},
+               {"tesla_t4", "T4"},
+               {"a100", ""},
+               {"nvidia", ""},
+               {"gpu", ""},
+               {"", ""},
+               {"RTX-4090", ""},
+               {"A100-81", ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct hr_gpu_type *type = hr_catalog_gpu_named(catalog, cases[i].name);
+    CU_ASSERT_STRING_EQUAL(type ? type->name : "", cases[i].type);
+  }
+  char *names = hr_catalog_gpu_names(catalog, "A100-80"), *none = hr_catalog_gpu_names(catalog, "no-such-type");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(names);
+  CU_ASSERT_PTR_NOT_NULL(strstr(names, "A100|"));
+  CU_ASSERT_STRING_EQUAL(none, "");
+  free(names);
+  free(none);
+  const struct hr_gpu_type *type;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "H100-80", &type, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'H100-80' is unknown; did you mean 'H100'?");
 }
 
 /* ---- GPU and instance types ------------------------------------------------------------------------- */
@@ -309,7 +356,8 @@ static void errors_suggest_similar_names(void) {
 }
 
 TEST_MAIN("scenarios_catalog", TEST(tables_are_read), TEST(rows_name_their_source), TEST(gpu_types_are_plausible),
-          TEST(selected_gpu_types), TEST(mig_profiles_are_consistent), TEST(selected_mig_profiles),
-          TEST(instance_types_are_complete), TEST(prices_are_in_range), TEST(spot_prices_are_not_above_on_demand),
-          TEST(regions_have_a_base), TEST(the_most_specific_discount_is_used), TEST(presets_are_converted_to_models),
-          TEST(advisor_bands), TEST(errors_suggest_similar_names))
+          TEST(names_mean_types), TEST(selected_gpu_types), TEST(mig_profiles_are_consistent),
+          TEST(selected_mig_profiles), TEST(instance_types_are_complete), TEST(prices_are_in_range),
+          TEST(spot_prices_are_not_above_on_demand), TEST(regions_have_a_base),
+          TEST(the_most_specific_discount_is_used), TEST(presets_are_converted_to_models), TEST(advisor_bands),
+          TEST(errors_suggest_similar_names))

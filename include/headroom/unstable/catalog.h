@@ -40,6 +40,14 @@ struct hr_gpu_type {
   const char *status, *source;
 };
 
+/* A name of a GPU type in Slurm, Kubernetes, a cloud or nvidia-smi. A family, such as "A100", has a row for each of its
+   members. */
+struct hr_gpu_name {
+  const char *name;
+  const char *gpu; /* a name in the table of GPU types */
+  const char *status, *source;
+};
+
 /* An instance type of a provider. */
 struct hr_instance_type {
   const char *provider, *name;
@@ -123,12 +131,15 @@ struct hr_catalog {
   size_t n_mig_profiles, n_mig_types;
   const struct hr_network_entry *network_speeds;
   size_t n_network_speeds;
+  const struct hr_gpu_name *gpu_names;
+  size_t n_gpu_names;
 };
 
 /* CSV files that extend the built-in tables. They have the columns of the built-in table and are plain or compressed
    with gzip or zstd. NULL: the built-in table only. */
 struct hr_catalog_files {
-  const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets, *mig_profiles, *network_speeds;
+  const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets, *mig_profiles, *network_speeds,
+      *gpu_names;
 };
 
 /* Loads the built-in tables and `files`, which may be NULL. The caller frees `*catalog` with hr_catalog_destroy. On
@@ -148,6 +159,13 @@ HR_API enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, cons
                                           const struct hr_instance_type **type, struct hr_error *error);
 HR_API enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, const char *name,
                                              const struct hr_spot_preset **preset, struct hr_error *error);
+
+/* Returns the GPU type that a name means in Slurm, Kubernetes, a cloud or nvidia-smi, such as "NVIDIA-A100-SXM4-80GB".
+   Separators and vendor do not matter. Returns NULL if the name means no type, or if it means several ("A100"). */
+HR_API const struct hr_gpu_type *hr_catalog_gpu_named(const struct hr_catalog *catalog, const char *name);
+/* Returns all other names of a GPU type, separated by '|', for hr_pool_spec.gpu_names. The caller frees the text. If
+   the type has no other name, the text is empty. Returns NULL if memory is exhausted. */
+HR_API char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu);
 
 /* Finds the MIG profiles of a GPU type. Returns HR_BAD_INPUT if the type has no MIG. */
 HR_API enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,
