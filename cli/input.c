@@ -53,23 +53,36 @@ static enum hr_status check_format(const char *format, struct hr_error *error) {
   return status;
 }
 
-/* Makes the map of columns from those of the scenario and the option --map. For a field that both name, --map applies.
- */
-static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario, const char *text,
-                                    struct hr_error *error) {
+/* Adds the rules that an option gives. */
+static enum hr_status add_rules(struct hr_column_map *map, const char *option, const char *field,
+                                const struct words *rules, struct hr_error *error) {
   enum hr_status status = HR_OK;
+  for (size_t i = 0; i < rules->count && status == HR_OK; i++) {
+    struct hr_error inner = {0};
+    status = hr_column_map_add_rule(map, field, rules->at[i], &inner);
+    if (status != HR_OK) hr_fail(error, status, "--%s: %s", option, inner.text);
+  }
+  return status;
+}
+
+/* Makes the map of columns from those of the scenario and the options. For a field that both name, --map applies. The
+   rules of options precede those of the scenario. */
+static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario,
+                                    const struct input_args *args, struct hr_error *error) {
+  enum hr_status status = add_rules(map, "class", "class", &args->classes, error);
+  if (status == HR_OK) status = add_rules(map, "tenant-by", "tenant", &args->tenants, error);
   for (size_t i = 0; scenario && i < scenario->count && status == HR_OK; i++)
-    status = hr_column_map_add(map, scenario->entry[i].field, scenario->entry[i].column, error);
-  if (status != HR_OK || !text) return status;
+    status = hr_column_map_add_entry(map, &scenario->entry[i], error);
+  if (status != HR_OK || !args->map) return status;
   struct hr_error inner = {0};
-  status = hr_column_map_parse(map, text, &inner);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "--map %.200s: %s", text, inner.text);
+  status = hr_column_map_parse(map, args->map, &inner);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "--map %.200s: %s", args->map, inner.text);
 }
 
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error) {
   const struct hr_scenario *scenario = input->scenario;
   struct hr_column_map map = {0};
-  enum hr_status status = merge_columns(&map, &scenario->columns, args->map, error);
+  enum hr_status status = merge_columns(&map, &scenario->columns, args, error);
   if (status == HR_OK) {
     struct hr_trace_options options = {.format = args->format ? args->format : scenario->trace_format,
                                        .map = &map,
@@ -88,7 +101,7 @@ enum hr_status input_read_trace_alone(const char *path, const struct input_args 
                                       struct hr_error *error) {
   struct hr_column_map map = {0};
   enum hr_status status = args->format ? check_format(args->format, error) : HR_OK;
-  if (status == HR_OK) status = merge_columns(&map, NULL, args->map, error);
+  if (status == HR_OK) status = merge_columns(&map, NULL, args, error);
   if (status == HR_OK) {
     struct hr_trace_options options = {.format = args->format, .map = &map, .lenient = args->lenient};
     status = hr_trace_read(path, &options, trace, error);
@@ -131,6 +144,24 @@ void input_finish(struct input *input) {
   hr_trace_destroy(input->trace);
   hr_scenario_destroy(input->scenario);
   overrides_finish(&input->overrides);
+}
+
+void input_warn_rejected(const struct input *input, const struct hr_cluster_spec *cluster,
+                         const struct hr_rejections *rejections) {
+  hr_rejections_warn(stderr, rejections, input->trace, cluster);
+}
+
+enum hr_status input_require_accepted(const struct input *input, const struct hr_rejections *rejections,
+                                      struct hr_error *error) {
+  if (!rejections->n_jobs || rejections->n_rejected < rejections->n_jobs) return HR_OK;
+  return hr_fail(error, HR_CHECK_FAILED, "%s: all %" PRIu64 " jobs were rejected", input->trace->source,
+                 rejections->n_jobs);
+}
+
+enum hr_status input_predict_rejected(const struct input *input, const struct hr_scenario *scenario,
+                                      struct hr_rejections *rejections, struct hr_error *error) {
+  return hr_rejections_predict(input->trace, &scenario->cluster, scenario->classes, scenario->speeds, rejections,
+                               error);
 }
 
 void input_print_trace_notes(FILE *out, const struct hr_trace *trace) {

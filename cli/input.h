@@ -8,11 +8,13 @@
 #include "cli/options.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/rejections.h"
 
 struct input_args {
   const char *trace, *format, *map, *policy, *seed;
   const char *replications; /* only for verbs with the option --replications */
   struct words set;
+  struct words classes, tenants; /* rules for classes and tenants: VALUE=COLUMN~PATTERN */
   bool lenient;
 };
 
@@ -31,7 +33,19 @@ struct input_args {
        .kind = OPTION_TEXT,                                                                                            \
        .offset = INPUT_OPTION(args, map),                                                                              \
        .value = "FIELD=COLUMN,...",                                                                                    \
-       .help = "names of the columns of a CSV trace, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count"},      \
+       .help =                                                                                                         \
+           "columns of the trace, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count for CSV, or class=QOS"},   \
+      {.name = "class",                                                                                                \
+       .kind = OPTION_LIST,                                                                                            \
+       .offset = INPUT_OPTION(args, classes),                                                                          \
+       .value = "CLASS=COLUMN~PATTERN",                                                                                \
+       .help = "class of the jobs whose COLUMN matches a regular expression, e.g. 'interactive=JobName~^jupyter'; "    \
+               "may be repeated"},                                                                                     \
+      {.name = "tenant-by",                                                                                            \
+       .kind = OPTION_LIST,                                                                                            \
+       .offset = INPUT_OPTION(args, tenants),                                                                          \
+       .value = "TENANT=COLUMN~PATTERN",                                                                               \
+       .help = "tenant of the jobs whose COLUMN matches a regular expression; may be repeated"},                       \
   {                                                                                                                    \
     .name = "lenient", .kind = OPTION_FLAG, .offset = INPUT_OPTION(args, lenient),                                     \
     .help = "skip bad rows of the trace and list them by reason, instead of failing at the first one"                  \
@@ -96,6 +110,17 @@ void input_finish(struct input *input);
 /* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. */
 enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
                                       struct hr_error *error);
+
+/* Warns on standard error if more than 1 % of the jobs are rejected, even with --quiet. `cluster` is that of the run.
+ */
+void input_warn_rejected(const struct input *input, const struct hr_cluster_spec *cluster,
+                         const struct hr_rejections *rejections);
+/* Returns HR_CHECK_FAILED, with an error, if all jobs are rejected. */
+enum hr_status input_require_accepted(const struct input *input, const struct hr_rejections *rejections,
+                                      struct hr_error *error);
+/* Counts the jobs that can never run on the cluster of a scenario, as hr_rejections_predict does. */
+enum hr_status input_predict_rejected(const struct input *input, const struct hr_scenario *scenario,
+                                      struct hr_rejections *rejections, struct hr_error *error);
 
 /* Prints notes on scenario and trace, and the numbers of skipped rows, as lines "note: ...". */
 void input_print_notes(FILE *out, const struct input *input);

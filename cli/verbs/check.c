@@ -71,14 +71,16 @@ struct check_state {
 
 /* Returns the name of the first option that is set and changes the scenario; NULL: none is set. */
 static const char *scenario_option(const struct input_args *args) {
-  return args->trace       ? "trace"
-         : args->format    ? "format"
-         : args->map       ? "map"
-         : args->lenient   ? "lenient"
-         : args->policy    ? "policy"
-         : args->set.count ? "set"
-         : args->seed      ? "seed"
-                           : NULL;
+  return args->trace           ? "trace"
+         : args->format        ? "format"
+         : args->map           ? "map"
+         : args->classes.count ? "class"
+         : args->tenants.count ? "tenant-by"
+         : args->lenient       ? "lenient"
+         : args->policy        ? "policy"
+         : args->set.count     ? "set"
+         : args->seed          ? "seed"
+                               : NULL;
 }
 
 /* Adds the entries of --map as overrides "trace.columns.FIELD=COLUMN". */

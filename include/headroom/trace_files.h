@@ -72,11 +72,16 @@ HR_API enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builde
 HR_API enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool dated, bool lenient,
                                               struct hr_trace **trace, struct hr_error *error);
 
-/* A column map: for each field, the name of the CSV column that contains it. A field is a key such as "submit",
-   "duration", "gpus" or "tenant". All members 0: an empty map. */
+/* A column map: for each field, the name of the column that contains it. A field is a key such as "submit", "duration",
+   "gpus" or "tenant"; "queue" is another name of "tenant". All members 0: an empty map.
+
+   An entry with a pattern is a rule: jobs whose `column` matches the extended regular expression `pattern` have the
+   value `value` in the field. The first rule that matches applies, and precedes the column of the field. Rules are for
+   the fields "class" and "tenant". */
 struct hr_column_map {
   struct hr_column_name {
     char *field, *column;
+    char *value, *pattern; /* NULL: not a rule */
   } * entry;
   size_t count;
 };
@@ -93,6 +98,13 @@ HR_API const struct hr_trace_field *hr_trace_fields(void);
 /* Adds the entry `field` = `column` to a map. HR_BAD_INPUT for an unknown field; `error` suggests the nearest field. */
 HR_API enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
                                         struct hr_error *error);
+/* Adds a copy of an entry of another map. */
+HR_API enum hr_status hr_column_map_add_entry(struct hr_column_map *map, const struct hr_column_name *entry,
+                                              struct hr_error *error);
+/* Adds a rule from a text such as "interactive=JobName~^(jupyter|vscode)". Returns HR_BAD_INPUT if the text is not
+   VALUE=COLUMN~PATTERN, if the pattern is invalid, or if the field is "class" and the value is not a class. */
+HR_API enum hr_status hr_column_map_add_rule(struct hr_column_map *map, const char *field, const char *text,
+                                             struct hr_error *error);
 /* Adds all entries of a text such as "submit=arrival_s,duration=service_sec". */
 HR_API enum hr_status hr_column_map_parse(struct hr_column_map *map, const char *text, struct hr_error *error);
 /* Frees the entries. The map is empty afterwards. */
@@ -112,7 +124,9 @@ HR_API const struct hr_trace_format *hr_trace_format_find(const char *name);
 struct hr_trace_options {
   /* name of a format, with parameters after a colon; NULL or "auto": the format is recognised by content */
   const char *format;
-  const struct hr_column_map *map; /* column map for CSV; NULL or empty: columns have Headroom's names */
+  /* column map; NULL or empty: columns have the names of the format. Formats with fixed columns can map class, tenant,
+     user and model, if their columns have names */
+  const struct hr_column_map *map;
   bool lenient; /* leave out invalid rows and count them by reason; default: the first invalid row is an error */
   /* set if only the requests of jobs will be used. Times may be missing, as in a list of pods; such jobs are submitted
      at time 0 with run time 0. Notes about replays are omitted */

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/rejections.h"
 #include "headroom/unstable/replay.h"
 
 #include <errno.h>
@@ -20,14 +21,18 @@
 
 /* ---- Inputs ----------------------------------------------------------------------------------------- */
 
+static void put_entry(FILE *out, const struct hr_column_name *entry) {
+  fprintf(out, "\n%s=%s", entry->field, entry->column);
+  if (entry->pattern) fprintf(out, "~%s~%s", entry->value, entry->pattern);
+}
+
 char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
   fprintf(out, "%s\n%s\n%d", file, scenario->trace_format, scenario->lenient);
-  for (size_t i = 0; i < scenario->columns.count; i++)
-    fprintf(out, "\n%s=%s", scenario->columns.entry[i].field, scenario->columns.entry[i].column);
+  for (size_t i = 0; i < scenario->columns.count; i++) put_entry(out, &scenario->columns.entry[i]);
   if (fclose(out) == 0) return text;
   free(text);
   return NULL;
@@ -210,6 +215,7 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, replay->result, notes, error);
   if (status == HR_OK) status = hr_speed_notes(trace, scenario->speeds, notes, error);
   if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
+  if (status == HR_OK) status = hr_gpu_type_notes(trace, &scenario->cluster, notes, error);
   return status == HR_OK && replay->links ? hr_links_notes(replay->links, notes, error) : status;
 }
 

@@ -144,6 +144,19 @@ static void batsim_versions(void) {
   hr_trace_destroy(trace);
 }
 
+/* Names of profile types until Batsim 1.4. */
+static void batsim_old_names(void) {
+  static const struct expected_job jobs[] = {{"1", 0, -1, 2, 4, 4, HR_OUTCOME_COMPLETED},
+                                             {"2", 1, -1, 0.5, 4, 4, HR_OUTCOME_COMPLETED}};
+  struct hr_trace *trace = trace_of("{\"jobs\": [{\"id\": 1, \"subtime\": 5, \"res\": 4, \"profile\": \"a\"},"
+                                    "{\"id\": 2, \"subtime\": 6, \"res\": 4, \"profile\": \"b\"}], \"profiles\": "
+                                    "{\"a\": {\"type\": \"msg_par_hg\", \"cpu\": 2e9, \"com\": 0},"
+                                    "\"b\": {\"type\": \"msg_par_hg_tot\", \"cpu\": 2e9, \"com\": 0}}, \"nb_res\": 4}",
+                                    NULL);
+  CU_ASSERT(jobs_are(trace, "batsim", jobs, 2));
+  hr_trace_destroy(trace);
+}
+
 #define BATSIM(job, profile) "{\"jobs\": [" job "],\n\"profiles\": {" profile "}}"
 #define BATSIM_JOB "{\"id\": 1, \"subtime\": 0, \"res\": 1, \"profile\": \"p\"}"
 
@@ -234,5 +247,5 @@ static void the_size_of_an_item_is_limited(void) {
 
 TEST_MAIN("import_json", TEST(philly_attempts_become_jobs), TEST(philly_attempts_without_times),
           TEST(philly_attempts_in_any_order), TEST(bad_philly_jobs), TEST(batsim_workloads), TEST(batsim_versions),
-          TEST(bad_batsim_workloads), TEST(syntax_errors_have_a_position), TEST(the_nesting_depth_is_limited),
-          TEST(files_larger_than_the_window), TEST(the_size_of_an_item_is_limited))
+          TEST(batsim_old_names), TEST(bad_batsim_workloads), TEST(syntax_errors_have_a_position),
+          TEST(the_nesting_depth_is_limited), TEST(files_larger_than_the_window), TEST(the_size_of_an_item_is_limited))

@@ -10,9 +10,9 @@
 
 static void all_kinds_of_objects(void) {
   static const struct expected_job jobs[] = {
-      {"vision/train", 0, 1800, 3600, 8, 2, HR_OUTCOME_COMPLETED, "lq", "vision", "NVIDIA-A100-SXM4-80GB",
+      {"vision/train", 0, 1800, 3600, 8, 2, HR_OUTCOME_COMPLETED, "vision/lq", "vision", "NVIDIA-A100-SXM4-80GB",
        .limit_s = 7200, .cpu_milli = 500, .mem_mib = 16 << 10, .priority = 100},
-      {"speech/pytorchjob-x", 0, 660, 1800, 3, 3, HR_OUTCOME_FAILED, "big", "speech", .mig_profile = "1g.10gb",
+      {"speech/pytorchjob-x", 0, 660, 1800, 3, 3, HR_OUTCOME_FAILED, "cq", "speech", .mig_profile = "1g.10gb",
        .limit_s = 3600, .mem_mib = 1000, .priority = 5},
       {"speech/notebook", 30, 31, 300, 1, 1, HR_OUTCOME_FAILED, "speech", "speech", .gpu_milli = 250,
        .priority = 1000}};
@@ -243,6 +243,36 @@ static void bad_objects(void) {
                           "jobs.csv:2: items[0].value: '1000000000000' is not a whole number", ""));
 }
 
-TEST_MAIN("import_kubernetes", TEST(all_kinds_of_objects), TEST(the_order_of_objects_does_not_matter),
-          TEST(jobs_without_kueue), TEST(terms_of_an_affinity), TEST(several_kinds_of_gpus_are_noted),
-          TEST(workloads_with_other_owners), TEST(unfinished_jobs_are_skipped), TEST(bad_objects))
+#define QUEUED(space, name, admission)                                                                                 \
+  "{\"kind\": \"Workload\", \"metadata\": {\"name\": \"" name "\", \"namespace\": \"" space                            \
+  "\", \"uid\": \"" space name "\", \"creationTimestamp\": \"2026-01-01T00:00:00Z\"}, \"spec\": {\"queueName\": "      \
+  "\"default\", \"podSets\": [{\"count\": 1, \"template\": {\"spec\": " POD_SPEC(                                      \
+      "{\"requests\": {\"nvidia.com/gpu\": 1}}") "}}]}, \"status\": {" admission                                       \
+                                                 "\"conditions\": [{\"type\": \"Admitted\", \"status\": \"True\", "    \
+                                                 "\"lastTransitionTime\": \"2026-01-01T00:00:10Z\"}, "                 \
+                                                 "{\"type\": \"Finished\", \"status\": \"True\", "                     \
+                                                 "\"lastTransitionTime\": \"2026-01-01T00:01:10Z\"}]}}"
+#define ADMITTED(queue) "\"admission\": {\"clusterQueue\": \"" queue "\"}, "
+#define LOCAL_QUEUE                                                                                                    \
+  "{\"kind\": \"LocalQueue\", \"metadata\": {\"name\": \"default\", \"namespace\": \"b\"}, \"spec\": "                 \
+  "{\"clusterQueue\": \"cq-b\"}}"
+
+/* LocalQueues of one name in several namespaces are different tenants. The ClusterQueue is that of the admission, of
+   another Workload of the LocalQueue, or of the LocalQueue itself. */
+static void tenants_are_cluster_queues(void) {
+  static const char *const tenants[] = {"cq-a", "cq-a", "cq-b", "c/default"};
+  struct hr_trace *trace =
+      trace_of(KUBE_LIST(QUEUED("a", "1", ADMITTED("cq-a")) ",\n" QUEUED("a", "2", "") ",\n" QUEUED(
+                   "b", "3", "") ",\n" QUEUED("c", "4", "") ",\n" LOCAL_QUEUE),
+               NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL_FATAL(trace->n_jobs, 4);
+  for (uint32_t i = 0; i < 4; i++) CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[i]], tenants[i]);
+  CU_ASSERT(!has_note(&trace->notes, "unsupported kind"));
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("import_kubernetes", TEST(all_kinds_of_objects), TEST(tenants_are_cluster_queues),
+          TEST(the_order_of_objects_does_not_matter), TEST(jobs_without_kueue), TEST(terms_of_an_affinity),
+          TEST(several_kinds_of_gpus_are_noted), TEST(workloads_with_other_owners), TEST(unfinished_jobs_are_skipped),
+          TEST(bad_objects))

@@ -139,7 +139,8 @@ static void resources(void) {
   } cases[] = {{"cpu=32,mem=256000M,billing=32,gres/gpu=4,gres/gpu:a100=4,node=1", 4, 32000, 256000, "a100"},
                {"gres/gpu:a100=4,gres/gpu=4", 4, 0, 0, "a100"},
                {"gres/gpu:a100=1,gres/gpu:a40=2", 3, 0, 0, "a100|a40"},
-               {"gres/gpu:a100_1g.5gb=2", 2, 0, 0, "a100_1g.5gb"},
+               {"gres/gpu:a100_1g.5gb=2", 2, 0, 0, "a100"},
+               {"gres/gpu=1,gres/gpu:1g.10gb=1", 1, 0, 0, ""},
                {"gpu:2", 2, 0, 0, ""},
                {"gpu", 1, 0, 0, ""},
                {"gres:gpu:v100:8", 8, 0, 0, "v100"},
@@ -166,6 +167,142 @@ static void resources(void) {
   for (int i = 0; i < 20; i++) sprintf(many + strlen(many), "gres/gpu:a-long-name-of-a-gpu-%d=1,", i);
   strcat(many, "\n");
   CU_ASSERT(refused(many, NULL, "jobs.csv:2: column 'AllocTRES'", "too many types of GPUs"));
+}
+
+/* A GPU type that names a MIG profile is the profile of the job. Each instance is a task. */
+static void mig_profiles(void) {
+  static const struct {
+    const char *text, *profile;
+    uint32_t tasks;
+  } cases[] = {{"gres/gpu:1g.10gb=1", "1g.10gb", 1},
+               {"gres/gpu=3,gres/gpu:nvidia_a100_3g.20gb=3", "3g.20gb", 3},
+               {"gres/gpu:a100-1g.10gb+me=2", "1g.10gb+me", 2},
+               {"gres/gpu:1g.10gbx=2", NULL, 1},
+               {"gres/gpu:a1.1g=2", NULL, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[500];
+    snprintf(text, sizeof text, SHORT "1|COMPLETED|100|110|400|cpu=12,mem=24G,%s\n", cases[i].text);
+    struct hr_trace *trace = trace_of(text, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    bool has = trace->mig_profile && trace->mig_profile[0] != HR_NONE;
+    CU_ASSERT_STRING_EQUAL(has ? trace->mig_profiles.text[trace->mig_profile[0]] : "",
+                           cases[i].profile ? cases[i].profile : "");
+    CU_ASSERT_EQUAL(trace->tasks ? trace->tasks[0] : 1, cases[i].tasks);
+    CU_ASSERT_EQUAL(trace->cpu_milli[0], 12000 / cases[i].tasks);
+    CU_ASSERT_EQUAL(trace->mem_mib[0], (24 << 10) / cases[i].tasks);
+    CU_ASSERT_EQUAL(has_note(&trace->notes, "1 job has a MIG profile as GPU type"), has);
+    hr_trace_destroy(trace);
+  }
+}
+
+#define WITH_PRIORITY "JobID|State|Submit|Start|End|AllocTRES|Priority\n"
+
+/* Slurm's priorities are 32-bit unsigned numbers. Those of priority/basic begin at 4294901760 and decrease. */
+static void priorities(void) {
+  struct hr_trace *trace = trace_of(WITH_PRIORITY "1|FAILED|1|2|3|gres/gpu=1|4294901760\n"
+                                                  "2|FAILED|1|2|3|gres/gpu=1|4294901759\n"
+                                                  "3|FAILED|1|2|3|gres/gpu=1|4294967295\n"
+                                                  "4|FAILED|1|2|3|gres/gpu=1|0\n",
+                                    NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  static const int64_t expected[] = {4294901760, 4294901759, 4294967295, 0};
+  for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(trace->priority[i] - (int64_t)INT32_MAX, expected[i] - UINT32_MAX);
+  CU_ASSERT(has_note(&trace->notes, "the highest priority is 4294967295: all priorities are reduced by 2147483648"));
+  hr_trace_destroy(trace);
+  trace = trace_of(WITH_PRIORITY "1|FAILED|1|2|3|gres/gpu=1|2147483647\n2|FAILED|1|2|3|gres/gpu=1|7\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(trace->priority[0] == INT32_MAX && trace->priority[1] == 7);
+  CU_ASSERT(!has_note(&trace->notes, "priorit"));
+  hr_trace_destroy(trace);
+  trace = trace_of(WITH_PRIORITY "1|FAILED|1|2|3|gres/gpu=1|4294967296\n2|FAILED|1|2|3|gres/gpu=1|7\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(trace->priority[0] == 0 && trace->priority[1] == 7);
+  CU_ASSERT(has_note(&trace->notes, "1 row has a priority above 4294967295, which is ignored"));
+  hr_trace_destroy(trace);
+}
+
+#define NAMED "JobID|JobName|Account|Partition|QOS|State|Submit|Start|End|AllocTRES\n"
+#define NAMED_ROW(id, name, partition, qos) id "|" name "|acc|" partition "|" qos "|COMPLETED|100|110|400|gres/gpu=1\n"
+
+static struct hr_trace *mapped(const char *text, const char *map, const char *rule, const char *other_rule) {
+  struct hr_column_map columns = {0};
+  struct hr_error error = {0};
+  if (map) CU_ASSERT_EQUAL(hr_column_map_parse(&columns, map, &error), HR_OK);
+  if (rule) CU_ASSERT_EQUAL(hr_column_map_add_rule(&columns, "class", rule, &error), HR_OK);
+  if (other_rule) CU_ASSERT_EQUAL(hr_column_map_add_rule(&columns, "tenant", other_rule, &error), HR_OK);
+  struct hr_trace *trace = trace_of(text, &(struct hr_trace_options){.map = &columns});
+  hr_column_map_finish(&columns);
+  return trace;
+}
+
+static const char *tenant_of(const struct hr_trace *trace, uint32_t job) {
+  return trace->tenant[job] == HR_NONE ? "" : trace->tenants.text[trace->tenant[job]];
+}
+
+/* Class and tenant come from any column or pattern, also if a job has several attempts. */
+static void columns_and_patterns(void) {
+  static const char text[] = NAMED NAMED_ROW("1", "jupyter-7", "gpu", "high")
+      NAMED_ROW("2", "train", "interactive", "low") NAMED_ROW("3", "vscode", "gpu", "low")
+          NAMED_ROW("3", "vscode", "gpu", "low") NAMED_ROW("4", "x-jupyter", "gpu", "");
+  struct hr_trace *trace = mapped(text, "class=Partition,queue=QOS", "interactive=JobName~^(jupyter|vscode)", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->n_jobs, 4);
+  static const uint8_t classes[] = {HR_CLASS_INTERACTIVE, HR_CLASS_INTERACTIVE, HR_CLASS_INTERACTIVE, HR_CLASS_UNKNOWN};
+  static const char *const tenants[] = {"high", "low", "low", "acc"};
+  for (uint32_t i = 0; i < 4; i++) {
+    CU_ASSERT_EQUAL(trace->class_[i], classes[i]);
+    CU_ASSERT_STRING_EQUAL(tenant_of(trace, i), tenants[i]);
+  }
+  CU_ASSERT(has_note(&trace->notes, "1 job has a 'Partition' that is not a class and gets no class from it: 'gpu'"));
+  hr_trace_destroy(trace);
+  trace = mapped(text, NULL, "training=JOBNAME~train|nothing", "tools=JobName~jupyter");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(trace->class_[1] == HR_CLASS_TRAINING && trace->class_[0] == HR_CLASS_UNKNOWN);
+  CU_ASSERT_STRING_EQUAL(tenant_of(trace, 0), "tools");
+  CU_ASSERT_STRING_EQUAL(tenant_of(trace, 3), "tools");
+  CU_ASSERT_STRING_EQUAL(tenant_of(trace, 1), "acc");
+  CU_ASSERT(!has_note(&trace->notes, "no job matches"));
+  hr_trace_destroy(trace);
+  trace = mapped(text, NULL, "training=JobName~^nothing$", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(has_note(&trace->notes, "class 'training=JobName~^nothing$': no job matches"));
+  hr_trace_destroy(trace);
+}
+
+static bool rule_fails(const char *field, const char *rule, const char *words) {
+  struct hr_column_map map = {0};
+  struct hr_error error = {0};
+  bool fails = hr_column_map_add_rule(&map, field, rule, &error) == HR_BAD_INPUT && strstr(error.text, words);
+  if (!fails) printf("\n  %s: %s\n", rule, error.text);
+  hr_column_map_finish(&map);
+  return fails;
+}
+
+static void bad_maps(void) {
+  CU_ASSERT(rule_fails("class", "interactive", "VALUE=COLUMN~PATTERN"));
+  CU_ASSERT(rule_fails("class", "interactive=JobName", "VALUE=COLUMN~PATTERN"));
+  CU_ASSERT(rule_fails("class", "=JobName~x", "the value is missing"));
+  CU_ASSERT(rule_fails("class", "interactive=~x", "the column is missing"));
+  CU_ASSERT(rule_fails("class", "interactive=JobName~", "the pattern is missing"));
+  CU_ASSERT(rule_fails("class", "interactive=JobName~^(a", "not a regular expression"));
+  CU_ASSERT(rule_fails("class", "gpu=JobName~x", "'gpu' is not one of training"));
+  CU_ASSERT(rule_fails("gpus", "4=JobName~x", "cannot have patterns"));
+  struct hr_column_map map = {0};
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "tenant=Account,queue=QOS", &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'queue' is another name of 'tenant'"));
+  hr_column_map_finish(&map);
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "class=Partitoin", &error), HR_OK);
+  struct hr_trace_options options = {.map = &map};
+  CU_ASSERT(refused(NAMED NAMED_ROW("1", "a", "b", "c"), &options, "jobs.csv:1: missing column 'Partitoin'",
+                    "did you mean 'Partition'"));
+  hr_column_map_finish(&map);
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "gpus=NNodes", &error), HR_OK);
+  options.format = "sacct";
+  CU_ASSERT(refused(NAMED NAMED_ROW("1", "a", "b", "c"), &options,
+                    "column maps are for CSV files; format 'sacct' has fixed columns",
+                    "class, tenant, user and model"));
+  hr_column_map_finish(&map);
 }
 
 static void limits(void) {
@@ -239,4 +376,5 @@ static void states(void) {
 
 TEST_MAIN("import_sacct", TEST(a_listing_with_all_columns), TEST(columns_in_any_order),
           TEST(attempts_are_merged_into_one_job), TEST(attempts_in_any_order), TEST(ignored_data_is_noted),
-          TEST(bad_rows), TEST(bad_rows_are_counted), TEST(resources), TEST(limits), TEST(memory), TEST(states))
+          TEST(bad_rows), TEST(bad_rows_are_counted), TEST(resources), TEST(mig_profiles), TEST(priorities),
+          TEST(columns_and_patterns), TEST(bad_maps), TEST(limits), TEST(memory), TEST(states))

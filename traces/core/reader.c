@@ -5,9 +5,11 @@
 #include "traces/core/reader.h"
 
 #include "traces/core/numbers.h"
+#include "traces/core/picks.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static enum hr_status skip_row(struct hr__reader *reader, const struct hr__row_fault *row) {
   char reason[2 * HR__QUOTE_BYTES];
@@ -46,9 +48,74 @@ enum hr_status hr__reader_note_counts(const struct hr__reader *reader, const str
   return HR_OK;
 }
 
+/* ---- MIG profiles as GPU types ----------------------------------------------------------------------- */
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+static size_t digits_from(struct hr_text text, size_t at) {
+  size_t end = at;
+  while (end < text.length && is_digit(text.at[end])) end++;
+  return end;
+}
+
+static bool has_at(struct hr_text text, size_t at, const char *word) {
+  size_t length = strlen(word);
+  return at + length <= text.length && strncasecmp(text.at + at, word, length) == 0;
+}
+
+/* Returns whether the text from `at` on is a profile such as "1g.10gb" or "1g.10gb+me". */
+static bool is_profile(struct hr_text text, size_t at) {
+  size_t slices = digits_from(text, at);
+  if (slices == at || !has_at(text, slices, "g.")) return false;
+  size_t memory = digits_from(text, slices + 2);
+  if (memory == slices + 2 || !has_at(text, memory, "gb")) return false;
+  size_t end = memory + 2;
+  return end == text.length || (text.at[end] == '+' && end + 1 < text.length) || has_at(text, end, ".me");
+}
+
+static void cut_end(struct hr_text *text, const char *word) {
+  size_t length = strlen(word);
+  if (text->length >= length && has_at(*text, text->length - length, word)) text->length -= length;
+}
+
+bool hr__split_mig_type(struct hr_text name, struct hr_text *type, struct hr_text *profile) {
+  size_t at = name.length;
+  if (!name.length || !memchr(name.at, '.', name.length) || memchr(name.at, '|', name.length)) return false;
+  for (size_t i = 0; i < name.length && at == name.length; i++) {
+    bool begins = i == 0 || strchr("_-:/", name.at[i - 1]);
+    if (begins && is_digit(name.at[i]) && is_profile(name, i)) at = i;
+  }
+  if (at == name.length) return false;
+  *profile = (struct hr_text){name.at + at, name.length - at};
+  *type = (struct hr_text){name.at, at};
+  if (type->length) type->length--;
+  cut_end(type, "mig");
+  cut_end(type, "nvidia.com/");
+  if (type->length && strchr("_-:/", type->at[type->length - 1])) type->length--;
+  return true;
+}
+
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line) {
   const char *fault = hr_job_record_fault(job);
+  struct hr_job_record copy;
+  struct hr_text type, profile;
+  if (reader->picks) {
+    copy = *job;
+    hr__picks_apply(reader->picks, &copy);
+    job = &copy;
+  }
+  if (job->gpu_types.length && hr__split_mig_type(job->gpu_types, &type, &profile)) {
+    copy = *job;
+    copy.gpu_types = type;
+    if (!copy.mig_profile.length) copy.mig_profile = profile;
+    job = &copy;
+    reader->n_mig_types++;
+  }
   if (fault) return hr__reader_bad_row(reader, &(struct hr__row_fault){.line = line, .fault = fault});
+  reader->n_elastic += (job->min_gpus != HR_NONE && job->min_gpus < job->gpus) ||
+                       (job->max_gpus != HR_NONE && job->max_gpus > job->gpus);
   reader->n_fractions += job->gpu_milli < 1000 && job->gpus > 0;
   return hr__builder_append(reader->builder, job, line, reader->error);
 }

@@ -8,6 +8,8 @@
 #include "traces/core/builder.h"
 #include "traces/core/input.h"
 
+struct hr__picks;
+
 /* The state of reading a file. */
 struct hr__reader {
   const char *path;
@@ -19,8 +21,11 @@ struct hr__reader {
   bool lenient;                    /* true: bad rows are counted; false: a bad row is an error */
   bool dated;                      /* set by the reader of the format if the times of the file are dates */
   uint64_t n_fractions;            /* jobs that request a fraction of a GPU */
+  uint64_t n_elastic;              /* jobs that could run with other numbers of GPUs */
+  uint64_t n_mig_types;            /* jobs with the name of a MIG profile as GPU type */
   struct hr_error *error;
-  bool without_times; /* true: rows may lack times */
+  bool without_times;      /* true: rows may lack times */
+  struct hr__picks *picks; /* fields from columns that the format does not read itself; NULL: none */
 };
 
 /* The reader of a format. Each reader is defined in the file of its format. formats.c lists all readers. */
@@ -29,6 +34,7 @@ struct hr__format_reader {
   enum hr_status (*read)(struct hr__reader *reader);
   const char *missing; /* text of a note on the fields that traces of this format lack; NULL: no note */
   bool has_params;     /* parameters may follow the name of the format */
+  bool has_columns;    /* a table whose columns have names, so fields can be mapped from any column */
 };
 
 /* The fault of a row. If `column` is set, the fault is in the field of that column, and `value` is its value. If
@@ -68,7 +74,13 @@ struct hr__count_note {
 /* Adds notes, except those whose count is 0. */
 enum hr_status hr__reader_note_counts(const struct hr__reader *reader, const struct hr__count_note *notes,
                                       size_t n_notes);
-/* Adds the job if it is valid. Otherwise the row is reported as a bad row. */
+/* Splits a GPU type that names a MIG profile: "1g.10gb", "a100_3g.20gb" (Slurm), "nvidia.com/mig-1g.10gb" or
+   "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb" (Kubernetes). Sets `*type` to the GPU type before the profile, which may be
+   empty. Returns false, and sets nothing, if the name is not of this form. */
+bool hr__split_mig_type(struct hr_text name, struct hr_text *type, struct hr_text *profile);
+
+/* Adds the job if it is valid. If its GPU type names a MIG profile, this becomes the profile of the job. Otherwise the
+ * row is reported as a bad row. */
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line);
 
 /* A parameter of a format. Users append parameters to the name of the format, as in

@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "traces/core/dates.h"
 #include "traces/core/numbers.h"
+#include "traces/core/picks.h"
 #include "traces/csv/csv_blocks.h"
 
 #include <stdio.h>
@@ -219,12 +220,35 @@ static enum hr_status note_unknown_columns(const struct csv_header *header, stru
   for (uint32_t i = 0; i < header->names.count; i++) {
     const char *name = header->names.text[i];
     if (!*name || header->first_use[header->column_of[i]] || is_ignored(schema, name)) continue;
+    if (hr__picks_use(reader->picks, header->column_of[i])) continue;
     char buffer[HR__QUOTE_BYTES];
     const char *nearest = nearest_unfed(header, schema, name);
     enum hr_status status =
         hr_notes_add(reader->notes, "unknown column '%s' is ignored%s%s%s", quoted_name(name, buffer),
                      nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     if (status != HR_OK) return hr__reader_no_memory(reader);
+  }
+  return HR_OK;
+}
+
+/* Finds the columns that the column map reads in addition to those of the schema. */
+static enum hr_status bind_picks(const struct csv_header *header, const struct hr__reader *reader, uint64_t line) {
+  for (size_t i = 0; i < hr__picks_count(reader->picks); i++) {
+    const struct hr__csv_column target = {.name = hr__picks_column(reader->picks, i)};
+    uint32_t column = find_column(header, &target);
+    hr__picks_bind(reader->picks, i, column);
+    if (column != HR_NONE) continue;
+    const char *words[MAX_CSV_COLUMNS + 1];
+    size_t n = 0;
+    for (uint32_t k = 0; k < header->names.count; k++) words[n++] = header->names.text[k];
+    words[n] = NULL;
+    const char *nearest = hr_nearest_word(target.name, words);
+    struct sentence sentence = {.length = 0};
+    char name[HR__QUOTE_BYTES], near[HR__QUOTE_BYTES];
+    append(&sentence, "missing column '%s', which the column map names", quoted_name(target.name, name));
+    if (nearest) append(&sentence, " (did you mean '%s'?)", quoted_name(nearest, near));
+    append_columns(&sentence, header);
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s", reader->path, (unsigned long long)line, sentence.text);
   }
   return HR_OK;
 }
@@ -243,6 +267,8 @@ static enum hr_status header_bind(struct csv_header *header, struct hr__reader *
     header->first_use[column] = (uint8_t)(i + 1);
   }
   if (n_missing) return missing_columns(header, reader, schema, n_missing, line);
+  enum hr_status status = bind_picks(header, reader, line);
+  if (status != HR_OK) return status;
   return note_unknown_columns(header, reader, schema);
 }
 
@@ -365,7 +391,13 @@ static enum hr_status read_row(struct csv_rows *rows, const struct hr__csv_block
     if (rows->feed_of[column])
       store_value(rows, rows->feed_of[column], field_text(block, row->first_field + column), row->line);
   if (rows->fault.fault) return hr__reader_bad_row(rows->reader, &rows->fault);
-  return rows->schema->on_row(rows->schema->self, rows->schema->row, row->line);
+  for (size_t i = 0; i < hr__picks_count(rows->reader->picks); i++) {
+    uint32_t column = hr__picks_bound(rows->reader->picks, i);
+    hr__picks_set(rows->reader->picks, i, field_text(block, row->first_field + column));
+  }
+  enum hr_status status = rows->schema->on_row(rows->schema->self, rows->schema->row, row->line);
+  hr__picks_end_row(rows->reader->picks);
+  return status;
 }
 
 static enum hr_status read_block(struct csv_rows *rows, const struct hr__csv_block *block) {

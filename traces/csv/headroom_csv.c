@@ -7,6 +7,8 @@
 #include "base/array.h"
 #include "traces/core/numbers.h"
 
+#include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -50,7 +52,7 @@ static bool is_field(const char *field) {
 
 static struct hr_column_name *find_entry(const struct hr_column_map *map, const char *field) {
   for (size_t i = 0; i < map->count; i++)
-    if (strcmp(map->entry[i].field, field) == 0) return &map->entry[i];
+    if (!map->entry[i].pattern && strcmp(map->entry[i].field, field) == 0) return &map->entry[i];
   return NULL;
 }
 
@@ -60,12 +62,13 @@ static enum hr_status append_entry(struct hr_column_map *map, const char *field,
     free(column);
     return HR_NO_MEMORY;
   }
-  map->entry[map->count++] = (struct hr_column_name){copy, column};
+  map->entry[map->count++] = (struct hr_column_name){.field = copy, .column = column};
   return HR_OK;
 }
 
 enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
                                  struct hr_error *error) {
+  if (strcmp(field, "queue") == 0) field = "tenant";
   if (!is_field(field)) return unknown_field("column map: ", field, error);
   if (!*column) return hr_fail(error, HR_BAD_INPUT, "column map: no column is given for '%s'", field);
   char *copy = strdup(column);
@@ -86,6 +89,9 @@ static enum hr_status add_pair(struct hr_column_map *map, struct hr_column_map *
   if (!equals)
     return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is not FIELD=COLUMN, like submit=arrival_s", pair);
   *equals = '\0';
+  if (strcmp(pair, "queue") == 0 && find_entry(seen, "tenant"))
+    return hr_fail(error, HR_BAD_INPUT, "column map: 'queue' is another name of 'tenant', which is set to '%.60s'",
+                   find_entry(seen, "tenant")->column);
   if (find_entry(seen, pair))
     return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is set twice: to '%.60s' and to '%.60s'", pair,
                    find_entry(seen, pair)->column, equals + 1);
@@ -109,10 +115,87 @@ enum hr_status hr_column_map_parse(struct hr_column_map *map, const char *text, 
   return status;
 }
 
+/* ---- Rules ------------------------------------------------------------------------------------------ */
+
+static enum hr_status bad_rule(const char *field, const char *text, const char *fault, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "%s '%.100s': %s; VALUE=COLUMN~PATTERN is expected, like %s", field, text, fault,
+                 strcmp(field, "class") == 0 ? "'interactive=JobName~^(jupyter|vscode)'" : "'vision=QOS~^vis'");
+}
+
+static enum hr_status check_pattern(const char *field, const char *text, const char *pattern, struct hr_error *error) {
+  regex_t compiled;
+  char fault[200], what[120];
+  int code = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
+  if (code == 0) {
+    regfree(&compiled);
+    return HR_OK;
+  }
+  if (code == REG_ESPACE) return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
+  regerror(code, &compiled, what, sizeof what);
+  snprintf(fault, sizeof fault, "the pattern is not a regular expression (%s)", what);
+  return bad_rule(field, text, fault, error);
+}
+
+/* Splits a rule in place at its first '=' and at the first '~' after that. Returns the fault, or NULL. */
+static const char *split_rule(struct hr_column_name *rule) {
+  char *equals = strchr(rule->value, '='), *tilde = equals ? strchr(equals, '~') : NULL;
+  if (!equals || !tilde) return "not a rule";
+  *equals = *tilde = '\0';
+  rule->column = equals + 1;
+  rule->pattern = tilde + 1;
+  if (!rule->value[0]) return "the value is missing";
+  if (!rule->column[0]) return "the column is missing";
+  return rule->pattern[0] ? NULL : "the pattern is missing";
+}
+
+static enum hr_status append_rule(struct hr_column_map *map, const char *field, const struct hr_column_name *parts) {
+  struct hr_column_name rule = {strdup(field), strdup(parts->column), strdup(parts->value), strdup(parts->pattern)};
+  if (rule.field && rule.column && rule.value && rule.pattern && HR__ARRAY_RESIZE(map->entry, map->count + 1)) {
+    map->entry[map->count++] = rule;
+    return HR_OK;
+  }
+  free(rule.field);
+  free(rule.column);
+  free(rule.value);
+  free(rule.pattern);
+  return HR_NO_MEMORY;
+}
+
+enum hr_status hr_column_map_add_entry(struct hr_column_map *map, const struct hr_column_name *entry,
+                                       struct hr_error *error) {
+  if (!entry->pattern) return hr_column_map_add(map, entry->field, entry->column, error);
+  return append_rule(map, entry->field, entry) == HR_OK ? HR_OK
+                                                        : hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
+}
+
+enum hr_status hr_column_map_add_rule(struct hr_column_map *map, const char *field, const char *text,
+                                      struct hr_error *error) {
+  if (strcmp(field, "queue") == 0) field = "tenant";
+  if (strcmp(field, "class") != 0 && strcmp(field, "tenant") != 0)
+    return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' cannot have patterns; class and tenant can", field);
+  struct hr_column_name parts = {.value = strdup(text)};
+  if (!parts.value) return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
+  const char *fault = split_rule(&parts);
+  uint8_t class_;
+  struct hr__value_reader reader = {0};
+  enum hr_status status =
+      fault ? bad_rule(field, text, fault, error) : check_pattern(field, text, parts.pattern, error);
+  if (status == HR_OK && strcmp(field, "class") == 0)
+    fault = hr__value_read(&reader, HR__CLASS, 1, (struct hr_text){parts.value, strlen(parts.value)}, &class_);
+  if (status == HR_OK && fault)
+    status = hr_fail(error, HR_BAD_INPUT, "class '%.100s': '%.60s' is %s", text, parts.value, fault);
+  if (status == HR_OK && append_rule(map, field, &parts) != HR_OK)
+    status = hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
+  free(parts.value);
+  return status;
+}
+
 void hr_column_map_finish(struct hr_column_map *map) {
   for (size_t i = 0; i < map->count; i++) {
     free(map->entry[i].field);
     free(map->entry[i].column);
+    free(map->entry[i].value);
+    free(map->entry[i].pattern);
   }
   free(map->entry);
   *map = (struct hr_column_map){0};
@@ -177,7 +260,7 @@ static uint64_t unit_of(const char *column) {
 
 static void apply_map(struct hr__csv_column *columns, const struct hr_column_map *map) {
   for (size_t entry = 0; map && entry < map->count; entry++)
-    for (size_t i = 0; i < HR__N_FIELDS; i++) {
+    for (size_t i = 0; i < HR__N_FIELDS && !map->entry[entry].pattern; i++) {
       if (strcmp(columns[i].field, map->entry[entry].field) != 0) continue;
       columns[i].name = map->entry[entry].column;
       columns[i].must_exist = true;
@@ -215,4 +298,4 @@ static enum hr_status read_csv(struct hr__reader *reader) {
   return hr__csv_read_rows(reader, &schema);
 }
 
-const struct hr__format_reader hr__csv_reader = {.read = read_csv};
+const struct hr__format_reader hr__csv_reader = {.read = read_csv, .has_columns = true};

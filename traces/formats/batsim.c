@@ -54,7 +54,10 @@ static enum profile_kind kind_of(struct hr_text type) {
                {"DelayProfile", KIND_DELAY},
                {"parallel_homogeneous", KIND_TASK},
                {"ParallelTaskHomogeneousProfile", KIND_TASK},
-               {"parallel_homogeneous_total", KIND_TOTAL}};
+               {"parallel_homogeneous_total", KIND_TOTAL},
+               /* names until Batsim 1.4 */
+               {"msg_par_hg", KIND_TASK},
+               {"msg_par_hg_tot", KIND_TOTAL}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strlen(kinds[i].type) == type.length && memcmp(kinds[i].type, type.at, type.length) == 0) return kinds[i].kind;
   return KIND_OTHER;

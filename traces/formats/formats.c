@@ -7,6 +7,7 @@
 
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
+#include "traces/core/picks.h"
 #include "traces/csv/headroom_csv.h"
 #include "traces/packed/pack.h"
 
@@ -221,6 +222,39 @@ static bool has_map(const struct hr_trace_options *options) {
   return options->map && options->map->count;
 }
 
+static bool has_rules(const struct hr_trace_options *options) {
+  for (size_t i = 0; has_map(options) && i < options->map->count; i++)
+    if (options->map->entry[i].pattern) return true;
+  return false;
+}
+
+/* Returns true if the map has a field that only CSV files can map. In other tables, only texts and the class can be
+   mapped, because the reader of the format computes the other fields from several columns. */
+static bool needs_csv(const struct hr_trace_options *options) {
+  static const char *const any[] = {"class", "tenant", "user", "model"};
+  for (size_t i = 0; has_map(options) && i < options->map->count; i++) {
+    bool is_any = false;
+    for (size_t k = 0; k < sizeof any / sizeof *any; k++)
+      is_any = is_any || strcmp(options->map->entry[i].field, any[k]) == 0;
+    if (!is_any) return true;
+  }
+  return false;
+}
+
+/* Returns an error if the columns of the format have no names, or if the map has a field that it cannot map. */
+static enum hr_status check_map(const struct hr_trace_options *options, const char *format, struct hr_error *error) {
+  const struct hr_trace_format *found = hr_trace_format_find(format);
+  size_t number = (size_t)(found - formats);
+  bool has_columns = number >= 1 && number <= N_READERS && readers[number - 1]->has_columns;
+  if (!has_map(options) || strcmp(format, "csv") == 0) return HR_OK;
+  if (needs_csv(options))
+    return hr_fail(error, HR_BAD_INPUT, "column maps are for CSV files; format '%s' has fixed columns%s", format,
+                   has_columns ? ", of which only class, tenant, user and model can be mapped" : "");
+  if (has_columns) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "column maps and patterns need a table with named columns; format '%s' has none",
+                 format);
+}
+
 /* Returns true if the format has parameters. In `formats`, "auto" is before the text formats, and "packed" is after
    them. */
 static bool has_params(const struct hr_trace_format *format) {
@@ -238,10 +272,8 @@ static enum hr_status requested_format(const struct hr_trace_options *options, c
   if (!format) return unknown_format(requested, error);
   if (colon && !has_params(format))
     return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, but '%.60s' was given", *name, colon + 1);
-  if (strcmp(*name, "auto") == 0) *name = has_map(options) ? "csv" : NULL;
-  if (*name && has_map(options) && strcmp(*name, "csv") != 0)
-    return hr_fail(error, HR_BAD_INPUT, "column maps are for CSV files; format '%s' has fixed columns", *name);
-  return HR_OK;
+  if (strcmp(*name, "auto") == 0) *name = needs_csv(options) ? "csv" : NULL;
+  return *name ? check_map(options, *name, error) : HR_OK;
 }
 
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
@@ -256,12 +288,17 @@ static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
-static enum hr_status note_fractions(struct hr__reader *reader) {
+/* Adds notes on requests that are not for a fixed number of whole GPUs. */
+static enum hr_status note_parts(struct hr__reader *reader) {
   if (reader->without_times) return HR_OK;
-  const struct hr__count_note note = {
-      reader->n_fractions, "job requests", "jobs request",
-      " a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"};
-  return hr__reader_note_counts(reader, &note, 1);
+  const struct hr__count_note notes[] = {
+      {reader->n_fractions, "job requests", "jobs request",
+       " a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"},
+      {reader->n_elastic, "job is", "jobs are",
+       " elastic ('min_gpus', 'max_gpus'): no policy changes the number of GPUs of a job, so 'gpus' is used"},
+      {reader->n_mig_types, "job has", "jobs have",
+       " a MIG profile as GPU type, which is used as the profile of the job ('mig_profile')"}};
+  return hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes);
 }
 
 static enum hr_status build(struct hr__reader *reader, const char *format, bool streamed, struct hr_trace **trace) {
@@ -269,11 +306,15 @@ static enum hr_status build(struct hr__reader *reader, const char *format, bool 
   if (!reader->builder) return hr__reader_no_memory(reader);
   if (streamed) hr__builder_stream(reader->builder);
   reader->notes = hr_trace_builder_notes(reader->builder);
-  enum hr_status status = read_rows(reader, format);
-  if (status == HR_OK) status = note_fractions(reader);
+  enum hr_status status = hr__picks_create(reader->map, strcmp(format, "csv") == 0, &reader->picks);
+  if (status != HR_OK) status = hr__reader_no_memory(reader);
+  if (status == HR_OK) status = read_rows(reader, format);
+  if (status == HR_OK) status = note_parts(reader);
+  if (status == HR_OK && hr__picks_notes(reader->picks, reader->notes) != HR_OK) status = hr__reader_no_memory(reader);
   if (status == HR_OK)
     status = hr_trace_builder_finish(reader->builder, reader->dated, reader->lenient, trace, reader->error);
   hr_trace_builder_destroy(reader->builder);
+  hr__picks_destroy(reader->picks);
   return status;
 }
 
@@ -295,6 +336,12 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   bool is_stdin = strcmp(path, "-") == 0;
   const char *place = is_stdin ? "/dev/stdin" : path; /* standard input may be a plain file */
   status = hr__packed_read(place, options->streamed, trace, error);
+  if (*trace && has_rules(options)) {
+    hr_trace_destroy(*trace);
+    *trace = NULL;
+    return hr_fail(error, HR_BAD_INPUT, "%s: a packed trace has no columns for the patterns of classes and tenants",
+                   path);
+  }
   if (status != HR_OK || *trace) return status; /* a packed trace needs no format and no column map */
   if (is_stdin) path = hr__standard_input;
   struct hr__reader reader = {.path = path,
@@ -312,7 +359,8 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
     return status;
   }
   if (!format) format = detect_format(hr__input_peek(reader.input));
-  status = format ? build(&reader, format, options->streamed, trace) : unknown_json(path, error);
+  status = format ? check_map(options, format, error) : unknown_json(path, error);
+  if (status == HR_OK) status = build(&reader, format, options->streamed, trace);
   hr__input_close(reader.input);
   return status;
 }

@@ -113,7 +113,7 @@ static enum hr_status read_helios(struct hr__reader *reader) {
                   "a Helios cluster_log.csv has all of these columns");
 }
 
-const struct hr__format_reader hr__helios_reader = {.read = read_helios, .missing = "limits"};
+const struct hr__format_reader hr__helios_reader = {.read = read_helios, .has_columns = true, .missing = "limits"};
 
 static enum hr_status read_acme(struct hr__reader *reader) {
   static const char *const ignored[] = {"queue", "gpu_time", "shared_mem_per_pod", "fail_time", "stop_time", NULL};
@@ -121,4 +121,5 @@ static enum hr_status read_acme(struct hr__reader *reader) {
                   "an Acme trace_seren.csv or trace_kalos.csv has all of these columns");
 }
 
-const struct hr__format_reader hr__acme_reader = {.read = read_acme, .missing = "limits and tenants"};
+const struct hr__format_reader hr__acme_reader = {
+    .read = read_acme, .has_columns = true, .missing = "limits and tenants"};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reads Kubernetes objects from a list that kubectl prints: Jobs (batch/v1), Kueue Workloads (kueue.x-k8s.io), Pods,
- * Events and priority classes. The priority class of a Workload is a name in v1beta1 and a reference in v1beta2.
- * Objects of other kinds are counted. Only the properties that a trace needs are stored, so the list may have any
- * size.
+ * Events, priority classes and LocalQueues. The priority class of a Workload is a name in v1beta1 and a reference in
+ * v1beta2. Objects of other kinds are counted. Only the properties that a trace needs are stored, so the list may have
+ * any size.
  *
  * The request of a pod is the sum of the requests of its containers. Init containers run before the other containers,
  * so the request is at least that of each init container. If a container has a limit for a resource but no request,
@@ -265,6 +265,14 @@ static void read_owner(struct hr__kube *kube, const cJSON *object, struct hr__ku
   }
 }
 
+/* Returns the name number of a LocalQueue. These queues belong to a namespace, so its name is a part of theirs. */
+static uint32_t queue_name(struct hr__kube *kube, struct hr_text space, const char *queue) {
+  char full[600];
+  int length =
+      snprintf(full, sizeof full, "%.253s%s%.253s", space.length ? space.at : "", space.length ? "/" : "", queue);
+  return hr__kube_name(kube, (struct hr_text){full, queue[0] ? (size_t)length : 0});
+}
+
 static bool read_head(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
   struct hr_text name = {NULL, 0}, space = {"", 0};
   struct hr__json_get *get = &kube->get;
@@ -281,8 +289,7 @@ static bool read_head(struct hr__kube *kube, const cJSON *object, struct hr__kub
   read->uid = name_at(kube, object, "metadata.uid");
   const cJSON *labels = hr__get_member(object, "metadata.labels");
   const cJSON *queue = cJSON_GetObjectItemCaseSensitive(labels, "kueue.x-k8s.io/queue-name");
-  if (cJSON_IsString(queue))
-    read->queue = hr__kube_name(kube, (struct hr_text){queue->valuestring, strlen(queue->valuestring)});
+  if (cJSON_IsString(queue)) read->queue = queue_name(kube, space, queue->valuestring);
   read_owner(kube, object, read);
   return true;
 }
@@ -464,8 +471,11 @@ static bool read_workload(struct hr__kube *kube, const cJSON *object, struct hr_
       !condition_time(kube, object, "Finished", &read->finish_us) || !read_evictions(kube, object, read))
     return false;
   if (seconds != UINT64_MAX) read->limit_us = (int64_t)seconds * HR_SECOND_US;
-  uint32_t queue = name_at(kube, object, "spec.queueName");
-  if (queue != HR_NONE) read->queue = queue;
+  struct hr_text space = {"", 0};
+  const cJSON *queue = hr__get_member(object, "spec.queueName");
+  if (!hr__get_text(&kube->get, object, "metadata.namespace", false, &space)) return false;
+  if (cJSON_IsString(queue) && *queue->valuestring) read->queue = queue_name(kube, space, queue->valuestring);
+  read->cluster_queue = name_at(kube, object, "status.admission.clusterQueue");
   read->priority_class = name_at(kube, object, "spec.priorityClassRef.name");
   if (read->priority_class == HR_NONE) read->priority_class = name_at(kube, object, "spec.priorityClassName");
   read->finished = read->finish_us != INT64_MIN;
@@ -477,7 +487,8 @@ static bool read_workload(struct hr__kube *kube, const cJSON *object, struct hr_
 /* ---- Events and priority classes -------------------------------------------------------------------- */
 
 static bool read_word(struct hr__kube *kube, const cJSON *object, bool is_class, struct hr__kube_word *word) {
-  *word = (struct hr__kube_word){.subject = HR_NONE, .admitted_us = INT64_MIN, .is_class = is_class};
+  *word = (struct hr__kube_word){
+      .subject = HR_NONE, .cluster_queue = HR_NONE, .admitted_us = INT64_MIN, .is_class = is_class};
   if (is_class) {
     const cJSON *value = hr__get_member(object, "value");
     bool fits = cJSON_IsNumber(value) && value->valuedouble >= -2147483647.0 && value->valuedouble <= 2147483647.0;
@@ -495,14 +506,31 @@ static bool read_word(struct hr__kube *kube, const cJSON *object, bool is_class,
          hr__get_date(&kube->get, object, "lastTimestamp", &word->admitted_us);
 }
 
-static enum hr_status add_word(struct hr__kube *kube, const cJSON *object, bool is_class) {
-  struct hr__kube_word word;
-  if (!read_word(kube, object, is_class, &word)) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
-  if (word.subject == HR_NONE || (!is_class && !word.evicted && word.admitted_us == INT64_MIN)) return HR_OK;
+static enum hr_status put_word(struct hr__kube *kube, struct hr__kube_word word) {
   if (!HR__ARRAY_HAS_ROOM(kube->words, kube->n_words, kube->words_capacity))
     return hr__reader_no_memory(kube->get.reader);
   kube->words[kube->n_words++] = word;
   return HR_OK;
+}
+
+/* Stores to which ClusterQueue a LocalQueue belongs. */
+static enum hr_status add_local_queue(struct hr__kube *kube, const cJSON *object) {
+  struct hr_text name = {NULL, 0}, space = {"", 0};
+  if (!hr__get_text(&kube->get, object, "metadata.name", true, &name) ||
+      !hr__get_text(&kube->get, object, "metadata.namespace", false, &space))
+    return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
+  struct hr__kube_word word = {.subject = queue_name(kube, space, name.at),
+                               .cluster_queue = name_at(kube, object, "spec.clusterQueue"),
+                               .admitted_us = INT64_MIN};
+  if (kube->no_memory) return hr__reader_no_memory(kube->get.reader);
+  return word.cluster_queue == HR_NONE || word.subject == HR_NONE ? HR_OK : put_word(kube, word);
+}
+
+static enum hr_status add_word(struct hr__kube *kube, const cJSON *object, bool is_class) {
+  struct hr__kube_word word;
+  if (!read_word(kube, object, is_class, &word)) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
+  if (word.subject == HR_NONE || (!is_class && !word.evicted && word.admitted_us == INT64_MIN)) return HR_OK;
+  return put_word(kube, word);
 }
 
 /* ---- Items ------------------------------------------------------------------------------------------ */
@@ -516,6 +544,7 @@ static enum hr_status add_object(struct hr__kube *kube, const struct hr__json_it
                                  .finish_us = INT64_MIN,
                                  .limit_us = HR_UNKNOWN_US,
                                  .queue = HR_NONE,
+                                 .cluster_queue = HR_NONE,
                                  .owner = HR_NONE,
                                  .priority_class = HR_NONE,
                                  .kind = (uint8_t)kind};
@@ -540,6 +569,7 @@ enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_i
   if (strcmp(kind.at, "Pod") == 0) return add_object(kube, item, HR__KUBE_POD);
   bool is_class = strcmp(kind.at, "PriorityClass") == 0 || strcmp(kind.at, "WorkloadPriorityClass") == 0;
   if (is_class || strcmp(kind.at, "Event") == 0) return add_word(kube, item->value, is_class);
+  if (strcmp(kind.at, "LocalQueue") == 0) return add_local_queue(kube, item->value);
   kube->n_other++;
   return HR_OK;
 }

@@ -21,6 +21,7 @@ struct joined {
   uint32_t *of_uid;   /* [names.count] for a uid: the object with this uid; HR_NONE: no such object */
   uint32_t *of_owner; /* [names.count] for a uid: the Workload that belongs to the object with this uid */
   uint32_t *of_class; /* [names.count] for a name: the priority class with this name, as an index in `words` */
+  uint32_t *of_queue; /* [names.count] for a LocalQueue: the name number of its ClusterQueue; HR_NONE: unknown */
   /* Counters of jobs. note_all() prints each of them in a note that describes what it counts. */
   uint64_t n_evicted, n_past, n_mixed, n_kinds, n_shared, n_early;
 };
@@ -37,15 +38,22 @@ static bool index_objects(struct joined *joined) {
   joined->of_uid = malloc(n * sizeof *joined->of_uid);
   joined->of_owner = malloc(n * sizeof *joined->of_owner);
   joined->of_class = malloc(n * sizeof *joined->of_class);
-  if (!joined->of_uid || !joined->of_owner || !joined->of_class) return false;
-  for (size_t i = 0; i < n; i++) joined->of_uid[i] = joined->of_owner[i] = joined->of_class[i] = HR_NONE;
+  joined->of_queue = malloc(n * sizeof *joined->of_queue);
+  if (!joined->of_uid || !joined->of_owner || !joined->of_class || !joined->of_queue) return false;
+  for (size_t i = 0; i < n; i++)
+    joined->of_uid[i] = joined->of_owner[i] = joined->of_class[i] = joined->of_queue[i] = HR_NONE;
   for (uint32_t i = 0; i < kube->n_objects; i++) {
     const struct hr__kube_object *object = &kube->objects[i];
     if (object->uid != HR_NONE) joined->of_uid[object->uid] = i;
     if (object->kind == HR__KUBE_WORKLOAD && object->owner != HR_NONE) joined->of_owner[object->owner] = i;
+    if (object->queue != HR_NONE && object->cluster_queue != HR_NONE)
+      joined->of_queue[object->queue] = object->cluster_queue;
   }
-  for (uint32_t i = 0; i < kube->n_words; i++)
-    if (kube->words[i].is_class) joined->of_class[kube->words[i].subject] = i;
+  for (uint32_t i = 0; i < kube->n_words; i++) {
+    const struct hr__kube_word *word = &kube->words[i];
+    if (word->is_class) joined->of_class[word->subject] = i;
+    if (word->cluster_queue != HR_NONE) joined->of_queue[word->subject] = word->cluster_queue;
+  }
   return true;
 }
 
@@ -67,6 +75,7 @@ static void add_part(struct hr__kube_object *root, const struct hr__kube_object 
   root->created_us = earlier(root->created_us, part->created_us);
   if (part->kind == HR__KUBE_WORKLOAD) {
     if (part->queue != HR_NONE) root->queue = part->queue;
+    if (part->cluster_queue != HR_NONE) root->cluster_queue = part->cluster_queue;
     if (part->limit_us >= 0 && (root->limit_us < 0 || part->limit_us < root->limit_us)) root->limit_us = part->limit_us;
     root->past_s += part->past_s;
     root->pod = part->pod;
@@ -122,7 +131,8 @@ static void add_events(const struct joined *joined) {
   const struct hr__kube *kube = joined->kube;
   for (uint32_t i = 0; i < kube->n_words; i++) {
     const struct hr__kube_word *word = &kube->words[i];
-    uint32_t number = word->is_class ? HR_NONE : joined->of_uid[word->subject];
+    bool is_event = !word->is_class && word->cluster_queue == HR_NONE;
+    uint32_t number = is_event ? joined->of_uid[word->subject] : HR_NONE;
     if (number == HR_NONE) continue;
     struct hr__kube_object *root = &kube->objects[kube->objects[number].root];
     if (word->evicted && !root->evictions) root->evictions = 1;
@@ -170,6 +180,15 @@ static int32_t priority_of(const struct joined *joined, const struct hr__kube_ob
   return word == HR_NONE ? 0 : joined->kube->words[word].value;
 }
 
+/* Returns the tenant of a job: its ClusterQueue. If that is unknown, NAMESPACE/LocalQueue; without a queue, the
+   namespace. */
+static uint32_t tenant_of(const struct joined *joined, const struct hr__kube_object *object) {
+  if (object->cluster_queue != HR_NONE) return object->cluster_queue;
+  if (object->queue == HR_NONE) return object->namespace_;
+  uint32_t cluster_queue = joined->of_queue[object->queue];
+  return cluster_queue == HR_NONE ? object->queue : cluster_queue;
+}
+
 static enum hr_status add_job(struct joined *joined, const struct hr__kube_object *object) {
   const struct hr__kube *kube = joined->kube;
   struct hr__reader *reader = kube->get.reader;
@@ -184,7 +203,7 @@ static enum hr_status add_job(struct joined *joined, const struct hr__kube_objec
   fault.fault = "the job requests more than 4000000 GPUs";
   if (!fill_request(joined, object, &job)) return hr__reader_bad_row(reader, &fault);
   job.id = text_of(kube, object->name);
-  job.tenant = text_of(kube, object->queue != HR_NONE ? object->queue : object->namespace_);
+  job.tenant = text_of(kube, tenant_of(joined, object));
   job.user = text_of(kube, object->namespace_);
   job.submit_us = object->created_us;
   bool early = object->start_us < object->created_us;
@@ -213,7 +232,7 @@ static enum hr_status note_all(const struct joined *joined) {
   const struct hr__reader *reader = joined->kube->get.reader;
   const struct hr__count_note notes[] = {
       {joined->kube->n_other, "object is of an unsupported kind", "objects are of unsupported kinds",
-       "; Job, Workload, Pod, Event and priority classes are supported"},
+       "; Job, Workload, Pod, Event, LocalQueue and priority classes are supported"},
       {joined->n_evicted, "job was", "jobs were", " evicted or requeued: each is replayed once, with its last run"},
       {joined->n_past, "job ran before it was evicted", "jobs ran before they were evicted",
        "; that time is not replayed"},
@@ -240,6 +259,7 @@ static enum hr_status add_jobs(struct hr__kube *kube) {
   free(joined.of_uid);
   free(joined.of_owner);
   free(joined.of_class);
+  free(joined.of_queue);
   return status;
 }
 

@@ -22,9 +22,12 @@ enum hr__kube_kind { HR__KUBE_JOB, HR__KUBE_WORKLOAD, HR__KUBE_POD };
 /* A Job, a Workload or a Pod. */
 struct hr__kube_object {
   uint64_t line;
-  int64_t created_us, start_us, finish_us;                      /* INT64_MIN if unknown */
-  int64_t limit_us;                                             /* HR_UNKNOWN_US: no limit */
-  uint32_t name, namespace_, queue, uid, owner, priority_class; /* name numbers; HR_NONE: not set */
+  int64_t created_us, start_us, finish_us;               /* INT64_MIN if unknown */
+  int64_t limit_us;                                      /* HR_UNKNOWN_US: no limit */
+  uint32_t name, namespace_, uid, owner, priority_class; /* name numbers; HR_NONE: not set */
+  /* name numbers: the LocalQueue as NAMESPACE/NAME, and the ClusterQueue that admitted the Workload; HR_NONE: not set
+   */
+  uint32_t queue, cluster_queue;
   uint32_t root; /* index of the object that this object is a part of; its own index if it is a root */
   struct hr__kube_pod pod;
   uint64_t pods, evictions, past_s; /* pods: concurrent pods; past_s: run time before the last eviction, in seconds */
@@ -33,9 +36,10 @@ struct hr__kube_object {
   uint8_t kind, outcome;
 };
 
-/* An event, or a priority class with its value. */
+/* An event, a priority class with its value, or a LocalQueue with its ClusterQueue. */
 struct hr__kube_word {
-  uint32_t subject; /* name number: of an event, the uid of the object; of a priority class, its name */
+  uint32_t subject; /* name number: of an event, the uid of the object; of a priority class or a queue, its name */
+  uint32_t cluster_queue; /* name number; HR_NONE: the word is not a LocalQueue */
   int64_t admitted_us;
   int32_t value;
   bool evicted, is_class;

@@ -76,4 +76,4 @@ static enum hr_status read_openb(struct hr__reader *reader) {
   return hr__reader_note_counts(reader, &note, 1);
 }
 
-const struct hr__format_reader hr__openb_reader = {.read = read_openb};
+const struct hr__format_reader hr__openb_reader = {.read = read_openb, .has_columns = true};

@@ -35,7 +35,7 @@ static enum hr_status read_philly(struct hr__reader *reader) {
   return hr__csv_read_rows(reader, &schema);
 }
 
-const struct hr__format_reader hr__philly_reader = {.read = read_philly};
+const struct hr__format_reader hr__philly_reader = {.read = read_philly, .has_columns = true};
 
 /* ---- cluster_job_log --------------------------------------------------------------------------------- */
 

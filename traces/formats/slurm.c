@@ -19,6 +19,7 @@
 #include "base/names.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
+#include "traces/core/picks.h"
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
 
@@ -41,9 +42,8 @@ struct sacct_job {
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
   int64_t attempt_us, began_us; /* submit and start of the last attempt; its properties are stored */
-  uint32_t user, tenant, types, gpus, tasks, cpu_milli;
-  int32_t priority;
-  uint8_t outcome;
+  uint32_t user, tenant, model, types, gpus, tasks, cpu_milli, priority;
+  uint8_t outcome, class_;
 };
 
 struct sacct_state {
@@ -51,10 +51,11 @@ struct sacct_state {
   struct hr__name_table ids, texts;
   struct sacct_job *jobs; /* in the order of the job ids in the name table `ids` */
   uint32_t n_jobs, capacity;
+  uint32_t priority_excess; /* subtracted from all priorities, so that the highest fits into the signed field */
   bool has_request_columns; /* the file has a column with the requested resources */
   /* Counters of rows. note_all() prints each of them in a note that describes what it counts. */
   uint64_t n_steps, n_attempts, n_restarts, n_components, n_eligible_later, n_partition_limits, n_uneven, n_mixed,
-      n_per_node, n_priorities, n_early, n_shares;
+      n_per_node, n_priorities, n_early, n_shares, n_instances;
 };
 
 /* ---- Notations of Slurm: trackable and generic resources, memory, time limits -------------------------- */
@@ -244,12 +245,19 @@ static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, stru
 /* Stores the job and the texts of its row. */
 static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
                                 const char *types) {
-  struct hr_text id = row->id.length ? row->id : row->raw_id,
-                 tenant = row->account.length ? row->account : row->partition;
-  job->user = store_text(&sacct->texts, row->user);
-  job->tenant = store_text(&sacct->texts, tenant);
+  struct hr_text id = row->id.length ? row->id : row->raw_id;
+  struct hr_job_record record;
+  hr_job_record_init(&record);
+  record.user = row->user;
+  record.tenant = row->account.length ? row->account : row->partition;
+  hr__picks_apply(sacct->reader->picks, &record);
+  job->class_ = record.class_;
+  job->user = store_text(&sacct->texts, record.user);
+  job->tenant = store_text(&sacct->texts, record.tenant);
+  job->model = store_text(&sacct->texts, record.model);
   job->types = store_text(&sacct->texts, (struct hr_text){types, strlen(types)});
-  bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && put_job(sacct, job, id);
+  bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && job->model != HR_NONE &&
+               put_job(sacct, job, id);
   return valid ? HR_OK : hr__reader_no_memory(sacct->reader);
 }
 
@@ -379,10 +387,23 @@ static bool read_request(struct sacct_state *sacct, const struct sacct_row *row,
   return add_up(sacct, row, request, by_node);
 }
 
-static const char *types_of(struct sacct_state *sacct, const struct request *request) {
+/* Makes each MIG instance of a job a task of its own, because instances cannot communicate with each other. */
+static void split_instances(struct sacct_state *sacct, struct hr_job_record *job) {
+  uint32_t parts = job->gpus / job->tasks;
+  if (parts < 2) return;
+  job->tasks *= parts;
+  job->cpu_milli /= parts;
+  job->mem_mib /= parts;
+  sacct->n_instances++;
+}
+
+static const char *types_of(struct sacct_state *sacct, struct request *request) {
   const struct tres *tres = sacct->has_request_columns ? &request->requested : &request->allocated;
+  struct hr_text type, profile;
   if (!request->job.gpus) return "";
   sacct->n_mixed += tres->mixed;
+  if (hr__split_mig_type((struct hr_text){tres->types, strlen(tres->types)}, &type, &profile))
+    split_instances(sacct, &request->job);
   return tres->types;
 }
 
@@ -451,8 +472,8 @@ static uint64_t number_of(struct hr_text text) {
 
 static void read_rest(struct sacct_state *sacct, const struct sacct_row *row, struct sacct_job *job) {
   uint64_t priority = number_of(row->priority);
-  sacct->n_priorities += priority > INT32_MAX;
-  job->priority = priority > INT32_MAX ? 0 : (int32_t)priority;
+  sacct->n_priorities += priority > UINT32_MAX;
+  job->priority = priority > UINT32_MAX ? 0 : (uint32_t)priority;
   if (job->left_out) return;
   sacct->n_restarts += number_of(row->restarts);
   sacct->n_components += row->id.length && memchr(row->id.at, '+', row->id.length);
@@ -476,11 +497,12 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   if (!valid) return hr__reader_bad_row(sacct->reader, &fault);
   read_rest(sacct, row, &job);
   if (job.left_out) return store_job(sacct, &job, row, "");
+  const char *types = types_of(sacct, &request);
   job.gpus = request.job.gpus;
   job.tasks = request.job.tasks;
   job.cpu_milli = request.job.cpu_milli;
   job.mem_mib = request.job.mem_mib;
-  return store_job(sacct, &job, row, types_of(sacct, &request));
+  return store_job(sacct, &job, row, types);
 }
 
 /* ---- The header ------------------------------------------------------------------------------------- */
@@ -531,6 +553,8 @@ static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) 
   record.id = stored(&sacct->ids, number);
   record.user = stored(&sacct->texts, job->user);
   record.tenant = stored(&sacct->texts, job->tenant);
+  record.model = stored(&sacct->texts, job->model);
+  record.class_ = job->class_;
   record.gpu_types = stored(&sacct->texts, job->types);
   record.submit_us = job->submit_us;
   record.recorded_start_us = job->start_us;
@@ -540,13 +564,29 @@ static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) 
   record.tasks = job->tasks;
   record.cpu_milli = job->cpu_milli;
   record.mem_mib = job->mem_mib;
-  record.priority = job->priority;
+  record.priority = (int32_t)((int64_t)job->priority - sacct->priority_excess);
   record.outcome = job->outcome;
   return hr__reader_add(sacct->reader, &record, job->line);
 }
 
-static enum hr_status add_jobs(const struct sacct_state *sacct) {
-  enum hr_status status = HR_OK;
+/* Slurm's priorities are 32-bit unsigned numbers. If the highest does not fit into a signed one, all are reduced by the
+   same number, which keeps their differences. */
+static enum hr_status fit_priorities(struct sacct_state *sacct) {
+  uint32_t highest = 0;
+  for (uint32_t i = 0; i < sacct->n_jobs; i++)
+    if (!sacct->jobs[i].left_out && sacct->jobs[i].priority > highest) highest = sacct->jobs[i].priority;
+  if (highest <= INT32_MAX) return HR_OK;
+  sacct->priority_excess = highest - INT32_MAX;
+  enum hr_status status =
+      hr_notes_add(sacct->reader->notes,
+                   "the highest priority is %u: all priorities are reduced by %u, which keeps their "
+                   "differences",
+                   (unsigned)highest, (unsigned)sacct->priority_excess);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(sacct->reader);
+}
+
+static enum hr_status add_jobs(struct sacct_state *sacct) {
+  enum hr_status status = fit_priorities(sacct);
   for (uint32_t i = 0; status == HR_OK && i < sacct->n_jobs; i++) status = add_job(sacct, i);
   return status;
 }
@@ -574,7 +614,8 @@ static enum hr_status note_all(const struct sacct_state *sacct) {
        " submitted: the start is treated as unknown"},
       {sacct->n_shares, "row has", "rows have",
        " shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs"},
-      {sacct->n_priorities, "row has", "rows have", " a priority above 2147483647, which is ignored"},
+      {sacct->n_instances, "row has", "rows have", " several MIG instances on a node: each instance is one task"},
+      {sacct->n_priorities, "row has", "rows have", " a priority above 4294967295, which is ignored"},
   };
   return hr__reader_note_counts(sacct->reader, notes, sizeof notes / sizeof *notes);
 }
@@ -590,4 +631,4 @@ static enum hr_status read_sacct(struct hr__reader *reader) {
   return status;
 }
 
-const struct hr__format_reader hr__sacct_reader = {.read = read_sacct};
+const struct hr__format_reader hr__sacct_reader = {.read = read_sacct, .has_columns = true};

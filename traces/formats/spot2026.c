@@ -69,5 +69,5 @@ static enum hr_status read_spot2026(struct hr__reader *reader) {
   return status == HR_OK ? hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes) : status;
 }
 
-const struct hr__format_reader hr__spot2026_reader = {.read = read_spot2026,
-                                                      .missing = "limits, users, waits and outcomes"};
+const struct hr__format_reader hr__spot2026_reader = {
+    .read = read_spot2026, .has_columns = true, .missing = "limits, users, waits and outcomes"};
