@@ -61,8 +61,8 @@ static const char details[] = "A listed policy that is also the scenario's polic
                               "the policy before it.\n"
                               "Replication 0 uses the scenario's seed. In each replication all policies see the\n"
                               "same random events. Files are written only if all runs succeed.\n"
-                              "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
-                              "4 system failure.\n\n"
+                              "Exit code: 0 success, 1 all jobs were rejected, 2 bad input or usage, 3 a policy\n"
+                              "broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom compare scenarios/demo.json --policies fifo,sjf,conservative\n"
                               "  headroom compare scenarios/demo.json \\\n"
@@ -221,17 +221,44 @@ static enum hr_status write_files(struct compare *compare, struct hr_error *erro
   return status;
 }
 
-static enum hr_status print_results(struct compare *compare, struct hr_error *error) {
+/* Counts the rejected jobs of the policy that rejects the fewest. Those that could run on the cluster were rejected for
+   their tenant's quota or by the policy. */
+static enum hr_status count_rejected(const struct compare *compare, struct hr_rejections *rejections,
+                                     struct hr_error *error) {
+  enum hr_status status = input_predict_rejected(&compare->input, compare->input.scenario, rejections, error);
+  uint64_t fewest = UINT64_MAX;
+  for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
+    const struct hr_summary *summary = hr_comparison_summary(compare->comparison, i);
+    if (summary->jobs_rejected < fewest) fewest = summary->jobs_rejected;
+  }
+  if (status != HR_OK || fewest == UINT64_MAX || fewest <= rejections->n_rejected) return status;
+  rejections->by_reason[compare->input.scenario->quotas ? HR_REASON_OVER_QUOTA : HR_REASON_POLICY] +=
+      fewest - rejections->n_rejected;
+  rejections->n_rejected = fewest;
+  return HR_OK;
+}
+
+static enum hr_status print_tables(struct compare *compare, struct hr_error *error) {
   const struct compare_args *args = compare->args;
   const struct hr_notes *notes = hr_comparison_notes(compare->comparison);
-  enum hr_status status = write_files(compare, error);
-  if (status != HR_OK || args->quiet) return status;
+  enum hr_status status;
+  if (args->quiet) return HR_OK;
   input_print_notes(stderr, &compare->input);
   for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
   if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown) || is_stdout(args->page.report))
     return HR_OK;
   status = hr_comparison_print(stdout, compare->comparison, &compare->perf, wants_colour());
   return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
+}
+
+static enum hr_status print_results(struct compare *compare, struct hr_error *error) {
+  struct hr_rejections rejections;
+  enum hr_status status = write_files(compare, error);
+  if (status == HR_OK) status = count_rejected(compare, &rejections, error);
+  if (status != HR_OK) return status;
+  input_warn_rejected(&compare->input, &compare->input.scenario->cluster, &rejections);
+  status = print_tables(compare, error);
+  return status == HR_OK ? input_require_accepted(&compare->input, &rejections, error) : status;
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */

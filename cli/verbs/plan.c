@@ -61,8 +61,8 @@ static const char details[] = "The scenario's key 'plan' lists the capacity that
                               "A constraint is METRIC <= NUMBER or METRIC >= NUMBER. METRIC is any metric of\n"
                               "the JSON summary: wait_s.p95, wait_s.p95 of inference, completed,\n"
                               "deadline_miss of tenant retail, monthly_usd, utilization.submit_window, ...\n"
-                              "Exit code: 0 success, 1 no mix meets the goals, 2 bad input or usage, 3 a policy\n"
-                              "broke its contract, 4 system failure.\n\n"
+                              "Exit code: 0 success, 1 no mix meets the goals or all jobs were rejected, 2 bad\n"
+                              "input or usage, 3 a policy broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom plan scenarios/plan-reserved-share.json\n"
                               "  headroom plan scenarios/plan-l4-or-t4.json --json - | jq .recommendation\n";
@@ -116,12 +116,24 @@ static enum hr_status write_page(struct plan_state *plan, struct hr_error *error
   return status;
 }
 
+/* Warns of jobs that can never run on the recommended mix or, if no candidate meets the goals, on the nearest one. */
+static enum hr_status warn_rejected(const struct plan_state *plan, struct hr_rejections *rejections,
+                                    struct hr_error *error) {
+  struct hr_plan_case choice;
+  enum hr_status status = hr_plan_choice_case(plan->plan, &choice, error);
+  if (status == HR_OK) status = input_predict_rejected(&plan->input, choice.scenario, rejections, error);
+  if (status == HR_OK) input_warn_rejected(&plan->input, &choice.scenario->cluster, rejections);
+  return status;
+}
+
 static enum hr_status print_results(struct plan_state *plan, struct hr_error *error) {
   const struct plan_args *args = plan->args;
   const struct hr_notes *notes = hr_plan_notes(plan->plan);
   enum hr_status status = HR_OK;
   if (args->json) status = hr_plan_write_json(args->json, plan->plan, &plan->perf, error);
   if (status == HR_OK && args->page.report) status = write_page(plan, error);
+  struct hr_rejections rejections = {0};
+  if (status == HR_OK) status = warn_rejected(plan, &rejections, error);
   if (status == HR_OK && !args->quiet) {
     input_print_notes(stderr, &plan->input);
     for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
@@ -129,6 +141,7 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
       status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
     if (status != HR_OK) hr_fail(error, status, "cannot print the plan: %s", hr_status_meaning(status));
   }
+  if (status == HR_OK) status = input_require_accepted(&plan->input, &rejections, error);
   if (status != HR_OK || hr_plan_feasible(plan->plan)) return status;
   return hr_fail(error, HR_CHECK_FAILED, "%s: no mix meets the goals", plan->input.scenario->path);
 }

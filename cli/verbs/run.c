@@ -24,22 +24,13 @@ struct run_args {
   bool no_table; /* set by `report`, which prints no table */
 };
 
-/* Prints a warning if all jobs were rejected and --quiet is set. With --quiet no note reports rejected jobs, so such a
-   run would look like a success. */
-static void warn_if_all_rejected(const struct run_args *args, uint64_t n_submitted, uint64_t n_rejected) {
-  if (!args->quiet || n_rejected == 0 || n_rejected < n_submitted) return;
-  fprintf(stderr, "warning: all jobs were rejected (%" PRIu64 "); without --quiet, a note prints the reasons\n",
-          n_rejected);
-}
-
 /* ---- Replications ----------------------------------------------------------------------------------- */
 
 static bool is_replicated(const struct hr_scenario *scenario) {
   return scenario->replications.count > 1 || scenario->replications.metric.text;
 }
 
-/* Prints a warning if no job completed and --quiet is set. The number of rejected jobs may differ between replications,
-   so warn_if_all_rejected() cannot be used. */
+/* Prints a warning if no job completed and --quiet is set. */
 static void warn_if_none_completed(const struct run_args *args, const struct hr_replicates *replicates) {
   struct hr_replicated completed;
   if (!args->quiet || hr_replicates_metric(replicates, "completed", &completed, NULL) != HR_OK) return;
@@ -64,6 +55,9 @@ static enum hr_status run_replications(const struct input *input, const struct r
   progress_bar_stop(&bar);
   if (status == HR_OK && args->files.json)
     status = hr_replicates_write_json(args->files.json, replicates, &perf, error);
+  struct hr_rejections rejections = {0};
+  if (status == HR_OK) status = input_predict_rejected(input, input->scenario, &rejections, error);
+  if (status == HR_OK) input_warn_rejected(input, &input->scenario->cluster, &rejections);
   if (status == HR_OK) warn_if_none_completed(args, replicates);
   if (status == HR_OK && !args->quiet) {
     const struct hr_notes *notes = hr_replicates_notes(replicates);
@@ -73,7 +67,7 @@ static enum hr_status run_replications(const struct input *input, const struct r
     if (status != HR_OK) hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
   }
   hr_replicates_destroy(replicates);
-  return status;
+  return status == HR_OK ? input_require_accepted(input, &rejections, error) : status;
 }
 
 /* ---- Streaming: which scenarios can be streamed ----------------------------------------------------- */
@@ -198,6 +192,7 @@ static enum hr_status stream_collect_notes(struct streaming *self, struct hr_err
   struct hr_notes *notes = &self->notes;
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, self->result, notes, error);
   if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
+  if (status == HR_OK) status = hr_gpu_type_notes(trace, &scenario->cluster, notes, error);
   if (status != HR_OK || hr_streamed_notes(self->streamed, notes) == HR_OK) return status;
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
@@ -225,12 +220,14 @@ static enum hr_status stream_print_results(const struct streaming *self, double 
   enum hr_status status =
       args->files.json ? hr_streamed_write_json(args->files.json, &self->figures, &label, &perf, error) : HR_OK;
   if (status != HR_OK) return status;
-  warn_if_all_rejected(args, self->figures.jobs_submitted, self->figures.jobs_rejected);
-  if (args->quiet) return HR_OK;
-  stream_print_notes(self);
-  if (is_stdout(args->files.json)) return HR_OK;
+  struct hr_rejections rejections;
+  hr_streamed_rejections(self->streamed, self->result, &rejections);
+  input_warn_rejected(input, &input->scenario->cluster, &rejections);
+  if (!args->quiet) stream_print_notes(self);
+  if (args->quiet || is_stdout(args->files.json)) return input_require_accepted(input, &rejections, error);
   status = hr_streamed_print(stdout, &self->figures, &label, &perf, terminal_style());
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the figures: %s", hr_status_meaning(status));
+  if (status == HR_OK) return input_require_accepted(input, &rejections, error);
+  return hr_fail(error, status, "cannot print the figures: %s", hr_status_meaning(status));
 }
 
 static enum hr_status run_stream(const struct input *input, const struct run_args *args, struct hr_error *error) {
@@ -332,8 +329,8 @@ static const struct option options[] = {
 
 static const char details[] = "Times in JSON and CSV files are in seconds. Files are written only if the run\n"
                               "succeeds. Rejected jobs do not change the exit code.\n"
-                              "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
-                              "4 system failure.\n\n"
+                              "Exit code: 0 success, 1 all jobs were rejected, 2 bad input or usage, 3 a policy\n"
+                              "broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom run scenarios/demo.json\n"
                               "  headroom run scenarios/helios.json --trace helios_trace.csv.gz \\\n"
@@ -413,11 +410,14 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = run_files_write(&run->files, &run->replay, &label, &run->perf, error);
   if (status != HR_OK) return status;
-  warn_if_all_rejected(run->args, run->replay.result->n_submitted, run->replay.result->n_rejected);
+  struct hr_rejections rejections;
+  hr_rejections_of(run->replay.result, &rejections);
+  input_warn_rejected(&run->input, &scenario->cluster, &rejections);
   print_notes(run);
-  if (!wants_table(run->args)) return HR_OK;
-  status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, terminal_style());
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the summary: %s", hr_status_meaning(status));
+  if (wants_table(run->args))
+    status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, terminal_style());
+  if (status == HR_OK) return input_require_accepted(&run->input, &rejections, error);
+  return hr_fail(error, status, "cannot print the summary: %s", hr_status_meaning(status));
 }
 
 /* ---- run: the verb ---------------------------------------------------------------------------------- */
@@ -540,15 +540,16 @@ static const struct option report_options[] = {
     INPUT_OPTIONS(run_args),
     {0}};
 
-static const char report_details[] = "The report is one HTML file that needs no network. run, compare, plan and sweep\n"
-                                     "also write one with --report FILE.\n"
-                                     "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
-                                     "4 system failure.\n\n"
-                                     "Examples:\n"
-                                     "  headroom report scenarios/demo.json\n"
-                                     "  headroom run scenarios/demo.json --policy fifo --json fifo.json\n"
-                                     "  headroom report scenarios/demo.json --policy sjf --baseline fifo.json \\\n"
-                                     "    -o sjf.html\n";
+static const char report_details[] =
+    "The report is one HTML file that needs no network. run, compare, plan and sweep\n"
+    "also write one with --report FILE.\n"
+    "Exit code: 0 success, 1 all jobs were rejected, 2 bad input or usage, 3 a policy\n"
+    "broke its contract, 4 system failure.\n\n"
+    "Examples:\n"
+    "  headroom report scenarios/demo.json\n"
+    "  headroom run scenarios/demo.json --policy fifo --json fifo.json\n"
+    "  headroom report scenarios/demo.json --policy sjf --baseline fifo.json \\\n"
+    "    -o sjf.html\n";
 
 static void set_report_defaults(void *args) {
   struct run_args *run = args;

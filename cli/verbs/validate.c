@@ -384,6 +384,19 @@ static enum hr_status check_run(const struct input *input, struct hr_error *erro
   return status;
 }
 
+/* Warns of rejected jobs and unknown GPU types, as a run does. */
+static enum hr_status warn_rejected(const struct input *input, struct hr_error *error) {
+  const struct hr_cluster_spec *cluster = &input->scenario->cluster;
+  struct hr_rejections rejections;
+  struct hr_notes notes = {0};
+  enum hr_status status = input_predict_rejected(input, input->scenario, &rejections, error);
+  if (status == HR_OK) status = hr_gpu_type_notes(input->trace, cluster, &notes, error);
+  if (status == HR_OK) input_warn_rejected(input, cluster, &rejections);
+  for (size_t i = 0; i < notes.count && status == HR_OK; i++) fprintf(stderr, "note: %s\n", notes.text[i]);
+  hr_notes_finish(&notes);
+  return status;
+}
+
 static enum hr_status validate(struct input *input, const char *path, const struct input_args *args,
                                struct hr_error *error) {
   enum hr_status status = input_open(input, path, args, error);
@@ -400,8 +413,9 @@ static enum hr_status validate(struct input *input, const char *path, const stru
     printf("%s not found; a run needs it\n", input->trace_path);
   else
     printf("none; set one with --trace\n");
+  if (input->trace) status = warn_rejected(input, error);
   input_print_notes(stderr, input);
-  return HR_OK;
+  return status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {

@@ -475,6 +475,13 @@ enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_n
   return hr__rejections_note(&streamed->rejections, notes);
 }
 
+void hr_streamed_rejections(const struct hr_streamed *streamed, const struct hr_result *result,
+                            struct hr_rejections *rejections) {
+  *rejections = (struct hr_rejections){.n_jobs = result->n_submitted, .n_rejected = result->n_rejected};
+  for (unsigned reason = 0; reason <= HR_REASON_ONLY_MIG; reason++)
+    rejections->by_reason[reason] = streamed->rejections.of[reason].count;
+}
+
 static struct hr_gpu_times gpu_times(const struct hr_streamed *streamed, const struct hr_result *result) {
   if (!streamed->stoppable) return (struct hr_gpu_times){.kept = (hr_amount)streamed->now.allocated_milli};
   struct hr_gpu_times times = streamed->milli_us;

@@ -638,7 +638,7 @@ case_mig() {
   # Static layouts: shares and memory select the smallest instance that is large enough.
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,gpu_mem_gb\na,0,100,1,100,5\nb,0,100,1,100,15\nc,0,100,1,400,5\nd,0,100,1,1000,5\n' >t.csv
   split_scenario A100-80 '"layout": "all-balanced"' >s.json
-  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --set cluster.mig_fallback=true
   matches jobs.csv '^a,0,0,100,.*:1g.10gb@'
   matches jobs.csv '^b,0,0,100,.*:2g.20gb@'
   matches jobs.csv '^c,0,0,100,.*:3g.40gb@'

@@ -12,6 +12,7 @@
 
 #include "headroom/base.h"
 #include "headroom/report.h"
+#include "headroom/unstable/rejections.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -93,6 +94,9 @@ HR_API enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const
 HR_API void hr_streamed_summary_finish(struct hr_summary *summary);
 /* Adds notes on jobs that can never run, as hr_run_notes does. */
 HR_API enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes);
+/* Counts the rejected jobs of a streamed run. */
+HR_API void hr_streamed_rejections(const struct hr_streamed *streamed, const struct hr_result *result,
+                                   struct hr_rejections *rejections);
 
 /* Print the metrics as tables, 80 columns wide, or write them as JSON (docs/reference/schemas/streamed.schema.json).
    `style`: a set of HR_STYLE flags. `path` "-" is standard output. */

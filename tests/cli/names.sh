@@ -1,0 +1,186 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Names of GPU types, MIG profiles, and jobs that can never run: what run, plan, compare and validate say about them.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+
+# scenario MORE POOLS: a scenario with these pools.
+scenario() {
+  echo "{ \"name\": \"s\", \"policy\": { \"name\": \"queue\" }, \"cluster\": { $1 \"pools\": [ $2 ] } }"
+}
+
+whole='{ "name": "whole", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8 }'
+mig='{ "name": "mig", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "sharing": "mig", "mig": { "layout": "all-1g.10gb" } }'
+
+case_gpu_types() {
+  scenario '' "$whole, { \"name\": \"t4\", \"gpu\": \"nvidia-tesla-t4\", \"nodes\": 1, \"gpus_per_node\": 8 }" >s.json
+  cat >t.csv <<'END'
+job_id,submit_s,duration_s,gpus,gpu_type
+a,0,10,1,a100
+b,0,10,1,NVIDIA-A100-SXM4-80GB
+c,0,10,1,gpu:a100
+d,0,10,1,Tesla T4
+e,0,10,1,A100-80
+f,0,10,1,T4
+END
+  try 0 run s.json --trace t.csv --jobs jobs.csv
+  says stdout '6 submitted, 6 completed, 0 rejected'
+  [ "$(grep -c ",whole" jobs.csv)" -eq 4 ] || fail "not four jobs on A100"
+  says stderr "pool 't4': GPU type 'nvidia-tesla-t4' is T4 of the catalogue"
+  grep -q 'warning:' stderr && fail "a warning about known names"
+  try 0 list gpu-names --gpu A100-80
+  matches stdout '^A100  *A100-80  *quoted'
+  try 2 list prices --gpu H100-80
+  says stderr "did you mean 'H100'?"
+  try 2 list prices --gpu NVIDIA-A100-SXM4-80GB
+  says stderr "did you mean 'A100-80'?"
+  # A file adds names.
+  printf 'name,gpu,status,source\nbig-one,A100-80,stated,ours\n' >names.csv
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,BIG_ONE\n' >big.csv
+  try 1 run s.json --trace big.csv
+  try 0 run s.json --trace big.csv --set catalog.gpu_names_file=names.csv
+  printf 'name,gpu,status,source\nbig-one,A100-88,stated,ours\n' >names.csv
+  try 2 run s.json --trace big.csv --set catalog.gpu_names_file=names.csv
+  says stderr "names.csv:2: GPU type 'A100-88' is unknown"
+}
+
+case_unknown_type() {
+  scenario '' "$whole" >s.json
+  { echo 'submit_s,duration_s,gpus,gpu_type'
+    for _ in $(seq 97); do echo '0,10,1,A100-80'; done
+    echo '0,10,1,A100-88'; } >t.csv
+  try 0 run s.json --trace t.csv
+  says stderr "note: warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
+  try 0 validate s.json --trace t.csv
+  says stderr "note: warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
+}
+
+# More than 1 % of the jobs are rejected: the warning is first, even with --quiet.
+case_rejected() {
+  scenario '' "$whole" >s.json
+  { echo 'submit_s,duration_s,gpus,gpu_type,min_gpus'
+    for _ in $(seq 97); do echo '0,10,1,,'; done
+    for _ in 1 2; do echo '0,10,1,H20,'; done
+    echo '0,10,9,,'; } >t.csv
+  for verb in "run s.json" "run s.json --stream" "run s.json --replications 2" \
+    "compare s.json --policies fifo,sjf"; do
+    # shellcheck disable=SC2086 # several words
+    try 0 $verb --trace t.csv --quiet
+    is_empty stdout
+    head -1 stderr | grep -qF 'warning: 3 of 100 jobs (3.0 %) can never run and are rejected; results are about' ||
+      fail "$verb does not warn"
+    says stderr "no-such-gpu-type, 2 jobs: no pool has an acceptable GPU type; requested: 'H20' (2 jobs"
+    says stderr "pools have A100-80; remedy: set the pool's 'gpu'"
+    says stderr 'too-large, 1 job: more GPUs requested than any acceptable pool has; remedy:'
+  done
+  for verb in "run s.json" "validate s.json" "compare s.json --policies fifo,sjf"; do
+    # shellcheck disable=SC2086 # several words
+    try 0 $verb --trace t.csv
+    head -1 stderr | grep -qF 'warning: 3 of 100 jobs' || fail "$verb does not warn first"
+  done
+  # 1 % is not much.
+  { head -100 t.csv | grep -v H20; for _ in 1 2 3; do echo '0,10,1,,'; done; tail -1 t.csv; } >few.csv
+  try 0 run s.json --trace few.csv --quiet
+  is_empty stderr
+}
+
+case_all_rejected() {
+  scenario '' "$whole" >s.json
+  printf 'submit_s,duration_s,gpus\n0,10,9\n0,10,10\n' >t.csv
+  for verb in "run s.json" "run s.json --stream" "run s.json --replications 2" "report s.json -o r.html" \
+    "compare s.json --policies fifo,sjf"; do
+    # shellcheck disable=SC2086 # several words
+    try 1 $verb --trace t.csv --quiet
+    says stderr 'warning: 2 of 2 jobs (100.0 %) can never run and are rejected; there are no results'
+    says stderr 'headroom: t.csv: all 2 jobs were rejected'
+  done
+  try 1 run s.json --trace t.csv --json out.json
+  says out.json '"rejected": 2'
+  scenario '"by_gpu": false,' "$whole" | sed 's/.$//' >p.json
+  echo ', "quotas": { "tenants": [ { "tenant": "a", "max_gpus": 1 } ] } }' >>p.json
+  printf 'submit_s,duration_s,gpus,tenant\n0,10,2,a\n' >q.csv
+  for verb in "run p.json" "compare p.json --policies queue:order=fifo,queue:order=sjf"; do
+    # shellcheck disable=SC2086 # several words
+    try 1 $verb --trace q.csv --quiet
+    says stderr "over-quota, 1 job: more GPUs requested than their tenant may ever use; remedy: raise the tenant's quota"
+  done
+}
+
+# The case of the review: MIG jobs beside whole GPUs.
+case_mig() {
+  scenario '' "$whole, $mig" >s.json
+  printf 'job_id,submit_s,duration_s,gpus,mig_profile\n' >t.csv
+  for i in $(seq 57); do echo "$i,0,3600,1,1g.10gb" >>t.csv; done
+  try 0 run s.json --trace t.csv --jobs jobs.csv --check
+  [ "$(grep -c ':1g.10gb@' jobs.csv)" -eq 57 ] || fail "a MIG job has no instance"
+  matches jobs.csv '^57,0,3600,7200,' # 56 instances: the last job waits although whole GPUs are idle
+  # The profile as GPU type, as Slurm and Kubernetes name it.
+  printf 'job_id,submit_s,duration_s,gpus,gpu_type\na,0,10,1,1g.10gb\nb,0,10,1,nvidia.com/mig-1g.10gb\n' >u.csv
+  printf 'c,0,10,1,NVIDIA-A100-SXM4-80GB-MIG-1g.10gb\nd,0,10,1,a100_1g.10gb\n' >>u.csv
+  try 0 run s.json --trace u.csv --jobs jobs.csv
+  says stderr "note: 4 jobs have a MIG profile as GPU type"
+  [ "$(grep -c ':1g.10gb@' jobs.csv)" -eq 4 ] || fail "a MIG job has no instance"
+  # Without such instances, the jobs are rejected with the reason.
+  scenario '' "$whole" >w.json
+  try 1 run w.json --trace t.csv --jobs jobs.csv
+  matches jobs.csv '^1,0,.*,rejected,no-such-mig-profile,'
+  says stderr "remedy: add a pool with 'sharing' 'mig'"
+  try 0 run w.json --trace t.csv --set cluster.mig_fallback=true
+  says stdout '57 completed, 0 rejected'
+  # A whole GPU and a share are no instance.
+  printf 'job_id,submit_s,duration_s,gpus,gpu_milli\na,0,10,1,1000\nb,0,10,1,140\n' >v.csv
+  scenario '' "$mig" >m.json
+  try 1 run m.json --trace v.csv --jobs jobs.csv
+  matches jobs.csv '^a,.*,rejected,only-mig,'
+  matches jobs.csv '^b,.*,rejected,only-mig,'
+  try 0 run s.json --trace v.csv --jobs jobs.csv
+  says stdout '2 completed, 0 rejected'
+  if grep -q '1g.10gb@' jobs.csv; then fail "a job without a profile has an instance"; fi
+}
+
+case_elastic() {
+  scenario '' "$whole" >s.json
+  printf 'submit_s,duration_s,gpus,min_gpus,max_gpus\n0,100,8,1,8\n0,100,8,8,8\n0,100,4,,8\n' >t.csv
+  try 0 run s.json --trace t.csv
+  says stderr "note: 2 jobs are elastic ('min_gpus', 'max_gpus'): no policy changes the number of GPUs of a job"
+}
+
+case_columns_and_patterns() {
+  scenario '' "$whole" >s.json
+  cat >t.txt <<'END'
+JobID|JobName|Account|Partition|QOS|State|Submit|Start|End|AllocTRES
+1|jupyter-1|acc|gpu|high|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T00:10:00|gres/gpu=1
+2|train|acc|interactive|low|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T00:10:00|gres/gpu=1
+3|train|acc|gpu|low|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T00:10:00|gres/gpu=1
+END
+  try 0 run s.json --trace t.txt --map class=Partition --class 'interactive=JobName~^(jupyter|vscode)' --jobs jobs.csv
+  [ "$(grep -c ',interactive,' jobs.csv)" -eq 2 ] || fail "not two interactive jobs"
+  says stderr "a 'Partition' that is not a class and gets no class from it: 'gpu'; name the class with --class"
+  try 0 run s.json --trace t.txt --map queue=QOS --tenant-by 'tools=JobName~^jup' --jobs jobs.csv
+  [ "$(grep -c ',low,' jobs.csv)" -eq 2 ] || fail "not two jobs of tenant low"
+  [ "$(grep -c ',tools,' jobs.csv)" -eq 1 ] || fail "not one job of tenant tools"
+  # The same in a scenario.
+  sed 's|"name": "s",|"name": "s", "trace": { "file": "t.txt", "columns": { "class": "Partition" }, "classes": { "interactive": "JobName~^jup" } },|' \
+    s.json >u.json
+  try 0 run u.json --jobs jobs.csv
+  [ "$(grep -c ',interactive,' jobs.csv)" -eq 2 ] || fail "not two interactive jobs"
+  try 2 run s.json --trace t.txt --class 'interactive=JobName~('
+  says stderr "--class: class 'interactive=JobName~(': the pattern is not a regular expression"
+  try 2 run s.json --trace t.txt --class 'notebooks=JobName~x'
+  says stderr "'notebooks' is not one of training"
+  try 2 run s.json --trace t.txt --map class=Partitoin
+  says stderr "t.txt:1: missing column 'Partitoin', which the column map names (did you mean 'Partition'?)"
+  sed -i 's/JobName~^jup/JobName~[/' u.json
+  try 2 run u.json
+  says stderr 'u.json:1:'
+  # CSV
+  printf 'submit_s,duration_s,gpus,kind\n0,10,1,nb-1\n0,10,1,fit\n' >t.csv
+  try 0 run s.json --trace t.csv --class 'interactive=kind~^nb' --class 'training=kind~.' --jobs jobs.csv
+  [ "$(grep -c ',interactive,' jobs.csv)" -eq 1 ] || fail "not one interactive job"
+  [ "$(grep -c ',training,' jobs.csv)" -eq 1 ] || fail "not one training job"
+  try 0 trace pack t.csv -o t.hrt
+  try 2 run s.json --trace t.hrt --class 'interactive=kind~^nb'
+  says stderr 'a packed trace has no columns for the patterns'
+}
+
+run_case
