@@ -428,16 +428,17 @@ case_quiet_warns_if_all_are_rejected() {
   printf 'submit_s,duration_s,gpus\n0,10,999\n5,1,888\n' >large.csv
   for options in '' --stream '--replications 2' '--json s.json'; do
     # shellcheck disable=SC2086 # words
-    try 0 run "$demo" --trace large.csv --quiet $options
-    matches stderr '^warning: (all jobs were rejected|no job completed)'
-    [ "$(wc -l <stderr)" -eq 1 ] || fail 'more than a warning'
+    try 1 run "$demo" --trace large.csv --quiet $options
+    head -1 stderr | grep -q '^warning: 2 of 2 jobs (100.0 %) can never run' || fail 'no warning'
+    says stderr 'large.csv: all 2 jobs were rejected'
     is_empty stdout
   done
   printf 'submit_s,duration_s,gpus\n0,10,999\n5,1,8\n' >mixed.csv
   for options in '' --stream '--replications 2'; do
     # shellcheck disable=SC2086 # words
     try 0 run "$demo" --trace mixed.csv --quiet $options
-    is_empty stderr
+    head -1 stderr | grep -q '^warning: 1 of 2 jobs (50.0 %) can never run' || fail 'no warning'
+    [ "$(wc -l <stderr)" -eq 2 ] || fail 'more than the warning and its reason'
   done
 }
 
@@ -591,7 +592,7 @@ case_sharing() {
   # A quarter of an L4 of 24 GB has 6 GB.
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,gpu_mem_gb\na,0,100,1,100,9\n' >m.csv
   sharing_scenario '"sharing": "mps", "replicas": 4' >p.json
-  try 0 run p.json --trace m.csv
+  try 1 run p.json --trace m.csv
   says stderr 'rejected: a (gpu-memory'
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 },
     { "model": "x", "with": "y", "speed": 1 } ]' >s.json
@@ -666,7 +667,7 @@ case_mig_mistakes() {
   says stderr "did you mean 'all-1g.10gb'"
   printf 'job_id,submit_s,duration_s,gpus,gpu_mem_gb,mig_profile\na,0,100,1,20,1g.10gb\n' >m.csv
   split_scenario A100-80 '"layout": "all-1g.10gb"' >s.json
-  try 0 run s.json --trace m.csv
+  try 1 run s.json --trace m.csv
   says stderr 'rejected: a (no-such-mig-profile'
   split_scenario A100-40 '"layout": "4g,4g"' >s.json
   try 2 run s.json --trace t.csv
