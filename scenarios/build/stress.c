@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Applies stress to a loaded scenario: more spot interruptions, other prices, or a GPU type that is not available.
+ * Applies stress to a loaded scenario: another spot market, more spot interruptions, other prices, or a GPU type that
+ * is not available.
  *
  * All errors are detected before the scenario is changed, so a scenario is changed completely or not at all. More
  * interruptions are obtained by compressing the time axis. The random draws stay the same: with a factor of 2, a node
  * that was interrupted after ten hours is interrupted after five.
+ *
+ * Outages are obtained with the model on-off. If the pool has this model, the lengths of its periods are multiplied so
+ * that the mean length of a cycle does not change. Otherwise the periods have the distributions that were fitted to the
+ * records of V100s on AWS (the preset aws-v100 of the catalogue), multiplied in the same way.
  */
 
 #include "headroom/unstable/stress.h"
@@ -25,6 +30,75 @@
 
 void hr_stress_init(struct hr_stress *stress) {
   *stress = (struct hr_stress){.spot_reclaims = 1, .spot_price = 1, .on_demand_price = 1};
+}
+
+/* ---- Outages ---------------------------------------------------------------------------------------- */
+
+/* Periods with and without capacity as in the preset aws-v100, in log-normal hours. */
+static const struct hr_duration recorded_up = {HR_DURATION_LOG_NORMAL, 0.113, 1.481},
+                                recorded_down = {HR_DURATION_LOG_NORMAL, -0.235, 1.281};
+
+static void scale_duration(struct hr_duration *duration, double factor);
+
+/* The mean share of a record's maximum that is available. */
+static double recorded_share(const struct hr_spot_spec *spot) {
+  double sum = 0, max = 0;
+  for (uint32_t i = 0; i < spot->n_levels; i++) {
+    int64_t end_us = i + 1 < spot->n_levels ? spot->levels[i + 1].at_us : spot->period_us;
+    sum += (double)spot->levels[i].level * (double)(end_us - spot->levels[i].at_us);
+    max = fmax(max, spot->levels[i].level);
+  }
+  return max > 0 && spot->period_us > 0 ? sum / (max * (double)spot->period_us) : 0;
+}
+
+/* The share of time in which capacity is available. Models that only interrupt nodes never withhold capacity. */
+static double available_share(const struct hr_spot_spec *spot) {
+  double up_s = hr__duration_mean_s(&spot->up);
+  switch (spot->model) {
+  case HR_SPOT_TRACE:
+    return recorded_share(spot);
+  case HR_SPOT_ON_OFF:
+    return up_s / (up_s + hr__duration_mean_s(&spot->down));
+  default:
+    return 1;
+  }
+}
+
+/* Makes capacity unavailable for the share `outage` of the time, unless it already is for a larger share. */
+static void add_outage(struct hr_spot_spec *spot, double outage) {
+  if (outage <= 0 || outage >= 1 || available_share(spot) <= 1 - outage) return;
+  if (spot->model != HR_SPOT_ON_OFF) {
+    spot->up = recorded_up;
+    spot->down = recorded_down;
+    scale_duration(&spot->up, 1.0 / 3600);
+    scale_duration(&spot->down, 1.0 / 3600);
+  }
+  spot->model = HR_SPOT_ON_OFF;
+  double up_s = hr__duration_mean_s(&spot->up), down_s = hr__duration_mean_s(&spot->down), cycle_s = up_s + down_s;
+  scale_duration(&spot->up, up_s / ((1 - outage) * cycle_s));
+  scale_duration(&spot->down, down_s / (outage * cycle_s));
+}
+
+/* The spot model of a pool under a stress, before its interruptions are multiplied. Its levels belong to the pool. */
+static struct hr_spot_spec stressed_spot(const struct hr_spot_spec *spot, const struct hr_stress *stress) {
+  struct hr_spot_spec changed = *spot;
+  if (stress->spot_as) {
+    changed = *stress->spot_as;
+    changed.zone = spot->zone;
+  }
+  add_outage(&changed, stress->spot_outage);
+  return changed;
+}
+
+/* Frees the record of a model that is no longer a record. */
+static void replace_spot(struct hr_spot_spec *spot, const struct hr_spot_spec *changed) {
+  struct hr_level_step *record = spot->levels;
+  *spot = *changed;
+  if (spot->model == HR_SPOT_TRACE) return;
+  free(record);
+  spot->levels = NULL;
+  spot->n_levels = 0;
+  spot->period_us = spot->offset_us = 0;
 }
 
 /* ---- Interruptions ---------------------------------------------------------------------------------- */
@@ -94,8 +168,7 @@ static void scale_interruptions(struct hr_spot_spec *spot, double factor) {
 /* Checks the scaled interruptions against the limits that scenario files have, too. Beyond these limits, a simulation
    would practically not end. */
 static enum hr_status check_interruptions(const struct hr_scenario *scenario, const struct hr_pool_spec *pool,
-                                          double factor, struct hr_error *error) {
-  const struct hr_spot_spec *spot = &pool->market.spot;
+                                          const struct hr_spot_spec *spot, double factor, struct hr_error *error) {
   double cycle_s = (hr__duration_mean_s(&spot->up) + hr__duration_mean_s(&spot->down)) / factor;
   bool is_drawn = spot->model == HR_SPOT_EXPONENTIAL || spot->model == HR_SPOT_ADVISOR;
   if (is_drawn && spot->rate_per_h * factor > MAX_RATE_PER_H)
@@ -155,8 +228,19 @@ static enum hr_status check_prices(const struct hr_scenario *scenario, const str
 
 /* ---- A GPU type that is not available --------------------------------------------------------------- */
 
-static bool is_removed(const struct hr_pool_spec *pool, const struct hr_stress *stress) {
-  return stress->without_gpu && strcasecmp(pool->gpu, stress->without_gpu) == 0;
+static bool is_of_type(const struct hr_pool_spec *pool, const char *gpu) {
+  return gpu && strcasecmp(pool->gpu, gpu) == 0;
+}
+
+/* Whether the pool with index `i` loses its nodes. */
+static bool is_removed(const struct hr_cluster_spec *cluster, uint32_t i, const struct hr_stress *stress) {
+  const struct hr_pool_spec *pool = &cluster->pools[i];
+  bool is_gone = is_of_type(pool, stress->without_gpu) && !(stress->keeps_nodes && stress->keeps_nodes[i]);
+  return is_gone || (stress->spot_outage >= 1 && pool->market.market == HR_MARKET_SPOT);
+}
+
+static bool removes_any(const struct hr_stress *stress) {
+  return stress->without_gpu || stress->spot_outage >= 1;
 }
 
 static bool is_listed(const char *const *names, size_t count, const char *name) {
@@ -171,7 +255,7 @@ static enum hr_status check_gpu(const struct hr_scenario *scenario, const struct
   size_t count = 0;
   struct hr_error inner;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (is_removed(&cluster->pools[i], stress)) return HR_OK;
+    if (is_of_type(&cluster->pools[i], stress->without_gpu)) return HR_OK;
   const char **names = calloc((size_t)cluster->n_pools + 1, sizeof *names);
   if (!names) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -198,7 +282,7 @@ static enum hr_status order_remaining(const struct hr_cluster_spec *cluster, con
   }
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     for (size_t end = node + cluster->pools[i].nodes; node < end; node++)
-      number_at[cluster->node_order[node]] = is_removed(&cluster->pools[i], stress) ? HR_NONE : (uint32_t)n_left++;
+      number_at[cluster->node_order[node]] = is_removed(cluster, i, stress) ? HR_NONE : (uint32_t)n_left++;
   uint32_t place = 0;
   for (size_t at = 0; at < n_nodes; at++)
     if (number_at[at] != HR_NONE) (*place_of)[number_at[at]] = place++;
@@ -206,10 +290,10 @@ static enum hr_status order_remaining(const struct hr_cluster_spec *cluster, con
   return HR_OK;
 }
 
-static void remove_gpu(struct hr_cluster_spec *cluster, const struct hr_stress *stress, uint32_t *place_of) {
+static void remove_nodes(struct hr_cluster_spec *cluster, const struct hr_stress *stress, uint32_t *place_of) {
   cluster->by_gpu = hr_cluster_spec_by_gpu(cluster);
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (is_removed(&cluster->pools[i], stress)) cluster->pools[i].nodes = 0;
+    if (is_removed(cluster, i, stress)) cluster->pools[i].nodes = 0;
   free(cluster->node_order);
   cluster->node_order = place_of;
 }
@@ -228,11 +312,15 @@ static enum hr_status check(const struct hr_scenario *scenario, const struct hr_
   enum hr_status status = check_factor(scenario, "spot_reclaims", stress->spot_reclaims, MIN_RECLAIMS, error);
   if (status == HR_OK) status = check_factor(scenario, "spot_price", stress->spot_price, 0, error);
   if (status == HR_OK) status = check_factor(scenario, "on_demand_price", stress->on_demand_price, 0, error);
+  if (status == HR_OK && !(stress->spot_outage >= 0 && stress->spot_outage <= 1))
+    status = hr_fail(error, HR_BAD_INPUT, "%s: spot_outage is %.10g; a number from 0 to 1 is expected", scenario->path,
+                     stress->spot_outage);
   for (uint32_t i = 0; i < scenario->cluster.n_pools && status == HR_OK; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    struct hr_spot_spec spot = stressed_spot(&pool->market.spot, stress);
     status = check_prices(scenario, pool, stress, error);
     if (status == HR_OK && pool->market.market == HR_MARKET_SPOT && stress->spot_reclaims != 1)
-      status = check_interruptions(scenario, pool, stress->spot_reclaims, error);
+      status = check_interruptions(scenario, pool, &spot, stress->spot_reclaims, error);
   }
   return status == HR_OK && stress->without_gpu ? check_gpu(scenario, stress, error) : status;
 }
@@ -242,14 +330,16 @@ enum hr_status hr_scenario_stress(struct hr_scenario *scenario, const struct hr_
   struct hr_cluster_spec *cluster = &scenario->cluster;
   uint32_t *place_of = NULL;
   enum hr_status status = check(scenario, stress, error);
-  if (status == HR_OK && stress->without_gpu) status = order_remaining(cluster, stress, &place_of, error);
+  if (status == HR_OK && removes_any(stress)) status = order_remaining(cluster, stress, &place_of, error);
   if (status != HR_OK) return status;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     struct hr_market_spec *market = &cluster->pools[i].market;
     change_prices(market, stress);
-    if (market->market == HR_MARKET_SPOT && stress->spot_reclaims != 1)
-      scale_interruptions(&market->spot, stress->spot_reclaims);
+    if (market->market != HR_MARKET_SPOT) continue;
+    struct hr_spot_spec spot = stressed_spot(&market->spot, stress);
+    replace_spot(&market->spot, &spot);
+    if (stress->spot_reclaims != 1) scale_interruptions(&market->spot, stress->spot_reclaims);
   }
-  if (stress->without_gpu) remove_gpu(cluster, stress, place_of);
+  if (removes_any(stress)) remove_nodes(cluster, stress, place_of);
   return HR_OK;
 }

@@ -7,7 +7,9 @@
 #include "loading.h"
 
 #include "headroom/report.h"
+#include "headroom/unstable/catalog.h"
 #include "headroom/unstable/stress.h"
+#include "sim/market/market.h"
 
 #include <math.h>
 
@@ -259,6 +261,125 @@ static void prices_are_multiplied(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* ---- Outages ---------------------------------------------------------------------------------------- */
+
+/* Measures the share of time in which the nodes are up under an outage. */
+static double share_up(const char *text, const struct hr_spot_spec *as, double outage) {
+  enum { HOURS = 100000 };
+  struct hr_scenario *scenario = load_text(text);
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.spot_as = as;
+  stress.spot_outage = outage;
+  uint32_t nodes = scenario->cluster.pools[0].nodes;
+  apply(scenario, &stress);
+  struct hr_spot_metrics figures = spot_figures(scenario, HOURS);
+  hr_scenario_destroy(scenario);
+  return figures.node_hours / ((double)nodes * HOURS);
+}
+
+/* Periods of hours: in 100,000 hours the share has a standard error of about half a point. */
+static void expect_share(double share, double expected) {
+  if (fabs(share - expected) > 0.02) printf("\n  up for %.4f of the time, expected %.4f", share, expected);
+  CU_ASSERT(fabs(share - expected) <= 0.02);
+}
+
+static const char on_off_90[] =
+    SPOT("4", "\"model\":\"on-off\",\"up\":{\"distribution\":\"exponential\",\"mean_s\":32400},"
+              "\"down\":{\"distribution\":\"exponential\",\"mean_s\":3600}");
+
+static void outages_withhold_capacity(void) {
+  static const double outages[] = {0.2, 0.5};
+  for (size_t i = 0; i < sizeof outages / sizeof *outages; i++) {
+    expect_share(share_up(SPOT("4", "\"model\":\"none\""), NULL, outages[i]), 1 - outages[i]);
+    expect_share(share_up(SPOT("4", "\"model\":\"exponential\",\"rate_per_h\":0.01"), NULL, outages[i]),
+                 1 - outages[i]);
+    expect_share(share_up(on_off_90, NULL, outages[i]), 1 - outages[i]);
+  }
+  expect_share(share_up(on_off_90, NULL, 0), 0.9);
+}
+
+/* The length of a cycle of the pool's own model stays the same. */
+static void outages_keep_the_cycle(void) {
+  struct hr_scenario *scenario = load_text(on_off_90);
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.spot_outage = 0.5;
+  apply(scenario, &stress);
+  const struct hr_spot_spec *spot = &scenario->cluster.pools[0].market.spot;
+  CU_ASSERT(fabs(spot->up.a - 18000) < 1e-6 && fabs(spot->down.a - 18000) < 1e-6);
+  hr_scenario_destroy(scenario);
+}
+
+/* An outage never makes capacity more available than it was. */
+static void scarce_capacity_stays_scarce(void) {
+  struct hr_level_step levels[] = {{0, 4}, {HOUR_US, 0}};
+  struct hr_pool_spec pool = {.name = "p", .gpu = "T4", .nodes = 4};
+  pool.market = (struct hr_market_spec){
+      .market = HR_MARKET_SPOT,
+      .spot = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 2, .period_us = 4 * HOUR_US}};
+  struct hr_scenario scenario = {.path = (char[]){"s"}, .cluster = {.pools = &pool, .n_pools = 1}};
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.spot_outage = 0.75;
+  apply(&scenario, &stress);
+  CU_ASSERT_EQUAL(pool.market.spot.model, HR_SPOT_TRACE);
+  CU_ASSERT_PTR_EQUAL(pool.market.spot.levels, levels);
+  expect_share(share_up(on_off_90, NULL, 0.05), 0.9);
+}
+
+/* The periods of models without periods are those of the catalogue's preset aws-v100. */
+static void outages_are_as_long_as_recorded(void) {
+  struct hr_scenario *scenario = load_text(SPOT("4", "\"model\":\"none\""));
+  struct hr_catalog *catalog;
+  const struct hr_spot_preset *preset;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_spot_preset(catalog, "aws-v100", &preset, &error), HR_OK);
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  double up_s = hr__duration_mean_s(&preset->spec.up), down_s = hr__duration_mean_s(&preset->spec.down);
+  stress.spot_outage = down_s / (up_s + down_s);
+  apply(scenario, &stress);
+  const struct hr_spot_spec *spot = &scenario->cluster.pools[0].market.spot;
+  CU_ASSERT(fabs(spot->up.a - preset->spec.up.a) < 1e-9 && spot->up.b == preset->spec.up.b);
+  CU_ASSERT(fabs(spot->down.a - preset->spec.down.a) < 1e-9 && spot->down.b == preset->spec.down.b);
+  hr_catalog_destroy(catalog);
+  hr_scenario_destroy(scenario);
+}
+
+static void pools_without_any_capacity(void) {
+  struct hr_scenario *scenario = load_text(PRICED);
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.spot_outage = 1;
+  apply(scenario, &stress);
+  static const uint32_t nodes[] = {0, 1, 1, 1};
+  for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(scenario->cluster.pools[i].nodes, nodes[i]);
+  hr_scenario_destroy(scenario);
+}
+
+/* The spot model is replaced, except for the zone of the pool. */
+static void another_spot_model(void) {
+  const struct hr_spot_spec as = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 0.5, .batch_mean = 2, .notice_us = 7};
+  struct hr_scenario *scenario = load_text(on_off_90);
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.spot_as = &as;
+  stress.spot_reclaims = 2;
+  uint32_t zone = scenario->cluster.pools[0].market.spot.zone;
+  apply(scenario, &stress);
+  const struct hr_spot_spec *spot = &scenario->cluster.pools[0].market.spot;
+  CU_ASSERT_EQUAL(spot->model, HR_SPOT_EXPONENTIAL);
+  CU_ASSERT_EQUAL(spot->rate_per_h, 1);
+  CU_ASSERT_EQUAL(spot->batch_mean, 2);
+  CU_ASSERT_EQUAL(spot->notice_us, 7);
+  CU_ASSERT_EQUAL(spot->zone, zone);
+  hr_scenario_destroy(scenario);
+  expect_share(share_up(on_off_90, &as, 0), 1);
+  expect_share(share_up(on_off_90, &as, 0.5), 0.5);
+}
+
 /* ---- Removed GPU types ------------------------------------------------------------------------------ */
 
 #define MIXED                                                                                                          \
@@ -278,6 +399,22 @@ static void expect_nodes(const struct hr_scenario *scenario, uint32_t a, uint32_
   CU_ASSERT_EQUAL(scenario->cluster.pools[0].nodes, a);
   CU_ASSERT_EQUAL(scenario->cluster.pools[1].nodes, b);
   CU_ASSERT_EQUAL(scenario->cluster.pools[2].nodes, c);
+}
+
+/* Nodes that are owned already stay although no more nodes of their type can be bought. */
+static void kept_pools_keep_their_nodes(void) {
+  static const bool keeps[] = {true, false, false};
+  static const char *const overrides[] = {"cluster.pools.2.nodes=0"};
+  struct hr_scenario *scenario = load_text(MIXED), *wanted = load(overrides, 1);
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.without_gpu = "T4";
+  stress.keeps_nodes = keeps;
+  apply(scenario, &stress);
+  expect_nodes(scenario, 3, 4, 0);
+  for (int i = 0; i < 7; i++) CU_ASSERT_EQUAL(scenario->cluster.node_order[i], wanted->cluster.node_order[i]);
+  hr_scenario_destroy(scenario);
+  hr_scenario_destroy(wanted);
 }
 
 /* The remaining nodes have the order that they have in a scenario without the removed nodes. */
@@ -376,5 +513,7 @@ static void factors_of_1_change_nothing(void) {
 TEST_MAIN("scenarios: stress", TEST(create_test_folder), TEST(rates_of_exponential_models),
           TEST(rates_of_bathtub_models), TEST(rates_and_availability_of_on_off_models), TEST(rates_of_recorded_models),
           TEST(times_of_a_record_are_rounded_and_increase), TEST(models_without_interruptions),
-          TEST(prices_are_multiplied), TEST(pools_of_a_removed_type_have_no_nodes),
+          TEST(outages_withhold_capacity), TEST(outages_keep_the_cycle), TEST(scarce_capacity_stays_scarce),
+          TEST(outages_are_as_long_as_recorded), TEST(pools_without_any_capacity), TEST(another_spot_model),
+          TEST(prices_are_multiplied), TEST(kept_pools_keep_their_nodes), TEST(pools_of_a_removed_type_have_no_nodes),
           TEST(a_rejected_stress_changes_nothing), TEST(factors_of_1_change_nothing), TEST(remove_test_folder))

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* A stress. A factor of 1 means no change. */
+/* A stress. A factor of 1 means no change; the members after `without_gpu` change nothing if they are zero. */
 struct hr_stress {
   double spot_reclaims; /* factor on the rate of spot reclaims, 0.001 to 1000 */
   double spot_price;    /* factor on spot prices, 0 to 1000, rounded to millionths; applies to each price step */
@@ -22,15 +22,25 @@ struct hr_stress {
   double on_demand_price;
   /* name of a GPU type, ignoring case; pools of this type get no nodes. NULL: none */
   const char *without_gpu;
+  /* [number of pools] pools that keep their nodes although their type is `without_gpu`, such as nodes that are owned
+     already; NULL: none. Borrowed */
+  const bool *keeps_nodes;
+  /* the spot model, notice and batches of all spot pools, in place of their own; NULL: no change. Without a record of
+     levels. Borrowed */
+  const struct hr_spot_spec *spot_as;
+  /* share of time in which no spot capacity is available, 0 to 1. Spot pools that are unavailable for a larger share do
+     not change. At 1, spot pools get no nodes */
+  double spot_outage;
 };
 
-/* Sets the defaults: all factors are 1 and all GPU types are available. */
+/* Sets the defaults: all factors are 1, all GPU types are available, and the spot models do not change. */
 HR_API void hr_stress_init(struct hr_stress *stress);
 
 /*
  * Applies a stress to a scenario. If the scenario was stressed before, the factors multiply. Prices are rounded half up
- * to micro-dollars. If pools become empty because their GPU type is unavailable, the node order of the other pools, the
- * quotas and the kind of allocation (counted or per GPU) do not change.
+ * to micro-dollars. If pools become empty because their capacity is unavailable, the node order of the other pools, the
+ * quotas and the kind of allocation (counted or per GPU) do not change. `spot_as` is applied first, then `spot_outage`,
+ * then `spot_reclaims`.
  *
  * Returns HR_BAD_INPUT if a factor, a resulting price or a resulting rate is out of range, or if no pool has the GPU
  * type; `error` suggests the nearest type. In this case the scenario is unchanged.
