@@ -4,6 +4,7 @@
 
 #include "plan/search/goals.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,27 +47,77 @@ static enum hr_status check_share(const struct hr_placed_text *placed, double bo
                  advice);
 }
 
+/* Whether the comma at text[i] separates thousands, as in 120,000. */
+static bool is_separator(const char *text, size_t i) {
+  bool between = i > 0 && isdigit((unsigned char)text[i - 1]);
+  for (size_t k = 1; k <= 3 && between; k++) between = isdigit((unsigned char)text[i + k]);
+  return between && !isdigit((unsigned char)text[i + 4]) && !memchr(text, '.', i);
+}
+
+/* Reads a number, with or without separators of thousands. Returns the text after it; NULL if there is no number. */
+static const char *read_number(const char *text, double *number) {
+  char plain[100], *end;
+  size_t used = 0, count = 0, places[sizeof plain];
+  for (; text[used] && count + 1 < sizeof plain; used++) {
+    if (text[used] == ',' && is_separator(text, used)) continue;
+    places[count] = used;
+    plain[count++] = text[used];
+  }
+  plain[count] = '\0';
+  places[count] = used;
+  *number = strtod(plain, &end);
+  bool is_hex = memchr(plain, 'x', (size_t)(end - plain));
+  return end != plain && isfinite(*number) && !is_hex ? text + places[end - plain] : NULL;
+}
+
+/* Finds the unit at the begin of `text`. Returns NULL if it is unknown. Moves *text behind the unit and the spaces
+   after it. `in_dollars`: a sign $ stands before the number, so that the only further unit is k. */
+static const struct bound_unit *read_unit(const char **text, bool in_dollars) {
+  static const struct bound_unit dollars = {"$", 1, HR_UNIT_DOLLARS}, thousands = {"k", 1000, HR_UNIT_DOLLARS};
+  while (**text == ' ') (*text)++;
+  size_t length = strcspn(*text, " ");
+  const struct bound_unit *found = NULL;
+  if (in_dollars && length <= 1) found = length == 0 ? &dollars : **text == 'k' ? &thousands : NULL;
+  for (size_t i = 0; !in_dollars && i < sizeof units / sizeof *units; i++)
+    if (strlen(units[i].text) == length && strncmp(units[i].text, *text, length) == 0) found = &units[i];
+  *text += length;
+  while (**text == ' ') (*text)++;
+  return found;
+}
+
+/* Reads a bound: a number with a unit, dollars such as $120,000, or a sum of times such as 1 h 30 min. Sets *unit to
+   the last unit, or to NULL if the text is not a bound. */
+static double sum_bound(const char *text, const struct bound_unit **unit) {
+  bool in_dollars = *text == '$', first = true;
+  double bound = 0, number;
+  do {
+    const char *after = read_number(in_dollars ? text + 1 : text, &number);
+    *unit = after ? read_unit(&after, in_dollars) : NULL;
+    if (*unit && !first && (*unit)->of != HR_UNIT_SECONDS) *unit = NULL;
+    if (!*unit) return 0;
+    first = false;
+    bound += number * (*unit)->factor;
+    text = after;
+  } while (*text && (*unit)->of == HR_UNIT_SECONDS && number >= 0);
+  if (*text) *unit = NULL;
+  return bound;
+}
+
 static enum hr_status read_bound(const char *text, const struct hr_placed_text *placed, enum hr_unit of, double *bound,
                                  struct hr_error *error) {
-  char *end;
-  *bound = strtod(text, &end);
-  while (*end == ' ') end++;
-  size_t length = strlen(end);
-  while (length && end[length - 1] == ' ') length--;
-  bool number = end != text && isfinite(*bound) && !memchr(text, 'x', (size_t)(end - text));
-  for (size_t i = 0; number && i < sizeof units / sizeof *units; i++) {
-    if (strlen(units[i].text) != length || strncmp(units[i].text, end, length) != 0) continue;
-    if (units[i].of != of && units[i].text[0])
-      return hr_fail(error, HR_BAD_INPUT, "%s'%s': unit '%s' does not match the metric", placed->place, placed->text,
-                     units[i].text);
-    *bound *= units[i].factor;
-    if (*bound < 0 && of != HR_UNIT_DOLLARS && of != HR_UNIT_SHARE)
-      return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound must not be negative", placed->place, placed->text);
-    return of == HR_UNIT_SHARE ? check_share(placed, *bound, units[i].text, error) : HR_OK;
-  }
-  return hr_fail(error, HR_BAD_INPUT,
-                 "%s'%s': invalid bound '%.60s'; expected a number with an optional unit (s, min, h, d, %%, $, k$)",
-                 placed->place, placed->text, text);
+  const struct bound_unit *unit;
+  *bound = sum_bound(text, &unit);
+  if (!unit)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s'%s': invalid bound '%.60s'; expected a number with an optional unit (s, min, h, d, %%, $, k$), "
+                   "such as 10 min or $120,000",
+                   placed->place, placed->text, text);
+  if (unit->of != of && unit->text[0])
+    return hr_fail(error, HR_BAD_INPUT, "%s'%s': unit '%s' does not match the metric", placed->place, placed->text,
+                   unit->text);
+  if (*bound < 0 && of != HR_UNIT_DOLLARS && of != HR_UNIT_SHARE)
+    return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound must not be negative", placed->place, placed->text);
+  return of == HR_UNIT_SHARE ? check_share(placed, *bound, unit->text, error) : HR_OK;
 }
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */

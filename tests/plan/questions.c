@@ -153,6 +153,13 @@ static void goals_have_units(void) {
   bound_is("monthly_usd <= 3500 $", 3500, true);
   bound_is("monthly_usd <= 3e3 usd", 3000, true);
   bound_is("slowdown.p95 <= 2", 2, true);
+  /* as Headroom prints them */
+  bound_is("monthly_usd <= $120,000", 120000, true);
+  bound_is("monthly_usd <= $1,234,567.5", 1234567.5, true);
+  bound_is("monthly_usd <= $120k", 120000, true);
+  bound_is("monthly_usd <= 120,000 usd", 120000, true);
+  bound_is("wait_s.p95 <= 1 h 34 min", 5640, true);
+  bound_is("wait_s.p95 <= 2 d 3 h", 183600, true);
 }
 
 static void goals_fail(const char *const *texts, const char *objective, const char *part) {
@@ -175,6 +182,12 @@ static void invalid_goals(void) {
                {"wait_s.p95 <= 60 weeks", "invalid bound '60 weeks'"},
                {"wait_s.p95 <= inf", "invalid bound"},
                {"wait_s.p95 <= 60 %", "unit '%' does not match"},
+               {"wait_s.p95 <= $60", "unit '$' does not match"},
+               {"wait_s.p95 <= 1 h 30", "invalid bound '1 h 30'"},
+               {"wait_s.p95 <= 1 h 30 %", "invalid bound"},
+               {"monthly_usd <= $1,20", "invalid bound"},
+               {"monthly_usd <= $", "invalid bound"},
+               {"monthly_usd <= 1,000,00", "invalid bound"},
                {"completed >= 99 h", "unit 'h' does not match"},
                {"completed >= 99", "a share from 0 to 1; did you mean 99 %?"},
                {"deadline_miss <= -0.1", "a share from 0 to 1"},
