@@ -49,7 +49,7 @@ static const struct option options[] = {
     {.name = "brief",
      .kind = OPTION_FLAG,
      .offset = AT(brief),
-     .help = "print only the choice and the comparison with the baseline; skip the sensitivity analysis"},
+     .help = "print only the choice and the comparison with the baseline; skip the tests under other conditions"},
     REPORT_OPTION(AT(page)),
     THREADS_OPTION(plan_args),
     QUIET_OPTION(plan_args),

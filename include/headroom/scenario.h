@@ -56,6 +56,8 @@ struct hr_pool_source {
   char *as_of;
   char *status; /* of the price: "stated", "quoted", "derived" or "assumed"; NULL: no price */
   char *source; /* text from which the price was read or computed; NULL: no price */
+  /* months for which the capacity is paid for: the term of a reservation, or the lifetime of owned nodes; 0: unknown */
+  uint32_t term_months;
 };
 
 /* A scenario, freed by hr_scenario_destroy. */

@@ -21,7 +21,6 @@ static enum hr_status no_memory(struct hr_error *error) {
 enum {
   SCREENING = 3,   /* replications of each candidate in the search, if the scenario is random */
   FIRST_STAGE = 8, /* replications of each finalist before any is dropped */
-  MAX_FINALISTS = 12,
   SMALL_GRID = 200 /* a deterministic grid of at most this size is run completely: as cheap as a search, and exact */
 };
 /* A candidate with at most this violation over few replications may still meet the goals over many replications. */
@@ -125,24 +124,23 @@ static bool is_contender(const struct hr__evaluation *best, const struct hr__eva
   return evaluation->violation == 0 && evaluation->objective <= best->objective + far_behind * fabs(best->objective);
 }
 
-/* Lists the finalists and returns their number. Near misses (see is_contender) rank behind all candidates that meet the
+/* Lists the finalists. Near misses (see is_contender) rank behind all candidates that meet the
    goals. They are therefore added first, up to half of the places. */
-static uint32_t list_finalists(const struct hr_plan *plan, uint32_t finalists[MAX_FINALISTS]) {
+static void list_finalists(struct hr_plan *plan) {
   const struct hr__search_result *search = &plan->search;
   struct hr__evaluation best = hr__evaluator_evaluate(&plan->evaluator, search->ranking[0], plan->screening);
   uint32_t count = 0;
-  finalists[count++] = search->ranking[0];
+  plan->finalists[count++] = search->ranking[0];
   for (int pass = 0; pass < 2; pass++)
-    for (uint32_t i = 1; i < search->n_ranked && count < (pass ? MAX_FINALISTS : MAX_FINALISTS / 2); i++) {
+    for (uint32_t i = 1; i < search->n_ranked && count < (pass ? HR__MAX_FINALISTS : HR__MAX_FINALISTS / 2); i++) {
       struct hr__evaluation evaluation = hr__evaluator_evaluate(&plan->evaluator, search->ranking[i], plan->screening);
-      if (is_contender(&best, &evaluation, pass == 0)) finalists[count++] = search->ranking[i];
+      if (is_contender(&best, &evaluation, pass == 0)) plan->finalists[count++] = search->ranking[i];
     }
-  return count;
+  plan->n_finalists = count;
 }
 
 static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
-  uint32_t finalists[MAX_FINALISTS], count = list_finalists(plan, finalists);
   struct hr__selection_config config = {.evaluator = &plan->evaluator,
                                         .first =
                                             FIRST_STAGE < spec->max_replications ? FIRST_STAGE : spec->max_replications,
@@ -151,8 +149,9 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
                                         .indifference = spec->indifference,
                                         .max_runs = spec->max_runs,
                                         .seed = plan->config.scenario->seed};
+  list_finalists(plan);
   uint64_t before = hr__runner_runs(plan->runner);
-  enum hr_status status = hr__select(&config, finalists, count, &plan->selection, error);
+  enum hr_status status = hr__select(&config, plan->finalists, plan->n_finalists, &plan->selection, error);
   plan->selection_runs = hr__runner_runs(plan->runner) - before;
   if (status != HR_OK) return status;
   uint32_t candidate = plan->selection.nearest;
@@ -274,8 +273,10 @@ void hr_plan_destroy(struct hr_plan *plan) {
   hr__option_finish(plan, &plan->today);
   hr__option_finish(plan, &plan->all_on_demand);
   free(plan->pareto);
-  free(plan->binding);
+  free(plan->excluding);
   free(plan->tightenings);
+  for (size_t i = 0; i < plan->n_worlds; i++) hr__evaluator_finish(&plan->worlds[i].evaluator);
+  hr__robustness_finish(&plan->robustness);
   hr__search_finish(&plan->search);
   hr__bounds_finish(&plan->bounds);
   hr__demand_finish(&plan->demand);

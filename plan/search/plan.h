@@ -8,6 +8,7 @@
 #include "headroom/unstable/forecast.h"
 #include "headroom/unstable/plan.h"
 #include "plan/runner/intervals.h"
+#include "plan/search/robustness.h"
 #include "plan/search/search.h"
 
 /* A combination of capacity and policy, with its results. */
@@ -37,7 +38,14 @@ struct hr__sensitivity_case {
   bool best_meets; /* false: no candidate meets the goals in this environment */
 };
 
-enum { HR__MAX_SENSITIVITY_CASES = 16, HR__TIGHTENINGS_PER_GOAL = 3 };
+enum { HR__MAX_SENSITIVITY_CASES = 16, HR__TIGHTENINGS_PER_GOAL = 3, HR__MAX_FINALISTS = 12 };
+enum { HR__MAX_WORLDS = HR__MAX_CONDITIONS + HR__MAX_SENSITIVITY_CASES };
+
+/* A changed environment with its runs. */
+struct hr__world {
+  struct hr__environment environment;
+  struct hr__evaluator evaluator;
+};
 
 struct hr_plan {
   struct hr_plan_config config;
@@ -54,17 +62,22 @@ struct hr_plan {
   uint32_t depth;     /* replications of each reported option, as many as the choice has */
   struct hr__search_result search;
   struct hr__selection selection;
+  uint32_t finalists[HR__MAX_FINALISTS]; /* of the selection, the best by the search first */
+  uint32_t n_finalists;
   /* the best candidate; if no candidate meets the goals, the one with the smallest violation */
   struct hr__option choice;
   struct hr__option today, all_on_demand;
   uint32_t *pareto;                          /* [n_pareto] candidates on the frontier, cheapest first */
   size_t n_pareto, pareto_cost, pareto_wait; /* pareto_cost, pareto_wait: indexes of the two metrics of the frontier */
-  bool *binding;                             /* [n_goals] the goal excluded a better candidate */
+  bool *excluding;                           /* [n_goals] the goal excluded a better candidate */
   struct hr__tightening *tightenings;
   size_t n_tightenings;
   struct hr__sensitivity_case cases[HR__MAX_SENSITIVITY_CASES];
   size_t n_cases;
-  uint64_t search_runs, selection_runs, baseline_runs, tightening_runs, sensitivity_runs;
+  struct hr__world worlds[HR__MAX_WORLDS];
+  size_t n_worlds;
+  struct hr__robustness robustness;
+  uint64_t search_runs, selection_runs, baseline_runs, tightening_runs, sensitivity_runs, robustness_runs;
   struct hr_notes notes;
 };
 
@@ -94,6 +107,27 @@ static inline void hr__plan_environment(const struct hr_plan *plan, struct hr__e
   hr_stress_init(&environment->stress);
   environment->workload = plan->config.scenario->replications.workload;
   environment->forecast = plan->forecast;
+}
+
+/* Sets the evaluator of a changed environment, which differs from that of the plan in its stress and growth only. Equal
+   environments have the same evaluator, which the plan owns. */
+enum hr_status hr__plan_world(struct hr_plan *plan, const struct hr__environment *environment,
+                              struct hr__evaluator **evaluator, struct hr_error *error);
+
+/* Whether the choice is at the bound of a goal: within 1 % of it, or the interval of the metric contains it. */
+static inline bool hr__plan_is_at_bound(const struct hr_plan *plan, size_t goal) {
+  const struct hr__goal *of = &plan->goals.goals[goal];
+  const struct hr__interval *interval = &plan->choice.metrics[of->metric];
+  double distance = fabs(hr__interval_centre(interval) - of->bound);
+  return distance <= 0.01 * fabs(of->bound) || (interval->low <= of->bound && of->bound <= interval->high);
+}
+
+/* What the probability of the choice covers: the random events that differ between replications. */
+static inline const char *hr__plan_randomness(const struct hr_plan *plan) {
+  const struct hr_workload_spec *workload = &plan->config.scenario->replications.workload;
+  bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
+  if (!plan->evaluator.random) return "nothing: all runs are deterministic";
+  return redrawn ? "random events and workloads" : "random spot events only";
 }
 
 /* Compares the choice with alternatives: baselines, the frontier of cost and wait, tighter goals, changed environments.

@@ -265,30 +265,31 @@ static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) 
   return status;
 }
 
-/* ---- Binding goals --------------------------------------------------------------------------------- */
+/* ---- Goals that exclude candidates ---------------------------------------------------------------------------------
+ */
 
 static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_t goal) {
   const struct hr__goal *of = &plan->goals.goals[goal];
   return hr__goal_violation(of, hr__evaluator_centre(&plan->evaluator, candidate, plan->screening, of->metric));
 }
 
-/* Determines the binding goals. A goal binds if a better candidate that was run misses it. If no candidate meets all
-   goals, the binding goals are those that the nearest candidate misses. */
-static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error) {
-  plan->binding = calloc(plan->goals.n_goals + 1, sizeof *plan->binding);
-  if (!plan->binding) return no_memory(error);
+/* Determines the goals that a better candidate, which was run, misses. If no candidate meets all goals, these are the
+   goals that the nearest candidate misses. */
+static enum hr_status plan_excluding(struct hr_plan *plan, struct hr_error *error) {
+  plan->excluding = calloc(plan->goals.n_goals + 1, sizeof *plan->excluding);
+  if (!plan->excluding) return no_memory(error);
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->screening).objective;
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
     if (plan->selection.choice == HR_NONE) {
       const struct hr__goal *goal = &plan->goals.goals[i];
       double centre = hr__interval_centre(&plan->choice.metrics[goal->metric]);
-      plan->binding[i] = hr__goal_violation(goal, centre) > 0;
+      plan->excluding[i] = hr__goal_violation(goal, centre) > 0;
       continue;
     }
-    for (uint32_t k = 0; k < plan->search.n_ranked && !plan->binding[i]; k++) {
+    for (uint32_t k = 0; k < plan->search.n_ranked && !plan->excluding[i]; k++) {
       uint32_t candidate = plan->search.ranking[k];
       double objective = hr__evaluator_evaluate(&plan->evaluator, candidate, plan->screening).objective;
-      plan->binding[i] = objective < own && violation_of(plan, candidate, i) > 0;
+      plan->excluding[i] = objective < own && violation_of(plan, candidate, i) > 0;
     }
   }
   return HR_OK;
@@ -366,30 +367,37 @@ static enum hr_status plan_tighten(struct hr_plan *plan, struct hr_error *error)
    the choice itself is deterministic. */
 enum { SCREENING_RUNS = 3, REPORTED_RUNS = 8 };
 
+static bool is_same_environment(const struct hr__environment *a, const struct hr__environment *b) {
+  const struct hr_stress *x = &a->stress, *y = &b->stress;
+  return x->spot_reclaims == y->spot_reclaims && x->spot_price == y->spot_price &&
+         x->on_demand_price == y->on_demand_price && x->without_gpu == y->without_gpu &&
+         x->keeps_nodes == y->keeps_nodes && x->spot_as == y->spot_as && x->spot_outage == y->spot_outage &&
+         a->workload.growth == b->workload.growth;
+}
+
+enum hr_status hr__plan_world(struct hr_plan *plan, const struct hr__environment *environment,
+                              struct hr__evaluator **evaluator, struct hr_error *error) {
+  uint32_t number;
+  for (size_t i = 0; i < plan->n_worlds; i++)
+    if (is_same_environment(&plan->worlds[i].environment, environment)) {
+      *evaluator = &plan->worlds[i].evaluator;
+      return HR_OK;
+    }
+  struct hr__world *world = &plan->worlds[plan->n_worlds];
+  enum hr_status status = hr__runner_add_environment(plan->runner, environment, &number, error);
+  if (status == HR_OK)
+    status = hr__evaluator_make(&world->evaluator, plan->runner, &plan->space, &plan->goals, number, error);
+  if (status != HR_OK) return status;
+  world->environment = *environment;
+  plan->n_worlds++;
+  *evaluator = &world->evaluator;
+  return HR_OK;
+}
+
 static bool has_spot(const struct hr_plan *plan) {
   const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
-  return false;
-}
-
-/* Whether the choice has nodes with the GPU type. */
-static bool uses_gpu(const struct hr_plan *plan, const char *gpu) {
-  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->pools[i].gpu && cluster->pools[i].nodes && strcmp(cluster->pools[i].gpu, gpu) == 0) return true;
-  return false;
-}
-
-static bool is_first_of_its_gpu(const struct hr_cluster_spec *cluster, uint32_t pool) {
-  for (uint32_t i = 0; i < pool; i++)
-    if (cluster->pools[i].gpu && strcmp(cluster->pools[i].gpu, cluster->pools[pool].gpu) == 0) return false;
-  return true;
-}
-
-static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gpu) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (!cluster->pools[i].gpu || strcmp(cluster->pools[i].gpu, gpu) != 0) return true;
   return false;
 }
 
@@ -437,23 +445,21 @@ static enum hr_status add_case(struct hr_plan *plan, const struct hr__environmen
                                const char *name, struct hr_error *error) {
   if (plan->n_cases == HR__MAX_SENSITIVITY_CASES) return HR_OK;
   struct hr__sensitivity_case *changed = &plan->cases[plan->n_cases++];
-  struct hr__evaluator evaluator = {0};
-  uint32_t number, candidate = plan->choice.candidate;
+  struct hr__evaluator *evaluator = NULL;
+  uint32_t candidate = plan->choice.candidate;
   hr__option_finish(plan, &changed->same);
   hr__option_finish(plan, &changed->best);
   snprintf(changed->name, sizeof changed->name, "%s", name);
   changed->factor = factor;
-  enum hr_status status = hr__runner_add_environment(plan->runner, environment, &number, error);
-  if (status == HR_OK) status = hr__evaluator_make(&evaluator, plan->runner, &plan->space, &plan->goals, number, error);
-  if (status == HR_OK) status = hr__evaluator_run(&evaluator, &candidate, 1, 1, error);
-  uint32_t depth = depth_of(plan, &evaluator);
-  if (status == HR_OK) status = hr__evaluator_run(&evaluator, &candidate, 1, depth, error);
+  enum hr_status status = hr__plan_world(plan, environment, &evaluator, error);
+  if (status == HR_OK) status = hr__evaluator_run(evaluator, &candidate, 1, 1, error);
+  if (status != HR_OK) return status;
+  uint32_t depth = depth_of(plan, evaluator);
+  status = hr__evaluator_run(evaluator, &candidate, 1, depth, error);
   if (status == HR_OK)
     status =
-        hr__option_make(plan, &evaluator, candidate, evaluator.runner_ids[candidate], depth, &changed->same, error);
-  if (status == HR_OK) status = find_best(plan, &evaluator, environment, depth, changed, error);
-  hr__evaluator_finish(&evaluator);
-  return status;
+        hr__option_make(plan, evaluator, candidate, evaluator->runner_ids[candidate], depth, &changed->same, error);
+  return status == HR_OK ? find_best(plan, evaluator, environment, depth, changed, error) : status;
 }
 
 static enum hr_status vary_spot(struct hr_plan *plan, struct hr_error *error) {
@@ -482,17 +488,11 @@ static enum hr_status vary_demand(struct hr_plan *plan, struct hr_error *error) 
 }
 
 static enum hr_status remove_gpu_types(struct hr_plan *plan, struct hr_error *error) {
-  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
-    const char *gpu = cluster->pools[i].gpu;
-    struct hr__environment environment;
-    char name[80];
-    if (!gpu || !is_first_of_its_gpu(cluster, i) || !has_other_gpus(cluster, gpu) || !uses_gpu(plan, gpu)) continue;
-    hr__plan_environment(plan, &environment);
-    environment.stress.without_gpu = gpu;
-    snprintf(name, sizeof name, "without %.60s", gpu);
-    status = add_case(plan, &environment, 0, name, error);
+  for (uint32_t i = 0; i < plan->robustness.n_conditions && status == HR_OK; i++) {
+    const struct hr__condition *condition = &plan->robustness.conditions[i];
+    if (condition->kind == HR__CONDITION_GPU_SUPPLY)
+      status = add_case(plan, &condition->environment, 0, condition->name, error);
   }
   return status;
 }
@@ -510,7 +510,8 @@ enum hr_status hr__plan_examine(struct hr_plan *plan, struct hr_error *error) {
   bool vary = !plan->config.no_sensitivity && plan->selection.choice != HR_NONE;
   enum hr_status status = plan_baselines(plan, error);
   if (status == HR_OK) status = plan_pareto(plan, error);
-  if (status == HR_OK) status = plan_binding(plan, error);
+  if (status == HR_OK) status = plan_excluding(plan, error);
+  if (status == HR_OK && vary) status = hr__plan_robustness(plan, error);
   if (status == HR_OK && vary) status = plan_tighten(plan, error);
   if (status == HR_OK && vary) status = plan_sensitivity(plan, error);
   return status;

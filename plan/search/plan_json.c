@@ -111,8 +111,10 @@ static void put_goals(struct plan_json_writer *writer, cJSON *root) {
     hr__json_number(json, inner, "bound", goal->bound);
     put_known(json, inner, "value", hr__interval_centre(interval));
     hr__json_bool(json, inner, "met", hr__goal_violation(goal, hr__interval_centre(interval)) == 0);
-    hr__json_bool(json, inner, "binding", plan->binding[i]);
-    if (plan->binding[i]) hr__json_append(json, binding, cJSON_CreateString(goal->text));
+    bool feasible = hr_plan_feasible(plan), binds = plan->excluding[i] && (!feasible || hr__plan_is_at_bound(plan, i));
+    hr__json_bool(json, inner, "binding", binds);
+    hr__json_bool(json, inner, "excluded_better", feasible && plan->excluding[i]);
+    if (binds) hr__json_append(json, binding, cJSON_CreateString(goal->text));
   }
 }
 
@@ -163,6 +165,87 @@ static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
   }
 }
 
+/* ---- Conditions ------------------------------------------------------------------------------------- */
+
+static const char *kind_name(enum hr__condition_kind kind) {
+  static const char *const names[] = {[HR__CONDITION_SPOT_MODEL] = "spot model",
+                                      [HR__CONDITION_SPOT_AVAILABILITY] = "spot availability",
+                                      [HR__CONDITION_DEMAND] = "demand",
+                                      [HR__CONDITION_PRICES] = "prices",
+                                      [HR__CONDITION_GPU_SUPPLY] = "gpu supply"};
+  return names[kind];
+}
+
+static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const struct hr__tested_mix *mix) {
+  struct hr__json *json = &writer->json;
+  const struct hr__robustness *robustness = &writer->plan->robustness;
+  struct hr__option option = {.candidate = mix->candidate};
+  cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+  put_choice(writer, inner, &option);
+  put_known(json, inner, "objective", mix->planned.objective);
+  hr__json_bool(json, inner, "feasible", mix->planned.violation == 0);
+  hr__json_count(json, inner, "holds", mix->n_held);
+  hr__json_count(json, inner, "serves", mix->n_served);
+  cJSON *results = hr__json_array(json, inner, "results");
+  for (uint32_t i = 0; i < robustness->n_conditions; i++) {
+    cJSON *result = hr__json_append(json, results, cJSON_CreateObject());
+    hr__json_text(json, result, "condition", robustness->conditions[i].name);
+    hr__json_bool(json, result, "feasible", mix->held[i].violation == 0);
+    hr__json_bool(json, result, "serves", mix->held[i].serves);
+    put_known(json, result, "objective", mix->held[i].objective);
+  }
+}
+
+static void put_regret(struct hr__json *json, cJSON *object, const char *key, const struct hr__regret *regret) {
+  if (!regret->known) {
+    hr__json_null(json, object, key);
+    return;
+  }
+  cJSON *inner = hr__json_object(json, object, key);
+  hr__json_number(json, inner, "best_gpus", regret->gpus);
+  hr__json_number(json, inner, "monthly_usd", regret->usd);
+}
+
+static void put_commitments(struct plan_json_writer *writer, cJSON *object) {
+  struct hr__json *json = &writer->json;
+  const struct hr__robustness *robustness = &writer->plan->robustness;
+  cJSON *list = hr__json_array(json, object, "commitments");
+  for (uint32_t i = 0; i < robustness->n_commitments; i++) {
+    const struct hr__commitment *commitment = &robustness->commitments[i];
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "variable", writer->plan->space.spec->variables[commitment->axis].axis.name);
+    hr__json_number(json, inner, "gpus", commitment->gpus);
+    hr__json_number(json, inner, "monthly_usd", commitment->monthly_usd);
+    hr__json_number_if(json, inner, "months", commitment->months > 0, commitment->months);
+    put_regret(json, inner, "at_risk_if_demand_falls", &commitment->demand_falls);
+    put_regret(json, inner, "at_risk_if_prices_fall", &commitment->prices_fall);
+  }
+}
+
+/* The tested mixes under all conditions; null if nothing was tested. */
+static void put_robustness(struct plan_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr__robustness *robustness = &writer->plan->robustness;
+  if (robustness->n_conditions == 0) {
+    hr__json_null(json, root, "holds_under");
+    return;
+  }
+  cJSON *object = hr__json_object(json, root, "holds_under");
+  hr__json_count(json, object, "runs_per_condition", robustness->replications);
+  cJSON *conditions = hr__json_array(json, object, "conditions");
+  for (uint32_t i = 0; i < robustness->n_conditions; i++) {
+    const struct hr__condition *condition = &robustness->conditions[i];
+    cJSON *inner = hr__json_append(json, conditions, cJSON_CreateObject());
+    hr__json_text(json, inner, "condition", condition->name);
+    hr__json_text(json, inner, "kind", kind_name(condition->kind));
+    bool is_factor = condition->kind != HR__CONDITION_SPOT_MODEL && condition->kind != HR__CONDITION_GPU_SUPPLY;
+    hr__json_number_if(json, inner, "factor", is_factor, condition->factor);
+  }
+  cJSON *mixes = hr__json_array(json, object, "mixes");
+  for (uint32_t i = 0; i < robustness->n_mixes; i++) put_tested_mix(writer, mixes, &robustness->mixes[i]);
+  put_commitments(writer, object);
+}
+
 /* ---- Search statistics ----------------------------------------------------------------------------- */
 
 static void put_demand(struct plan_json_writer *writer, cJSON *root) {
@@ -193,6 +276,7 @@ static void put_runs(struct plan_json_writer *writer, cJSON *root) {
   hr__json_count(json, by, "baselines", plan->baseline_runs);
   hr__json_count(json, by, "tightening", plan->tightening_runs);
   hr__json_count(json, by, "sensitivity", plan->sensitivity_runs);
+  hr__json_count(json, by, "holds_under", plan->robustness_runs);
   cJSON *candidates = hr__json_object(json, root, "candidates");
   hr__json_count(json, candidates, "total", plan->space.n_candidates);
   hr__json_count(json, candidates, "run", plan->search.counts.run);
@@ -241,6 +325,7 @@ static cJSON *make_tree(struct plan_json_writer *writer, const struct hr_perf *p
   put_option_if(writer, root, "nearest", &plan->choice, !feasible);
   put_pools(writer, root);
   hr__json_number(json, root, "probability_best", plan->selection.probability);
+  hr__json_text(json, root, "probability_over", hr__plan_randomness(plan));
   hr__json_number(json, root, "indifference", plan->selection.zone);
   put_option_if(writer, root, "baseline", baseline, baseline->runner_id != HR_NONE);
   put_option_if(writer, root, "all_on_demand", &plan->all_on_demand, plan->all_on_demand.runner_id != HR_NONE);
@@ -248,6 +333,7 @@ static cJSON *make_tree(struct plan_json_writer *writer, const struct hr_perf *p
   put_pareto(writer, root);
   put_tightening(writer, root);
   put_sensitivity(writer, root);
+  put_robustness(writer, root);
   put_demand(writer, root);
   put_runs(writer, root);
   cJSON *notes = hr__json_array(json, root, "notes");

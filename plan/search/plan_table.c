@@ -12,7 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 24, COST_WIDTH = 20, CELL_WIDTH = 17, BOUND_WIDTH = 46, MAX_PARETO = 10 };
+enum {
+  NAME_WIDTH = 24,
+  HOLDS_WIDTH = 28,
+  CONDITION_WIDTH = 13,
+  FORECAST_DAYS = 42,
+  COST_WIDTH = 20,
+  CELL_WIDTH = 17,
+  BOUND_WIDTH = 46,
+  MAX_PARETO = 10
+};
 
 struct plan_page {
   struct hr__console console;
@@ -112,6 +121,180 @@ static void put_metric(struct plan_page *page, const char *label, enum hr__metri
   hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, metric, text, sizeof text));
 }
 
+/* Prints text right-aligned in `width` columns. */
+static void put_right(struct plan_page *page, const char *text, size_t width) {
+  size_t taken = hr__width_of(text, strlen(text));
+  fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------------- */
+
+/* Writes the objective, or a difference of objectives, to a buffer of HR__METRIC_BYTES bytes. */
+static const char *objective_text(const struct plan_page *page, double value, bool difference, char *buffer) {
+  enum hr_unit unit = minimizes_money(page) ? HR_UNIT_DOLLARS : HR_UNIT_FACTOR;
+  return difference ? hr__difference_text(unit, value, buffer) : hr__metric_text(unit, value, buffer);
+}
+
+/* Returns the capacity of a mix without what it has none of, and its settings. The caller frees the text. */
+static char *mix_text(const struct plan_page *page, uint32_t candidate) {
+  const struct hr__option option = {.candidate = candidate};
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  const char *comma = "";
+  for (uint32_t i = 0; i < page->plan->space.n_axes; i++) {
+    const char *value = hr__option_text(page->plan, &option, i);
+    if (page->plan->space.spec->variables[i].pools && strcmp(value, "0") == 0) continue;
+    fprintf(out, "%s%s %s", comma, page->plan->space.spec->variables[i].axis.name, value);
+    comma = ", ";
+  }
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+/* The groups of conditions on which a choice may depend. */
+static const char *group_name(const struct hr__condition *condition) {
+  switch (condition->kind) {
+  case HR__CONDITION_DEMAND:
+    return "demand";
+  case HR__CONDITION_PRICES:
+    return "prices";
+  case HR__CONDITION_GPU_SUPPLY:
+    return "the supply of GPUs";
+  default:
+    return "spot availability";
+  }
+}
+
+/* Prints what the choice depends on: for each group of conditions, under how many of them it misses a goal. */
+static void put_dependence(struct plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  const struct hr__tested_mix *mix = &robustness->mixes[0];
+  const char *label = "depends on";
+  for (uint32_t i = 0; i < robustness->n_conditions; i++) {
+    const char *group = group_name(&robustness->conditions[i]), *example = NULL;
+    uint32_t size = 0, missed = 0;
+    for (uint32_t k = 0; k < robustness->n_conditions; k++) {
+      if (strcmp(group_name(&robustness->conditions[k]), group) != 0) continue;
+      if (k < i) break;
+      size++;
+      missed += mix->held[k].violation > 0;
+      if (mix->held[k].violation > 0 && !example) example = robustness->conditions[k].name;
+    }
+    if (!missed) continue;
+    hr__put_field(&page->console, label, "%s: misses a goal under %" PRIu32 " of %" PRIu32 " condition%s (%s%s)", group,
+                  missed, size, size == 1 ? "" : "s", example, missed > 1 ? ", ..." : "");
+    label = "";
+  }
+  if (label[0])
+    hr__put_field(&page->console, "holds under", "all %" PRIu32 " conditions that were tested",
+                  robustness->n_conditions);
+}
+
+/* Prints the mixes that serve their jobs under more conditions, and what they cost more. */
+static void put_safer(struct plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  const struct hr__tested_mix *own = &robustness->mixes[0];
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  for (uint32_t i = 1; i < count; i++) {
+    const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
+    char more[HR__METRIC_BYTES], *words = mix_text(page, mix->candidate);
+    if (!words) return;
+    double difference = mix->planned.objective - own->planned.objective;
+    bool is_same = fabs(difference) <= 1e-4 * fabs(own->planned.objective);
+    objective_text(page, difference, true, more);
+    hr__put_field(&page->console, i == 1 ? "safer" : "",
+                  "%s%s%s: serves under %" PRIu32 " of %" PRIu32 " conditions (this plan: %" PRIu32 "): %s",
+                  is_same ? "at the same cost" : more, minimizes_money(page) && !is_same ? " a month" : "",
+                  mix->planned.violation > 0 ? " (over the goal in dollars)" : "", mix->n_served,
+                  robustness->n_conditions, own->n_served, words);
+    free(words);
+  }
+}
+
+/* Prints, for each commitment, how much of it is at risk if less is needed. */
+static void put_commitment(struct plan_page *page, const struct hr__commitment *commitment) {
+  const char *name = page->plan->space.spec->variables[commitment->axis].axis.name;
+  const struct hr__regret *regret = &commitment->demand_falls;
+  char committed[HR__METRIC_BYTES], month[HR__METRIC_BYTES], sum[HR__METRIC_BYTES];
+  uint32_t months = commitment->months;
+  hr__metric_text(HR_UNIT_DOLLARS, commitment->monthly_usd * (months ? months : 1), committed);
+  hr__metric_text(HR_UNIT_DOLLARS, regret->usd, month);
+  hr__metric_text(HR_UNIT_DOLLARS, regret->usd * months, sum);
+  if (regret->known && regret->usd > 0 && months)
+    hr__put_field(&page->console, "at risk",
+                  "%s of %s committed to %s for %" PRIu32 " months, if demand falls by 25 %% "
+                  "(%s a month more than with %.0f GPUs)",
+                  sum, committed, name, months, month, regret->gpus);
+  else if (regret->known && regret->usd > 0)
+    hr__put_field(&page->console, "at risk",
+                  "%s a month of %s for %s, if demand falls by 25 %% (more than with %.0f GPUs)", month, committed,
+                  name, regret->gpus);
+  else if (regret->known)
+    hr__put_field(&page->console, "at risk", "nothing of %s for %s%s, if demand falls by 25 %%", committed, name,
+                  months ? "" : " a month");
+}
+
+static void put_certainty(struct plan_page *page) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  if (robustness->n_conditions == 0) return;
+  fputc('\n', page->console.out);
+  put_dependence(page);
+  put_safer(page);
+  for (uint32_t i = 0; i < robustness->n_commitments; i++) put_commitment(page, &robustness->commitments[i]);
+}
+
+/* Writes the objective, with a star if a goal in dollars is missed, or that another goal is missed. */
+static const char *held_text(const struct plan_page *page, const struct hr__held *held, char *buffer) {
+  if (!held->serves) return "misses";
+  objective_text(page, held->objective, false, buffer);
+  return held->violation > 0 ? strcat(buffer, "*") : buffer;
+}
+
+/* Prints a row of the table of conditions: the mixes as planned or, with a condition, under it. */
+static bool put_condition(struct plan_page *page, const char *name, const uint32_t *condition) {
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  char text[HR__METRIC_BYTES + 1], *fitted = hr__fitted(&page->console, name, HOLDS_WIDTH - 3, false);
+  bool starred = false;
+  fprintf(page->console.out, "  %-*s", HOLDS_WIDTH - 2, fitted ? fitted : "");
+  free(fitted);
+  for (uint32_t i = 0; i < count; i++) {
+    const struct hr__tested_mix *mix = &robustness->mixes[shown[i]];
+    const struct hr__held *held = condition ? &mix->held[*condition] : &mix->planned;
+    put_right(page, held_text(page, held, text), CONDITION_WIDTH);
+    starred = starred || (held->serves && held->violation > 0);
+  }
+  fputc('\n', page->console.out);
+  return starred;
+}
+
+/* Prints a table with a column for each mix. */
+static void put_conditions(struct plan_page *page) {
+  static const char *const letters[HR__MAX_PRINTED_MIXES] = {"this plan", "B", "C", "D"};
+  const struct hr__robustness *robustness = &page->plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  if (robustness->n_conditions == 0) return;
+  fprintf(page->console.out, "\n%s%-*s", hr__bold(&page->console), HOLDS_WIDTH, "Holds under");
+  for (uint32_t i = 0; i < count; i++) put_right(page, letters[i], CONDITION_WIDTH);
+  fprintf(page->console.out, "%s\n", hr__plain(&page->console));
+  bool starred = put_condition(page, "as planned", NULL);
+  for (uint32_t k = 0; k < robustness->n_conditions; k++)
+    starred = put_condition(page, robustness->conditions[k].name, &k) || starred;
+  for (uint32_t i = 1; i < count; i++) {
+    char *words = mix_text(page, robustness->mixes[shown[i]].candidate);
+    if (words) hr__put_field(&page->console, letters[i], "%s", words);
+    free(words);
+  }
+  if (starred) hr__put_field(&page->console, "*", "over the goal in dollars; all other goals are met");
+  if (!page->plan->forecast && page->plan->demand.window_h >= FORECAST_DAYS * 24)
+    hr__put_field(&page->console, "forecast", "--forecast 3 plans for the forecast demand of the next 3 months instead");
+}
+
+/* ---- The answer, continued --------------------------------------------------------------------------- */
+
 static void put_answer(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
@@ -129,18 +312,14 @@ static void put_answer(struct plan_page *page) {
   put_metric(page, "p95 wait", HR__M_WAIT_P95);
   put_metric(page, "completed", HR__M_COMPLETED_SHARE);
   put_metric(page, "in use", HR__M_UTILIZATION_SUBMIT_WINDOW);
+  put_certainty(page);
 }
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* Returns the remark on a goal that excluded a better candidate. The goal binds if the choice is within 1 % of the
-   bound, or if the interval of the metric contains the bound. */
-static const char *binding_text(const struct plan_page *page, const struct hr__goal *goal,
-                                const struct hr__interval *interval) {
-  double distance = fabs(hr__interval_centre(interval) - goal->bound);
-  bool at_bound =
-      distance <= 0.01 * fabs(goal->bound) || (interval->low <= goal->bound && goal->bound <= interval->high);
-  if (at_bound) return ", binds";
+/* Returns the remark on a goal that excluded a better candidate. */
+static const char *binding_text(const struct plan_page *page, size_t goal) {
+  if (hr__plan_is_at_bound(page->plan, goal)) return ", binds";
   return minimizes_money(page) ? ", excluded a cheaper candidate" : ", excluded a better candidate";
 }
 
@@ -161,7 +340,7 @@ static void put_goals(struct plan_page *page) {
              !met        ? ", missed"
              : uncertain ? ", met, not significantly"
                          : "",
-             met && plan->binding[i] ? binding_text(page, goal, interval) : "");
+             met && plan->excluding[i] ? binding_text(page, i) : "");
     size_t width = hr__width_of(value, strlen(value)) + 40;
     bool value_fits = width <= HR__LINE_WIDTH, remark_fits = width + strlen(remark) <= HR__LINE_WIDTH;
     fprintf(page->console.out, value_fits ? "  %-36s  " : "  %s\n      ", words);
@@ -180,12 +359,6 @@ static void put_detail_line(struct plan_page *page, const char *words) {
   char *fitted = hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false);
   if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
   free(fitted);
-}
-
-/* Prints text right-aligned in `width` columns. */
-static void put_right(struct plan_page *page, const char *text, size_t width) {
-  size_t taken = hr__width_of(text, strlen(text));
-  fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
 }
 
 /* Writes a metric with half the width of its interval to a buffer and returns the buffer. Omits the width if there is
@@ -357,8 +530,6 @@ static void put_demand(struct plan_page *page) {
 
 static void put_confidence(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  const struct hr_workload_spec *workload = &plan->config.scenario->replications.workload;
-  bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
   bool of_money = minimizes_money(page);
   char zone[HR__METRIC_BYTES];
   hr__metric_text(of_money ? HR_UNIT_DOLLARS : HR_UNIT_FACTOR, plan->selection.zone, zone);
@@ -368,10 +539,11 @@ static void put_confidence(struct plan_page *page) {
     hr__put_field(&page->console, "certainty", "deterministic: the best of the candidates that were run");
   else
     hr__put_field(&page->console, "certainty",
-                  "the best of the finalists, or within %s of it, with probability %.3f over random %s (%" PRIu32
-                  " replications)",
-                  zone, plan->selection.probability, redrawn ? "events and workloads" : "spot events only",
-                  plan->choice.replications);
+                  "the best of the finalists, or within %s of it, with probability %.3f over %s (%" PRIu32
+                  " replications)%s",
+                  zone, plan->selection.probability, hr__plan_randomness(plan), plan->choice.replications,
+                  plan->robustness.n_conditions ? "; it does not cover the conditions under 'Holds under'"
+                                                : "; other conditions were not tested");
 }
 
 static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
@@ -385,7 +557,7 @@ static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
                 hr__count_text(plan->space.n_candidates, text[0]), hr__count_text(counts->run, text[1]),
                 hr__count_text(counts->too_expensive, text[2]), hr__count_text(counts->too_small, text[3]),
                 hr__count_text(counts->not_evaluated, text[4]));
-  uint64_t beside = plan->baseline_runs + plan->tightening_runs + plan->sensitivity_runs;
+  uint64_t beside = plan->baseline_runs + plan->tightening_runs + plan->sensitivity_runs + plan->robustness_runs;
   hr__put_field(console, "runs", "%s to choose, %s for comparisons",
                 hr__count_text(plan->search_runs + plan->selection_runs, text[0]), hr__count_text(beside, text[1]));
   put_confidence(page);
@@ -400,6 +572,7 @@ enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct
   put_head(&page);
   put_answer(&page);
   put_goals(&page);
+  put_conditions(&page);
   put_baselines(&page);
   put_pareto(&page);
   put_tightening(&page);

@@ -181,7 +181,16 @@ static bool copy_text(const cJSON *entry, const char *name, char **copy) {
   return !text || *copy;
 }
 
+/* The months for which the nodes are paid for: 12 for the term 1y. 0: unknown. */
+static uint32_t term_months(const cJSON *entry) {
+  const cJSON *owned = hr__get(entry, "owned");
+  double years = strtod(hr__text_of(entry, "term", "0"), NULL);
+  if (owned) years = hr__number_of(owned, "lifetime_years", 0);
+  return (uint32_t)lround(fmin(12 * years, 12000));
+}
+
 static bool copy_source(const cJSON *entry, struct hr_pool_source *source) {
+  source->term_months = term_months(entry);
   return copy_text(entry, "provider", &source->provider) && copy_text(entry, "instance", &source->instance) &&
          copy_text(entry, "region", &source->region) && copy_text(entry, "zone", &source->zone);
 }

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Tests the choice of a plan, other finalists and mixes that depend less on spot capacity under changed conditions:
+ *
+ * - the spot market is as in another preset of the catalogue, or without capacity for a part of the time;
+ * - demand is 25 % lower, or 10, 25 or 50 % higher;
+ * - prices of on-demand and spot capacity are 30 % lower;
+ * - no more GPUs of a type can be bought; those that are there already stay.
+ *
+ * If the choice misses the goals under some condition of the spot market, other mixes are tested, too: the choice with
+ * more on-demand capacity, which is paid for only while it is used, and the best mix without spot capacity that a
+ * search finds from there.
+ *
+ * A commitment is tested under falling demand and falling prices: the choice is compared with the same mix with 75, 50,
+ * 25 and 0 % of this capacity.
+ *
+ * The number of runs is limited to half the runs that were needed to choose, or MIN_RUNS. The choice and the
+ * commitments are always tested.
+ *
+ * Invariant: the first mix is the choice; the others are sorted by their objective. All mixes have the same number of
+ * replications under all conditions, with the same random events.
+ */
+
+#include "plan/search/plan.h"
+
+#include "headroom/unstable/catalog.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* FEW, MANY: minimum and maximum number of replications. MIN_RUNS: runs that are always affordable. */
+enum { FEW = 3, MANY = 8, MIN_RUNS = 100 };
+
+static enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
+}
+
+void hr__robustness_finish(struct hr__robustness *robustness) {
+  for (uint32_t i = 0; i < robustness->n_mixes; i++) free(robustness->mixes[i].held);
+  free(robustness->keeps_nodes);
+  *robustness = (struct hr__robustness){0};
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------------- */
+
+/* Adds a condition with the plan's environment changed to `environment`. Does nothing if there are too many. */
+static enum hr_status add(struct hr_plan *plan, const struct hr__environment *environment, enum hr__condition_kind kind,
+                          double factor, struct hr_error *error, const char *format, ...) HR_PRINTF(6, 7);
+static enum hr_status add(struct hr_plan *plan, const struct hr__environment *environment, enum hr__condition_kind kind,
+                          double factor, struct hr_error *error, const char *format, ...) {
+  struct hr__robustness *self = &plan->robustness;
+  if (self->n_conditions == HR__MAX_CONDITIONS) return HR_OK;
+  struct hr__condition *condition = &self->conditions[self->n_conditions];
+  struct hr__environment changed = *environment;
+  va_list arguments;
+  *condition = (struct hr__condition){.kind = kind, .factor = factor};
+  va_start(arguments, format);
+  vsnprintf(condition->name, sizeof condition->name, format, arguments);
+  va_end(arguments);
+  if (changed.stress.spot_as) {
+    condition->spot = *changed.stress.spot_as;
+    changed.stress.spot_as = &condition->spot;
+  }
+  condition->environment = changed;
+  enum hr_status status = hr__plan_world(plan, &changed, &condition->within, error);
+  self->n_conditions += status == HR_OK;
+  return status;
+}
+
+static bool has_spot(const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
+  return false;
+}
+
+/* Whether two GPU types are of one family, such as A100-40 and A100-80: their names are equal up to the first hyphen.
+ */
+static bool is_same_family(const char *a, const char *b) {
+  size_t length = a ? strcspn(a, "-") : 0;
+  return a && b && strcspn(b, "-") == length && strncasecmp(a, b, length) == 0;
+}
+
+static bool is_any(const char *name) {
+  return strcmp(name, "*") == 0;
+}
+
+static bool is_provider(const struct hr_spot_preset *preset, const char *provider) {
+  return !provider || strcasecmp(preset->provider, provider) == 0;
+}
+
+/* Whether the catalogue has the same kind of preset for all regions of the provider. */
+static bool has_general_twin(const struct hr_catalog *catalog, const struct hr_spot_preset *preset) {
+  for (size_t i = 0; i < catalog->n_spot_presets; i++) {
+    const struct hr_spot_preset *other = &catalog->spot_presets[i];
+    if (is_any(other->region) && !is_any(preset->region) && strcmp(other->provider, preset->provider) == 0 &&
+        strcmp(other->gpu, preset->gpu) == 0 && other->spec.model == preset->spec.model)
+      return true;
+  }
+  return false;
+}
+
+/* Of the bands of an advisor, only the one with the most interruptions is plausible enough to be a test. */
+static bool is_worst_band(const struct hr_catalog *catalog, const struct hr_spot_preset *preset) {
+  for (size_t i = 0; i < catalog->n_spot_presets && preset->spec.model == HR_SPOT_ADVISOR; i++) {
+    const struct hr_spot_preset *other = &catalog->spot_presets[i];
+    if (other->spec.model == HR_SPOT_ADVISOR && strcmp(other->provider, preset->provider) == 0 &&
+        other->spec.rate_per_h > preset->spec.rate_per_h)
+      return false;
+  }
+  return true;
+}
+
+/* Whether a preset of the provider was recorded on GPUs of the family of the pool. */
+static bool has_own_record(const struct hr_catalog *catalog, const char *gpu, const char *provider) {
+  for (size_t i = 0; i < catalog->n_spot_presets; i++)
+    if (is_provider(&catalog->spot_presets[i], provider) && is_same_family(catalog->spot_presets[i].gpu, gpu))
+      return true;
+  return false;
+}
+
+/* Whether the market of a pool may be as in the preset: it is for the family of the pool's GPU type, or for any type of
+   the provider. If the provider has no record of this family, its records of other types are plausible, too. */
+static bool is_plausible(const struct hr_catalog *catalog, const struct hr_spot_preset *preset,
+                         const struct hr_pool_spec *pool, const struct hr_pool_source *source) {
+  const char *provider = source ? source->provider : NULL;
+  bool this_region = is_any(preset->region) || (pool->region && strcasecmp(pool->region, preset->region) == 0);
+  if ((!this_region && has_general_twin(catalog, preset)) || !is_worst_band(catalog, preset)) return false;
+  if (is_same_family(preset->gpu, pool->gpu)) return true;
+  bool is_recorded = has_own_record(catalog, pool->gpu, provider);
+  return is_provider(preset, provider) && (is_any(preset->gpu) || !is_recorded);
+}
+
+/* Whether a spot pool may have the market of the preset, and has another one now. */
+static bool is_alternative(const struct hr_catalog *catalog, const struct hr_spot_preset *preset,
+                           const struct hr_scenario *scenario) {
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    const struct hr_pool_source *source = scenario->pool_sources ? &scenario->pool_sources[i] : NULL;
+    const char *own = source ? source->spot_preset : NULL;
+    if (pool->market.market == HR_MARKET_SPOT && !(own && strcasecmp(own, preset->name) == 0) &&
+        is_plausible(catalog, preset, pool, source))
+      return true;
+  }
+  return false;
+}
+
+static enum hr_status add_spot_models(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr_plan_config *config = &plan->config;
+  struct hr_catalog *catalog;
+  enum hr_status status =
+      hr_scenario_catalog(config->scenario->path, config->overrides, config->n_overrides, &catalog, error);
+  if (status != HR_OK) return status;
+  for (size_t i = 0; i < catalog->n_spot_presets && status == HR_OK; i++) {
+    const struct hr_spot_preset *preset = &catalog->spot_presets[i];
+    struct hr__environment environment;
+    if (!is_alternative(catalog, preset, config->scenario)) continue;
+    hr__plan_environment(plan, &environment);
+    environment.stress.spot_as = &preset->spec;
+    status = add(plan, &environment, HR__CONDITION_SPOT_MODEL, 0, error, "spot as %.60s", preset->name);
+  }
+  hr_catalog_destroy(catalog);
+  return status;
+}
+
+static enum hr_status add_spot(struct hr_plan *plan, struct hr_error *error) {
+  static const int percents[] = {80, 50, 0};
+  enum hr_status status = HR_OK;
+  if (!has_spot(&plan->config.scenario->cluster)) return status;
+  for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
+    struct hr__environment environment;
+    hr__plan_environment(plan, &environment);
+    environment.stress.spot_outage = 1 - percents[i] / 100.0;
+    status = add(plan, &environment, HR__CONDITION_SPOT_AVAILABILITY, percents[i] / 100.0, error,
+                 percents[i] ? "spot %d %% of the time" : "no spot capacity", percents[i]);
+  }
+  return status == HR_OK ? add_spot_models(plan, error) : status;
+}
+
+static enum hr_status add_demand(struct hr_plan *plan, struct hr_error *error) {
+  static const int percents[] = {-25, 10, 25, 50};
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
+    struct hr__environment environment;
+    hr__plan_environment(plan, &environment);
+    environment.workload.growth *= 1 + percents[i] / 100.0;
+    status = add(plan, &environment, HR__CONDITION_DEMAND, 1 + percents[i] / 100.0, error, "demand %c %d %%",
+                 percents[i] < 0 ? '-' : '+', abs(percents[i]));
+  }
+  return status;
+}
+
+static enum hr_status add_prices(struct hr_plan *plan, struct hr_error *error) {
+  static const double factor = 0.7;
+  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
+  struct hr__environment environment;
+  bool any = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || hr_market_is_elastic(cluster->pools[i].market.market);
+  if (!any) return HR_OK;
+  hr__plan_environment(plan, &environment);
+  environment.stress.spot_price = environment.stress.on_demand_price = factor;
+  return add(plan, &environment, HR__CONDITION_PRICES, factor, error, "cloud prices - 30 %%");
+}
+
+static bool is_variable(const struct hr__space *space, uint32_t pool) {
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
+    for (uint32_t k = 0; k < variable->n_pools; k++)
+      if (variable->pools[k] == pool) return true;
+  }
+  return false;
+}
+
+/* Whether the choice has nodes of the type that would have to be bought. */
+static bool buys_gpu(const struct hr_plan *plan, const char *gpu) {
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].nodes && !plan->robustness.keeps_nodes[i] && strcmp(cluster->pools[i].gpu, gpu) == 0)
+      return true;
+  return false;
+}
+
+static enum hr_status add_gpu_types(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const char *gpu = cluster->pools[i].gpu;
+    struct hr__environment environment;
+    bool repeated = !gpu, others = false;
+    for (uint32_t k = 0; k < cluster->n_pools && gpu; k++) {
+      bool same = cluster->pools[k].gpu && strcmp(cluster->pools[k].gpu, gpu) == 0;
+      repeated = repeated || (same && k < i);
+      others = others || !same || plan->robustness.keeps_nodes[k];
+    }
+    if (repeated || !others || !buys_gpu(plan, gpu)) continue;
+    hr__plan_environment(plan, &environment);
+    environment.stress.without_gpu = gpu;
+    environment.stress.keeps_nodes = plan->robustness.keeps_nodes;
+    status = add(plan, &environment, HR__CONDITION_GPU_SUPPLY, 0, error, "no more %.60s", gpu);
+  }
+  return status;
+}
+
+/* ---- Mixes ------------------------------------------------------------------------------------------ */
+
+static enum hr_status add_mix(struct hr__robustness *self, uint32_t candidate, struct hr_error *error) {
+  for (uint32_t i = 0; i < self->n_mixes; i++)
+    if (self->mixes[i].candidate == candidate) return HR_OK;
+  if (self->n_mixes == HR__MAX_TESTED) return HR_OK;
+  struct hr__held *held = calloc((size_t)self->n_conditions + 1, sizeof *held);
+  if (!held) return no_memory(error);
+  self->mixes[self->n_mixes++] = (struct hr__tested_mix){.candidate = candidate, .held = held};
+  return HR_OK;
+}
+
+/* The number of spot GPUs of a candidate. */
+static double spot_gpus(const struct hr_plan *plan, uint32_t candidate) {
+  uint32_t runner_id = plan->evaluator.runner_ids[candidate];
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, runner_id)->cluster;
+  double gpus = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].market.market == HR_MARKET_SPOT)
+      gpus += (double)cluster->pools[i].nodes * cluster->pools[i].gpus_per_node;
+  return gpus;
+}
+
+static bool is_in_dollars(const struct hr__goals *goals, size_t goal) {
+  return hr__metric_rows[goals->metrics[goals->goals[goal].metric].id].unit == HR_UNIT_DOLLARS;
+}
+
+/* Evaluates a mix that was run. */
+static struct hr__held evaluate(const struct hr_plan *plan, const struct hr__evaluator *within, uint32_t candidate) {
+  const struct hr__goals *goals = &plan->goals;
+  uint32_t count = plan->robustness.replications;
+  struct hr__evaluation evaluation = hr__evaluator_evaluate(within, candidate, count);
+  struct hr__held held = {evaluation.objective, evaluation.cost, evaluation.violation, true};
+  for (size_t i = 0; i < goals->n_goals; i++)
+    if (!is_in_dollars(goals, i) &&
+        hr__goal_violation(&goals->goals[i], hr__evaluator_centre(within, candidate, count, goals->goals[i].metric)) >
+            0)
+      held.serves = false;
+  return held;
+}
+
+/* Whether the mix has the same results under the condition as planned: it has no spot capacity, and the condition is
+   one of the spot market. */
+static bool is_unaffected(const struct hr_plan *plan, uint32_t condition, uint32_t candidate) {
+  return hr__condition_is_of_spot(&plan->robustness.conditions[condition]) && spot_gpus(plan, candidate) == 0;
+}
+
+/* Tests the mixes from `first` on under all conditions. The runs of one condition are made together, so that all
+   threads have work. */
+static enum hr_status test_mixes(struct hr_plan *plan, uint32_t first, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  uint32_t batch[HR__MAX_TESTED], count = 0;
+  for (uint32_t i = first; i < self->n_mixes; i++) batch[count++] = self->mixes[i].candidate;
+  enum hr_status status = hr__evaluator_run(&plan->evaluator, batch, count, self->replications, error);
+  for (uint32_t i = first; i < self->n_mixes && status == HR_OK; i++)
+    self->mixes[i].planned = evaluate(plan, &plan->evaluator, self->mixes[i].candidate);
+  for (uint32_t k = 0; k < self->n_conditions && status == HR_OK; k++) {
+    count = 0;
+    for (uint32_t i = first; i < self->n_mixes; i++)
+      if (!is_unaffected(plan, k, self->mixes[i].candidate)) batch[count++] = self->mixes[i].candidate;
+    status = hr__evaluator_run(self->conditions[k].within, batch, count, self->replications, error);
+    for (uint32_t i = first; i < self->n_mixes && status == HR_OK; i++) {
+      struct hr__tested_mix *mix = &self->mixes[i];
+      mix->held[k] = is_unaffected(plan, k, mix->candidate)
+                         ? mix->planned
+                         : evaluate(plan, self->conditions[k].within, mix->candidate);
+      mix->n_held += mix->held[k].violation == 0;
+      mix->n_served += mix->held[k].serves;
+    }
+  }
+  return status;
+}
+
+/* The runs that may still be made. */
+static uint64_t runs_left(const struct hr_plan *plan) {
+  uint64_t made = hr__runner_runs(plan->runner), until = plan->robustness.until_runs;
+  return made < until ? until - made : 0;
+}
+
+/* Tests a mix under all conditions if that is affordable and the mix serves its jobs as planned. */
+static enum hr_status try_mix(struct hr_plan *plan, uint32_t candidate, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  enum hr_status status = hr__evaluator_run(&plan->evaluator, &candidate, 1, self->replications, error);
+  if (status != HR_OK) return status;
+  uint32_t n_changed = 0, before = self->n_mixes;
+  for (uint32_t k = 0; k < self->n_conditions; k++) n_changed += !is_unaffected(plan, k, candidate);
+  if (!evaluate(plan, &plan->evaluator, candidate).serves || (uint64_t)n_changed * self->replications > runs_left(plan))
+    return HR_OK;
+  status = add_mix(self, candidate, error);
+  return status == HR_OK && self->n_mixes > before ? test_mixes(plan, before, error) : status;
+}
+
+static enum hr_status try_finalists(struct hr_plan *plan, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < plan->n_finalists && status == HR_OK; i++)
+    if (hr__evaluator_evaluate(&plan->evaluator, plan->finalists[i], plan->screening).violation == 0)
+      status = try_mix(plan, plan->finalists[i], error);
+  return status;
+}
+
+/* ---- Mixes that depend less on spot capacity -------------------------------------------------------- */
+
+/* Whether all pools of a capacity axis are in this market. */
+static bool is_of_market(const struct hr_plan *plan, uint32_t axis, enum hr_market market) {
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
+  const struct hr_plan_variable *variable = &plan->space.spec->variables[axis];
+  for (uint32_t i = 0; i < variable->n_pools; i++)
+    if (scenario->cluster.pools[variable->pools[i]].market.market != market) return false;
+  return true;
+}
+
+/* The choice with on-demand capacity nearer to its maximum by `part` of `parts`, rounded up; with or without its spot
+   capacity. */
+static uint32_t with_on_demand(const struct hr_plan *plan, uint32_t part, uint32_t parts, bool with_spot) {
+  struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
+  for (uint32_t i = 0; i < plan->space.n_capacity; i++) {
+    uint32_t axis = plan->space.capacity[i], last = hr__space_levels(&plan->space, axis) - 1;
+    if (is_of_market(plan, axis, HR_MARKET_ON_DEMAND))
+      point.level[axis] += ((last - point.level[axis]) * part + parts - 1) / parts;
+    if (!with_spot && is_of_market(plan, axis, HR_MARKET_SPOT)) point.level[axis] = 0;
+  }
+  return hr__space_candidate(&plan->space, &point);
+}
+
+/* Sets the maxima of goals in dollars to infinity, or back to those of the list `bounds`. */
+static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
+  for (size_t i = 0; i < goals->n_goals; i++) {
+    if (!is_in_dollars(goals, i) || !goals->goals[i].at_most) continue;
+    if (lift) bounds[i] = goals->goals[i].bound;
+    goals->goals[i].bound = lift ? (double)INFINITY : bounds[i];
+  }
+}
+
+/* Searches the best mix if there is no spot capacity, whatever it costs. Spot nodes then cost nothing, and of equal
+   mixes the one with the fewest GPUs is best: it has none. */
+static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__condition *condition,
+                                       struct hr_error *error) {
+  uint64_t until = hr__runner_runs(plan->runner) + runs_left(plan) / 2, most = plan->space.spec->max_runs;
+  struct hr__search_config config = {.evaluator = condition->within,
+                                     .bounds = &plan->bounds,
+                                     .replications = 1,
+                                     .max_runs = until < most ? until : most,
+                                     .begin = with_on_demand(plan, 1, 1, false),
+                                     .one_slice = true,
+                                     .too_small = plan->search.too_small,
+                                     .n_too_small = plan->search.n_too_small};
+  struct hr__search_result result;
+  double *bounds = calloc(plan->goals.n_goals + 1, sizeof *bounds);
+  if (!bounds) return no_memory(error);
+  lift_dollars(&plan->goals, bounds, true);
+  enum hr_status status = hr__search(&config, &result, error);
+  lift_dollars(&plan->goals, bounds, false);
+  free(bounds);
+  if (status == HR_OK && result.n_ranked > 0) status = try_mix(plan, result.ranking[0], error);
+  hr__search_finish(&result);
+  return status;
+}
+
+/* If the choice depends on the spot market, tests mixes that depend less on it. */
+static enum hr_status try_safer(struct hr_plan *plan, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  bool depends = false;
+  enum hr_status status = HR_OK;
+  for (uint32_t k = 0; k < self->n_conditions; k++)
+    depends = depends || (hr__condition_is_of_spot(&self->conditions[k]) && self->mixes[0].held[k].violation > 0);
+  if (!depends) return status;
+  status = try_mix(plan, with_on_demand(plan, 1, 1, true), error);
+  for (uint32_t k = 0; k < self->n_conditions && status == HR_OK; k++)
+    if (self->conditions[k].environment.stress.spot_outage >= 1)
+      status = try_without_spot(plan, &self->conditions[k], error);
+  return status == HR_OK ? try_mix(plan, with_on_demand(plan, 1, 2, true), error) : status;
+}
+
+/* ---- Commitments ------------------------------------------------------------------------------------ */
+
+/* The months for which capacity of a variable is paid for; 0: unknown. With several pools, the longest. */
+static uint32_t months_of(const struct hr_scenario *scenario, const struct hr_plan_variable *variable) {
+  uint32_t months = 0;
+  for (uint32_t i = 0; i < variable->n_pools && scenario->pool_sources; i++)
+    if (scenario->pool_sources[variable->pools[i]].term_months > months)
+      months = scenario->pool_sources[variable->pools[i]].term_months;
+  return months;
+}
+
+/* Compares the choice, under a condition, with less capacity on the axis of the commitment. */
+static enum hr_status regret(struct hr_plan *plan, const struct hr__condition *condition,
+                             const struct hr__commitment *commitment, struct hr__regret *regret,
+                             struct hr_error *error) {
+  enum { PARTS = 4 };
+  uint32_t batch[PARTS + 1], replications = plan->robustness.replications;
+  struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
+  uint32_t level = point.level[commitment->axis];
+  const struct hr_grid_level *levels = plan->space.spec->variables[commitment->axis].axis.levels;
+  for (uint32_t part = 0; part <= PARTS; part++) {
+    point.level[commitment->axis] = (level * part + PARTS - 1) / PARTS;
+    batch[part] = hr__space_candidate(&plan->space, &point);
+  }
+  enum hr_status status = hr__evaluator_run(condition->within, batch, PARTS + 1, replications, error);
+  if (status != HR_OK) return status;
+  struct hr__evaluation own = hr__evaluator_evaluate(condition->within, batch[PARTS], replications);
+  *regret = (struct hr__regret){.known = own.violation == 0, .gpus = commitment->gpus};
+  for (uint32_t part = 0; part < PARTS && regret->known; part++) {
+    struct hr__evaluation less = hr__evaluator_evaluate(condition->within, batch[part], replications);
+    if (less.violation > 0 || own.cost - less.cost <= regret->usd) continue;
+    regret->usd = own.cost - less.cost;
+    regret->gpus = levels[(level * part + PARTS - 1) / PARTS].number;
+  }
+  return HR_OK;
+}
+
+static enum hr_status test_commitment(struct hr_plan *plan, uint32_t capacity, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
+  uint32_t axis = plan->space.capacity[capacity];
+  struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
+  double usd_h = plan->bounds.slices[hr__space_slice(&plan->space, plan->choice.candidate)].fixed[capacity];
+  double gpus = hr__space_gpus_at(&plan->space, &point, capacity);
+  if (usd_h <= 0 || gpus <= 0) return HR_OK;
+  struct hr__commitment *commitment = &self->commitments[self->n_commitments++];
+  *commitment = (struct hr__commitment){.axis = axis,
+                                        .gpus = gpus,
+                                        .monthly_usd = usd_h * gpus * 730,
+                                        .months = months_of(scenario, &plan->space.spec->variables[axis])};
+  enum hr_status status = HR_OK;
+  for (uint32_t k = 0; k < self->n_conditions && status == HR_OK; k++) {
+    const struct hr__condition *condition = &self->conditions[k];
+    if (condition->kind == HR__CONDITION_DEMAND && condition->factor < 1)
+      status = regret(plan, condition, commitment, &commitment->demand_falls, error);
+    if (condition->kind == HR__CONDITION_PRICES)
+      status = regret(plan, condition, commitment, &commitment->prices_fall, error);
+  }
+  return status;
+}
+
+/* ---- The whole test --------------------------------------------------------------------------------- */
+
+/* Sets the number of runs that may be made, and the number of replications: if possible, enough to test three more
+   mixes than the choice. */
+static void set_effort(struct hr_plan *plan) {
+  struct hr__robustness *self = &plan->robustness;
+  uint64_t runs = (plan->search_runs + plan->selection_runs) / 2;
+  if (runs < MIN_RUNS) runs = MIN_RUNS;
+  uint64_t affordable = runs / (4 * (uint64_t)(self->n_conditions + 1));
+  uint32_t max = plan->evaluator.random ? plan->depth : plan->space.spec->max_replications;
+  self->until_runs = hr__runner_runs(plan->runner) + runs;
+  self->replications = affordable < MANY ? (uint32_t)affordable : MANY;
+  if (self->replications < FEW) self->replications = FEW;
+  if (self->replications > max) self->replications = max;
+}
+
+/* Sorts the mixes after the choice by their objective. There are few, so insertion sort is fast enough. */
+static void sort_mixes(struct hr__robustness *self) {
+  for (uint32_t i = 2; i < self->n_mixes; i++)
+    for (uint32_t k = i; k > 1 && self->mixes[k].planned.objective < self->mixes[k - 1].planned.objective; k--) {
+      struct hr__tested_mix mix = self->mixes[k];
+      self->mixes[k] = self->mixes[k - 1];
+      self->mixes[k - 1] = mix;
+    }
+}
+
+/* The nodes that are there already: fixed capacity that is not a variable. */
+static bool find_kept(struct hr_plan *plan) {
+  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
+  plan->robustness.keeps_nodes = calloc((size_t)cluster->n_pools + 1, sizeof *plan->robustness.keeps_nodes);
+  for (uint32_t i = 0; i < cluster->n_pools && plan->robustness.keeps_nodes; i++)
+    plan->robustness.keeps_nodes[i] =
+        !hr_market_is_elastic(cluster->pools[i].market.market) && !is_variable(&plan->space, i);
+  return plan->robustness.keeps_nodes;
+}
+
+enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  uint64_t before = hr__runner_runs(plan->runner);
+  enum hr_status status = find_kept(plan) ? add_spot(plan, error) : no_memory(error);
+  if (status == HR_OK) status = add_demand(plan, error);
+  if (status == HR_OK) status = add_prices(plan, error);
+  if (status == HR_OK) status = add_gpu_types(plan, error);
+  if (status != HR_OK) return status;
+  set_effort(plan);
+  status = add_mix(self, plan->choice.candidate, error);
+  if (status == HR_OK) status = test_mixes(plan, 0, error);
+  for (uint32_t i = 0; i < plan->space.n_capacity && status == HR_OK; i++) status = test_commitment(plan, i, error);
+  if (status == HR_OK) status = try_safer(plan, error);
+  if (status == HR_OK) status = try_finalists(plan, error);
+  sort_mixes(self);
+  plan->robustness_runs = hr__runner_runs(plan->runner) - before;
+  return status;
+}
+
+uint32_t hr__robustness_shown(const struct hr__robustness *robustness, uint32_t shown[HR__MAX_PRINTED_MIXES]) {
+  uint32_t count = 0, most = 0;
+  for (uint32_t i = 0; i < robustness->n_mixes && count < HR__MAX_PRINTED_MIXES; i++) {
+    if (count > 0 && robustness->mixes[i].n_served <= most) continue;
+    most = robustness->mixes[i].n_served;
+    shown[count++] = i;
+  }
+  return count;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The conditions under which a plan is tested. The workloads are so simple that the results are known: every hour some
+ * jobs of the same length are submitted.
+ */
+
+#include "harness.h"
+#include "planned.h"
+
+#include <math.h>
+#include <string.h>
+
+/* `count` jobs with one GPU that run for `work_s` seconds, at the begin of each of `hours` hours. */
+static struct hr_trace *hourly(uint32_t hours, uint32_t count, int64_t work_s) {
+  struct hr_trace_builder *builder = hr_trace_builder_create("hourly", "memory");
+  struct hr_trace *trace = NULL;
+  struct hr_job_record record;
+  hr_job_record_init(&record);
+  record.gpus = 1;
+  record.work_us = work_s * HR_SECOND_US;
+  CU_ASSERT_PTR_NOT_NULL_FATAL(builder);
+  for (uint32_t i = 0; i < hours * count; i++) {
+    record.submit_us = (int64_t)(i / count) * 3600 * HR_SECOND_US;
+    CU_ASSERT_EQUAL_FATAL(hr_trace_builder_add(builder, &record, i + 1, NULL), HR_OK);
+  }
+  CU_ASSERT_EQUAL_FATAL(hr_trace_builder_finish(builder, false, false, &trace, NULL), HR_OK);
+  hr_trace_builder_destroy(builder);
+  return trace;
+}
+
+static struct hr_plan *tested(const struct hr_scenario *scenario, const struct hr_trace *trace) {
+  struct hr_plan_config config = {.scenario = scenario, .trace = trace, .n_threads = 2};
+  struct hr_error error = {0};
+  struct hr_plan *plan = NULL;
+  if (hr_plan(&config, &plan, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
+  CU_ASSERT_TRUE_FATAL(hr_plan_feasible(plan));
+  return plan;
+}
+
+/* The index of a condition by its name; exits if there is none. */
+static uint32_t condition(const struct hr_plan *plan, const char *name) {
+  for (uint32_t i = 0; i < plan->robustness.n_conditions; i++)
+    if (strcmp(plan->robustness.conditions[i].name, name) == 0) return i;
+  printf("\n  no condition '%s'\n", name);
+  CU_FAIL_FATAL("a condition is missing");
+  return 0;
+}
+
+static bool has_condition(const struct hr_plan *plan, const char *name) {
+  for (uint32_t i = 0; i < plan->robustness.n_conditions; i++)
+    if (strcmp(plan->robustness.conditions[i].name, name) == 0) return true;
+  return false;
+}
+
+static const struct hr__held *held(const struct hr_plan *plan, uint32_t mix, const char *name) {
+  return &plan->robustness.mixes[mix].held[condition(plan, name)];
+}
+
+static double level_of(const struct hr_plan *plan, uint32_t mix, uint32_t axis) {
+  struct hr__point point = hr__space_point(&plan->space, plan->robustness.mixes[mix].candidate);
+  return plan->space.spec->variables[axis].axis.levels[point.level[axis]].number;
+}
+
+static void expect(double value, double expected) {
+  if (!(fabs(value - expected) <= 1e-6 * fmax(1, fabs(expected)))) printf("\n  %.12g, expected %.12g", value, expected);
+  CU_ASSERT(fabs(value - expected) <= 1e-6 * fmax(1, fabs(expected)));
+}
+
+/* ---- Spot capacity that never runs out -------------------------------------------------------------- */
+
+/* A spot GPU costs 1 dollar an hour and an on-demand GPU 4. */
+static const char spot_or_on_demand[] =
+    "{\"seed\":1,\"cluster\":{\"pools\":["
+    "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"spot\",\"provider\":\"aws\","
+    "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":4,\"boot_s\":0,\"spot\":{\"model\":\"none\"}},"
+    "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"on-demand\","
+    "\"usd_per_gpu_hour\":4,\"boot_s\":0}]},"
+    "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"},"
+    "\"plan\":{\"variables\":[{\"pool\":\"s\",\"values\":[0,1,2]},{\"pool\":\"o\",\"values\":[0,1,2]}],"
+    "\"constraints\":[\"wait_s.p95 <= 10 min\"]}}";
+
+/* The choice uses spot capacity only. It needs spot capacity all the time; with on-demand capacity beside it, no job
+   waits, and a month costs four times as much if there is no spot capacity. */
+static void plan_that_needs_spot(void) {
+  struct hr_trace *trace = hourly(500, 1, 1800);
+  struct hr_scenario *scenario = planned_scenario(spot_or_on_demand);
+  struct hr_plan *plan = tested(scenario, trace);
+  const struct hr__robustness *robustness = &plan->robustness;
+  uint32_t shown[HR__MAX_PRINTED_MIXES], count = hr__robustness_shown(robustness, shown);
+  CU_ASSERT(level_of(plan, 0, 0) == 1 && level_of(plan, 0, 1) == 0);
+  CU_ASSERT(held(plan, 0, "no spot capacity")->violation > 0);
+  CU_ASSERT(held(plan, 0, "spot 50 % of the time")->violation > 0);
+  CU_ASSERT(held(plan, 0, "spot 80 % of the time")->violation > 0);
+  CU_ASSERT(held(plan, 0, "spot as aws-v100x8")->violation > 0);
+  CU_ASSERT(held(plan, 0, "demand - 25 %")->violation == 0);
+  expect(held(plan, 0, "cloud prices - 30 %")->cost, 0.7 * robustness->mixes[0].planned.cost);
+  CU_ASSERT_FATAL(count >= 2);
+  uint32_t safe = shown[count - 1];
+  CU_ASSERT(level_of(plan, safe, 1) >= 1);
+  CU_ASSERT(held(plan, safe, "no spot capacity")->violation == 0);
+  CU_ASSERT(held(plan, safe, "spot 50 % of the time")->violation == 0);
+  expect(held(plan, safe, "no spot capacity")->cost, 4 * robustness->mixes[0].planned.cost);
+  for (uint32_t i = 1; i < count; i++)
+    CU_ASSERT(robustness->mixes[shown[i]].n_served > robustness->mixes[shown[i - 1]].n_served);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* Plausible markets of V100s on AWS: records of V100s by any provider, and the worst band of AWS's advisor. */
+static void plausible_presets(void) {
+  struct hr_trace *trace = hourly(100, 1, 1800);
+  struct hr_scenario *scenario = planned_scenario(spot_or_on_demand);
+  struct hr_plan *plan = tested(scenario, trace);
+  static const char *const plausible[] = {"aws-v100", "aws-v100x8", "aws-p3", "gcp-v100", "advisor-over-20"};
+  static const char *const others[] = {"aws-v100-us-east-1", "aws-g4dn", "gcp-a100", "gcp-preemptible", "advisor-5-10"};
+  char name[100];
+  for (size_t i = 0; i < sizeof plausible / sizeof *plausible; i++) {
+    snprintf(name, sizeof name, "spot as %s", plausible[i]);
+    CU_ASSERT_TRUE(has_condition(plan, name));
+    snprintf(name, sizeof name, "spot as %s", others[i]);
+    CU_ASSERT_FALSE(has_condition(plan, name));
+  }
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* ---- Commitments ------------------------------------------------------------------------------------ */
+
+/* Four GPUs are in use all the time. Reserved at 1 dollar an hour they are cheaper than on demand at 1.20, but not than
+   on demand at 0.84: then 0.16 dollars an hour too much are paid for each. */
+static void commitments_at_risk(void) {
+  struct hr_trace *trace = hourly(400, 4, 3600);
+  struct hr_scenario *scenario =
+      planned_scenario("{\"cluster\":{\"pools\":["
+                       "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
+                       "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":1.2},"
+                       "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":8,\"gpus_per_node\":1,\"market\":\"on-demand\","
+                       "\"usd_per_gpu_hour\":1.2,\"boot_s\":0}]},"
+                       "\"policy\":{\"name\":\"queue\",\"market\":\"on-demand-only\"},"
+                       "\"plan\":{\"variables\":[{\"pool\":\"r\",\"from\":0,\"to\":8,\"step\":1}],"
+                       "\"constraints\":[\"wait_s.max <= 30 min\",\"completed >= 100 %\"]}}");
+  struct hr_plan *plan = tested(scenario, trace);
+  const struct hr__robustness *robustness = &plan->robustness;
+  CU_ASSERT_EQUAL(level_of(plan, 0, 0), 4);
+  CU_ASSERT_EQUAL_FATAL(robustness->n_commitments, 1);
+  const struct hr__commitment *commitment = &robustness->commitments[0];
+  CU_ASSERT_EQUAL(commitment->gpus, 4);
+  expect(commitment->monthly_usd, 4 * 730);
+  CU_ASSERT_EQUAL(commitment->months, 0);
+  CU_ASSERT_FALSE(has_condition(plan, "no spot capacity"));
+  CU_ASSERT_TRUE(commitment->prices_fall.known);
+  CU_ASSERT(fabs(commitment->prices_fall.usd - 0.16 * 4 * 730) < 0.02 * 4 * 730);
+  CU_ASSERT_EQUAL(commitment->prices_fall.gpus, 0);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* ---- GPUs that cannot be bought --------------------------------------------------------------------- */
+
+/* Two GPUs are owned, two more of the same type are bought. If they cannot be bought, two jobs of four wait for an
+   hour; the two GPUs that are owned stay. */
+static void owned_gpus_stay(void) {
+  struct hr_trace *trace = hourly(1, 4, 3600);
+  struct hr_scenario *scenario = planned_scenario(
+      "{\"cluster\":{\"pools\":["
+      "{\"name\":\"own\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"owned\",\"usd_per_gpu_hour\":1},"
+      "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","
+      "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":3}]},"
+      "\"policy\":{\"name\":\"queue\"},\"plan\":{\"variables\":[{\"pool\":\"r\",\"values\":[0,1,2,3,4]}],"
+      "\"constraints\":[\"wait_s.max <= 30 min\",\"completed >= 100 %\"]}}");
+  struct hr_plan *plan = tested(scenario, trace);
+  CU_ASSERT_EQUAL(level_of(plan, 0, 0), 2);
+  uint32_t at = condition(plan, "no more V100");
+  struct hr__evaluator *within = plan->robustness.conditions[at].within;
+  const struct hr_cluster_spec *cluster =
+      &hr__runner_scenario(plan->runner, within->runner_ids[plan->choice.candidate])->cluster;
+  CU_ASSERT(cluster->pools[0].nodes == 2 && cluster->pools[1].nodes == 0);
+  CU_ASSERT(held(plan, 0, "no more V100")->violation > 0);
+  const struct hr__scoped_metric wait = {.id = HR__M_WAIT_MEAN}, completed = {.id = HR__M_COMPLETED_SHARE};
+  expect(hr__evaluator_centre(within, plan->choice.candidate, 1, hr__goals_find(&plan->goals, &wait)), 1800);
+  expect(hr__evaluator_centre(within, plan->choice.candidate, 1, hr__goals_find(&plan->goals, &completed)), 1);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+/* ---- Goals that bind -------------------------------------------------------------------------------- */
+
+/* With two GPUs no job waits, with one GPU the last of two jobs waits for 50 min. So a goal of 40 min excludes the
+   cheaper mix, although the choice is far from its bound. */
+static void only_goals_at_their_bound_bind(void) {
+  struct hr_trace *trace = hourly(50, 2, 3000);
+  struct hr_scenario *scenario =
+      planned_scenario("{\"cluster\":{\"pools\":[{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1,"
+                       "\"market\":\"reserved\","
+                       "\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":3}]},\"policy\":{\"name\":\"queue\"},"
+                       "\"plan\":{\"variables\":[{\"pool\":\"r\",\"values\":[1,2,3]}],"
+                       "\"constraints\":[\"wait_s.max <= 40 min\",\"completed >= 100 %\"]}}");
+  struct hr_plan *plan = planned_brief(scenario, trace, HR_PLAN_SEARCH_AUTO);
+  char *json = hr_plan_json(plan, NULL);
+  cJSON *tree = cJSON_Parse(json);
+  const cJSON *goal = cJSON_GetArrayItem(cJSON_GetObjectItem(tree, "goals"), 0);
+  CU_ASSERT_TRUE(cJSON_IsTrue(cJSON_GetObjectItem(goal, "excluded_better")));
+  CU_ASSERT_TRUE(cJSON_IsFalse(cJSON_GetObjectItem(goal, "binding")));
+  CU_ASSERT_EQUAL(cJSON_GetArraySize(cJSON_GetObjectItem(tree, "binding")), 0);
+  CU_ASSERT_TRUE(cJSON_IsNull(cJSON_GetObjectItem(tree, "holds_under"))); /* a brief plan tests no conditions */
+  CU_ASSERT_EQUAL(plan->robustness.n_conditions, 0);
+  cJSON_Delete(tree);
+  free(json);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("plan: robustness", TEST(plan_that_needs_spot), TEST(plausible_presets), TEST(commitments_at_risk),
+          TEST(owned_gpus_stay), TEST(only_goals_at_their_bound_bind))
