@@ -290,7 +290,8 @@ static void put_conditions(struct plan_page *page) {
   }
   if (starred) hr__put_field(&page->console, "*", "over the goal in dollars; all other goals are met");
   if (!page->plan->forecast && page->plan->demand.window_h >= FORECAST_DAYS * 24)
-    hr__put_field(&page->console, "forecast", "--forecast 3 plans for the forecast demand of the next 3 months instead");
+    hr__put_field(&page->console, "forecast",
+                  "--forecast 3 plans for the forecast demand of the next 3 months instead");
 }
 
 /* ---- The answer, continued --------------------------------------------------------------------------- */
