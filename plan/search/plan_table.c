@@ -240,10 +240,10 @@ static void put_commitment(struct plan_page *page, const struct hr__commitment *
 static void put_certainty(struct plan_page *page) {
   const struct hr__robustness *robustness = &page->plan->robustness;
   if (robustness->n_conditions == 0) return;
-  fputc('\n', page->console.out);
   put_dependence(page);
   put_safer(page);
   for (uint32_t i = 0; i < robustness->n_commitments; i++) put_commitment(page, &robustness->commitments[i]);
+  fputc('\n', page->console.out);
 }
 
 /* Writes the objective, with a star if a goal in dollars is missed, or that another goal is missed. */
@@ -309,11 +309,11 @@ static void put_answer(struct plan_page *page) {
                     hr__option_text(plan, &plan->choice, i));
   fputc('\n', page->console.out);
   put_metric(page, "a month", HR__M_MONTHLY);
+  put_certainty(page);
   put_metric(page, "mean wait", HR__M_WAIT_MEAN);
   put_metric(page, "p95 wait", HR__M_WAIT_P95);
   put_metric(page, "completed", HR__M_COMPLETED_SHARE);
   put_metric(page, "in use", HR__M_UTILIZATION_SUBMIT_WINDOW);
-  put_certainty(page);
 }
 
 /* ---- Goals ----------------------------------------------------------------------------------------- */
