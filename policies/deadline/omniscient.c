@@ -11,8 +11,8 @@
  * when it changes nodes, and no other job uses the nodes.
  *
  * With ticks, the job acquires and releases nodes at ticks only, unless spot capacity is reclaimed. The search begins
- * at the first tick and ends at the tick at or after the deadline. A job can also keep its nodes without work, which it
- * does from the end of its work to the next tick.
+ * at the first tick and ends at the tick at or after the deadline. A job without remaining work keeps its nodes until
+ * the next tick.
  */
 
 #include "policies/deadline/deadline.h"
@@ -205,14 +205,16 @@ static void reach(const struct omniscient_search *search, uint32_t time, uint32_
 }
 
 /* Extends all paths that are at the place, and that have remaining work, by one step of work. With ticks, also extends
-   all paths at the place by one step without work. */
+   the path at the place that has no remaining work by one step. */
 static void work_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   if (!search->available[(size_t)place * search->n_times + time]) return;
   int64_t price = search->price[(size_t)place * search->n_times + time];
-  for (uint32_t spent = 0; search->n_tick > 1 && spent + 1 < search->n_spent; spent++)
-    if (cost[spent] != UNREACHED)
+  if (search->n_tick > 1 && time >= search->n_work) {
+    uint32_t spent = time - search->n_work;
+    if (spent + 1 < search->n_spent && cost[spent] != UNREACHED)
       reach(search, time + 1, place, spent + 1, cost[spent] + price, (uint8_t)(KEEP | STEP | place));
+  }
   if (time >= search->n_due) return;
   uint32_t from = time >= search->n_work ? time - search->n_work + 1 : 0;
   for (uint32_t spent = from; spent < search->n_spent; spent++)
