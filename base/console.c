@@ -17,12 +17,17 @@ static size_t bytes_of(const char *text, size_t width) {
 
 /* Returns a copy that is safe to print (hr__presentable). */
 static char *presentable(struct hr__console *console, const char *text) {
-  char *copy = hr__utf8_copy(text);
+  char *copy = hr__utf8_copy(text), *end = copy;
   if (!copy) console->out_of_memory = true;
-  for (unsigned char *at = (unsigned char *)copy; at && *at; at++) {
-    if (*at < 0x20 || *at == 0x7f) *at = '?';
-    if (*at == 0xc2 && at[1] < 0xa0) memcpy(at, "??", 2);
+  for (const char *at = copy; at && *at;) {
+    size_t length = hr__utf8_length(at);
+    if (hr__is_control(at, length))
+      *end++ = '?';
+    else
+      end = (char *)memmove(end, at, length) + length;
+    at += length;
   }
+  if (copy) *end = '\0';
   return copy;
 }
 

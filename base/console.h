@@ -42,8 +42,9 @@ static inline size_t hr__width_of(const char *text, size_t bytes) {
   return width;
 }
 
-/* Returns a copy of a text from the input that is safe to print: the copy is valid UTF-8, and control characters are
-   replaced by '?'. A text of more than `width` columns is cut to `width` columns. The removed part is replaced by
+/* Returns a copy of a text from the input that is safe to print: the copy is valid UTF-8, and control characters,
+   also those of bidirectional text, are replaced by '?'. A text of more than `width` columns is cut to `width` columns.
+   The removed part is replaced by
    "...". It is the end of the text, or the beginning if `keep_end` is set. `width` must be at least 3. The caller frees
    the copy. If memory is exhausted, the function returns NULL and sets console->out_of_memory. */
 char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end);

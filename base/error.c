@@ -4,6 +4,7 @@
 #include "headroom/base.h"
 
 #include "base/array.h"
+#include "base/text.h"
 
 #include <gsl/gsl_errno.h>
 #include <stdio.h>
@@ -12,11 +13,13 @@
 
 enum hr_status hr_fail(struct hr_error *error, enum hr_status status, const char *format, ...) {
   if (error) {
+    char text[sizeof error->text];
     error->status = status;
     va_list args;
     va_start(args, format);
-    vsnprintf(error->text, sizeof error->text, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    hr__copy_safe(error->text, sizeof error->text, text, true);
   }
   return status;
 }
@@ -58,11 +61,12 @@ static bool has_note(const struct hr_notes *notes, const char *text) {
 }
 
 enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) {
-  char text[1000];
+  char raw[1000], text[sizeof raw];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  vsnprintf(raw, sizeof raw, format, args);
   va_end(args);
+  hr__copy_safe(text, sizeof text, raw, false);
   if (has_note(notes, text)) return HR_OK;
   uint32_t capacity = (uint32_t)notes->capacity;
   if (!HR__ARRAY_HAS_ROOM(notes->text, notes->count, capacity)) return HR_NO_MEMORY;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@
 /* ---- Unfinished files ---- */
 
 /*
- * The list of unfinished files is the only global state of the library, because a signal handler has no other way to
- * find these files. The list is an array of pointers. Each entry is added or removed by one atomic operation, so
+ * The lists of this file are the only global state of the library. A signal handler has no other way to find unfinished
+ * files. The list is an array of pointers. Each entry is added or removed by one atomic operation, so
  * threads and the signal handler need no lock. Either a thread or the signal handler removes a path from the list,
  * never both. A thread that removes a path then frees it. The signal handler only deletes the file, so its path is
  * never freed.
@@ -159,10 +160,92 @@ void hr_discard_unfinished(void) {
   errno = number;
 }
 
+/* ---- Paths ---- */
+
+/* Returns the path to which a symbolic link at `path` refers, or NULL with errno set; EINVAL: it is no link. */
+static char *target_of_link(const char *path) {
+  enum { MAX_TARGET = 4096 };
+  char target[MAX_TARGET];
+  ssize_t length = readlink(path, target, sizeof target - 1);
+  if (length < 0) return NULL;
+  target[length] = '\0';
+  const char *slash = strrchr(path, '/');
+  size_t folder_bytes = slash && target[0] != '/' ? (size_t)(slash - path) + 1 : 0;
+  char *joined = malloc(folder_bytes + (size_t)length + 1);
+  if (!joined) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  memcpy(joined, path, folder_bytes);
+  memcpy(joined + folder_bytes, target, (size_t)length + 1);
+  return joined;
+}
+
+char *hr_output_target(const char *path) {
+  enum { MAX_LINKS = 40 };
+  char *at = strdup(path);
+  for (int i = 0; at && i <= MAX_LINKS; i++) {
+    char *next = target_of_link(at);
+    if (!next && errno != ENOMEM) return at; /* not a link, or it cannot be read: opening the file reports why */
+    free(at);
+    at = next;
+  }
+  free(at);
+  errno = at ? ELOOP : ENOMEM;
+  return NULL;
+}
+
+/* Returns the descriptor of this process that the path denotes, as "/dev/stdout" or "/dev/fd/3" do; -1: none. */
+static int descriptor_of(const char *path) {
+  static const char folder[] = "/proc/self/fd/";
+  enum { MAX_LINKS = 8, MAX_DIGITS = 6 };
+  int descriptor = -1;
+  char *at = strdup(path);
+  for (int i = 0; at && descriptor < 0 && i < MAX_LINKS; i++) {
+    const char *number = strncmp(at, folder, sizeof folder - 1) == 0 ? at + sizeof folder - 1
+                         : strncmp(at, "/dev/fd/", 8) == 0           ? at + 8
+                                                                     : "";
+    size_t digits = strspn(number, "0123456789");
+    if (digits > 0 && digits <= MAX_DIGITS && !number[digits]) descriptor = atoi(number);
+    char *next = target_of_link(at);
+    free(at);
+    at = next;
+  }
+  free(at);
+  return descriptor;
+}
+
+/* Returns the last name of a path, and stores the state of its folder. NULL: the folder cannot be examined. */
+static const char *split(char *path, struct stat *folder) {
+  char *slash = strrchr(path, '/');
+  const char *name = slash ? slash + 1 : path;
+  if (!slash) return stat(".", folder) == 0 ? name : NULL;
+  char first = *name;
+  slash[1] = '\0'; /* the name is moved aside for the call only */
+  bool found = stat(path, folder) == 0;
+  slash[1] = first;
+  return found ? name : NULL;
+}
+
+bool hr_output_same(const char *a, const char *b) {
+  struct stat at_a, at_b;
+  if (strcmp(a, b) == 0) return true;
+  if (stat(a, &at_a) == 0 && stat(b, &at_b) == 0)
+    return S_ISREG(at_a.st_mode) && at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino;
+  char *target_a = hr_output_target(a), *target_b = hr_output_target(b);
+  const char *name_a = target_a ? split(target_a, &at_a) : NULL, *name_b = target_b ? split(target_b, &at_b) : NULL;
+  bool same =
+      name_a && name_b && strcmp(name_a, name_b) == 0 && at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino;
+  free(target_a);
+  free(target_b);
+  return same;
+}
+
 /* ---- Output files ---- */
 
 static enum hr_status cannot_write(const char *path, int number, struct hr_error *error) {
-  enum hr_status status = number == ENOSPC || number == EIO || number == EDQUOT ? HR_IO_ERROR : HR_BAD_INPUT;
+  enum hr_status status =
+      number == ENOSPC || number == EIO || number == EDQUOT || number == EFBIG ? HR_IO_ERROR : HR_BAD_INPUT;
   return hr_fail(error, status, "%s: cannot be written: %s", path, strerror(number));
 }
 
@@ -210,7 +293,8 @@ static int create_file(struct hr__output_file *file) {
 static enum hr_status open_new(struct hr__output_file *file, const char *path, struct hr_error *error) {
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR, error);
-  file->path = strdup(path);
+  file->path = hr_output_target(path);
+  if (!file->path && errno != ENOMEM) return cannot_write(path, errno, error);
   if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   int descriptor = create_file(file);
   int number = errno;
@@ -234,12 +318,15 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
     file->stream = stdout;
     return HR_OK;
   }
-  if (!is_special(path)) return open_new(file, path, error);
+  int descriptor = descriptor_of(path);
+  if (descriptor < 0 && !is_special(path)) return open_new(file, path, error);
   file->path = strdup(path);
   if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  file->stream = fopen(path, "w");
+  int copy = descriptor < 0 ? -1 : dup(descriptor); /* shares its position, so that all output is in order */
+  file->stream = descriptor < 0 ? fopen(path, "w") : copy < 0 ? NULL : fdopen(copy, "w");
   if (file->stream) return HR_OK;
   int number = errno;
+  if (copy >= 0) close(copy);
   forget(file);
   return cannot_write(path, number, error);
 }
@@ -266,11 +353,11 @@ static bool is_whole(const struct hr__output_file *file) {
   return (!file->temporary && !file->nameless) || fsync(fileno(file->stream)) == 0;
 }
 
-enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error) {
+/* Closes a file that is complete, and renames it if it has a temporary name. `number` is the errno of a step that has
+   failed before, or 0; `failed`: such a step has failed. Removes the file on failure. */
+static enum hr_status close_file(struct hr__output_file *file, bool failed, int number, struct hr_error *error) {
   const char *name = file->path ? file->path : "standard output";
-  errno = 0;
-  bool failed = !is_whole(file) || !name_file(file);
-  int number = file->failure ? file->failure : errno;
+  if (file->failure) number = file->failure;
   const char *why = number ? strerror(number) : "a write failed; is the disk full?";
   if (file->stream != stdout && fclose(file->stream) != 0 && !failed) {
     failed = true;
@@ -288,6 +375,95 @@ enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *
   }
   forget(file);
   return status;
+}
+
+/* ---- Files that appear together ---- */
+
+/*
+ * Complete files that are held back are a list, the oldest first. A file without a name stays open, so that it vanishes
+ * if the process ends; a file with a temporary name is also in the list of unfinished files. The list is global because
+ * the files of a verb are written by functions that do not know of each other, and some by several threads.
+ */
+struct held_file {
+  struct hr__output_file file;
+  struct held_file *next;
+};
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct held_file *held_first, **held_end = &held_first; /* guarded by held_lock */
+static atomic_bool holds;
+
+void hr_outputs_hold(void) {
+  atomic_store(&holds, true);
+}
+
+/* Moves a complete file to the list. */
+static enum hr_status hold(struct hr__output_file *file, struct hr_error *error) {
+  struct held_file *held = malloc(sizeof *held);
+  if (!held) return close_file(file, true, ENOMEM, error);
+  *held = (struct held_file){.file = *file};
+  *file = (struct hr__output_file){0};
+  pthread_mutex_lock(&held_lock);
+  *held_end = held;
+  held_end = &held->next;
+  pthread_mutex_unlock(&held_lock);
+  return HR_OK;
+}
+
+/* Removes all files from the list and returns them. Later files are not held back. */
+static struct held_file *take_held(void) {
+  atomic_store(&holds, false);
+  pthread_mutex_lock(&held_lock);
+  struct held_file *first = held_first;
+  held_first = NULL;
+  held_end = &held_first;
+  pthread_mutex_unlock(&held_lock);
+  return first;
+}
+
+static void free_held(struct held_file *first) {
+  while (first) {
+    struct held_file *next = first->next;
+    hr__output_abandon(&first->file);
+    free(first);
+    first = next;
+  }
+}
+
+void hr_outputs_discard(void) {
+  free_held(take_held());
+}
+
+/* Gives a file without a name a temporary one, so that a rename is all that is left to do. */
+static enum hr_status prepare(struct hr__output_file *file, struct hr_error *error) {
+  errno = file->begun == count_discards() ? 0 : ECANCELED;
+  bool failed = errno != 0;
+  if (!failed && file->nameless) {
+    file->temporary = name_beside(fileno(file->stream), file->path, &file->place);
+    failed = !file->temporary;
+  }
+  return failed ? close_file(file, true, errno, error) : HR_OK;
+}
+
+enum hr_status hr_outputs_publish(struct hr_error *error) {
+  struct held_file *first = take_held();
+  sigset_t all, before;
+  enum hr_status status = HR_OK;
+  for (struct held_file *at = first; at && status == HR_OK; at = at->next) status = prepare(&at->file, error);
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  for (struct held_file *at = first; at && status == HR_OK; at = at->next)
+    status = close_file(&at->file, false, 0, error);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  free_held(first);
+  return status;
+}
+
+enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error) {
+  errno = 0;
+  bool whole = is_whole(file);
+  if (whole && atomic_load(&holds) && (file->temporary || file->nameless)) return hold(file, error);
+  bool failed = !whole || !name_file(file);
+  return close_file(file, failed, errno, error);
 }
 
 void hr__output_abandon(struct hr__output_file *file) {

@@ -8,7 +8,10 @@
  * already, the new file is first linked to a temporary name in the same folder. The temporary name is then renamed,
  * which replaces the existing file. If the file system does not support files without a name, the data is written to a
  * temporary file in the same folder, and that file is renamed when it is complete. Devices and pipes are written
- * directly.
+ * directly. If the path is a symbolic link, the file that it refers to is replaced, and the link stays. Other hard
+ * links to a replaced file keep its old content.
+ *
+ * Several files can appear together: see hr_outputs_hold (headroom/base.h).
  *
  * Use: open the file, write to `stream` or with hr__output_write, then call hr__output_commit or hr__output_abandon.
  */

@@ -201,8 +201,10 @@ const char *hr__duration_text(double seconds, char *buffer) {
   return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
 }
 
-/* Returns how many bytes the UTF-8 sequence (RFC 3629) at `at` has, or 0 if the sequence is not valid. */
-static size_t sequence_length(const unsigned char *at) {
+/* ---- UTF-8 ---- */
+
+size_t hr__utf8_length(const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
   if (at[0] < 0x80) return 1;
   size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
   if (at[0] < 0xc2 || at[0] > 0xf4) return 0;
@@ -213,18 +215,8 @@ static size_t sequence_length(const unsigned char *at) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
-static bool is_utf8(const char *text) {
-  const unsigned char *at = (const unsigned char *)text;
-  while (*at) {
-    size_t length = sequence_length(at);
-    if (length == 0) return false;
-    at += length;
-  }
-  return true;
-}
-
 char *hr__utf8_copy(const char *text) {
-  if (is_utf8(text)) return strdup(text);
+  if (hr__is_utf8(text)) return strdup(text);
   char *copy = malloc(2 * strlen(text) + 1), *end = copy;
   if (!copy) return NULL;
   for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
@@ -233,4 +225,55 @@ char *hr__utf8_copy(const char *text) {
   }
   *end = '\0';
   return copy;
+}
+
+/* Returns the code point of a valid UTF-8 character. */
+static uint32_t code_point(const char *at, size_t length) {
+  uint32_t code = (unsigned char)at[0] & (length == 1 ? 0x7fU : 0xffU >> (length + 1));
+  for (size_t i = 1; i < length; i++) code = code << 6 | ((unsigned char)at[i] & 0x3fU);
+  return code;
+}
+
+bool hr__is_control(const char *at, size_t length) {
+  static const uint32_t ranges[][2] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
+                                       {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+  uint32_t code = code_point(at, length);
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+    if (code >= ranges[i][0] && code <= ranges[i][1]) return true;
+  return false;
+}
+
+enum { SHOWN_BYTES = 8 };
+
+/* Writes the safe form of the character at `text`, without a terminating NUL. Returns its length, and sets `*length` to
+   that of the character. */
+static size_t show(const char *text, bool keeps_lines, char shown[SHOWN_BYTES], size_t *length) {
+  *length = hr__utf8_length(text);
+  if (*length > 0 && (!hr__is_control(text, *length) || (keeps_lines && *text == '\n'))) {
+    memcpy(shown, text, *length);
+    return *length;
+  }
+  bool is_byte = *length < 2;
+  unsigned code = is_byte ? (unsigned char)*text : code_point(text, *length) & 0xffff;
+  if (*length == 0) *length = 1;
+  return (size_t)snprintf(shown, SHOWN_BYTES, is_byte ? "\\x%02X" : "\\u%04X", code);
+}
+
+void hr__copy_safe(char *to, size_t size, const char *text, bool keeps_lines) {
+  char shown[SHOWN_BYTES], *end = to + size - 1;
+  for (size_t length; *text; text += length) {
+    size_t n_shown = show(text, keeps_lines, shown, &length);
+    if (n_shown > (size_t)(end - to)) break;
+    memcpy(to, shown, n_shown);
+    to += n_shown;
+  }
+  *to = '\0';
+}
+
+void hr_print_safe(FILE *out, const char *text, size_t max) {
+  char shown[SHOWN_BYTES];
+  for (size_t length; *text && max > 0; text += length) {
+    fwrite(shown, 1, show(text, false, shown, &length), out);
+    max -= length < max ? length : max;
+  }
 }

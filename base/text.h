@@ -49,6 +49,22 @@ const char *hr__duration_text(double seconds, char *buffer);
    copy. Returns NULL if memory is exhausted. */
 char *hr__utf8_copy(const char *text);
 
+/* Returns the number of bytes of the UTF-8 character at `at`, or 0 if the bytes are not valid UTF-8 (RFC 3629). */
+size_t hr__utf8_length(const char *at);
+static inline bool hr__is_utf8(const char *text) {
+  size_t length = 1;
+  while (*text && length > 0) text += length = hr__utf8_length(text);
+  return length > 0;
+}
+/* Returns whether the character of `length` bytes at `at` could change how a terminal shows other text: control
+   characters (C0, DEL, C1), marks and controls of bidirectional text (Unicode Standard Annex 9), and the separators of
+   lines and paragraphs (U+2028, U+2029). */
+bool hr__is_control(const char *at, size_t length);
+/* Copies a text so that a terminal shows every character of it as it is. Control characters and bytes that are not
+   UTF-8 become "\\x1B", characters of several bytes "\\u202E". Line feeds are copied if `keeps_lines` is set. The copy
+   ends with NUL and is cut, between characters, to `size` bytes. A text that is already safe is not changed. */
+void hr__copy_safe(char *to, size_t size, const char *text, bool keeps_lines);
+
 /* Returns `one` if the count is 1, else `many`, as in "1 job", "2 jobs". */
 static inline const char *hr__counted(uint64_t count, const char *one, const char *many) {
   return count == 1 ? one : many;

@@ -6,8 +6,10 @@
 #include "cli/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Declared here, since `help` prints the list of verbs below. */
 static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error);
@@ -152,6 +154,22 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   return HR_OK;
 }
 
+/* Runs a verb. All its output files appear at its end, unless it fails. A failed check is a result, with files. */
+static enum hr_status run_and_publish(const struct verb *verb, const void *args, const struct words *operands,
+                                      struct hr_error *error) {
+  hr_outputs_hold();
+  enum hr_status status = verb->run(args, operands, error);
+  if (status != HR_OK && status != HR_CHECK_FAILED) {
+    hr_outputs_discard();
+    return status;
+  }
+  struct hr_error failure = {0};
+  enum hr_status published = hr_outputs_publish(&failure);
+  if (published == HR_OK) return status;
+  *error = failure;
+  return published;
+}
+
 /* Runs a verb. The first `before` words of the command are the program and the name of the verb. */
 static enum hr_status run_verb(const struct verb *verb, const struct command *command, int before,
                                struct hr_error *error) {
@@ -167,7 +185,7 @@ static enum hr_status run_verb(const struct verb *verb, const struct command *co
   if (verb->set_defaults) verb->set_defaults(args);
   if (verb->set_command) verb->set_command(args, command);
   enum hr_status status = parse(verb, argc, argv, args, &operands, error);
-  if (status == HR_OK) status = verb->run(args, &operands, error);
+  if (status == HR_OK) status = run_and_publish(verb, args, &operands, error);
   options_finish(verb->options, args);
   words_finish(&operands);
   free(args);
@@ -206,11 +224,25 @@ static enum hr_status run_program(int argc, char **argv, struct hr_error *error)
   return verb->actions ? run_action(verb, &command, error) : run_verb(verb, &command, 2, error);
 }
 
+/* Whether main() is about to return. exit() may be called by a policy in a shared object; the program would then end
+   with the policy's exit code, without a result. */
+static volatile sig_atomic_t ends_by_itself;
+
+static void refuse_exit(void) {
+  if (ends_by_itself) return;
+  hr_discard_unfinished();
+  fprintf(stderr, "headroom: a policy or a library called exit() during the run; a policy reports a failure with its "
+                  "return value\n");
+  _exit(hr_status_exit_code(HR_BAD_POLICY));
+}
+
 int main(int argc, char **argv) {
   hr_init();
+  atexit(refuse_exit);
   signals_discard_unfinished();
   if (argc < 2) {
     print_overview(stderr);
+    ends_by_itself = 1;
     return hr_status_exit_code(HR_BAD_INPUT);
   }
   struct hr_error error = {0};
@@ -219,5 +251,6 @@ int main(int argc, char **argv) {
   if (status == HR_OK && (fflush(stdout) != 0 || ferror(stdout)))
     status = hr_fail(&error, HR_IO_ERROR, "standard output: cannot be written: %s", strerror(errno ? errno : EIO));
   if (status != HR_OK) fprintf(stderr, "headroom: %s\n", error.text[0] ? error.text : hr_status_meaning(status));
+  ends_by_itself = 1;
   return hr_status_exit_code(status);
 }

@@ -172,7 +172,7 @@ void print_wrapped(FILE *out, const char *text, size_t column, size_t indent) {
       fputc(' ', out);
       column++;
     }
-    fprintf(out, "%.*s", (int)length, text);
+    hr_print_safe(out, text, length);
     column += length;
     text += length;
     text += strspn(text, " \n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checks output files before a run. An output file is written under another name and then renamed, so its folder must
-   be writable. The checks do not guarantee success: if the write itself fails, it reports the error. */
+   be writable; of a symbolic link, that of the file that it refers to. The checks do not guarantee success: if the
+   write itself fails, it reports the error. */
 
 #include "cli/cli.h"
 
@@ -38,7 +39,13 @@ static enum hr_status check_path(const char *option, const char *path, struct hr
   struct stat info;
   if (is_stdout(path)) return HR_OK;
   if (!path[0]) return cannot_write(option, "''", "expected a file name", error);
-  if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return check_folder(option, path, error);
+  if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) {
+    char *target = hr_output_target(path);
+    if (!target) return cannot_write(option, path, strerror(errno), error);
+    enum hr_status status = check_folder(option, target, error);
+    free(target);
+    return status;
+  }
   if (S_ISDIR(info.st_mode)) return cannot_write(option, path, "it is a directory", error);
   return access(path, W_OK) == 0 ? HR_OK : cannot_write(option, path, strerror(errno), error);
 }
@@ -50,7 +57,7 @@ static bool is_same_file(const char *a, const char *b) {
 }
 
 static enum hr_status check_clash(const struct output *a, const struct output *b, struct hr_error *error) {
-  if (!a->path || (strcmp(a->path, b->path) != 0 && !is_same_file(a->path, b->path))) return HR_OK;
+  if (!a->path || is_stdout(a->path) != is_stdout(b->path) || !hr_output_same(a->path, b->path)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "--%s and --%s both write to %s; use two files", a->option, b->option,
                  is_stdout(b->path) ? "standard output" : b->path);
 }

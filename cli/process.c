@@ -27,11 +27,14 @@ static void end(int number) {
 }
 
 void signals_discard_unfinished(void) {
-  static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
+  static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU};
   struct sigaction action = {.sa_handler = end, .sa_flags = (int)SA_RESETHAND}, old;
   sigfillset(&action.sa_mask);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(numbers[i], &action, NULL);
+  /* a write beyond the limit of the file size then fails with EFBIG, which is reported as any other failed write */
+  const struct sigaction ignored = {.sa_handler = SIG_IGN};
+  sigaction(SIGXFSZ, &ignored, NULL);
 }
 
 /* ---- Machine and terminal --------------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ static char *why_text(struct page *page, const struct hr_replay *replay) {
                              .seed = replay->config.seed,
                              .result = replay->result,
                              .waits = page->waits};
-  const struct hr_why_question of_all = {.job = {HR_NONE}};
+  const struct hr_why_question of_all = {.job = {HR_NONE}, .max_tenants = HR_PAGE_MAX_TENANTS};
   return hr_waits_close(page->waits, replay->result) == HR_OK ? hr_why_json(&why, &of_all) : NULL;
 }
 
@@ -99,7 +99,7 @@ static char *why_text(struct page *page, const struct hr_replay *replay) {
 static char *workload_text(const struct hr_trace *trace) {
   struct hr_trace_stats *stats;
   if (hr_trace_stats_make(trace, &stats, NULL) != HR_OK) return NULL;
-  char *text = hr_trace_stats_json(stats);
+  char *text = hr_trace_stats_json(stats, HR_PAGE_MAX_TENANTS);
   hr_trace_stats_destroy(stats);
   return text;
 }
@@ -389,7 +389,8 @@ enum hr_status run_files_write(struct run_files *files, const struct hr_replay *
   if (status == HR_OK && args->md) status = hr_summary_write_markdown(args->md, summary, label, error);
   const struct page_subject subject = {.kind = "run"};
   if (status == HR_OK && args->page.report) status = page_write(&files->page, &subject, replay, perf, error);
-  return status;
+  /* before the table is printed, which fails if standard output is closed */
+  return status == HR_OK ? hr_outputs_publish(error) : status;
 }
 
 void run_files_print_notes(FILE *out, const struct run_files *files) {

@@ -258,9 +258,11 @@ static void print_limit(const char *name, uint64_t milli) {
 
 static void print_quota(const struct hr_quota_spec *quotas, const struct hr_quota_node *node) {
   const char *cohort = node->parent == HR_NONE ? NULL : quotas->nodes[node->parent].name;
-  printf("          %s%s%s", node->name ? (node->is_tenant ? "tenant " : "cohort ") : "all other tenants",
-         node->name ? node->name : "", cohort ? " in " : "");
-  printf("%s: %.10g GPUs guaranteed", cohort ? cohort : "", (double)node->guaranteed_milli / 1000);
+  printf("          %s", node->name ? (node->is_tenant ? "tenant " : "cohort ") : "all other tenants");
+  if (node->name) hr_print_safe(stdout, node->name, SIZE_MAX);
+  if (cohort) printf(" in ");
+  if (cohort) hr_print_safe(stdout, cohort, SIZE_MAX);
+  printf(": %.10g GPUs guaranteed", (double)node->guaranteed_milli / 1000);
   print_limit("borrows", node->borrow_milli);
   print_limit("lends", node->lend_milli);
   print_limit("maximum", node->max_milli);
@@ -313,7 +315,11 @@ static void write_policy(FILE *out, const void *what) {
 }
 
 static void print_scenario(const struct hr_scenario *scenario) {
-  printf("scenario  %s (%s)\n", scenario->name, scenario->path);
+  printf("scenario  ");
+  hr_print_safe(stdout, scenario->name, SIZE_MAX);
+  printf(" (");
+  hr_print_safe(stdout, scenario->path, SIZE_MAX);
+  printf(")\n");
   if (scenario->description[0]) {
     printf("          ");
     print_wrapped(stdout, scenario->description, 10, 10);
@@ -397,6 +403,11 @@ static enum hr_status warn_rejected(const struct input *input, struct hr_error *
   return status;
 }
 
+static void print_missing(const char *path) {
+  hr_print_safe(stdout, path, SIZE_MAX);
+  printf(" not found; a run needs it\n");
+}
+
 static enum hr_status validate(struct input *input, const char *path, const struct input_args *args,
                                struct hr_error *error) {
   enum hr_status status = input_open(input, path, args, error);
@@ -410,7 +421,7 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   if (input->trace)
     print_wrapped_from(stdout, write_trace, input->trace, 10, 10);
   else if (missing)
-    printf("%s not found; a run needs it\n", input->trace_path);
+    print_missing(input->trace_path);
   else
     printf("none; set one with --trace\n");
   if (input->trace) status = warn_rejected(input, error);

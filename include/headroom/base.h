@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,7 +53,8 @@ enum hr_status {
 };
 
 /* The reason of a failure, as a message for the user: the place (`jobs.csv:412: ...`), the fault, the value found and
-   the value expected. A function that does not return HR_OK writes it. After HR_OK the contents are undefined. */
+   the value expected. A function that does not return HR_OK writes it. After HR_OK the contents are undefined. Names in
+   it may come from input files, so control characters are escaped ("\x1B"), except line feeds. */
 struct hr_error {
   enum hr_status status;
   char text[1000];
@@ -78,13 +80,35 @@ HR_API void hr_init(void);
    are incomplete at the same time, only 64 of them are removed. */
 HR_API void hr_discard_unfinished(void);
 
+/* ---- Output files that appear together ---- */
+
+/* From now on, output files of all threads that are complete are held back. hr_outputs_publish gives all of them their
+   names. It first syncs and prepares all files, so that no file appears if a disk is full, and then renames them one
+   after the other, while signals are blocked. Only if the machine stops or a rename fails between two renames, some of
+   the files have appeared and others have not. It returns HR_IO_ERROR, HR_BAD_INPUT or HR_NO_MEMORY on failure. */
+HR_API void hr_outputs_hold(void);
+HR_API enum hr_status hr_outputs_publish(struct hr_error *error);
+/* Removes the files that are held back. */
+HR_API void hr_outputs_discard(void);
+
+/* Returns the path of the file that an output to `path` creates or replaces: symbolic links at its end are followed,
+   also to a file that does not exist. The caller frees it. Returns NULL with errno set on failure. */
+HR_API char *hr_output_target(const char *path);
+/* Returns whether two outputs write to the same file, however it is spelled, and even if it does not exist yet. */
+HR_API bool hr_output_same(const char *a, const char *b);
+
+/* Prints at most `max` bytes of a name from the input, SIZE_MAX: all. Control characters are escaped as in errors, so
+   the name cannot change how a terminal shows other text. */
+HR_API void hr_print_safe(FILE *out, const char *text, size_t max);
+
 /* A list of messages for the user, such as assumptions and unknown columns. A list with all members 0 is empty. */
 struct hr_notes {
   char **text;
   size_t count, capacity;
 };
 
-/* Adds a note, unless the list already has an equal note. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Adds a note, unless the list already has an equal note. Control characters are escaped as in errors. Returns
+ * HR_NO_MEMORY if memory is exhausted. */
 HR_API enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) HR_PRINTF(2, 3);
 /* Frees the notes; the list is empty afterwards. */
 HR_API void hr_notes_finish(struct hr_notes *notes);

@@ -159,7 +159,7 @@ static void watch_close(struct hr_page_watch *watch, int64_t end_us) {
 
 /* ---- Alerts -------------------------------------------------------------------------------------- */
 
-enum { MAX_ALERTS = 5000 };
+enum { MAX_ALERTS = 5000, MAX_ALERT_GROUPS = 1000 };
 
 static enum hr_status put_words(struct hr__page_json *json, const struct hr_alert *alert) {
   char *text = NULL;
@@ -175,7 +175,7 @@ static enum hr_status put_words(struct hr__page_json *json, const struct hr_aler
 static enum hr_status put_alert(struct hr__page_json *json, const struct hr_alert *alert) {
   hr__page_open(json, NULL, '{');
   hr__page_text(json, "rule", hr_alert_name(alert->rule));
-  hr__page_text(json, "subject", alert->where);
+  hr__page_name(json, "subject", alert->where);
   hr__page_seconds(json, "begin_s", alert->begin_us);
   hr__page_seconds(json, "end_s", alert->end_us);
   hr__page_seconds(json, "seconds", alert->end_us - alert->begin_us);
@@ -192,7 +192,7 @@ static enum hr_status put_group(struct hr__page_json *json, const struct hr__ale
   const struct hr_alert *longest = group->longest;
   hr__page_open(json, NULL, '{');
   hr__page_text(json, "rule", hr_alert_name(longest->rule));
-  hr__page_text(json, "subject", longest->where);
+  hr__page_name(json, "subject", longest->where);
   hr__page_count(json, "times", group->count);
   hr__page_seconds(json, "seconds", group->sum_us);
   hr__page_seconds(json, "longest_s", longest->end_us - longest->begin_us);
@@ -206,7 +206,7 @@ static enum hr_status put_group(struct hr__page_json *json, const struct hr__ale
 static enum hr_status put_groups(struct hr__page_json *json, const struct hr_alert *list, size_t count) {
   enum hr_status status = HR_OK;
   hr__page_open(json, "alert_groups", '[');
-  for (size_t i = 0; i < count && status == HR_OK;) {
+  for (size_t i = 0, n = 0; i < count && n < MAX_ALERT_GROUPS && status == HR_OK; n++) {
     struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
     status = put_group(json, &group);
     i += group.count;
@@ -304,7 +304,7 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct pa
     note_jobs(&spot, view, pool);
     for (size_t i = 0; i < N; i++) hr__page_sums_close(all[i], &view->grid);
     hr__page_open(json, NULL, '{');
-    hr__page_text(json, "pool", view->run->cluster->pools[pool].name);
+    hr__page_name(json, "pool", view->run->cluster->pools[pool].name);
     put_buckets(json, "offered", &offer->nodes, 1);
     put_maxima(json, "offered_max", &offer->nodes, 1);
     put_buckets(json, "up", &offer->up, 1);
@@ -388,23 +388,6 @@ struct blocks {
   struct hr__page_block occupancy;
 };
 
-/* Writes a value that is already JSON text; writes null if `text` is NULL. Escapes `<` so that the text cannot end the
-   HTML element. In JSON, `<` occurs only within strings, where the escape is valid. */
-static void put_json_text(struct hr__page_json *json, const char *key, const char *text) {
-  if (!text) {
-    hr__page_null(json, key);
-    return;
-  }
-  hr__page_begin_value(json, key);
-  for (;;) {
-    size_t plain = strcspn(text, "<");
-    hr__out_bytes(json->out, text, plain);
-    if (!text[plain]) return;
-    hr__out_text(json->out, "\\u003c");
-    text += plain + 1;
-  }
-}
-
 static void put_note_texts(struct hr__page_json *json, const struct hr_notes *notes) {
   for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
 }
@@ -418,7 +401,7 @@ static void put_baseline(const struct hr_page *page, struct hr__page_json *json)
   }
   hr__page_open(json, "baseline", '{');
   hr__page_text(json, "name", page->baseline_name);
-  put_json_text(json, "run", page->baseline);
+  hr__page_json_text(json, "run", page->baseline);
   hr__page_close(json, '}');
 }
 
@@ -436,13 +419,32 @@ static void put_clock(const struct hr__page_view *view, struct hr__page_json *js
   hr__page_close(json, '}');
 }
 
+static size_t at_most(size_t count, size_t max) {
+  return count < max ? count : max;
+}
+
+/* Returns the summary as JSON text, with the largest tenants only. The caller frees it. NULL: out of memory. */
+static char *thin_summary(const struct hr_page_run *run) {
+  struct hr_summary summary = *run->summary;
+  struct hr_cost_summary costs;
+  summary.n_tenants = at_most(summary.n_tenants, HR_PAGE_MAX_TENANTS);
+  if (summary.costs) {
+    costs = *summary.costs;
+    costs.by_tenant.count = at_most(costs.by_tenant.count, HR_PAGE_MAX_TENANTS);
+    costs.n_statements = at_most(costs.n_statements, HR_PAGE_MAX_TENANTS);
+    costs.n_budgets = at_most(costs.n_budgets, HR_PAGE_MAX_TENANTS);
+    summary.costs = &costs;
+  }
+  return hr_summary_json(&summary, run->label, run->perf);
+}
+
 static enum hr_status put_run(const struct hr_page_run *run, struct hr__page_json *json, struct blocks *blocks) {
-  char *summary = hr_summary_json(run->summary, run->label, run->perf);
+  char *summary = thin_summary(run);
   struct hr__page_view view;
   enum hr_status status = view_init(&view, run);
   if (!summary) status = HR_NO_MEMORY;
   if (status == HR_OK) {
-    put_json_text(json, "run", summary);
+    hr__page_json_text(json, "run", summary);
     put_clock(&view, json);
     status = put_series(&view, json);
   }
@@ -461,12 +463,21 @@ static enum hr_status put_no_run(struct hr__page_json *json) {
   return put_alerts(NULL, json);
 }
 
+/* Adds a note if the page does not list all tenants. */
+static enum hr_status note_omitted(const struct hr_page_run *run, struct hr_notes *notes) {
+  char shown[HR__NUMBER_BYTES], all[HR__NUMBER_BYTES];
+  if (run->summary->n_tenants <= HR_PAGE_MAX_TENANTS) return HR_OK;
+  return hr_notes_add(notes, "this page lists the %s largest of %s tenants; the option --json writes all",
+                      hr__count_text(HR_PAGE_MAX_TENANTS, shown), hr__count_text(run->summary->n_tenants, all));
+}
+
 /* Writes the notes and assumptions. A note that occurs in several lists is written once. */
 static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
   struct hr_notes all = {0};
   for (size_t i = 0; i < page->n_notes; i++)
     for (size_t k = 0; k < page->notes[i]->count; k++)
       if (hr_notes_add(&all, "%s", page->notes[i]->text[k]) != HR_OK) json->failed = true;
+  if (page->run && note_omitted(page->run, &all) != HR_OK) json->failed = true;
   hr__page_open(json, "notes", '[');
   put_note_texts(json, &all);
   hr__page_close(json, ']');
@@ -509,12 +520,12 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   hr__page_text(json, "title", page->title);
   hr__page_text(json, "command", page->command);
   put_catalog(json);
-  if (page->compare) put_json_text(json, "compare", page->compare);
-  if (page->plan) put_json_text(json, "plan", page->plan);
-  if (page->sweep) put_json_text(json, "sweep", page->sweep);
-  if (page->why) put_json_text(json, "why", page->why);
+  if (page->compare) hr__page_json_text(json, "compare", page->compare);
+  if (page->plan) hr__page_json_text(json, "plan", page->plan);
+  if (page->sweep) hr__page_json_text(json, "sweep", page->sweep);
+  if (page->why) hr__page_json_text(json, "why", page->why);
   if (page->why) put_wait_reasons(json);
-  if (page->workload) put_json_text(json, "workload", page->workload);
+  if (page->workload) hr__page_json_text(json, "workload", page->workload);
   put_baseline(page, json);
   put_notes(page, json);
   enum hr_status status = HR_OK;

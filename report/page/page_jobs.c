@@ -230,7 +230,7 @@ static void put_pools(const struct hr__page_view *view, struct hr__page_json *js
   const struct hr_cluster_spec *cluster = view->run->cluster;
   hr__page_open(json, "pool", '[');
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    hr__page_text(json, NULL, cluster->pools[i].name ? cluster->pools[i].name : "");
+    hr__page_name(json, NULL, cluster->pools[i].name ? cluster->pools[i].name : "");
   hr__page_close(json, ']');
 }
 
@@ -446,7 +446,7 @@ static void put_texts(struct page_table *table, const struct text_column *column
     if (column->n_keys == 0) continue;
     hr__page_open(table->json, column->name, '[');
     for (uint32_t i = 0; i < column->numbering.count; i++)
-      hr__page_text(table->json, NULL, column->text_of(table->view, column->numbering.keys[i]));
+      hr__page_name(table->json, NULL, column->text_of(table->view, column->numbering.keys[i]));
     hr__page_close(table->json, ']');
   }
   hr__page_close(table->json, '}');
@@ -521,7 +521,13 @@ static bool has_text_ids(const struct hr_trace *trace) {
   return false;
 }
 
-/* Writes one id per line to the block. Line ends within an id are replaced by spaces. */
+static void put_id(struct hr__page_block *ids, const char *id) {
+  size_t length = hr__page_cut(id, HR__PAGE_NAME_BYTES);
+  hr__page_block_add(ids, id, length);
+  if (id[length]) hr__page_block_add(ids, "...", 3);
+}
+
+/* Writes one id per line to the block. Line ends within an id are replaced by spaces. Long ids are cut. */
 static void put_text_ids(struct page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
   char buffer[HR_JOB_ID_BUFFER];
   for (uint32_t i = 0; i < table->n; i++) {
@@ -530,7 +536,7 @@ static void put_text_ids(struct page_table *table, const uint32_t *jobs, struct 
     for (char *at = utf8; at && *at; at++)
       if (*at == '\n') *at = ' ';
     if (i) hr__page_block_add(ids, "\n", 1);
-    if (utf8) hr__page_block_add(ids, utf8, strlen(utf8));
+    if (utf8) put_id(ids, utf8);
     free(utf8);
   }
 }

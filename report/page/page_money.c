@@ -298,7 +298,7 @@ static void put_idle(const struct page_spending *spending, const struct hr__page
 static void put_line(struct hr__page_json *json, const char *name, const struct hr__page_sums *sums,
                      const struct hr__page_grid *grid, double unit) {
   hr__page_open(json, NULL, '{');
-  hr__page_text(json, "name", name);
+  hr__page_name(json, "name", name);
   hr__page_put_sums(json, "usd", sums, grid, unit);
   hr__page_close(json, '}');
 }
@@ -363,7 +363,7 @@ static bool same_cell(const struct hr_cost_row *a, const struct hr_cost_row *b) 
 
 static void put_cell(struct hr__page_json *json, const char *tenant, const struct hr_cost_row *cell) {
   hr__page_open(json, NULL, '{');
-  if (tenant) hr__page_text(json, "tenant", tenant);
+  if (tenant) hr__page_name(json, "tenant", tenant);
   hr__page_text(json, "market", cell->market);
   hr__page_number(json, "gpu_hours", (double)cell->gpu_time / (1000 * 3600.0 * (double)HR_SECOND_US));
   hr__page_usd(json, "usd", cell->uusd);

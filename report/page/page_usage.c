@@ -67,7 +67,7 @@ static enum hr_status put_rows(const struct hr__page_view *view, struct hr__page
   for (uint32_t row = 0; row < split->n_rows && status == HR_OK; row++) {
     hr__page_sums_close(&rows[row], &view->grid);
     hr__page_open(json, NULL, '{');
-    hr__page_text(json, "name", hr__page_row_name(view, dimension, split, row));
+    hr__page_name(json, "name", hr__page_row_name(view, dimension, split, row));
     put_means(json, "allocated", &rows[row], &view->grid, 1000);
     hr__page_close(json, '}');
   }
@@ -284,7 +284,7 @@ static void put_map(const struct map *map, struct hr__page_json *json, struct hr
   for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
     for (uint32_t row = map->first_row[pool]; row < map->first_row[pool + 1]; row++) {
       hr__page_open(json, NULL, '{');
-      hr__page_text(json, "pool", cluster->pools[pool].name);
+      hr__page_name(json, "pool", cluster->pools[pool].name);
       hr__page_count(json, "first_node",
                      map->view->first_node[pool] + (row - map->first_row[pool]) * map->nodes_per_row);
       hr__page_count(json, "nodes", nodes_in(map, pool, row));
@@ -432,7 +432,7 @@ static uint32_t *number_keys(const struct page_usage_grouping *grouping, const s
 
 static void put_group(struct hr__page_json *json, const struct hr_group *group, const uint64_t *counts, uint32_t n) {
   hr__page_open(json, NULL, '{');
-  hr__page_text(json, "name", group->name);
+  hr__page_name(json, "name", group->name);
   put_bins(json, "counts", counts, n);
   if (group->wait_s.count) {
     hr__page_number(json, "median_s", group->wait_s.p50);

@@ -6,6 +6,7 @@
 #include "report/page/page_writer.h"
 
 #include "base/array.h"
+#include "base/console.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,22 +74,56 @@ static void put_escaped(struct hr__out *out, unsigned char byte) {
   hr__out_bytes(out, text, sizeof text);
 }
 
-static void put_string(struct hr__page_json *json, const char *text) {
+size_t hr__page_cut(const char *text, size_t max) {
+  size_t length = strnlen(text, max + 1);
+  if (length <= max) return length;
+  for (length = max; length > 0 && !hr__begins_character(text[length]);) length--;
+  return length;
+}
+
+static void put_string(struct hr__page_json *json, const char *text, size_t max) {
   char *utf8 = hr__utf8_copy(text);
   if (!utf8) {
     json->failed = true;
     return;
   }
+  size_t length = hr__page_cut(utf8, max);
   hr__out_byte(json->out, '"');
-  for (const char *at = utf8; *at; at++) {
-    if (*at == '"' || *at == '\\') hr__out_byte(json->out, '\\');
-    if ((unsigned char)*at < 0x20 || *at == '<')
-      put_escaped(json->out, (unsigned char)*at);
+  for (size_t i = 0; i < length; i++) {
+    unsigned char byte = (unsigned char)utf8[i];
+    if (byte == '"' || byte == '\\') hr__out_byte(json->out, '\\');
+    if (byte < 0x20 || byte == '<')
+      put_escaped(json->out, byte);
     else
-      hr__out_byte(json->out, *at);
+      hr__out_byte(json->out, utf8[i]);
   }
-  hr__out_byte(json->out, '"');
+  hr__out_text(json->out, utf8[length] ? "...\"" : "\"");
   free(utf8);
+}
+
+/* Returns how many bytes the character or the escape sequence at `at` has, within a string of a JSON text. */
+static size_t json_character(const char *at) {
+  size_t length = *at == '\\' ? at[1] == 'u' ? 6 : 2 : 1;
+  while (*at != '\\' && at[length] && !hr__begins_character(at[length])) length++;
+  return length;
+}
+
+/* Copies the string of a JSON text that begins at `at`, with its quotes. Returns the end of the string. Escapes `<`, so
+   that the text cannot end the HTML element. In JSON, `<` occurs only within strings, where the escape is valid. */
+static const char *copy_json_string(struct hr__out *out, const char *at) {
+  const char *begin = ++at;
+  hr__out_byte(out, '"');
+  while (*at && *at != '"') {
+    size_t length = json_character(at);
+    bool fits = (size_t)(at - begin) + length <= HR__PAGE_JSON_BYTES;
+    if (fits && *at == '<')
+      put_escaped(out, '<');
+    else if (fits)
+      hr__out_bytes(out, at, length);
+    at += length;
+  }
+  hr__out_text(out, (size_t)(at - begin) > HR__PAGE_JSON_BYTES ? "...\"" : "\"");
+  return *at ? at + 1 : at;
 }
 
 /* ---- Values -------------------------------------------------------------------------------------- */
@@ -97,16 +132,35 @@ void hr__page_begin_value(struct hr__page_json *json, const char *key) {
   if (json->more) hr__out_byte(json->out, ',');
   json->more = true;
   if (!key) return;
-  put_string(json, key);
+  put_string(json, key, HR__PAGE_NAME_BYTES);
   hr__out_byte(json->out, ':');
 }
 
-void hr__page_text(struct hr__page_json *json, const char *key, const char *text) {
+static void put_text(struct hr__page_json *json, const char *key, const char *text, size_t max) {
   hr__page_begin_value(json, key);
   if (text)
-    put_string(json, text);
+    put_string(json, text, max);
   else
     hr__out_text(json->out, "null");
+}
+
+void hr__page_text(struct hr__page_json *json, const char *key, const char *text) {
+  put_text(json, key, text, HR__PAGE_TEXT_BYTES);
+}
+
+void hr__page_name(struct hr__page_json *json, const char *key, const char *text) {
+  put_text(json, key, text, HR__PAGE_NAME_BYTES);
+}
+
+void hr__page_json_text(struct hr__page_json *json, const char *key, const char *text) {
+  hr__page_begin_value(json, key);
+  if (!text) hr__out_text(json->out, "null");
+  while (text && *text) {
+    size_t plain = strcspn(text, "\"");
+    hr__out_bytes(json->out, text, plain);
+    text += plain;
+    if (*text) text = copy_json_string(json->out, text);
+  }
 }
 
 void hr__page_number(struct hr__page_json *json, const char *key, double value) {

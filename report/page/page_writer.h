@@ -29,8 +29,18 @@ static inline void hr__page_close(struct hr__page_json *json, char bracket) {
   json->more = true;
 }
 
-void hr__page_text(struct hr__page_json *json, const char *key,
-                   const char *text); /* converted to UTF-8; NULL is written as null */
+/* The maximum length of texts in bytes. A longer text is cut and ends with "...". */
+enum { HR__PAGE_NAME_BYTES = 100, HR__PAGE_JSON_BYTES = 1000, HR__PAGE_TEXT_BYTES = 10000 };
+
+/* Returns how many bytes of a UTF-8 text are written if at most `max` may be. Characters are not divided. */
+size_t hr__page_cut(const char *text, size_t max);
+/* Write a text, converted to UTF-8; NULL is written as null. hr__page_name is for names from the input, of which a page
+   may have very many. */
+void hr__page_text(struct hr__page_json *json, const char *key, const char *text);
+void hr__page_name(struct hr__page_json *json, const char *key, const char *text);
+/* Writes a value that is already JSON text; writes null if `text` is NULL. Strings in it are limited to
+   HR__PAGE_JSON_BYTES. */
+void hr__page_json_text(struct hr__page_json *json, const char *key, const char *text);
 static inline void hr__page_count(struct hr__page_json *json, const char *key, uint64_t count) {
   hr__page_begin_value(json, key);
   hr__out_u64(json->out, count);

@@ -345,11 +345,11 @@ static void json_put_row(struct hr__json *json, cJSON *array, const struct hr_tr
   put_curve(json, object, row->curve_s);
 }
 
-static void put_groups(struct hr__json *json, cJSON *root, const struct hr_trace_stats *stats) {
+static void put_groups(struct hr__json *json, cJSON *root, const struct hr_trace_stats *stats, size_t max_rows) {
   cJSON *by = hr__json_object(json, root, "by");
   for (unsigned i = 0; i < HR__N_STATS_BY; i++) {
     cJSON *array = hr__json_array(json, by, hr__stats_by_name((enum hr__stats_by)i));
-    for (size_t k = 0; k < stats->by[i].count; k++)
+    for (size_t k = 0; k < stats->by[i].count && (max_rows == 0 || k < max_rows); k++)
       json_put_row(json, array, stats, (enum hr__stats_by)i, &stats->by[i].at[k]);
   }
 }
@@ -400,7 +400,7 @@ static void json_put_concentration(struct hr__json *json, cJSON *root, const str
 
 /* ---- All parts ----------------------------------------------------------------------------------- */
 
-static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stats) {
+static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stats, size_t max_rows) {
   const struct hr_trace *trace = stats->trace;
   cJSON *root = cJSON_CreateObject();
   hr__json_text(json, root, "headroom", hr_version());
@@ -418,7 +418,7 @@ static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stat
   json_put_spread(json, root, "gpus", &stats->gpus);
   json_put_spread(json, root, "recorded_wait_s", &stats->wait_s);
   json_put_spread(json, root, "limit_ratio", &stats->limit_ratio);
-  put_groups(json, root, stats);
+  put_groups(json, root, stats, max_rows);
   json_put_arrivals(json, root, stats);
   json_put_concentration(json, root, stats);
   cJSON *correlation = hr__json_object(json, root, "correlation");
@@ -429,10 +429,10 @@ static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stat
 
 enum hr_status hr_trace_stats_write_json(const char *path, const struct hr_trace_stats *stats, struct hr_error *error) {
   struct hr__json json = {false};
-  return hr__json_write(&json, make_tree(&json, stats), path, error);
+  return hr__json_write(&json, make_tree(&json, stats, 0), path, error);
 }
 
-char *hr_trace_stats_json(const struct hr_trace_stats *stats) {
+char *hr_trace_stats_json(const struct hr_trace_stats *stats, size_t max_rows) {
   struct hr__json json = {false};
-  return hr__json_print(&json, make_tree(&json, stats));
+  return hr__json_print(&json, make_tree(&json, stats, max_rows));
 }

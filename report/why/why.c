@@ -451,7 +451,9 @@ static void put_sums(struct hr__json *json, cJSON *root, const struct hr_why *wh
   hr__json_number(json, waited, "again_s", seconds(sums->later_us));
   hr__json_count(json, waited, "unfinished", sums->open);
   hr__json_count(json, waited, "rejected", sums->rejected);
-  if (!question->of_tenant) json_rows(json, root, "by_tenant", "tenant", sums->tenants, sums->n_tenants);
+  size_t n_tenants = sums->n_tenants;
+  if (question->max_tenants && question->max_tenants < n_tenants) n_tenants = question->max_tenants;
+  if (!question->of_tenant) json_rows(json, root, "by_tenant", "tenant", sums->tenants, n_tenants);
   json_rows(json, root, "by_size", "gpus", sums->sizes, sums->n_sizes);
   if (question->slowest) put_slowest(json, root, why, sums, question->slowest);
 }

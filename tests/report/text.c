@@ -136,7 +136,29 @@ static void factors_have_at_most_nine_characters(void) {
   expect_text(hr__factor_text(-2.5e17, buffer), "-2.50e17");
 }
 
+static void expect_safe(const char *text, const char *wanted) {
+  char copy[60];
+  hr__copy_safe(copy, sizeof copy, text, false);
+  expect_text(copy, wanted);
+  hr__copy_safe(copy, sizeof copy, wanted, false);
+  expect_text(copy, wanted);
+}
+
+static void control_characters_are_escaped(void) {
+  char copy[12];
+  expect_safe("", "");
+  expect_safe("plain \\ M\xc3\xbcller \xf0\x9f\x9a\x80", "plain \\ M\xc3\xbcller \xf0\x9f\x9a\x80");
+  expect_safe("\x1b[31mred\x7f\n", "\\x1B[31mred\\x7F\\x0A");
+  expect_safe("a\xff\xc3", "a\\xFF\\xC3");                     /* bytes that are not UTF-8 */
+  expect_safe("\xc2\x9b", "\\u009B");                          /* CSI, a C1 control */
+  expect_safe("\xe2\x80\xae|\xe2\x81\xa6", "\\u202E|\\u2066"); /* direction of text */
+  hr__copy_safe(copy, sizeof copy, "two\nlines\r", true);
+  expect_text(copy, "two\nlines");
+  hr__copy_safe(copy, 4, "ab\xc3\xbc", true); /* characters are not divided */
+  expect_text(copy, "ab");
+}
+
 TEST_MAIN("report: text", TEST(millionths_without_trailing_zeros), TEST(thousandths_without_trailing_zeros),
           TEST(integers_match_printf), TEST(decimals_are_shortest), TEST(counts_with_thousands_separators),
           TEST(factors_have_at_most_nine_characters), TEST(durations_have_two_units),
-          TEST(invalid_utf8_is_read_as_latin_1))
+          TEST(invalid_utf8_is_read_as_latin_1), TEST(control_characters_are_escaped))

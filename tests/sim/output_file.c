@@ -164,6 +164,87 @@ static void more_files_than_list_has_room_for(void) {
   }
 }
 
+static void write_file(const char *name, const char *text) {
+  struct hr__output_file file;
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, path_of(name), NULL), HR_OK);
+  fputs(text, file.stream);
+  CU_ASSERT_EQUAL(hr__output_commit(&file, NULL), HR_OK);
+}
+
+static bool has_text(const char *name, const char *expected) {
+  char text[16] = "";
+  FILE *file = fopen(path_of(name), "r");
+  bool read = file && fgets(text, sizeof text, file);
+  if (file) fclose(file);
+  return read && strcmp(text, expected) == 0;
+}
+
+/* Files that are held back appear when they are published, and never if they are discarded. */
+static void held_files_appear_together(void) {
+  for (int named = 0; named < 2; named++) {
+    hr__unfinished_name_all(named);
+    int before = count_files();
+    write_file("1", "old");
+    hr_outputs_hold();
+    write_file("1", "new");
+    write_file("2", "new");
+    CU_ASSERT_TRUE(has_text("1", "old"));
+    CU_ASSERT_NOT_EQUAL(access(path_of("2"), F_OK), 0);
+    hr_outputs_discard();
+    CU_ASSERT_EQUAL(count_files(), before + 1);
+    hr_outputs_hold();
+    write_file("1", "new");
+    write_file("2", "new");
+    CU_ASSERT_EQUAL(hr_outputs_publish(NULL), HR_OK);
+    CU_ASSERT_TRUE(has_text("1", "new") && has_text("2", "new"));
+    CU_ASSERT_EQUAL(count_files(), before + 2);
+    write_file("2", "later"); /* not held back any more */
+    CU_ASSERT_TRUE(has_text("2", "later"));
+    unlink(path_of("1"));
+    unlink(path_of("2"));
+  }
+  hr__unfinished_name_all(false);
+}
+
+/* A signal removes files that are held back; then none of them can be published. */
+static void signal_discards_held_files(void) {
+  struct hr_error error = {0};
+  int before = count_files();
+  hr_outputs_hold();
+  write_file("1", "new");
+  hr_discard_unfinished();
+  write_file("2", "new");
+  CU_ASSERT_EQUAL(hr_outputs_publish(&error), HR_IO_ERROR);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/1: cannot be written: "));
+  CU_ASSERT_EQUAL(count_files(), before);
+}
+
+static void links_are_followed(void) {
+  char other[220];
+  struct stat info;
+  write_file("target", "old");
+  CU_ASSERT_EQUAL_FATAL(symlink("target", path_of("link")), 0);
+  CU_ASSERT_EQUAL_FATAL(symlink("fresh", path_of("dangling")), 0);
+  CU_ASSERT_EQUAL_FATAL(symlink("loop", path_of("loop")), 0);
+  write_file("link", "new");
+  write_file("dangling", "new");
+  CU_ASSERT_TRUE(has_text("target", "new") && has_text("fresh", "new"));
+  CU_ASSERT_EQUAL(lstat(path_of("link"), &info), 0);
+  CU_ASSERT_TRUE(S_ISLNK(info.st_mode));
+  struct hr__output_file file;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr__output_open(&file, path_of("loop"), &error), HR_BAD_INPUT);
+  snprintf(other, sizeof other, "%s/.//target", folder);
+  CU_ASSERT_TRUE(hr_output_same(path_of("link"), other));
+  unlink(path_of("fresh"));
+  snprintf(other, sizeof other, "%s/fresh", folder);
+  CU_ASSERT_TRUE(hr_output_same(path_of("dangling"), other));
+  CU_ASSERT_FALSE(hr_output_same(path_of("target"), other));
+  CU_ASSERT_FALSE(hr_output_same(path_of("missing"), other));
+  static const char *const names[] = {"target", "link", "dangling", "loop"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(path_of(names[i]));
+}
+
 static void error_names_unwritable_path(void) {
   struct hr__output_file file;
   struct hr_error error = {0};
@@ -187,4 +268,5 @@ static void full_disk_is_an_error(void) {
 TEST_MAIN("sim output file", TEST(file_appears_at_commit), TEST(abandon_keeps_old_file), TEST(replacement_keeps_mode),
           TEST(incomplete_file_has_no_name), TEST(last_commit_replaces_file), TEST(names_of_maximum_length),
           TEST(discard_file_without_name), TEST(discard_temporary_files), TEST(more_files_than_list_has_room_for),
+          TEST(held_files_appear_together), TEST(signal_discards_held_files), TEST(links_are_followed),
           TEST(error_names_unwritable_path), TEST(full_disk_is_an_error))

@@ -181,6 +181,9 @@ struct hr_page_run {
   const struct hr_perf *perf;
 };
 
+/* A report lists at most this number of tenants and users, the largest first, however many the trace has. */
+enum { HR_PAGE_MAX_TENANTS = 1000 };
+
 /* The contents of a report. Everything is borrowed. */
 struct hr_page {
   const char *kind;              /* "run", "compare", "sweep", "plan" */

@@ -27,11 +27,11 @@ HR_API enum hr_status hr_trace_stats_write(const char *path, const struct hr_tra
 
 /* Statistics as JSON (docs/reference/schemas/trace-stats.schema.json). hr_trace_stats_write_json writes a file; `path`
    "-" is standard output. hr_trace_stats_json returns text, which the caller frees with free(); NULL if memory is
-   exhausted. */
+   exhausted. It has at most `max_rows` rows by tenant, by user and by GPU type (0: all). */
 HR_API enum hr_status hr_trace_stats_write_json(const char *path, const struct hr_trace_stats *stats,
                                                 struct hr_error *error);
 
-HR_API char *hr_trace_stats_json(const struct hr_trace_stats *stats);
+HR_API char *hr_trace_stats_json(const struct hr_trace_stats *stats, size_t max_rows);
 
 /* Write findings as text, 80 columns wide, or as JSON (docs/reference/schemas/trace-check.schema.json). `path` "-" is
    standard output. */

@@ -90,11 +90,12 @@ struct hr_why {
 
 /* A question: about one watched job, about all jobs, or about the jobs of a tenant. */
 struct hr_why_question {
-  hr_job job;        /* the job; HR_NONE: the question is not about a single job */
-  bool of_tenant;    /* the question is about the jobs of one tenant */
-  uint32_t tenant;   /* the tenant, if of_tenant */
-  uint32_t slowest;  /* how many of the jobs with the longest waits are listed */
-  bool only_slowest; /* print only the list of these jobs */
+  hr_job job;           /* the job; HR_NONE: the question is not about a single job */
+  bool of_tenant;       /* the question is about the jobs of one tenant */
+  uint32_t tenant;      /* the tenant, if of_tenant */
+  uint32_t slowest;     /* how many of the jobs with the longest waits are listed */
+  bool only_slowest;    /* print only the list of these jobs */
+  uint32_t max_tenants; /* the maximum number of tenants in the JSON text, those with the longest waits; 0: all */
 };
 
 /* Prints the answer, at most 80 columns wide. Returns HR_NO_MEMORY or HR_IO_ERROR on failure. */

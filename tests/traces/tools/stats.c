@@ -89,7 +89,7 @@ static struct hr_trace *write_and_read(void) {
 static cJSON *stats_of(const struct hr_trace *trace) {
   struct hr_trace_stats *stats = NULL;
   CU_ASSERT_EQUAL_FATAL(hr_trace_stats_make(trace, &stats, NULL), HR_OK);
-  char *text = hr_trace_stats_json(stats);
+  char *text = hr_trace_stats_json(stats, 0);
   cJSON *tree = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
   CU_ASSERT_EQUAL(hr_trace_stats_write_json(files_path("stats.json"), stats, NULL), HR_OK);

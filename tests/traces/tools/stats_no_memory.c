@@ -34,7 +34,7 @@ static enum hr_status write_table(void) {
 }
 
 static enum hr_status as_text(void) {
-  char *text = hr_trace_stats_json(made);
+  char *text = hr_trace_stats_json(made, 0);
   free(text);
   return text ? HR_OK : HR_NO_MEMORY;
 }
