@@ -7,6 +7,10 @@
  * specified time before it goes down (the notice period). Changes of the level are known one notice period ahead. If a
  * drop of the level will take a node within this period, the node cannot be requested any more. A change of the level
  * therefore never gives notice to a node at its launch.
+ *
+ * A notice period can have any number of changes of the level, so they are looked ahead only as far as they matter. The
+ * number of available nodes is the minimum of the present level and of the levels in the window. If the window contains
+ * the lowest level that the market can have, later steps cannot change the minimum until this step becomes present.
  */
 
 #include "headroom/market.h"
@@ -19,8 +23,11 @@
 struct hr__engine_market {
   struct hr__level_source levels;
   struct hr_level_step ahead; /* the first step of the level after those in `window` */
-  struct hr__fifo window;     /* struct hr_level_step: the steps of the level within the next notice period */
+  struct hr__fifo window;     /* struct hr_level_step: the known steps of the level within the next notice period */
+  struct hr__fifo minima;     /* struct hr_level_step: the steps of `window` that are lower than all later ones */
   uint32_t level;             /* the present level */
+  uint32_t floor;             /* no step has a lower level */
+  bool is_looking;            /* the look-ahead for `ahead` is pending */
   struct hr__interruption_source interruptions;
   int64_t interruption_us;
   uint32_t *hit, n_hit; /* [n_hit]: the nodes that the next group interruption reclaims, as indices within the pool */
@@ -135,16 +142,35 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
 
 /* ---- Levels ---- */
 
+/* Returns the minimum of the levels in the window; UINT32_MAX if it is empty. */
+static uint32_t window_min(const struct hr__engine_market *market) {
+  if (hr__fifo_count(&market->minima) == 0) return UINT32_MAX;
+  return ((const struct hr_level_step *)hr__fifo_front(&market->minima, sizeof(struct hr_level_step)))->level;
+}
+
+/* Adds a step to the window. A step of `minima` with the same or a higher level is not a minimum any more. */
+static bool push_step(struct hr__engine_market *market, const struct hr_level_step *step) {
+  struct hr__fifo *minima = &market->minima;
+  const struct hr_level_step *steps = (const struct hr_level_step *)minima->items;
+  while (hr__fifo_count(minima) > 0 && steps[minima->end - 1].level >= step->level) minima->end--;
+  return hr__fifo_push(minima, step, sizeof *step) && hr__fifo_push(&market->window, step, sizeof *step);
+}
+
+/* Removes the first step of the window, which becomes the present level. */
+static void pop_step(struct hr__engine_market *market) {
+  const struct hr_level_step *step = hr__fifo_front(&market->window, sizeof *step);
+  const struct hr_level_step *lowest = hr__fifo_front(&market->minima, sizeof *lowest);
+  if (lowest->at_us == step->at_us) hr__fifo_pop(&market->minima);
+  market->level = step->level;
+  hr__fifo_pop(&market->window);
+}
+
 /* Updates how many nodes of a pool are available: the minimum of the level until the end of the next notice period. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
-  uint32_t min_level = market->level, before = self->n_offered;
-  const struct hr_level_step *steps = (const struct hr_level_step *)market->window.items;
-  for (uint32_t i = market->window.first; i < market->window.end; i++) {
-    uint32_t level = steps[i].level;
-    if (level < min_level) min_level = level;
-  }
+  uint32_t min_level = window_min(market), before = self->n_offered;
+  if (market->level < min_level) min_level = market->level;
   if (min_level == self->obtainable) return HR_OK;
   settle_accounts(engine, pool);
   hr__cluster_set_obtainable(&engine->cluster, pool, min_level);
@@ -152,10 +178,12 @@ static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
   return emit_node_event(engine, HR_EVENT_OFFER, HR_REASON_NONE, pool, (hr_node){HR_NONE});
 }
 
+/* Schedules the look-ahead for the next step, unless it is pending or the window already has the lowest level. */
 static enum hr_status schedule_lookahead(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__engine_market *market = &engine->markets[pool.id];
-  if (market->ahead.at_us == HR_NEVER_US) return HR_OK;
+  struct hr__engine_market *market = &engine->markets[pool.id];
+  if (market->is_looking || market->ahead.at_us == HR_NEVER_US || window_min(market) <= market->floor) return HR_OK;
   int64_t look_us = ahead_of(engine, market->ahead.at_us, notice_us(engine, pool));
+  market->is_looking = true;
   return hr__schedule(engine, look_us, HR__PENDING_LEVEL_AHEAD, pool.id);
 }
 
@@ -165,8 +193,9 @@ static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
   struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr_level_step step = market->ahead;
+  market->is_looking = false;
   market->ahead = hr__level_source_next(&market->levels);
-  enum hr_status status = hr__fifo_push(&market->window, &step, sizeof step) ? HR_OK : hr__out_of_memory(engine);
+  enum hr_status status = push_step(market, &step) ? HR_OK : hr__out_of_memory(engine);
   if (status == HR_OK) status = hr__schedule(engine, step.at_us, HR__PENDING_LEVEL, pool.id);
   if (status == HR_OK) status = schedule_lookahead(engine, pool);
   for (uint32_t number = step.level; status == HR_OK && number < self->obtainable; number++)
@@ -175,10 +204,17 @@ static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status handle_level(struct hr__engine *engine, hr_pool pool) {
-  struct hr__engine_market *market = &engine->markets[pool.id];
-  market->level = ((const struct hr_level_step *)hr__fifo_front(&market->window, sizeof(struct hr_level_step)))->level;
-  hr__fifo_pop(&market->window);
-  return update_offer(engine, pool);
+  pop_step(&engine->markets[pool.id]);
+  enum hr_status status = update_offer(engine, pool);
+  return status == HR_OK ? schedule_lookahead(engine, pool) : status;
+}
+
+/* Returns a level below which the level of the market never falls. */
+static uint32_t lowest_level(const struct hr_spot_spec *spot, uint32_t n_nodes) {
+  uint32_t lowest = spot->model == HR_SPOT_ON_OFF ? 0 : n_nodes;
+  for (uint32_t i = 0; spot->model == HR_SPOT_TRACE && i < spot->n_levels; i++)
+    if (spot->levels[i].level < lowest) lowest = spot->levels[i].level;
+  return lowest;
 }
 
 /* ---- Group interruptions and ages ---- */
@@ -198,6 +234,16 @@ static enum hr_status handle_interruption(struct hr__engine *engine, hr_pool poo
   for (uint32_t i = 0; status == HR_OK && i < market->n_hit; i++)
     status = give_notice(engine, pool, node_of(self, market->hit[i]), market->interruption_us);
   return status == HR_OK ? schedule_interruption(engine, pool) : status;
+}
+
+/* Begins the interruptions of a pool. At time 0 all its nodes are off, so interruptions within the first notice period
+   reclaim no node. If there are very many, they are not drawn: the process has no memory, so it may begin later. */
+static enum hr_status begin_interruptions(struct hr__engine *engine, hr_pool pool, uint32_t n_nodes) {
+  const double max_drawn = 1e6, hour_us = 3600 * (double)HR_SECOND_US;
+  struct hr__interruption_source *source = &engine->markets[pool.id].interruptions;
+  hr__interruption_source_init(source, spot_of(engine, pool), n_nodes, engine->config->seed, 0);
+  if (source->per_h * (double)notice_us(engine, pool) / hour_us > max_drawn) source->at_us = notice_us(engine, pool);
+  return schedule_interruption(engine, pool);
 }
 
 /* Gives notice to a node one notice period before the end of its lifetime. The event is ignored if the node was
@@ -322,12 +368,12 @@ static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
   market->hit = hr_arena_alloc(&engine->arena, n_nodes * sizeof *market->hit);
   if (!market->hit) return hr__out_of_memory(engine);
   hr__level_source_init(&market->levels, spot, n_nodes, engine->config->seed, 0);
-  hr__interruption_source_init(&market->interruptions, spot, n_nodes, engine->config->seed, 0);
+  market->floor = lowest_level(spot, n_nodes);
   market->level = hr__level_source_next(&market->levels).level;
   market->ahead = hr__level_source_next(&market->levels);
   hr__cluster_set_obtainable(&engine->cluster, pool, market->level);
   enum hr_status status = schedule_lookahead(engine, pool);
-  return status == HR_OK ? schedule_interruption(engine, pool) : status;
+  return status == HR_OK ? begin_interruptions(engine, pool, n_nodes) : status;
 }
 
 /* Must precede the creation of the policy, because the policy's view includes the available nodes. */
@@ -352,7 +398,10 @@ static bool is_needed(const struct hr__engine *engine) {
 }
 
 static void close(struct hr__engine *engine) {
-  for (uint32_t i = 0; engine->markets && i < engine->cluster.n_pools; i++) hr__fifo_finish(&engine->markets[i].window);
+  for (uint32_t i = 0; engine->markets && i < engine->cluster.n_pools; i++) {
+    hr__fifo_finish(&engine->markets[i].window);
+    hr__fifo_finish(&engine->markets[i].minima);
+  }
 }
 
 static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
