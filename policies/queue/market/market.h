@@ -4,6 +4,7 @@
 
 /* Market rules: when nodes of elastic pools are acquired and released. */
 
+#include "base/bitset.h"
 #include "base/hash.h"
 #include "policies/kit/deadline_fifo.h"
 #include "policies/queue/dispatch.h"
@@ -59,6 +60,13 @@ struct hr__placed_supply;
 /* Value in patience_us: the patience of the job is over. */
 #define HR__IMPATIENT INT64_C(-1)
 
+/* The nodes of a pool by their number of free GPUs. */
+struct hr__node_levels {
+  uint32_t *count; /* by number of free GPUs: how many nodes have it */
+  uint64_t *used;  /* the set of those numbers that at least one node has */
+  struct hr__bitset_shape shape;
+};
+
 /* The state of the market rules. */
 struct hr__market {
   struct hr__market_limits limits;
@@ -71,8 +79,8 @@ struct hr__market {
   int64_t *patience_us;
   /* by pool: time since which capacity has been available without a reclaim; HR_NEVER_US: none is available now */
   int64_t *stable_us;
-  int64_t *idle_us;  /* by node: time since which it has had no job; not valid while it has one */
-  uint32_t **levels; /* by pool and number of free GPUs: number of nodes on which jobs can be packed */
+  int64_t *idle_us;               /* by node: time since which it has had no job; not valid while it has one */
+  struct hr__node_levels *levels; /* by pool: the nodes on which jobs can be packed */
   /* used instead of `levels` with per-GPU allocation or topology constraints; otherwise NULL */
   struct hr__placed_supply *placed;
   uint32_t *spare;                         /* buffer by pool: number of empty nodes that no waiting job will use */

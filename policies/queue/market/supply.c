@@ -66,7 +66,7 @@ enum hr_status hr__supply_acquire(struct hr__queue *queue, const struct hr__mark
 uint32_t hr__supply_empty_nodes(const struct hr__queue *queue, uint32_t pool) {
   const struct hr__market *market = queue->market;
   return market->placed ? hr__placed_supply_empty_nodes(queue, pool)
-                        : market->levels[pool][market->gpus_per_node[pool]];
+                        : market->levels[pool].count[market->gpus_per_node[pool]];
 }
 
 enum hr_status hr__supply_request(struct hr__queue *queue, struct hr_moves *moves, uint32_t pool, uint32_t nodes) {
