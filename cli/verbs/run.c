@@ -182,6 +182,9 @@ static enum hr_status stream_summarize(struct streaming *self, struct hr_error *
   self->figures = hr_streamed_close(self->streamed, &scenario->cluster, self->result);
   if (!self->ledger) return HR_OK;
   enum hr_status status = hr_ledger_close(self->ledger, self->result);
+  if (status == HR_BAD_INPUT)
+    return hr_fail(error, status, "%s: costs exceed 4 trillion dollars; prices or times are too large",
+                   self->input->trace->source);
   if (status != HR_OK) return hr_fail(error, status, "out of memory for the costs");
   return hr_streamed_cost(self->streamed, &scenario->cluster, self->result, &basis, &self->figures, error);
 }

@@ -197,6 +197,9 @@ static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_cost_basis basis = {replay->ledger, replay->meter, &scenario->costs, scenario->classes};
   enum hr_status status = replay->ledger ? hr_ledger_close(replay->ledger, replay->result) : HR_OK;
+  if (status == HR_BAD_INPUT)
+    return hr_fail(error, status, "%s: costs exceed 4 trillion dollars; prices or times are too large",
+                   replay->config.trace->source);
   if (status != HR_OK) return hr_fail(error, status, "out of memory for the cost accounts");
   return hr_summarize(replay->config.trace, &scenario->cluster, replay->result, replay->usage,
                       replay->ledger ? &basis : NULL, &replay->summary, error);

@@ -77,6 +77,33 @@ struct hr_ledger {
   enum hr_status status;
 };
 
+/* ---- Amounts ---- */
+
+/* The bound of every amount, about 4.6 trillion dollars. Sums and products of a few amounts and small numbers below it
+   are far from the limits of hr_amount. */
+#define MAX_AMOUNT (((hr_amount)1 << 62) * HR_LEDGER_UNITS_PER_UUSD)
+/* Less than 2^42 milli-GPUs exist (HR_MAX_GPUS), so a product with a factor below 2^84 is less than 2^126. */
+enum { FACTOR_BITS = 84 };
+
+static hr_amount bounded(struct hr_ledger *ledger, hr_amount amount) {
+  if (amount <= MAX_AMOUNT) return amount;
+  ledger->status = HR_BAD_INPUT;
+  return MAX_AMOUNT;
+}
+
+/* Returns the product of a number of milli-GPUs, or a sum of times of milli-GPUs, and a price or a sum of prices. If it
+   exceeds MAX_AMOUNT, the ledger fails. */
+static hr_amount product(struct hr_ledger *ledger, hr_amount milli, hr_amount factor) {
+  bool is_small = milli >> (126 - FACTOR_BITS) == 0 && factor >> FACTOR_BITS <= 0;
+  hr_amount amount;
+  if (!is_small && __builtin_mul_overflow(milli, factor, &amount)) return bounded(ledger, MAX_AMOUNT + 1);
+  return bounded(ledger, milli * factor);
+}
+
+static void add(struct hr_ledger *ledger, hr_amount *sum, hr_amount amount) {
+  *sum = bounded(ledger, *sum + amount);
+}
+
 /* ---- Charges ---- */
 
 static uint32_t hash_account(const struct hr_account *account) {
@@ -113,12 +140,12 @@ static void charge_month(struct hr_ledger *ledger, struct payer payer, hr_pool p
   if (!charge) return;
   struct book *book = &ledger->books[pool.id];
   hr_amount gpu_time = (hr_amount)gpu_milli * (to_us - from_us);
-  hr_amount amount = (hr_amount)gpu_milli * hr__price_sum_between(&book->prices, from_us, to_us);
-  charge->amount += amount;
+  hr_amount amount = product(ledger, gpu_milli, hr__price_sum_between(&book->prices, from_us, to_us));
+  add(ledger, &charge->amount, amount);
   charge->gpu_time += gpu_time;
-  book->account.used += amount;
+  add(ledger, &book->account.used, amount);
   book->account.used_time += gpu_time;
-  if (ledger->job_cost) ledger->job_cost[payer.job.id] += amount;
+  if (ledger->job_cost) add(ledger, &ledger->job_cost[payer.job.id], amount);
 }
 
 static void charge_use(struct hr_ledger *ledger, struct payer payer, hr_pool pool, uint64_t gpu_milli, int64_t from_us,
@@ -227,12 +254,12 @@ static void end_segment(struct hr_ledger *ledger, const struct hr_event *event) 
 
 /* Bills a session. The billed time can be longer than the session, because it is rounded up and has a minimum. The
    additional time is billed at the price that is valid at the end of the session. */
-static void bill_session(struct book *book, int64_t since_us, int64_t to_us) {
+static void bill_session(struct hr_ledger *ledger, struct book *book, int64_t since_us, int64_t to_us) {
   int64_t length_us = hr__billed_us(&book->spec->market.billing, to_us - since_us);
   hr_amount extra_us = length_us - (to_us - since_us);
   hr_amount price_sum = hr__price_sum_between(&book->prices, since_us, to_us);
   if (extra_us > 0) price_sum += extra_us * hr_market_price_at(&book->spec->market, to_us);
-  book->account.cost += (hr_amount)book->node_milli * price_sum;
+  add(ledger, &book->account.cost, product(ledger, book->node_milli, price_sum));
   book->account.gpu_time += (hr_amount)book->node_milli * length_us;
 }
 
@@ -243,7 +270,7 @@ static void end_session(struct hr_ledger *ledger, hr_pool pool, struct session *
   if (is_free)
     book->account.waived_time += (hr_amount)book->node_milli * (to_us - session->since_us);
   else
-    bill_session(book, session->since_us, to_us);
+    bill_session(ledger, book, session->since_us, to_us);
   settle_held(ledger, pool, session, !is_free);
   session->since_us = HR_NEVER_US;
 }
@@ -348,21 +375,21 @@ void hr_ledger_destroy(struct hr_ledger *ledger) {
 
 /* Bills a pool that is not elastic. All its nodes are billed, for the whole run or, in a reserved pool, for the whole
    reserved time. */
-static void bill_window(struct book *book, int64_t end_us) {
+static void bill_window(struct hr_ledger *ledger, struct book *book, int64_t end_us) {
   const struct hr_market_spec *market = &book->spec->market;
   bool reserved = market->market == HR_MARKET_RESERVED;
   int64_t from_us = reserved ? market->from_us : 0;
   int64_t to_us = reserved && market->to_us != HR_NEVER_US ? market->to_us : end_us;
   if (to_us <= from_us) return;
   hr_amount pool_milli = (hr_amount)book->node_milli * book->spec->nodes;
-  book->account.cost = pool_milli * hr__price_sum_between(&book->prices, from_us, to_us);
+  book->account.cost = product(ledger, pool_milli, hr__price_sum_between(&book->prices, from_us, to_us));
   book->account.gpu_time = pool_milli * (to_us - from_us);
 }
 
 static void close_book(struct hr_ledger *ledger, hr_pool pool, int64_t end_us) {
   struct book *book = &ledger->books[pool.id];
   if (!book->sessions) {
-    bill_window(book, end_us);
+    bill_window(ledger, book, end_us);
     return;
   }
   for (uint32_t i = 0; i < book->spec->nodes; i++)
@@ -395,7 +422,8 @@ enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_result 
   for (uint32_t i = 0; i < ledger->n_books; i++) {
     struct book *book = &ledger->books[i];
     int64_t price_uusd_h = book->spec->market.on_demand_uusd_h;
-    if (price_uusd_h != HR_UNKNOWN_UUSD_H) book->account.on_demand = book->account.used_time * price_uusd_h;
+    if (price_uusd_h != HR_UNKNOWN_UUSD_H)
+      book->account.on_demand = product(ledger, book->account.used_time, price_uusd_h);
   }
   if (ledger->n_charges > 1) qsort(ledger->charges, ledger->n_charges, sizeof *ledger->charges, compare_charges);
   return ledger->status;

@@ -7,10 +7,13 @@
  *
  * The event heap has one entry per running job: the end of its phase or of its work. Jobs that write to the shared
  * storage of their pool are an exception. They have no entries; the storage has one entry, for the first write that
- * will complete. Work is measured on the job's own clock, which stops during restarts and checkpoints. When a job is
- * stopped, the work before its last checkpoint is kept and later work is lost.
+ * will complete. A job with very many checkpoints is another: of each series of checkpoints, only the last one has
+ * entries and emits an event. The others are computed, at each instant, for all jobs with a series. Work is measured on
+ * the job's own clock, which stops during restarts and checkpoints. When a job is stopped, the work before its last
+ * checkpoint is kept and later work is lost.
  */
 
+#include "base/array.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
@@ -91,6 +94,115 @@ static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   engine->attempt[job.id].phase = phase;
 }
 
+/* ---- Series of checkpoints ---- */
+
+/* If an attempt has more checkpoints left, every n-th emits an event, where n is their number divided by
+   MAX_SAVED_EVENTS. Observers learn of the progress of a job from events, so a series is not longer than SERIES_US,
+   unless the attempt would then have more than MAX_SERIES series. */
+enum { MAX_SAVED_EVENTS = 10000, MAX_SERIES = 1000000 };
+#define SERIES_US (3600 * HR_SECOND_US)
+
+static int64_t min_i64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static void drop_series(struct hr__engine *engine, hr_job job) {
+  uint32_t at = engine->attempt[job.id].series;
+  if (at == 0) return;
+  engine->series[at - 1] = engine->series[--engine->n_series];
+  engine->attempt[engine->series[at - 1].job.id].series = at;
+  engine->attempt[job.id].series = 0;
+}
+
+/* Adds a time of work to the attempt, at a constant speed. */
+static void add_work(struct hr__engine_attempt *attempt, int64_t time_us) {
+  attempt->progress_us += hr__work_done_us(time_us, attempt->speed_ppm, &attempt->part);
+  attempt->unkept_us += time_us;
+}
+
+/* Completes `count` checkpoints of a job, after its work was added. The last of them is complete at `now_us`. */
+static void complete_saves(struct hr__engine *engine, const struct hr__checkpoint_series *series, int64_t count,
+                           int64_t now_us) {
+  struct hr__engine_attempt *attempt = &engine->attempt[series->job.id];
+  struct hr_job_accounting *accounting = &engine->accounting[series->job.id];
+  int64_t period_us = series->work_us + series->write_us;
+  accounting->saving_us += count * series->write_us;
+  accounting->milli_us.saving += gpu_time(attempt, count * series->write_us);
+  if (accounting->saved_us == HR_NEVER_US) accounting->saved_us = now_us - (count - 1) * period_us;
+  int64_t progress_at_us = engine->last_progress_us > now_us ? engine->last_progress_us : now_us;
+  keep(engine, series->job);
+  engine->last_progress_us = progress_at_us;
+  attempt->phase = HR__PHASE_WORKING;
+  attempt->phase_us = now_us;
+}
+
+/* Brings a job with a series to the state that it has at `now_us`. Returns whether the series continues. */
+static bool continue_series(struct hr__engine *engine, struct hr__checkpoint_series *series, int64_t now_us) {
+  struct hr__engine_attempt *attempt = &engine->attempt[series->job.id];
+  int64_t period_us = series->work_us + series->write_us;
+  if (attempt->phase == HR__PHASE_SAVING) {
+    if (now_us - attempt->phase_us < series->write_us) return true;
+    complete_saves(engine, series, 1, attempt->phase_us + series->write_us);
+    series->left--;
+  }
+  int64_t periods = (now_us - attempt->phase_us) / period_us;
+  if (periods > series->left) periods = series->left;
+  if (periods > 0) {
+    add_work(attempt, periods * series->work_us);
+    complete_saves(engine, series, periods, attempt->phase_us + periods * period_us);
+    series->left -= periods;
+  }
+  if (series->left > 0 && now_us - attempt->phase_us >= series->work_us) {
+    add_work(attempt, series->work_us);
+    attempt->phase = HR__PHASE_SAVING;
+    attempt->phase_us += series->work_us;
+  }
+  return series->left > 0;
+}
+
+static void catch_up(struct hr__engine *engine, int64_t now_us) {
+  for (uint32_t i = 0; i < engine->n_series;) {
+    hr_job job = engine->series[i].job;
+    if (continue_series(engine, &engine->series[i], now_us))
+      i++;
+    else
+      drop_series(engine, job);
+  }
+}
+
+/* Ends the series of a job, which must be up to date. The present phase becomes one with an entry in the heap. */
+static enum hr_status end_series(struct hr__engine *engine, hr_job job) {
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (attempt->series == 0) return HR_OK;
+  struct hr__checkpoint_series series = engine->series[attempt->series - 1];
+  int64_t length_us = attempt->phase == HR__PHASE_SAVING ? series.write_us : series.work_us;
+  drop_series(engine, job);
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  return hr__schedule(engine, attempt->phase_us + length_us, HR__PENDING_PHASE, job.id);
+}
+
+/* Begins a series if the job, which has just begun to work after a checkpoint or at the start of an attempt, has very
+   many checkpoints left. `*until_us`: the time until the next entry; it is increased by the length of the series. */
+static enum hr_status begin_series(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  int64_t saves = left_us / attempt->interval_us, write_us;
+  if (saves <= MAX_SAVED_EVENTS) return HR_OK;
+  write_us = hr__checkpoint_write_us(engine, job, pool_of(engine, job));
+  if (write_us == HR_UNKNOWN_US) return HR_OK;
+  uint32_t part = attempt->part;
+  int64_t max_work_us = hr__work_done_us(*until_us, attempt->speed_ppm, &part) + 1; /* of a period */
+  int64_t periods = min_i64(saves / MAX_SAVED_EVENTS, (left_us - 1) / max_work_us - 1);
+  int64_t period_us = *until_us + write_us;
+  periods = min_i64(periods, SERIES_US / period_us + saves / MAX_SERIES);
+  periods = min_i64(periods, HR_MAX_INPUT_US / period_us);
+  if (periods <= 0) return HR_OK;
+  if (!HR__ARRAY_HAS_ROOM(engine->series, engine->n_series, engine->series_capacity)) return hr__out_of_memory(engine);
+  engine->series[engine->n_series++] = (struct hr__checkpoint_series){job, *until_us, write_us, periods};
+  attempt->series = engine->n_series;
+  *until_us += periods * period_us;
+  return HR_OK;
+}
+
 /* Schedules the next checkpoint or the end of the work, whichever is earlier. */
 static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
@@ -98,8 +210,9 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* work since the last checkpoint */
   if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
     int64_t until_us = attempt->interval_us > done_us ? attempt->interval_us - done_us : 0;
-    return hr__schedule(engine, now_us + hr__time_left_us(until_us, attempt->part, attempt->speed_ppm),
-                        HR__PENDING_PHASE, job.id);
+    until_us = hr__time_left_us(until_us, attempt->part, attempt->speed_ppm);
+    enum hr_status status = done_us == 0 ? begin_series(engine, job, left_us, &until_us) : HR_OK;
+    return status == HR_OK ? hr__schedule(engine, now_us + until_us, HR__PENDING_PHASE, job.id) : status;
   }
   return hr__schedule(engine, now_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm), HR__PENDING_END,
                       job.id);
@@ -109,6 +222,8 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
 static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->speed_ppm == speed_ppm) return HR_OK;
+  enum hr_status status = end_series(engine, job);
+  if (status != HR_OK) return status;
   if (attempt->phase == HR__PHASE_WORKING) {
     hr__event_heap_remove_job(&engine->heap, job.id);
     enter(engine, job, HR__PHASE_WORKING);
@@ -236,6 +351,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
                            enum hr__stop how) {
   enum hr__phase phase = engine->attempt[job.id].phase;
   bool saves = phase == HR__PHASE_SAVING || phase == HR__PHASE_LEAVING;
+  drop_series(engine, job);
   enum hr_status status = saves ? hr__checkpoint_cancel(engine, job, placement->pool) : HR_OK;
   close_books(engine, job, how != HR__STOP_KEEP_SAVED || hr__checkpoint_is_continuous(engine, job));
   if (how == HR__STOP_END) engine->accounting[job.id].end_us = engine->view.now_us;
@@ -244,6 +360,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
 }
 
 static void settle(struct hr__engine *engine) {
+  catch_up(engine, engine->view.now_us);
   const struct hr__column_reclaim *reclaim = &engine->reclaim;
   for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor;
        i = hr__column_reclaim_skip(reclaim, i + 1))
@@ -266,6 +383,8 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
 static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (!can_save(engine, job)) return HR_OK;
+  enum hr_status status = end_series(engine, job);
+  if (status != HR_OK) return status;
   if (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING)
     return leave_when_saved(engine, job, down_us);
   bool done_in_time = ends_by(engine, job, down_us);
@@ -374,6 +493,11 @@ static void submit(struct hr__engine *engine, hr_job job) {
   if (longest_us > engine->longest_us) engine->longest_us = longest_us;
 }
 
+static void close(struct hr__engine *engine) {
+  hr__storage_close(engine);
+  free(engine->series);
+}
+
 /* ---- Checked mode ---- */
 
 /* Checks the pending entry of a running job. If the entry is the end of the job, it must be at the exact microsecond at
@@ -449,7 +573,8 @@ const struct hr__component hr__component_attempts = {
     .set_speed = set_speed,
     .kinds = 1u << HR__PENDING_PHASE | 1u << HR__PENDING_STORAGE | 1u << HR__PENDING_EVICT,
     .advance = advance,
+    .catch_up = catch_up,
     .settle = settle,
-    .close = hr__storage_close,
+    .close = close,
     .check = check,
 };

@@ -149,7 +149,7 @@ static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_poo
   return interval_us > 0 ? interval_us : HR_SECOND_US;
 }
 
-int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+static int64_t requested_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
   const struct hr_class_spec *class_ = hr__class_spec(engine, job);
   bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
@@ -166,6 +166,17 @@ int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, 
     break;
   }
   return HR_NEVER_US;
+}
+
+int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  enum { MAX_WRITES = 1000000 }; /* of a job to a storage, where each write may delay other writes */
+  int64_t interval_us = requested_interval_us(engine, job, pool), work_us = engine->trace->work_us[job.id];
+  if (interval_us >= work_us / MAX_WRITES || !writes_to_storage(engine, job, pool)) return interval_us;
+  return work_us / MAX_WRITES;
+}
+
+int64_t hr__checkpoint_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  return writes_to_storage(engine, job, pool) ? HR_UNKNOWN_US : hr__class_spec(engine, job)->write_us;
 }
 
 bool hr__checkpoint_is_continuous(const struct hr__engine *engine, hr_job job) {

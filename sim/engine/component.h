@@ -69,6 +69,9 @@ struct hr__component {
   /* ---- Events ---- */
   uint32_t kinds; /* the kinds of pending events that `advance` handles: flags 1 << enum hr__pending_kind */
   enum hr_status (*advance)(struct hr__engine *engine, struct hr__pending pending);
+  /* Brings the state of running jobs to an instant, before its events. Called only if jobs have series of checkpoints.
+   */
+  void (*catch_up)(struct hr__engine *engine, int64_t now_us);
   /* Called after the changes of nodes at each instant, if the policy does not manage capacity. Adds capacity. Sets
      `*any` to true if this may have caused further events at this instant. The hook is then called again afterwards. */
   enum hr_status (*supply)(struct hr__engine *engine, bool *any);

@@ -103,6 +103,7 @@ struct hr__engine_attempt {
   /* completed work of all attempts together when the present phase began, without lost work */
   int64_t progress_us;
   uint32_t part;       /* the completed fraction of the next microsecond of work, in millionths */
+  uint32_t series;     /* the index of the job's series of checkpoints in hr__engine.series, plus 1; 0: none */
   int64_t restart_us;  /* how long the restart takes before the job works */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US without periodic checkpoints */
   int64_t down_us;     /* in phase HR__PHASE_LEAVING: when the job's node goes down */
@@ -113,6 +114,14 @@ struct hr__engine_attempt {
   uint32_t kills;      /* how many consecutive times the job was killed for lack of GPU memory */
   uint32_t speed_ppm, gpu_milli;
   enum hr__phase phase;
+};
+
+/* A series of checkpoints of a running job that emit no events (see attempts.c). A period consists of work and a
+   checkpoint. The job's entry in the event heap is the end of the work that follows the series. */
+struct hr__checkpoint_series {
+  hr_job job;
+  int64_t work_us, write_us; /* the time of the work and of the checkpoint in each period */
+  int64_t left;              /* the number of periods that are not complete yet */
 };
 
 /* The shared storage of a pool (see checkpoints.c). Service is in units of 2^-10 MiB x microseconds per second. */
@@ -232,7 +241,13 @@ struct hr__engine {
   /* by node and GPU: when the latest MIG reconfiguration ends; NULL if reconfigurations take no time */
   int64_t *split_us;
 
+  struct hr__checkpoint_series *series;
+  uint32_t n_series, series_capacity;
+
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
+  uint64_t n_timers;        /* how many of n_events are wake-ups of the policy */
+  uint32_t n_idle_passes;   /* successive passes at which nothing happened but wake-ups, modulo MAX_IDLE_PASSES */
+  int64_t idle_since_us;    /* the first of these passes */
   int64_t last_us;          /* the last instant at which an event occurred */
   int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
   /* the last instant at which a job was killed for lack of GPU memory. Such a kill emits no event */
@@ -332,6 +347,8 @@ bool hr__checkpoint_is_continuous(const struct hr__engine *engine, hr_job job);
 /* Returns how much work a job does between two checkpoints at its present placement in `pool`. Returns HR_NEVER_US if
    the job writes no periodic checkpoints. */
 int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
+/* Returns how long a checkpoint of the job takes; HR_UNKNOWN_US if it is written to the storage of the pool. */
+int64_t hr__checkpoint_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
 /* Begins to write a checkpoint, and schedules its completion: HR__PENDING_PHASE of the job or HR__PENDING_STORAGE of
    the pool. */
 enum hr_status hr__checkpoint_write(struct hr__engine *engine, hr_job job, hr_pool pool);

@@ -46,6 +46,11 @@ _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components th
 
 enum { JOBS_CHECK_PASSES = 1 << 12 };
 
+/* A policy wakes itself without progress if so many successive passes, within this simulated time, follow from its
+   wake-ups only and make no move but the next wake-up. Such a run would not end in any reasonable time. */
+enum { MAX_IDLE_PASSES = 1000000 };
+#define IDLE_US (100 * HR_SECOND_US)
+
 static void notify_instant(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
   for (uint32_t i = 0; i < config->n_observers; i++)
@@ -56,6 +61,7 @@ static void notify_instant(struct hr__engine *engine) {
 
 static enum hr_status fire_timer(struct hr__engine *engine) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL, {HR_NONE}, {HR_NONE}};
+  engine->n_timers++;
   hr__notify_observers(engine, &event);
   return hr__notify_policy(engine, &event);
 }
@@ -152,6 +158,25 @@ static enum hr_status run_pass(struct hr__engine *engine) {
   return hr__check_state(engine, engine->n_passes % JOBS_CHECK_PASSES == 0);
 }
 
+/* Counts a pass. `before`: n_events - n_timers before the pass's instant; it is unchanged if the pass was idle. */
+static enum hr_status count_idle_pass(struct hr__engine *engine, uint64_t before) {
+  if (engine->n_events - engine->n_timers != before) {
+    engine->n_idle_passes = 0;
+    return HR_OK;
+  }
+  if (engine->n_idle_passes++ == 0) engine->idle_since_us = engine->view.now_us;
+  if (engine->n_idle_passes < MAX_IDLE_PASSES) return HR_OK;
+  int64_t passed_us = engine->view.now_us - engine->idle_since_us;
+  engine->n_idle_passes = 0;
+  if (passed_us >= IDLE_US) return HR_OK;
+  return hr_fail(
+      engine->error, HR_BAD_POLICY,
+      "policy '%s' makes no progress: at %.6f s, it has woken itself %d times in succession within %.6f s, and "
+      "nothing else happened",
+      engine->config->policy->name, (double)engine->view.now_us / (double)HR_SECOND_US, MAX_IDLE_PASSES,
+      (double)passed_us / (double)HR_SECOND_US);
+}
+
 /* ---- Loop ---- */
 
 static int64_t next_instant(const struct hr__engine *engine) {
@@ -165,6 +190,7 @@ static int64_t next_instant(const struct hr__engine *engine) {
    than the horizon. */
 static void stop_at_horizon(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us = engine->config->horizon_us;
+  if (engine->n_series) HR__EACH_ACTIVE(engine, catch_up, at)(*at)->catch_up(engine, engine->last_us);
   notify_instant(engine);
 }
 
@@ -192,7 +218,7 @@ static bool is_over(const struct hr__engine *engine, int64_t at_us) {
    then. */
 static bool is_stalled(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
-  if (engine->view.n_waiting + engine->view.n_running == 0) return false;
+  if (engine->view.n_waiting + engine->view.n_running == 0 || engine->n_series > 0) return false;
   return at_us - engine->last_progress_us - engine->longest_us > STALL_US;
 }
 
@@ -206,12 +232,14 @@ static enum hr_status run_loop(struct hr__engine *engine) {
       stop_at_horizon(engine);
       return HR_OK;
     }
-    uint64_t before = engine->n_events;
+    uint64_t before = engine->n_events, others_before = before - engine->n_timers;
     engine->view.now_us = at_us;
+    if (engine->n_series) HR__EACH_ACTIVE(engine, catch_up, at)(*at)->catch_up(engine, at_us);
     enum hr_status status = apply_events(engine);
     if (engine->n_events == before && status == HR_OK) continue; /* all pending entries were outdated */
     engine->last_us = at_us;
     if (status == HR_OK) status = run_pass(engine);
+    if (status == HR_OK) status = count_idle_pass(engine, others_before);
     if (status != HR_OK) return status;
   }
 }
@@ -257,7 +285,11 @@ static enum hr_status create_policy(struct hr__engine *engine) {
         engine->error, HR_BAD_INPUT,
         "policy '%s' does not support locality requirements ('within', in the trace or of a class); use 'queue'",
         config->policy->name);
-  return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
+  if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
+  bool explained = status == HR_BAD_INPUT || status == HR_BAD_POLICY;
+  if (status == HR_OK || (explained && (!engine->error || engine->error->status == status))) return status;
+  return hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed when it was created, with status %d and no message",
+                 config->policy->name, (int)status);
 }
 
 static enum hr_status open_components(struct hr__engine *engine) {

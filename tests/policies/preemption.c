@@ -46,6 +46,55 @@ static void work_after_the_last_checkpoint_is_lost(void) {
   lab_finish(&lab);
 }
 
+/* A job with 30,000 checkpoints of 3 s, one after each 10 s of work, is stopped at various times of a period. All sums
+   follow from the number of complete periods of 13 s. */
+static void very_many_checkpoints_have_a_closed_form(void) {
+  const int64_t work = 10 * S, period = 13 * S, all = 30001 * work;
+  static const int64_t rests[] = {0, 1, 5 * S, 10 * S - 1, 10 * S, 10 * S + 1, 13 * S - 1};
+  for (size_t i = 0; i < sizeof rests / sizeof *rests; i++) {
+    for (int64_t periods = 20; periods < 25000; periods += 4567) {
+      struct lab lab;
+      begin(&lab, "srtf");
+      lab.jobs[0].work_us = all;
+      lab.jobs[1].submit_us = periods * period + rests[i];
+      lab.classes[HR_CLASS_UNKNOWN].checkpoint = HR_CHECKPOINT_INTERVAL;
+      lab.classes[HR_CLASS_UNKNOWN].interval_us = work;
+      lab.classes[HR_CLASS_UNKNOWN].write_us = 3 * S;
+      run(&lab);
+      int64_t lost = rests[i] < work ? rests[i] : work, left = all - periods * work;
+      int64_t saved = 3 * S * periods + (rests[i] - lost) + 3 * S * (left / work - 1);
+      STARTS(1, periods * period + rests[i]);
+      CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, lost);
+      CU_ASSERT_EQUAL(accounting(&lab, 0)->kept_us, all);
+      CU_ASSERT_EQUAL(accounting(&lab, 0)->saving_us, saved);
+      CU_ASSERT_EQUAL(accounting(&lab, 0)->saved_us, period);
+      ENDS(0, lab.result->start_us[1] + 50 * S + 30 * S + left + 3 * S * (left / work - 1));
+      CU_ASSERT(lab.result->n_events < 30000);
+      lab_finish(&lab);
+    }
+  }
+}
+
+/* The job that loses least is stopped, also if lost work x GPUs exceeds 64 bits. */
+static void least_lost_beyond_64_bits(void) {
+  enum { GPUS = 2000000 };
+  struct lab lab;
+  lab_begin(&lab);
+  lab_add_pool(&lab, 2, GPUS);
+  lab_set(&lab, "order", "fifo");
+  lab_set(&lab, "preemption", "priority");
+  lab_set(&lab, "preempted", "requeue");
+  lab_set(&lab, "victims", "least-lost");
+  lab_add_job(&lab, (struct lab_job){.work_us = 9000000 * S, .gpus = GPUS});
+  lab_add_job(&lab, (struct lab_job){.submit_us = 4900000 * S, .work_us = 5000000 * S, .gpus = GPUS});
+  lab_add_job(&lab, (struct lab_job){.submit_us = 5000000 * S, .work_us = 100 * S, .gpus = GPUS, .priority = 5});
+  run(&lab);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 1)->attempts, 2);
+  CU_ASSERT_EQUAL(accounting(&lab, 1)->lost_us, 100000 * S);
+  lab_finish(&lab);
+}
+
 static void without_checkpoints_all_work_is_kept(void) {
   struct lab lab;
   begin(&lab, "srtf");
@@ -262,6 +311,7 @@ static void run_without_progress_is_stalled(void) {
 }
 
 TEST_MAIN("preemption", TEST(run_without_progress_is_stalled), TEST(work_after_the_last_checkpoint_is_lost),
+          TEST(very_many_checkpoints_have_a_closed_form), TEST(least_lost_beyond_64_bits),
           TEST(without_checkpoints_all_work_is_kept), TEST(requeue_loses_all_work_without_checkpoints),
           TEST(preempted_checkpoint_keeps_all_work), TEST(lost_work_counts_as_remaining_work),
           TEST(killed_job_is_rejected_and_frees_its_gpus), TEST(preempted_at_the_end_of_its_minimum_run_time),
