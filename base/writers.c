@@ -47,8 +47,17 @@ enum hr_status hr__csv_open(struct hr__csv_out *csv, const char *path, const cha
   return HR_OK;
 }
 
+/* Returns whether a spreadsheet would evaluate the text: it begins like a formula, and is not a number. */
+static bool is_formula(const char *text) {
+  char *end;
+  if (!strchr("=+-@\t\r", text[0]) || !text[1]) return false;
+  (void)strtod(text, &end);
+  return *end != '\0';
+}
+
 static void put_quoted(struct hr__csv_out *csv, const char *text) {
   hr__out_byte(&csv->out, '"');
+  if (is_formula(text)) hr__out_byte(&csv->out, '\'');
   for (; *text; text++) {
     if (*text == '"') hr__out_byte(&csv->out, '"');
     hr__out_byte(&csv->out, *text);
@@ -68,10 +77,12 @@ void hr__csv_text(struct hr__csv_out *csv, const char *text) {
   hr__csv_begin_field(csv);
   if (!text || !text[0]) return;
   size_t length = plain_length(text);
-  if (length == SIZE_MAX)
+  if (length == SIZE_MAX) {
     put_quoted(csv, text);
-  else
-    hr__out_bytes(&csv->out, text, length);
+    return;
+  }
+  if (is_formula(text)) hr__out_byte(&csv->out, '\'');
+  hr__out_bytes(&csv->out, text, length);
 }
 
 static void put_escaped(struct hr__out *out, unsigned char byte) {

@@ -10,6 +10,7 @@
 
 #include "scenarios/schema/source.h"
 
+#include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/scenario.h"
 #include "traces/json/json_file.h"
@@ -379,6 +380,8 @@ static enum hr_status apply(struct hr__source *source, const char *override, str
   size_t length = strcspn(override, "=");
   if (!override[length] || length == 0 || length >= sizeof path)
     return hr_fail(error, HR_BAD_INPUT, "--set %.200s: path=value expected, as in policy.order=sjf", override);
+  if (!hr__is_utf8(override))
+    return hr_fail(error, HR_BAD_INPUT, "--set %.200s: the text is not valid UTF-8", override);
   memcpy(path, override, length);
   path[length] = '\0';
   if (strchr(path, '[')) return bad_index(override, path, error);
