@@ -195,24 +195,26 @@ char *hr_output_target(const char *path) {
   return NULL;
 }
 
-/* Returns the descriptor of this process that the path denotes, as "/dev/stdout" or "/dev/fd/3" do; -1: none. */
+/* Returns the descriptor of this process that the path denotes, as "/dev/stdout" or "/dev/fd/3" do; -1: none. Symbolic
+   links with absolute targets are followed. */
 static int descriptor_of(const char *path) {
-  static const char folder[] = "/proc/self/fd/";
-  enum { MAX_LINKS = 8, MAX_DIGITS = 6 };
-  int descriptor = -1;
-  char *at = strdup(path);
-  for (int i = 0; at && descriptor < 0 && i < MAX_LINKS; i++) {
-    const char *number = strncmp(at, folder, sizeof folder - 1) == 0 ? at + sizeof folder - 1
-                         : strncmp(at, "/dev/fd/", 8) == 0           ? at + 8
-                                                                     : "";
-    size_t digits = strspn(number, "0123456789");
-    if (digits > 0 && digits <= MAX_DIGITS && !number[digits]) descriptor = atoi(number);
-    char *next = target_of_link(at);
-    free(at);
-    at = next;
+  static const char *const folders[] = {"/proc/self/fd/", "/dev/fd/"};
+  enum { MAX_LINKS = 8, MAX_DIGITS = 6, MAX_TARGET = 4096 };
+  char targets[2][MAX_TARGET];
+  for (int i = 0; i < MAX_LINKS; i++) {
+    char *target = targets[i % 2];
+    for (size_t k = 0; k < sizeof folders / sizeof *folders; k++) {
+      size_t prefix = strlen(folders[k]);
+      if (strncmp(path, folders[k], prefix) != 0) continue;
+      size_t digits = strspn(path + prefix, "0123456789");
+      if (digits > 0 && digits <= MAX_DIGITS && !path[prefix + digits]) return atoi(path + prefix);
+    }
+    ssize_t length = readlink(path, target, MAX_TARGET - 1);
+    if (length <= 0) return -1;
+    target[length] = '\0';
+    path = target;
   }
-  free(at);
-  return descriptor;
+  return -1;
 }
 
 /* Returns the last name of a path, and stores the state of its folder. NULL: the folder cannot be examined. */
