@@ -560,11 +560,16 @@ static void set_report_defaults(void *args) {
   run->files.page.report = "report.html";
 }
 
+static void print_written(const char *path) {
+  printf("wrote ");
+  hr_print_safe(stdout, path, SIZE_MAX);
+  printf("; open it in a browser\n");
+}
+
 static enum hr_status run_report(const void *args, const struct words *operands, struct hr_error *error) {
   const struct run_args *run = args;
   enum hr_status status = run_scenario(run, operands->at[0], error);
-  if (status == HR_OK && !run->quiet && !run_files_to_stdout(&run->files))
-    printf("wrote %s; open it in a browser\n", run->files.page.report);
+  if (status == HR_OK && !run->quiet && !run_files_to_stdout(&run->files)) print_written(run->files.page.report);
   return status;
 }
 

@@ -534,6 +534,83 @@ static void released_node_can_be_acquired_again(void) {
   hr_result_destroy(outcome.result);
 }
 
+/* ---- Notice periods that are longer than the periods of the market ---- */
+
+/* Compares the nodes of a recorded market with the definition, at every instant of a run whose policy requests all
+   nodes: the minimum of the level from now to the end of the notice period. */
+struct level_watch {
+  const struct hr_spot_spec *spot;
+  uint32_t n_instants, n_wrong;
+};
+
+static uint32_t min_level_within_notice(const struct hr_spot_spec *spot, int64_t now_us) {
+  uint32_t lowest = UINT32_MAX;
+  for (int64_t round = now_us / spot->period_us; round * spot->period_us <= now_us + spot->notice_us; round++)
+    for (uint32_t i = 0; i < spot->n_levels; i++) {
+      int64_t from_us = round * spot->period_us + spot->levels[i].at_us;
+      int64_t to_us = round * spot->period_us + (i + 1 < spot->n_levels ? spot->levels[i + 1].at_us : spot->period_us);
+      if (from_us <= now_us + spot->notice_us && to_us > now_us && spot->levels[i].level < lowest)
+        lowest = spot->levels[i].level;
+    }
+  return lowest;
+}
+
+static void compare_level(void *self, const struct hr_view *view) {
+  struct level_watch *watch = self;
+  uint32_t nodes = hr_cluster_nodes_in(view->cluster, (hr_pool){1}, HR_NODE_UP);
+  watch->n_instants++;
+  watch->n_wrong += nodes != min_level_within_notice(watch->spot, view->now_us);
+}
+
+static void levels_within_any_notice(void) {
+  enum { STEPS = 40, NODES = 6 };
+  static const int64_t notices_s[] = {0, 1, 90, 700, 3000, 20000, 1000000000};
+  struct hr_level_step levels[STEPS];
+  for (uint32_t n = 0; n < 10 * sizeof notices_s / sizeof *notices_s; n++) {
+    int64_t at_us = 0;
+    for (uint32_t i = 0; i < STEPS; i++) {
+      levels[i] = (struct hr_level_step){at_us, hr_random_below(n, 0, i, NODES)};
+      at_us += (1 + hr_random_below(n, 1, i, 200)) * S;
+    }
+    char name[] = "p", gpu[] = "T4";
+    struct hr_pool_spec pools[] = {{.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 1},
+                                   {.name = name,
+                                    .gpu = gpu,
+                                    .nodes = NODES,
+                                    .gpus_per_node = 4,
+                                    .market = {.market = HR_MARKET_SPOT,
+                                               .to_us = HR_NEVER_US,
+                                               .spot = {.model = HR_SPOT_TRACE,
+                                                        .notice_us = notices_s[n / 10] * S,
+                                                        .levels = levels,
+                                                        .n_levels = STEPS,
+                                                        .period_us = at_us}}}};
+    int64_t submit_us = 0, work_us = 1000000 * S;
+    uint32_t gpus = 1;
+    struct hr_trace trace = {
+        .source = "test", .n_jobs = 1, .submit_us = &submit_us, .work_us = &work_us, .gpus = &gpus};
+    struct hr_cluster_spec cluster = {pools, 2};
+    struct hr_policy_choice queue = queue_choice("skip", "first-fit");
+    struct level_watch watch = {.spot = &pools[1].market.spot};
+    struct hr_observer observer = {&watch, NULL, compare_level};
+    struct hr_run_config config = {.trace = &trace,
+                                   .cluster = &cluster,
+                                   .policy = queue.ops,
+                                   .params = queue.params,
+                                   .seed = 1,
+                                   .horizon_us = 5 * at_us,
+                                   .check = true,
+                                   .observers = &observer,
+                                   .n_observers = 1};
+    struct hr_result *result = NULL;
+    CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, NULL), HR_OK);
+    CU_ASSERT_EQUAL(watch.n_wrong, 0);
+    CU_ASSERT(watch.n_instants > (notices_s[n / 10] <= 90 ? 50 : 0));
+    hr_result_destroy(result);
+    hr_policy_choice_finish(&queue);
+  }
+}
+
 TEST_MAIN("markets", TEST(preempted_job_keeps_its_work), TEST(job_is_moved_within_a_pass),
           TEST(rollback_restores_state), TEST(released_node_can_be_acquired_again),
           TEST(work_without_checkpoint_is_lost), TEST(work_before_checkpoint_is_kept),
@@ -542,4 +619,5 @@ TEST_MAIN("markets", TEST(preempted_job_keeps_its_work), TEST(job_is_moved_withi
           TEST(nodes_boot_before_jobs_start), TEST(highest_nodes_are_reclaimed_first),
           TEST(capacity_gone_within_notice_is_not_available), TEST(uninterruptible_job_is_rejected_on_spot_only),
           TEST(pools_for_some_job_classes), TEST(jobs_use_gpus_with_sufficient_memory),
-          TEST(job_longer_than_any_up_period_restarts), TEST(reservation_is_available_for_its_time))
+          TEST(job_longer_than_any_up_period_restarts), TEST(reservation_is_available_for_its_time),
+          TEST(levels_within_any_notice))
