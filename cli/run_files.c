@@ -77,7 +77,7 @@ static struct hr_run_label label_of(const struct hr_replay_config *config, const
                                .n_notes = n_notes,
                                .skipped = config->trace->skipped,
                                .n_skipped_reasons = config->trace->n_skipped_reasons,
-                               .clock_us = config->trace->dated ? 0 : config->trace->origin_us};
+                               .clock_us = hr_trace_clock_us(config->trace)};
 }
 
 /* Returns the attribution of waiting time as JSON. The caller frees it. NULL when out of memory. */

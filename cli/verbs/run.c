@@ -407,7 +407,7 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
                                .skipped = trace->skipped,
                                .n_skipped_reasons = trace->n_skipped_reasons,
                                .alerts = run->replay.alerts,
-                               .clock_us = trace->dated ? 0 : trace->origin_us,
+                               .clock_us = hr_trace_clock_us(trace),
                                .timeline = run->timeline};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();

@@ -74,7 +74,7 @@ struct hr_trace {
   uint32_t n_jobs;
   /* the first submit on the input's clock, in microseconds; output adds it to all times */
   int64_t origin_us;
-  bool dated; /* the input has dates, so output shows dates, too; otherwise output shows times since the first submit */
+  bool dated; /* the input has dates; see hr_trace_clock_us */
 
   /* The columns of headroom/job_fields.h, with [n_jobs] entries. `submit_us`, `work_us` and `gpus` are always present;
      other columns are NULL if no job has a value. `submit_us` is ascending; its first entry is 0 unless the trace is
@@ -120,6 +120,12 @@ enum { HR_JOB_DEDICATED = 1, HR_JOB_NOT_INTERRUPTIBLE = 2 };
 HR_API const char *hr_trace_job_id(const struct hr_trace *trace, hr_job job, char *buffer);
 
 /* Returns the milli-GPUs that a job requests for all its tasks together. */
+/* What output adds to times since the first submit, in microseconds: all files, tables and explanations of a run are on
+   the clock of the input. If the input has dates, times are since the first submit, so this is 0. */
+static inline int64_t hr_trace_clock_us(const struct hr_trace *trace) {
+  return trace->dated ? 0 : trace->origin_us;
+}
+
 static inline uint64_t hr_trace_gpus_milli(const struct hr_trace *trace, hr_job job) {
   return (uint64_t)trace->gpus[job.id] * (trace->gpu_milli ? trace->gpu_milli[job.id] : 1000);
 }

@@ -91,7 +91,7 @@ static struct hr_run_label run_label(const struct hr_comparison *comparison, uin
                                .skipped = trace->skipped,
                                .n_skipped_reasons = trace->n_skipped_reasons,
                                .alerts = comparison->first_runs[contender].alerts,
-                               .clock_us = trace->dated ? 0 : trace->origin_us};
+                               .clock_us = hr_trace_clock_us(trace)};
 }
 
 static void put_metric(struct hr__json *json, cJSON *object, const char *key, double value) {

@@ -320,7 +320,7 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                          .result = result,
                          .placements = placements,
                          .ledger = ledger,
-                         .clock_us = trace->dated ? 0 : trace->origin_us,
+                         .clock_us = hr_trace_clock_us(trace),
                          .has_attempts = ledger || result->accounting,
                          .has_kills = result->accounting && hr__can_kill(cluster)};
   out.has_slots = result->gpu_milli != NULL;
@@ -359,7 +359,7 @@ enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace
                                   struct hr_timeline **timeline, struct hr_error *error) {
   struct hr_timeline *created = calloc(1, sizeof *created);
   if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  created->clock_us = trace->dated ? 0 : trace->origin_us;
+  created->clock_us = hr_trace_clock_us(trace);
   created->usage = usage;
   enum hr_status status = hr__csv_open(&created->csv, path, header, error);
   if (status != HR_OK) {

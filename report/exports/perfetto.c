@@ -446,9 +446,8 @@ static void put_head(struct perfetto_writer *perfetto) {
 }
 
 enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error) {
-  struct perfetto_writer perfetto = {.run = run,
-                                     .clock_us = run->trace->dated ? 0 : run->trace->origin_us,
-                                     .first_id = FIRST_POOL_PROCESS + run->cluster->n_pools};
+  struct perfetto_writer perfetto = {
+      .run = run, .clock_us = hr_trace_clock_us(run->trace), .first_id = FIRST_POOL_PROCESS + run->cluster->n_pools};
   enum hr_status status = hr_counts_complete(run->counts) ? tracks_init(&perfetto.tracks, run) : HR_NO_MEMORY;
   if (status != HR_OK) hr_fail(error, status, "%s: out of memory", path);
   if (status == HR_OK) status = hr__out_open(&perfetto.out, path, error);

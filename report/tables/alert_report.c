@@ -81,7 +81,7 @@ static void put_value(const struct hr_alert *alert, char buffer[HR__NUMBER_BYTES
   strcat(buffer, " %");
 }
 
-static void put_row(struct hr__console *console, const struct hr__alert_group *group) {
+static void put_row(struct hr__console *console, const struct hr__alert_group *group, int64_t clock_us) {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
   const struct hr_alert *longest = group->longest;
   char *where = hr__fitted(console, longest->where[0] ? longest->where : "-", WHERE_WIDTH - 1, false);
@@ -90,11 +90,11 @@ static void put_row(struct hr__console *console, const struct hr__alert_group *g
   fprintf(console->out, "%-*s%s%*s%5s%12s%12s%12s%8s\n", RULE_WIDTH, hr_alert_name(longest->rule), where,
           (int)(WHERE_WIDTH - hr__width_of(where, strlen(where))), "", hr__count_text(group->count, text[0]),
           hr__duration_text(seconds(group->sum_us), text[1]), hr__duration_text(seconds(length_us(longest)), text[2]),
-          hr__duration_text(seconds(longest->begin_us), text[3]), value);
+          hr__duration_text(seconds(longest->begin_us + clock_us), text[3]), value);
   free(where);
 }
 
-void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts) {
+void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts, int64_t clock_us) {
   const struct hr_alert *list;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0, n_groups = 0;
   if (count == 0) return;
@@ -102,7 +102,7 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts)
           "subject", "count", "total", "longest", "began", "value", hr__plain(console));
   for (size_t i = 0; i < count; n_groups++) {
     struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
-    if (n_groups < MAX_ROWS) put_row(console, &group);
+    if (n_groups < MAX_ROWS) put_row(console, &group, clock_us);
     i += group.count;
   }
   char more[HR__NUMBER_BYTES];
@@ -113,7 +113,7 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts)
 
 /* ---- Markdown ------------------------------------------------------------------------------------ */
 
-static void markdown_row(struct hr__console *page, const struct hr__alert_group *group) {
+static void markdown_row(struct hr__console *page, const struct hr__alert_group *group, int64_t clock_us) {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
   const struct hr_alert *longest = group->longest;
   put_value(longest, value);
@@ -121,17 +121,17 @@ static void markdown_row(struct hr__console *page, const struct hr__alert_group 
   hr__markdown_text(page, longest->where[0] ? longest->where : "-");
   fprintf(page->out, " | %s | %s | %s | %s | %s |\n", hr__count_text(group->count, text[0]),
           hr__duration_text(seconds(group->sum_us), text[1]), hr__duration_text(seconds(length_us(longest)), text[2]),
-          hr__duration_text(seconds(longest->begin_us), text[3]), value);
+          hr__duration_text(seconds(longest->begin_us + clock_us), text[3]), value);
 }
 
-void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts) {
+void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts, int64_t clock_us) {
   const struct hr_alert *list;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
   if (count == 0) return;
   hr__markdown_head(page, "Alert", " count | total | longest | longest began | value ");
   for (size_t i = 0; i < count;) {
     struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
-    markdown_row(page, &group);
+    markdown_row(page, &group, clock_us);
     i += group.count;
   }
 }

@@ -8,10 +8,11 @@
 #include "base/console.h"
 #include "headroom/report.h"
 
-/* Prints a table with one row per rule and subject: number of alerts, total duration, and the longest alert. */
-void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts);
+/* Prints a table with one row per rule and subject: number of alerts, total duration, and the longest alert. `clock_us`
+   (microseconds, hr_trace_clock_us) is added to the time at which it began. */
+void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts, int64_t clock_us);
 /* Writes the same table as Markdown. */
-void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts);
+void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts, int64_t clock_us);
 /* All alerts with the same rule and subject, which are consecutive in the list. */
 struct hr__alert_group {
   const struct hr_alert *longest;

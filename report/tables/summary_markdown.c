@@ -146,7 +146,7 @@ enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summa
     put_cost_lines(&page, "Market", &summary->costs->by_market, summary->costs->total_uusd);
     put_cost_lines(&page, "Cost by tenant", &summary->costs->by_tenant, summary->costs->total_uusd);
   }
-  hr__markdown_alerts(&page.console, label->alerts);
+  hr__markdown_alerts(&page.console, label->alerts, label->clock_us);
   put_notes(&page);
   if (!page.console.out_of_memory) return hr__output_commit(&file, error);
   hr__output_abandon(&file);

@@ -313,7 +313,7 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MAX_TENANTS, summary->gpu_hours);
   put_pools(&table, summary);
   put_run_costs(&table, summary);
-  hr__put_alerts(&table, label->alerts);
+  hr__put_alerts(&table, label->alerts, label->clock_us);
   put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;

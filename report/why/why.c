@@ -379,6 +379,11 @@ static double seconds(hr_amount us) {
   return (double)us / (double)HR_SECOND_US;
 }
 
+/* A time of the run on the clock of the trace. */
+static double clock_seconds(const struct hr_why *why, int64_t at_us) {
+  return seconds(at_us + hr_trace_clock_us(why->trace));
+}
+
 static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *why, uint32_t reason, uint32_t quota,
                      hr_job job) {
   char *text = NULL;
@@ -481,8 +486,8 @@ static void put_segments(struct hr__json *json, cJSON *object, const struct hr_w
     bool has_other = segment->hold.behind.id != HR_NONE;
     if (segment->begin_us < wait->begin_us || segment->begin_us >= wait->end_us) continue;
     cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
-    hr__json_number(json, item, "begin_s", seconds(segment->begin_us));
-    hr__json_number(json, item, "end_s", seconds(segment->end_us));
+    hr__json_number(json, item, "begin_s", clock_seconds(why, segment->begin_us));
+    hr__json_number(json, item, "end_s", clock_seconds(why, segment->end_us));
     put_hold(json, item, why, segment->hold.reason, segment->hold.quota, wait->job);
     hr__json_text(json, item, "behind", has_other ? hr_trace_job_id(why->trace, segment->hold.behind, id) : NULL);
     hr__json_number(json, item, "asked_gpus", (double)segment->hold.asked_milli / 1000);
@@ -497,8 +502,8 @@ static void put_waits(struct hr__json *json, cJSON *root, const struct hr_why *w
   cJSON *array = hr__json_array(json, root, "waits");
   for (size_t i = 0; i < count; i++) {
     cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
-    hr__json_number(json, item, "begin_s", seconds(waits[i].begin_us));
-    hr__json_number(json, item, "end_s", seconds(waits[i].end_us));
+    hr__json_number(json, item, "begin_s", clock_seconds(why, waits[i].begin_us));
+    hr__json_number(json, item, "end_s", clock_seconds(why, waits[i].end_us));
     hr__json_number(json, item, "wait_s", seconds(waits[i].end_us - waits[i].begin_us));
     hr__json_bool(json, item, "first", waits[i].is_first);
     hr__json_bool(json, item, "unfinished", waits[i].is_open);
@@ -511,8 +516,8 @@ static void put_attempt(struct hr__json *json, cJSON *item, const struct hr_why 
                         const struct hr_attempt *attempt) {
   static const char *const ends[] = {"running", "completed", "interrupted", "preempted"};
   bool stopped = attempt->end == HR_ATTEMPT_INTERRUPTED || attempt->end == HR_ATTEMPT_PREEMPTED;
-  hr__json_number(json, item, "begin_s", seconds(attempt->begin_us));
-  hr__json_number(json, item, "end_s", seconds(attempt->end_us));
+  hr__json_number(json, item, "begin_s", clock_seconds(why, attempt->begin_us));
+  hr__json_number(json, item, "end_s", clock_seconds(why, attempt->end_us));
   hr__json_text(json, item, "pool", why->cluster->pools[attempt->pool.id].name);
   hr__json_number(json, item, "gpus", (double)attempt->gpu_milli / 1000);
   hr__json_text(json, item, "start_reason", hr_reason_name((enum hr_reason)attempt->start_reason));
@@ -541,7 +546,7 @@ static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why
   cJSON *object = hr__json_object(json, root, "job");
   hr__json_text(json, object, "job_id", hr_trace_job_id(trace, job, id));
   hr__json_text(json, object, "tenant", tenant == HR_NONE ? NULL : trace->tenants.text[tenant]);
-  hr__json_number(json, object, "submit_s", seconds(trace->submit_us[job.id]));
+  hr__json_number(json, object, "submit_s", clock_seconds(why, trace->submit_us[job.id]));
   hr__json_number(json, object, "gpus", (double)hr__why_request_milli(why, job) / 1000);
   hr__json_number(json, object, "run_time_s", seconds(trace->work_us[job.id]));
   hr__json_text(json, object, "state", hr_result_state_name(why->result, job));

@@ -35,10 +35,11 @@ struct wait_part {
   int64_t others_us; /* sum of the times of jobs that are not in `behind` */
 };
 
-static const char *time_text(int64_t at_us, char *buffer) {
-  int64_t s = (at_us + HR_SECOND_US / 2) / HR_SECOND_US;
-  snprintf(buffer, HR__NUMBER_BYTES, "%" PRId64 " d %02d:%02d:%02d", s / 86400, (int)(s / 3600 % 24),
-           (int)(s / 60 % 60), (int)(s % 60));
+/* A time of the run on the clock of the trace, as days and a time of day. */
+static const char *time_text(const struct hr_why *why, int64_t at_us, char *buffer) {
+  int64_t us = at_us + hr_trace_clock_us(why->trace), s = (llabs(us) + HR_SECOND_US / 2) / HR_SECOND_US;
+  snprintf(buffer, HR__NUMBER_BYTES, "%s%" PRId64 " d %02d:%02d:%02d", us < 0 ? "-" : "", s / 86400,
+           (int)(s / 3600 % 24), (int)(s / 60 % 60), (int)(s % 60));
   return buffer;
 }
 
@@ -305,7 +306,7 @@ static void put_submitted(struct hr__console *console, const struct hr_why *why,
   struct why_job_sentence sentence;
   char time[HR__NUMBER_BYTES];
   if (!begin(console, &sentence)) return;
-  fprintf(sentence.out, "at %s", time_text(why->trace->submit_us[job.id], time));
+  fprintf(sentence.out, "at %s", time_text(why, why->trace->submit_us[job.id], time));
   put_owner(sentence.out, why->trace, job);
   put_request(sentence.out, why, job);
   fputc('.', sentence.out);
@@ -363,7 +364,7 @@ static void put_start(struct hr__console *console, const struct hr_why *why, con
   struct why_job_sentence sentence;
   char time[HR__NUMBER_BYTES];
   if (!begin(console, &sentence)) return;
-  fprintf(sentence.out, "at %s ", time_text(attempt->begin_us, time));
+  fprintf(sentence.out, "at %s ", time_text(why, attempt->begin_us, time));
   put_nodes(sentence.out, why, attempt, false);
   fprintf(sentence.out, "%s.",
           attempt->start_reason == HR_REASON_BACKFILL ? ", ahead of its order by backfill" : ", in order");
@@ -423,7 +424,7 @@ static void put_end(struct hr__console *console, const struct hr_why *why, const
   char at[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
   bool is_done = attempt->end == HR_ATTEMPT_COMPLETED, runs = attempt->end == HR_ATTEMPT_RUNNING;
   if (!begin(console, &sentence)) return;
-  fprintf(sentence.out, "at %s, after %s", time_text(attempt->end_us, at),
+  fprintf(sentence.out, "at %s, after %s", time_text(why, attempt->end_us, at),
           duration_text(attempt->end_us - attempt->begin_us, time));
   if (runs) fprintf(sentence.out, ": still running when the run ended");
   if (moved_to)
@@ -459,7 +460,7 @@ static void put_outcome(struct hr__console *console, const struct hr_why *why, h
     hr__put_field(console, "rejected", "%s (%s).", hr_reason_name(reason), hr_rejection_words(reason));
   if (result->state[job.id] == HR_JOB_FUTURE)
     hr__put_field(console, "unsubmitted", "the run ended at %s, before its submission.",
-                  time_text(result->end_us, time));
+                  time_text(why, result->end_us, time));
   if (!why->ledger || result->start_us[job.id] == HR_NEVER_US) return;
   int64_t uusd = (int64_t)hr__divided(hr_ledger_job(why->ledger, job), HR_LEDGER_UNITS_PER_UUSD);
   hr__put_field(console, "cost", "%s", hr__usd_text(uusd, time));
@@ -495,8 +496,9 @@ void hr__why_print_job(struct hr__console *console, const struct hr_why *why, hr
     if (why->result->state[job.id] != HR_JOB_FUTURE) put_submitted(console, why, job);
     put_life(console, why, job, list, count);
     put_outcome(console, why, job);
-    fprintf(console->out, "\n%sTimes are days, hours, minutes and seconds since the first submission.%s\n",
-            hr__dim(console), hr__plain(console));
+    fprintf(console->out, "\n%sTimes are days, hours, minutes and seconds %s.%s\n", hr__dim(console),
+            hr_trace_clock_us(why->trace) ? "on the clock of the trace" : "since the first submission",
+            hr__plain(console));
   }
   console->out_of_memory |= !list;
   free(list);

@@ -34,6 +34,32 @@ case_same_run() {
   done
 }
 
+# Jobs, timeline, explanation and alerts of a trace without dates are on its own clock.
+case_one_clock() {
+  {
+    echo submit_s,duration_s,gpus
+    echo 500000,7200,8
+    echo 500010,7200,8
+    echo 600000,7200,1
+  } >jobs.csv
+  cat >late.json <<'END'
+{ "name": "late", "trace": { "file": "jobs.csv" }, "policy": { "name": "queue" },
+  "cluster": { "pools": [ { "name": "a100", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8 } ] } }
+END
+  try 0 run late.json --jobs out.csv --timeline timeline.csv --json run.json
+  matches out.csv '^2,500010,507200,514400,'
+  matches timeline.csv '^507200,'
+  matches run.json '"begin_s":\s*514400'
+  matches stdout '^gpus-underused a100 .* 5 d 23 h '
+  try 0 why late.json --job 2 --json why.json
+  says stdout 'at 5 d 18:53:30'
+  says stdout 'at 5 d 20:53:20'
+  says stdout 'on the clock of the trace'
+  matches why.json '"submit_s":\s*500010'
+  matches why.json '"begin_s":\s*507200'
+  matches why.json '"end_s":\s*514400'
+}
+
 # The wait of each job equals that of --jobs. Its parts are those of the wait before its first start.
 case_waits_are_those_of_jobs() {
   "$headroom" run "$demo" -q --jobs jobs.csv
@@ -72,7 +98,7 @@ case_moved() {
   try 0 why "$agency" --job retail-tune-17
   tells 'moved at 2 d 13:20:31, after 5 min 31 s: migrated by the policy to node 11 of pool aws-a100-spot, to cheaper spot nodes. completed at'
   try 0 why "$demo" --policy rounds --job 500
-  tells 'at 1 d 11:48:00, after 2 min 10 s: suspended by the policy for the turn of other jobs. restarted at 1 d 11:48:00'
+  tells 'at 1 d 11:57:31, after 2 min 10 s: suspended by the policy for the turn of other jobs. restarted at 1 d 11:57:31'
   try 0 why "$demo" --policy gang-slice --job 200
   tells 'suspended by the policy for the turn of other jobs. requeued 30.0 s for a turn.'
 }
@@ -159,7 +185,7 @@ case_full_disk_and_closed_pipe() {
 # No jobs are submitted after the horizon. Jobs that wait at the horizon are reported as waiting.
 case_horizon() {
   try 0 why "$demo" --set horizon_s=210000 --job 2000
-  says stdout "the run ended at 2 d 10:20:00, before its submission."
+  says stdout "the run ended at 2 d 10:29:31, before its submission."
   try 0 why "$demo" --set horizon_s=210000
   says stdout "still waiting when the run ended"
 }
