@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A gang whose tasks block each other is rejected, not left waiting. One node has three GPUs in two equal parts each,
-   so there are six parts; each of three tasks needs a part of two different GPUs. The rule fills GPUs one after the
-   other: the first two tasks take both parts of GPUs 0 and 1, and the third task finds only GPU 2. */
+/* A gang whose tasks block each other is rejected. */
 
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
 
-static void blocked_gang_is_rejected(void) {
-  static char name[] = "pool", gpu[] = "GPU";
+/* Runs two jobs on the pool; the trace has `gpu_mem_mib` if it is not NULL. The caller destroys the result. */
+static struct hr_result *run_two(struct hr_pool_spec *pool, const uint32_t gpus[2], const uint32_t tasks[2],
+                                 const uint64_t *gpu_mem_mib) {
   const int64_t submit_us[] = {0, 0}, work_us[] = {HR_SECOND_US, HR_SECOND_US};
-  const uint32_t gpus[] = {6, 1}, tasks[] = {3, 1};
-  struct hr_trace trace = {
-      .source = "test", .n_jobs = 2, .submit_us = submit_us, .work_us = work_us, .gpus = gpus, .tasks = tasks};
-  struct hr_pool_spec pool = {.name = name,
-                              .gpu = gpu,
-                              .nodes = 1,
-                              .gpus_per_node = 3,
-                              .sharing = HR_SHARING_MPS,
-                              .replicas = 2,
-                              .market = {.to_us = HR_NEVER_US}};
-  struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = 2,
+                           .submit_us = submit_us,
+                           .work_us = work_us,
+                           .gpus = gpus,
+                           .tasks = tasks,
+                           .gpu_mem_mib = gpu_mem_mib};
+  struct hr_cluster_spec cluster = {.pools = pool, .n_pools = 1};
   struct hr_policy_choice choice = queue_choice("strict", "best-fit");
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
@@ -32,11 +28,49 @@ static void blocked_gang_is_rejected(void) {
   struct hr_result *result = NULL;
   struct hr_error error;
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
+  hr_policy_choice_finish(&choice);
+  return result;
+}
+
+/* One node has three GPUs in two equal parts each,
+   so there are six parts; each of three tasks needs a part of two different GPUs. The rule fills GPUs one after the
+   other: the first two tasks take both parts of GPUs 0 and 1, and the third task finds only GPU 2. */
+static void blocked_gang_is_rejected(void) {
+  static char name[] = "pool", gpu[] = "GPU";
+  struct hr_pool_spec pool = {.name = name,
+                              .gpu = gpu,
+                              .nodes = 1,
+                              .gpus_per_node = 3,
+                              .sharing = HR_SHARING_MPS,
+                              .replicas = 2,
+                              .market = {.to_us = HR_NEVER_US}};
+  struct hr_result *result = run_two(&pool, (const uint32_t[]){6, 1}, (const uint32_t[]){3, 1}, NULL);
   CU_ASSERT_EQUAL(result->state[0], HR_JOB_REJECTED);
   CU_ASSERT_EQUAL(result->reason[0], HR_REASON_TOO_LARGE);
   CU_ASSERT_EQUAL(result->state[1], HR_JOB_COMPLETED);
   hr_result_destroy(result);
-  hr_policy_choice_finish(&choice);
 }
 
-TEST_MAIN("blocked gang", TEST(blocked_gang_is_rejected))
+/* Two tasks of 9 GiB are placed on one GPU of 16 GiB, whose memory is first come, first served: they would be killed at
+   every try. Two tasks of 8 GiB have room. */
+static void gang_without_memory_is_rejected(void) {
+  static char name[] = "pool", gpu[] = "GPU";
+  struct hr_pool_spec pool = {.name = name,
+                              .gpu = gpu,
+                              .nodes = 1,
+                              .gpus_per_node = 2,
+                              .gpu_mem_mib = 16 * 1024,
+                              .sharing = HR_SHARING_TIME_SLICE,
+                              .memory = HR_GPU_MEMORY_FIRST_COME,
+                              .replicas = 2,
+                              .market = {.to_us = HR_NEVER_US}};
+  const uint32_t two[] = {2, 2};
+  struct hr_result *result = run_two(&pool, two, two, (const uint64_t[]){9 * 1024, 8 * 1024});
+  CU_ASSERT_EQUAL(result->state[0], HR_JOB_REJECTED);
+  CU_ASSERT_EQUAL(result->reason[0], HR_REASON_GPU_MEMORY);
+  CU_ASSERT_EQUAL(result->state[1], HR_JOB_COMPLETED);
+  CU_ASSERT_EQUAL(result->pools[0].oom_kills, 0);
+  hr_result_destroy(result);
+}
+
+TEST_MAIN("blocked gang", TEST(blocked_gang_is_rejected), TEST(gang_without_memory_is_rejected))
