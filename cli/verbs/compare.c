@@ -9,13 +9,16 @@
 #include "cli/run_files.h"
 #include "headroom/unstable/replay.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 struct compare_args {
   struct input_args input;
-  const char *policies, *json, *csv, *markdown;
+  const char *policies, *json, *csv, *markdown, *jobs;
   struct page_args page;
   uint64_t replications, threads; /* 0: not set */
   bool quiet;
@@ -27,12 +30,14 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(policies),
      .value = "A,B,...",
-     .help = "the policies, each written as for --policy; the others are compared with the first"},
+     .help = "the policies, each written as for --policy; label=TEXT among the parameters names one in the output; the "
+             "others are compared with the first"},
     {.name = "replications",
      .kind = OPTION_WHOLE,
      .offset = AT(replications),
      .value = "N",
-     .help = "runs of each policy (default: 10, or 1 if the scenario is deterministic: one run then suffices)",
+     .help = "runs of each policy, each with its own random events and workload (default: the scenario's number, else "
+             "10; 1 if nothing is random, and more are then refused)",
      .min = 1,
      .max = HR_MAX_REPLICATIONS},
     THREADS_OPTION(compare_args),
@@ -51,6 +56,11 @@ static const struct option options[] = {
      .offset = AT(markdown),
      .value = "FILE",
      .help = "write the tables as Markdown ('-': standard output)"},
+    {.name = "jobs",
+     .kind = OPTION_TEXT,
+     .offset = AT(jobs),
+     .value = "DIR",
+     .help = "write the jobs of each policy in replication 0 to DIR/LABEL.csv, as run --jobs does"},
     REPORT_OPTION(AT(page)),
     QUIET_OPTION(compare_args),
     INPUT_OPTIONS(compare_args),
@@ -60,19 +70,28 @@ static const char details[] = "A listed policy that is also the scenario's polic
                               "parameters. Commas separate policies and parameters: KEY=VALUE belongs to\n"
                               "the policy before it.\n"
                               "Replication 0 uses the scenario's seed. In each replication all policies see the\n"
-                              "same random events. Files are written only if all runs succeed.\n"
+"same random events and, with 'replications.workload', the same redrawn workload.\n"
+                              "Files are written only if all runs succeed.\n"
                               "Exit code: 0 success, 1 all jobs were rejected, 2 bad input or usage, 3 a policy\n"
                               "broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom compare scenarios/demo.json --policies fifo,sjf,conservative\n"
                               "  headroom compare scenarios/demo.json \\\n"
                               "    --policies queue:order=sjf,backfill=easy,queue:order=fifo --md table.md\n"
+                              "  headroom compare scenarios/demo.json --policies fifo,sjf --replications 5 \\\n"
+                              "    --set 'replications.workload={\"resample\":\"days\"}'\n"
+                              "  headroom compare scenarios/demo.json --jobs jobs \\\n"
+                              "    --policies easy:label=base,easy:order=sjf,label=short-first\n"
                               "  headroom compare scenarios/reserved-spot-mix.json --replications 30 \\\n"
                               "    --policies queue:market=spot-first,queue:market=on-demand-only --csv -\n";
 
 /* A policy of the list. */
 struct item {
-  char *label, *name;
+  char *text;  /* the policy as written, without its label */
+  char *label; /* chosen by the user, or a copy of `text` */
+  char *name;
+  char *jobs;                   /* path of its file of jobs; NULL: none */
+  bool labelled;                /* the user chose the label */
   struct hr_scenario *scenario; /* loaded with this policy */
 };
 
@@ -82,6 +101,7 @@ struct compare {
   struct item *items;
   uint32_t n_items;
   struct hr_contender *contenders;
+  const char **jobs; /* [n_items]: paths of the files of jobs; NULL: none */
   struct hr_comparison *comparison;
   struct page page;
   struct hr_perf perf;
@@ -113,16 +133,53 @@ static enum hr_status check_item(const struct compare *compare, const char *text
   if (is_param(text, strcspn(text, ",")))
     return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: '%.*s' has no policy before it; expected NAME:KEY=VALUE",
                    list, length > 60 ? 60 : (int)length, text);
-  for (uint32_t i = 0; i < compare->n_items; i++)
-    if (strlen(compare->items[i].label) == length && strncmp(compare->items[i].label, text, length) == 0)
-      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %.60s is listed twice", list, compare->items[i].label);
+  return HR_OK;
+}
+
+/* Moves the parameter label=TEXT of an item from its text to its label. Returns HR_BAD_INPUT if there are several
+   labels, or if the label is empty. */
+static enum hr_status take_label(struct item *item, const char *list, struct hr_error *error) {
+  static const char key[] = "label=";
+  char *at = strchr(item->text, ':');
+  while (at && *at) {
+    char *piece = at + 1;
+    size_t length = strcspn(piece, ",");
+    if (strncmp(piece, key, sizeof key - 1) != 0) {
+      at = piece + length;
+      continue;
+    }
+    if (item->labelled || length == sizeof key - 1)
+      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s", list,
+                     item->labelled ? "a policy has two labels; keep one" : "empty label; expected label=TEXT");
+    free(item->label);
+    item->label = strndup(piece + sizeof key - 1, length - (sizeof key - 1));
+    item->labelled = true;
+    if (!item->label) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    /* The separator before the label goes with it, unless it is the colon before other parameters. */
+    char *rest = piece + length, *to = *at == ':' && *rest == ',' ? piece : at;
+    rest += *at == ':' && *rest == ',';
+    memmove(to, rest, strlen(rest) + 1);
+    at = to == piece ? at : to;
+  }
+  return HR_OK;
+}
+
+static enum hr_status check_label(const struct compare *compare, const struct item *item, struct hr_error *error) {
+  for (const struct item *other = compare->items; other < item; other++)
+    if (strcmp(other->label, item->label) == 0)
+      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %.60s is listed twice", compare->args->policies,
+                     item->label);
   return HR_OK;
 }
 
 static enum hr_status add_item(struct compare *compare, const char *text, size_t length, struct hr_error *error) {
   struct item *item = &compare->items[compare->n_items++];
-  *item = (struct item){.label = strndup(text, length), .name = strndup(text, strcspn(text, ":,"))};
-  return item->label && item->name ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  *item = (struct item){.text = strndup(text, length), .name = strndup(text, strcspn(text, ":,"))};
+  enum hr_status status = item->text && item->name ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK) status = take_label(item, compare->args->policies, error);
+  if (status == HR_OK && !item->labelled) item->label = strdup(item->text);
+  if (status == HR_OK && !item->label) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return status == HR_OK ? check_label(compare, item, error) : status;
 }
 
 static enum hr_status split_policies(struct compare *compare, struct hr_error *error) {
@@ -147,12 +204,12 @@ static enum hr_status load_item(const struct compare *compare, struct item *item
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < common->count && status == HR_OK; i++)
     status = words_add(&overrides.words, common->at[i], error);
-  if (status == HR_OK) status = overrides_add_policy(&overrides, "policies", item->label, error);
+  if (status == HR_OK) status = overrides_add_policy(&overrides, "policies", item->text, error);
   if (status == HR_OK) {
     struct hr_error inner = {0};
     status = hr_scenario_load(compare->input.scenario->path, overrides.words.at, overrides.words.count, &item->scenario,
                               &inner);
-    if (status != HR_OK) hr_fail(error, status, "--policies %.200s: %s", item->label, inner.text);
+    if (status != HR_OK) hr_fail(error, status, "--policies %.200s: %s", item->text, inner.text);
   }
   overrides_finish(&overrides);
   return status;
@@ -166,9 +223,54 @@ static enum hr_status load_items(struct compare *compare, struct hr_error *error
     struct item *item = &compare->items[i];
     status = load_item(compare, item, error);
     if (status == HR_OK)
-      compare->contenders[i] = (struct hr_contender){item->name, item->label, &item->scenario->policy};
+      compare->contenders[i] = (struct hr_contender){item->name, item->label, &item->scenario->policy, item->labelled};
   }
   return status;
+}
+
+/* ---- Files of jobs ---------------------------------------------------------------------------------- */
+
+/* Makes the name of a file from a label: folders are omitted, and other characters than letters, digits and "._=-+" are
+   replaced by '_'. */
+static char *file_of(const char *folder, const char *label, unsigned number) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._=-+";
+  const char *name = label, *end = label + strcspn(label, ":");
+  for (const char *at = label; at < end; at++)
+    if (*at == '/') name = at + 1;
+  size_t bytes = strlen(folder) + strlen(name) + sizeof "/-4294967295.csv";
+  char *path = malloc(bytes), *at = path ? stpcpy(stpcpy(path, folder), "/") : NULL;
+  if (!path) return NULL;
+  for (const char *from = name; *from; from++, at++) *at = strchr(plain, *from) ? *from : '_';
+  if (number > 1) at += snprintf(at, sizeof "-4294967295", "-%u", number);
+  strcpy(at, ".csv");
+  return path;
+}
+
+static bool is_used(const struct compare *compare, const char *path, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (strcasecmp(compare->items[i].jobs, path) == 0) return true;
+  return false;
+}
+
+/* Makes the folder unless it exists, and a distinct path for the jobs of each policy. */
+static enum hr_status prepare_jobs(struct compare *compare, struct hr_error *error) {
+  const char *folder = compare->args->jobs;
+  if (!folder) return HR_OK;
+  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    return hr_fail(error, HR_BAD_INPUT, "--jobs %.200s: cannot create the folder: %s", folder, strerror(errno));
+  compare->jobs = calloc(compare->n_items, sizeof(*compare->jobs));
+  if (!compare->jobs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (uint32_t i = 0; i < compare->n_items; i++) {
+    struct item *item = &compare->items[i];
+    item->jobs = file_of(folder, item->label, 1);
+    for (unsigned number = 2; item->jobs && is_used(compare, item->jobs, i); number++) {
+      free(item->jobs);
+      item->jobs = file_of(folder, item->label, number);
+    }
+    if (!item->jobs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    compare->jobs[i] = item->jobs;
+  }
+  return HR_OK;
 }
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
@@ -182,6 +284,7 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
                                            .contenders = compare->contenders,
                                            .n_contenders = compare->n_items,
                                            .n_replications = (uint32_t)compare->args->replications,
+                                           .jobs = compare->jobs,
                                            .n_threads = count_threads(compare->args->threads),
                                            .progress = progress_bar_start(&bar, !compare->args->quiet)};
   progress_bar_count(&bar, compare->input.trace->n_jobs, false);
@@ -199,7 +302,8 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
  */
 static enum hr_status write_page(struct compare *compare, struct hr_error *error) {
   const struct hr_scenario *scenario = compare->items[0].scenario;
-  const struct hr_replay_config config = {.scenario = scenario, .trace = compare->input.trace, .seed = scenario->seed};
+  const struct hr_replay_config config = {
+      .scenario = scenario, .trace = hr_comparison_trace(compare->comparison), .seed = scenario->seed};
   char *text = hr_comparison_json(compare->comparison, &compare->perf);
   if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the HTML report");
   const struct page_subject subject = {
@@ -218,7 +322,7 @@ static enum hr_status write_files(struct compare *compare, struct hr_error *erro
   if (status == HR_OK && args->json)
     status = hr_comparison_write_json(args->json, compare->comparison, &compare->perf, error);
   if (status == HR_OK && args->page.report) status = write_page(compare, error);
-  return status;
+  return status == HR_OK ? hr_comparison_commit_jobs(compare->comparison, error) : status;
 }
 
 /* Counts the rejected jobs of the policy that rejects the fewest. Those that could run on the cluster were rejected for
@@ -227,6 +331,8 @@ static enum hr_status count_rejected(const struct compare *compare, struct hr_re
                                      struct hr_error *error) {
   enum hr_status status = input_predict_rejected(&compare->input, compare->input.scenario, rejections, error);
   uint64_t fewest = UINT64_MAX;
+  /* The prediction is for the recorded trace, so it is not compared with runs of other workloads. */
+  if (hr_comparison_trace(compare->comparison) != compare->input.trace) return status;
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
     const struct hr_summary *summary = hr_comparison_summary(compare->comparison, i);
     if (summary->jobs_rejected < fewest) fewest = summary->jobs_rejected;
@@ -263,11 +369,9 @@ static enum hr_status print_results(struct compare *compare, struct hr_error *er
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-static enum hr_status check_outputs(const struct compare *compare, const char *scenario_path, struct hr_error *error) {
-  const struct compare_args *args = compare->args;
-  const struct output outputs[] = {
-      {"csv", args->csv}, {"md", args->markdown}, {"json", args->json}, {"report", args->page.report}};
-  size_t count = sizeof outputs / sizeof *outputs;
+/* Checks the outputs against the inputs and the shared objects of policies. */
+static enum hr_status check_list(const struct compare *compare, const char *scenario_path, const struct output *outputs,
+                                 size_t count, struct hr_error *error) {
   enum hr_status status = input_check_outputs(&compare->input, scenario_path, outputs, count, error);
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
     const char *const library[] = {compare->items[i].name};
@@ -276,10 +380,25 @@ static enum hr_status check_outputs(const struct compare *compare, const char *s
   return status;
 }
 
+static enum hr_status check_outputs(const struct compare *compare, const char *scenario_path, struct hr_error *error) {
+  const struct compare_args *args = compare->args;
+  const struct output files[] = {
+      {"csv", args->csv}, {"md", args->markdown}, {"json", args->json}, {"report", args->page.report}};
+  size_t count = sizeof files / sizeof *files;
+  struct output *outputs = calloc(count + compare->n_items, sizeof *outputs);
+  if (!outputs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  memcpy(outputs, files, sizeof files);
+  for (uint32_t i = 0; i < compare->n_items; i++) outputs[count++] = (struct output){"jobs", compare->items[i].jobs};
+  enum hr_status status = check_list(compare, scenario_path, outputs, count, error);
+  free(outputs);
+  return status;
+}
+
 static enum hr_status run_all(struct compare *compare, const char *path, struct hr_error *error) {
   enum hr_status status = split_policies(compare, error);
   if (status == HR_OK) status = input_open(&compare->input, path, &compare->args->input, error);
   if (status == HR_OK) status = load_items(compare, error);
+  if (status == HR_OK) status = prepare_jobs(compare, error);
   if (status == HR_OK) status = check_outputs(compare, path, error);
   if (status == HR_OK) status = page_prepare(&compare->page, &compare->args->page, error);
   if (status == HR_OK) status = input_read_trace(&compare->input, &compare->args->input, error);
@@ -294,11 +413,14 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   hr_comparison_destroy(compare.comparison);
   for (uint32_t i = 0; i < compare.n_items; i++) {
     hr_scenario_destroy(compare.items[i].scenario);
+    free(compare.items[i].text);
     free(compare.items[i].label);
     free(compare.items[i].name);
+    free(compare.items[i].jobs);
   }
   free(compare.items);
   free(compare.contenders);
+  free(compare.jobs);
   input_finish(&compare.input);
   return status;
 }

@@ -2,10 +2,11 @@
 /*
  * Runs every policy with every seed on a pool of threads.
  *
- * Replication r has the same seed for all policies, so all policies see the same random events and their differences
- * are paired. Each run writes its metrics to its own place in the arrays, so the results do not depend on the order in
- * which runs end. The whole summary is kept only for the first run of each policy. Scenarios with other seeds are
- * parsed before the threads start.
+ * Replication r has the same seed and, if workloads are redrawn, the same workload for all policies. So all policies
+ * see the same random events and their differences are paired. A policy for which nothing is random is run once, and
+ * its results are copied to all replications. Each run writes its metrics to its own place in the arrays, so the
+ * results do not depend on the order in which runs end. The whole summary is kept only for the first run of each
+ * policy. Scenarios with other seeds are parsed before the threads start.
  */
 
 #include "plan/compare/compare.h"
@@ -71,6 +72,10 @@ const struct hr_summary *hr_comparison_summary(const struct hr_comparison *compa
   return comparison->first_runs[contender].summary;
 }
 
+const struct hr_trace *hr_comparison_trace(const struct hr_comparison *comparison) {
+  return hr__compare_trace(comparison, 0);
+}
+
 const struct hr_notes *hr_comparison_notes(const struct hr_comparison *comparison) {
   return &comparison->notes;
 }
@@ -126,11 +131,18 @@ static bool allocate(struct hr_comparison *comparison) {
   comparison->first_runs = calloc(n, sizeof *comparison->first_runs);
   comparison->seconds = calloc(n, sizeof *comparison->seconds);
   comparison->values = nans(n * HR__N_METRICS * comparison->n_replications);
+  comparison->fixed = calloc(n, sizeof *comparison->fixed);
+  comparison->identical = calloc(n, sizeof *comparison->identical);
+  comparison->digests = calloc(n * comparison->n_replications, sizeof *comparison->digests);
+  comparison->curves = calloc(n, sizeof *comparison->curves);
+  comparison->job_files = comparison->config.jobs ? calloc(n, sizeof *comparison->job_files) : NULL;
+  comparison->titles = hr__compare_titles(comparison->config.contenders, comparison->config.n_contenders);
   return comparison->seeds && comparison->first_runs && comparison->seconds && comparison->values &&
-         make_tables(comparison);
+         comparison->fixed && comparison->identical && comparison->digests && comparison->curves &&
+         (comparison->job_files || !comparison->config.jobs) && comparison->titles && make_tables(comparison);
 }
 
-/* ---- Seeds and scenarios ---------------------------------------------------------------------------- */
+/* ---- Seeds, scenarios and workloads ---------------------------------------------------------------------------- */
 
 static enum hr_status load_with_seed(struct hr_comparison *comparison, const char **overrides, uint32_t replication,
                                      struct hr_error *error) {
@@ -156,6 +168,20 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
   for (size_t i = 0; status == HR_OK && i < config->n_overrides; i++) overrides[i] = config->overrides[i];
   for (uint32_t i = 1; status == HR_OK && i < count; i++) status = load_with_seed(comparison, overrides, i, error);
   free(overrides);
+  return status;
+}
+
+/* Draws the workload of each replication, as hr_replicate does. */
+static enum hr_status draw_workloads(struct hr_comparison *comparison, struct hr_error *error) {
+  const struct hr_compare_config *config = &comparison->config;
+  const struct hr_workload_spec *workload = &config->scenario->replications.workload;
+  struct hr_workload_cut cut;
+  if (!hr__workload_is_redrawn(workload)) return HR_OK;
+  comparison->workloads = calloc((size_t)comparison->n_replications + 1, sizeof(*comparison->workloads));
+  if (!comparison->workloads) return hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
+  enum hr_status status = hr_trace_cut(config->trace, workload, &cut, error);
+  for (uint32_t i = 0; status == HR_OK && i < comparison->n_replications; i++)
+    status = hr_trace_redraw(config->trace, workload, comparison->seeds[i], &comparison->workloads[i], error);
   return status;
 }
 
@@ -189,6 +215,12 @@ static void store_metrics(struct hr_comparison *comparison, uint32_t contender, 
   for (unsigned i = 0; i < HR__N_METRICS; i++)
     hr__compare_values(comparison, contender, (enum hr__metric)i)[replication] = values[i];
   store_group_metrics(comparison, contender, replication, run->summary);
+  comparison->digests[(size_t)contender * comparison->n_replications + replication] = run->summary->digest;
+}
+
+/* Whether a run is not made, since it would equal replication 0. */
+static bool is_skipped(const struct hr_comparison *comparison, uint32_t contender, uint32_t replication) {
+  return replication > 0 && comparison->fixed[contender];
 }
 
 /* Runs one task. Tasks are numbered by replication, then by policy. */
@@ -198,16 +230,24 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   uint32_t contender = (uint32_t)(task % config->n_contenders), replication = (uint32_t)(task / config->n_contenders);
   struct hr__progress_reporter reporter = {.sum = &work->sum};
+  struct hr__compare_details first = {.comparison = comparison, .contender = contender};
+  const struct hr__one_run_details details = {.self = &first,
+                                              .costs_by_job = config->jobs != NULL,
+                                              .prepare = hr__compare_details_prepare,
+                                              .collect = hr__compare_details_collect};
+  if (is_skipped(comparison, contender, replication)) return HR_OK;
   struct hr__one_run_config one = {.scenario = comparison->scenarios && replication ? comparison->scenarios[replication]
                                                                                     : config->scenario,
-                                   .trace = config->trace,
+                                   .trace = hr__compare_trace(comparison, replication),
                                    .policy = config->contenders[contender].policy,
                                    .seed = comparison->seeds[replication],
                                    .alerts = replication == 0, /* alerts are reported for first runs only */
+                                   .details = replication == 0 ? &details : NULL,
                                    .progress = hr__progress_reporter_progress(&reporter)};
   struct hr__one_run run;
   struct hr_error inner = {0};
   enum hr_status status = hr__one_run_make(&one, &run, &inner);
+  hr_placements_destroy(first.placements);
   if (status == HR_OK) store_metrics(comparison, contender, replication, &run);
   pthread_mutex_lock(&work->sum.lock);
   comparison->seconds[contender] += run.seconds;
@@ -225,7 +265,11 @@ static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error 
   size_t count = (size_t)config->n_contenders * comparison->n_replications;
   struct compare_work work = {.comparison = comparison};
   struct hr__tasks tasks = {.self = &work, .run = run_one, .count = count};
-  hr__progress_sum_init(&work.sum, &config->progress, (uint64_t)count * config->trace->n_jobs);
+  uint64_t jobs = 0;
+  for (uint32_t r = 0; r < comparison->n_replications; r++)
+    for (uint32_t i = 0; i < config->n_contenders; i++)
+      jobs += is_skipped(comparison, i, r) ? 0 : hr__compare_trace(comparison, r)->n_jobs;
+  hr__progress_sum_init(&work.sum, &config->progress, jobs);
   enum hr_status status = hr__pool_run(&tasks, config->n_threads, error);
   hr__progress_sum_finish(&work.sum);
   return status;
@@ -245,6 +289,45 @@ static void drop_interruptions(struct hr_comparison *comparison) {
       for (uint32_t r = 0; dropped && r < comparison->n_replications; r++)
         hr__compare_values(comparison, i, (enum hr__metric)m)[r] = HR__UNKNOWN;
     }
+}
+
+/* Copies the results of replication 0 to the replications that were not run. */
+static void copy_fixed(struct hr_comparison *comparison, uint32_t contender) {
+  uint32_t count = comparison->n_replications;
+  for (uint32_t r = 1; r < count; r++) {
+    for (unsigned m = 0; m < HR__N_METRICS; m++) {
+      double *values = hr__compare_values(comparison, contender, (enum hr__metric)m);
+      values[r] = values[0];
+    }
+    for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
+      const struct hr__group_table *table = &comparison->groups[i];
+      double *values = hr__compare_group_values(comparison, table, contender, 0, 0);
+      for (size_t k = 0; k < table->count * HR__N_COMPARE_GROUP_METRICS; k++) values[k * count + r] = values[k * count];
+    }
+    comparison->digests[(size_t)contender * count + r] = comparison->digests[(size_t)contender * count];
+  }
+}
+
+/* Whether all replications of a policy are identical: at least two, with equal events and metrics. Equal events alone
+   do not suffice, since prices may differ. */
+static bool is_identical(const struct hr_comparison *comparison, uint32_t contender) {
+  uint32_t count = comparison->n_replications;
+  const uint64_t *digests = &comparison->digests[(size_t)contender * count];
+  for (uint32_t r = 1; r < count; r++) {
+    if (digests[r] != digests[0]) return false;
+    for (unsigned m = 0; m < HR__N_METRICS; m++) {
+      const double *values = hr__compare_values(comparison, contender, (enum hr__metric)m);
+      if (values[r] != values[0] && !(isnan(values[r]) && isnan(values[0]))) return false;
+    }
+  }
+  return count > 1;
+}
+
+static void find_identical(struct hr_comparison *comparison) {
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
+    if (comparison->fixed[i]) copy_fixed(comparison, i);
+    comparison->identical[i] = is_identical(comparison, i);
+  }
 }
 
 static bool same_policy(const struct hr_policy_choice *a, const struct hr_policy_choice *b) {
@@ -283,30 +366,42 @@ static enum hr_status note_completed(struct hr_comparison *comparison) {
   return HR_OK;
 }
 
+/* The remedy for replications that do not differ. */
+#define VARY "to vary the workload, use --set 'replications.workload={\"resample\":\"days\"}'"
+
+static enum hr_status note_identical(struct hr_comparison *comparison) {
+  const struct hr_compare_config *config = &comparison->config;
+  uint32_t count = comparison->n_replications, identical = 0;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < config->n_contenders; i++) identical += comparison->identical[i];
+  if (identical == config->n_contenders)
+    return hr_notes_add(&comparison->notes,
+                        "all %" PRIu32 " replications of each policy are identical, so differences are those of one "
+                        "run and have no interval; " VARY,
+                        count);
+  for (uint32_t i = 0; i < config->n_contenders && status == HR_OK; i++) {
+    if (comparison->fixed[i])
+      status = hr_notes_add(&comparison->notes, "%s is deterministic: it was run once, for all replications",
+                            config->contenders[i].label);
+    else if (comparison->identical[i])
+      status = hr_notes_add(&comparison->notes, "all %" PRIu32 " replications of %s are identical", count,
+                            config->contenders[i].label);
+  }
+  return status;
+}
+
 static enum hr_status note_replications(struct hr_comparison *comparison) {
-  if (comparison->exact && comparison->config.n_replications > 1)
+  if (comparison->exact && comparison->config.scenario->replications.count > 1)
     return hr_notes_add(&comparison->notes, "the scenario is deterministic: one run of each policy suffices, and "
-                                            "the other replications were skipped");
+                                            "the replications of 'replications.count' were skipped; " VARY);
   if (!comparison->exact && comparison->n_replications == 1)
     return hr_notes_add(&comparison->notes, "the scenario is random: with one replication the significance of "
                                             "differences is unknown; use --replications 2 or more");
-  return HR_OK;
-}
-
-/* Adds a note if the scenario redraws its workload. A comparison ignores this setting; only `headroom run
-   --replications` and plans use it. */
-static enum hr_status note_workload(struct hr_comparison *comparison) {
-  const struct hr_workload_spec *workload = &comparison->config.scenario->replications.workload;
-  if (workload->blocks == HR_BLOCKS_NONE && workload->growth == 1) return HR_OK;
-  return hr_notes_add(&comparison->notes,
-                      "the scenario's 'replications.workload' (resample %s, growth %.6g) is ignored: all policies "
-                      "replay the trace as it is",
-                      hr_blocks_name(workload->blocks), workload->growth);
+  return comparison->n_replications > 1 ? note_identical(comparison) : HR_OK;
 }
 
 static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error *error) {
-  enum hr_status status = note_workload(comparison);
-  if (status == HR_OK) status = note_replications(comparison);
+  enum hr_status status = note_replications(comparison);
   if (status == HR_OK) status = note_duplicates(comparison);
   if (status == HR_OK) status = note_completed(comparison);
   if (status == HR_OK) status = note_runs(comparison);
@@ -315,24 +410,43 @@ static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error
 
 /* ---- Comparison ------------------------------------------------------------------------------------- */
 
-/* Whether anything is random, either in the scenario or in a policy. */
+/* Whether the runs of all policies are random: the scenario, its prices or its workload. */
 static bool is_random(const struct hr_compare_config *config) {
-  bool random = hr_scenario_is_random(config->scenario);
-  for (uint32_t i = 0; i < config->n_contenders; i++)
-    random = random || hr_policy_choice_draws(config->contenders[i].policy);
-  return random;
+  return hr_scenario_is_random(config->scenario) || hr__workload_is_redrawn(&config->scenario->replications.workload);
 }
 
-/* Determines the number of replications. A policy from a shared object may use random numbers without declaring it.
-   Replications that the user requests are therefore run if such a policy is compared. */
-static void choose_replications(struct hr_comparison *comparison) {
+/* Determines the number of replications. A policy from a shared object may use random numbers without declaring it, so
+   replications of such a policy are run if they are requested. Without any randomness, replications are refused: a user
+   who requests them expects intervals. */
+static enum hr_status choose_replications(struct hr_comparison *comparison, struct hr_error *error) {
   struct hr_compare_config *config = &comparison->config;
   bool random = is_random(config), plugin = false;
-  if (config->n_replications == 0) config->n_replications = random ? HR_DEFAULT_MIN_REPLICATIONS : 1;
-  for (uint32_t i = 0; i < config->n_contenders; i++) plugin = plugin || config->contenders[i].policy->library;
-  bool more = config->n_replications > 1 && (random || plugin);
-  comparison->exact = !random && !more;
-  comparison->n_replications = more ? config->n_replications : 1;
+  uint32_t requested = config->n_replications, of_scenario = config->scenario->replications.count;
+  for (uint32_t i = 0; i < config->n_contenders; i++) {
+    plugin = plugin || config->contenders[i].policy->library;
+    random = random || hr_policy_choice_draws(config->contenders[i].policy);
+  }
+  if (requested > 1 && !random && !plugin)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%" PRIu32 " replications would be identical: nothing is random in %s with these policies. Omit the "
+                   "replications; differences are then exact. Or draw a workload for each replication: --set "
+                   "'replications.workload={\"resample\":\"days\"}'",
+                   requested, config->scenario->path);
+  comparison->n_replications = requested     ? requested
+                               : !random     ? 1
+                               : of_scenario ? of_scenario
+                                             : HR_DEFAULT_MIN_REPLICATIONS;
+  comparison->exact = !random && comparison->n_replications == 1;
+  return HR_OK;
+}
+
+/* Marks the policies for which nothing is random. */
+static void find_fixed(struct hr_comparison *comparison) {
+  const struct hr_compare_config *config = &comparison->config;
+  for (uint32_t i = 0; i < config->n_contenders; i++) {
+    const struct hr_policy_choice *policy = config->contenders[i].policy;
+    comparison->fixed[i] = !is_random(config) && !policy->library && !hr_policy_choice_draws(policy);
+  }
 }
 
 enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comparison **comparison,
@@ -343,11 +457,14 @@ enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comp
   struct hr_comparison *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->config = *config;
-  choose_replications(fresh);
-  enum hr_status status = allocate(fresh) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
+  enum hr_status status = choose_replications(fresh, error);
+  if (status == HR_OK && !allocate(fresh)) status = hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
+  if (status == HR_OK) find_fixed(fresh);
   if (status == HR_OK) status = load_scenarios(fresh, error);
+  if (status == HR_OK) status = draw_workloads(fresh, error);
   if (status == HR_OK) status = run_all(fresh, error);
   if (status == HR_OK) {
+    find_identical(fresh);
     drop_interruptions(fresh);
     status = note_all(fresh, error);
   }
@@ -364,12 +481,21 @@ void hr_comparison_destroy(struct hr_comparison *comparison) {
     hr__one_run_finish(&comparison->first_runs[i]);
   for (uint32_t i = 0; comparison->scenarios && i < comparison->n_replications; i++)
     hr_scenario_destroy(comparison->scenarios[i]);
+  for (uint32_t i = 0; comparison->workloads && i < comparison->n_replications; i++)
+    hr_trace_destroy(comparison->workloads[i]);
+  hr__compare_job_files_finish(comparison);
+  hr__compare_titles_free(comparison->titles, comparison->config.n_contenders);
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
     free(comparison->groups[i].names);
     free(comparison->groups[i].values);
   }
   free(comparison->seeds);
   free(comparison->scenarios);
+  free(comparison->workloads);
+  free(comparison->fixed);
+  free(comparison->identical);
+  free(comparison->digests);
+  free(comparison->curves);
   free(comparison->first_runs);
   free(comparison->seconds);
   free(comparison->values);

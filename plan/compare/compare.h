@@ -7,10 +7,14 @@
  * "contender" is one of the compared policies with its parameters. Contender 0 is the baseline of all differences.
  */
 
+#include "base/writers.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/replay.h"
 #include "plan/runner/intervals.h"
 #include "plan/runner/one_run.h"
 #include "plan/runner/scoped_metrics.h"
+
+#include <stdlib.h>
 
 /* ---- Columns of tables ------------------------------------------------------------------------------ */
 
@@ -39,11 +43,32 @@ struct hr__group_table {
 
 enum { HR__TENANTS, HR__CLASSES, HR__N_GROUP_TABLES };
 
+enum { HR__CURVE_POINTS = 201 };
+/* The distributions of a policy's first run: the quantiles at the shares i / (HR__CURVE_POINTS - 1). NaN: no job. */
+struct hr__compare_curves {
+  double wait_s[HR__CURVE_POINTS], jct_s[HR__CURVE_POINTS];
+};
+
+/* The CSV file of the jobs of a policy's first run. While it is open, it has no name yet. */
+struct hr__compare_job_file {
+  struct hr__csv_out csv;
+  bool open;
+};
+
 struct hr_comparison {
   struct hr_compare_config config;
-  uint32_t n_replications; /* number of replications that were run */
+  uint32_t n_replications; /* number of replications */
   bool exact;              /* everything is deterministic, so each policy was run once */
   uint64_t *seeds;         /* [n_replications] */
+  /* [n_replications], if workloads are redrawn: the workload of each replication, for all policies; NULL: all runs have
+     the trace of the config */
+  struct hr_trace **workloads;
+  bool *fixed;     /* [n_contenders] nothing is random for this policy: its replications are copies of replication 0 */
+  bool *identical; /* [n_contenders] all of at least two replications have equal events and metrics */
+  uint64_t *digests;                 /* [contender][replication] */
+  char **titles;                     /* [n_contenders] labels for tables: what distinguishes the policies; distinct */
+  struct hr__compare_curves *curves; /* [n_contenders] */
+  struct hr__compare_job_file *job_files; /* [n_contenders]; NULL: none are written */
   /* [n_replications] if prices are random; NULL: the scenario of the config applies to all */
   struct hr_scenario **scenarios;
   struct hr__one_run *first_runs; /* [n_contenders], of replication 0 */
@@ -65,21 +90,46 @@ static inline double *hr__compare_group_values(const struct hr_comparison *compa
   return table->values + row * comparison->n_replications;
 }
 
+/* The trace of a replication. */
+static inline const struct hr_trace *hr__compare_trace(const struct hr_comparison *comparison, uint32_t replication) {
+  return comparison->workloads ? comparison->workloads[replication] : comparison->config.trace;
+}
+
+/* Whether a policy and the first one have only identical replications. The runs then say nothing about variation, so
+   their difference has no interval. */
+static inline bool hr__compare_lacks_interval(const struct hr_comparison *comparison, uint32_t contender) {
+  return comparison->identical[0] && comparison->identical[contender];
+}
+
+static inline struct hr_estimate hr__compare_pair(const struct hr_comparison *comparison, uint32_t contender,
+                                                  const double *first, const double *other) {
+  struct hr_estimate estimate = hr__interval_paired(first, other, comparison->n_replications, comparison->exact);
+  if (!hr__compare_lacks_interval(comparison, contender)) return estimate;
+  estimate.low = estimate.high = HR__UNKNOWN;
+  estimate.significant = false;
+  return estimate;
+}
+
 /* The mean of a metric, and its difference from contender 0 with a 95 % interval. */
 static inline struct hr_estimate hr__compare_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                                       enum hr__metric metric) {
-  return hr__interval_paired(hr__compare_values(comparison, 0, metric),
-                             hr__compare_values(comparison, contender, metric), comparison->n_replications,
-                             comparison->exact);
+  return hr__compare_pair(comparison, contender, hr__compare_values(comparison, 0, metric),
+                          hr__compare_values(comparison, contender, metric));
 }
 
 /* The mean of a metric of one group of `table`, and its difference from contender 0 with a 95 % interval. */
 static inline struct hr_estimate hr__compare_group_estimate(const struct hr_comparison *comparison,
                                                             const struct hr__group_table *table, uint32_t contender,
                                                             size_t group, unsigned metric) {
-  return hr__interval_paired(hr__compare_group_values(comparison, table, 0, group, metric),
-                             hr__compare_group_values(comparison, table, contender, group, metric),
-                             comparison->n_replications, comparison->exact);
+  return hr__compare_pair(comparison, contender, hr__compare_group_values(comparison, table, 0, group, metric),
+                          hr__compare_group_values(comparison, table, contender, group, metric));
+}
+
+/* Whether any difference has an interval of replications. */
+static inline bool hr__compare_has_intervals(const struct hr_comparison *comparison) {
+  for (uint32_t i = 1; comparison->n_replications > 1 && i < comparison->config.n_contenders; i++)
+    if (!hr__compare_lacks_interval(comparison, i)) return true;
+  return false;
 }
 
 /* Whether the metric is known in any run. */
@@ -102,6 +152,32 @@ static inline size_t hr__compare_find_group(const struct hr__group_table *table,
     *(order < 0 ? &high : &low) = middle + (order > 0);
   }
   return SIZE_MAX;
+}
+
+/* ---- Distributions and jobs (compare_details.c) ----------------------------------------------------- */
+
+/* The first run of one policy, for the callbacks of struct hr__one_run_details. */
+struct hr__compare_details {
+  struct hr_comparison *comparison;
+  uint32_t contender;
+  struct hr_placements *placements; /* NULL: no file of jobs */
+};
+enum hr_status hr__compare_details_prepare(void *self, struct hr_replay *replay, struct hr_error *error);
+enum hr_status hr__compare_details_collect(void *self, const struct hr_replay *replay, struct hr_error *error);
+/* Discards the files of jobs that were not committed. */
+void hr__compare_job_files_finish(struct hr_comparison *comparison);
+
+/* ---- Titles (compare_titles.c) ---------------------------------------------------------------------- */
+
+/* Makes the titles of all contenders. Returns NULL when out of memory. The caller frees the list and its texts. */
+char **hr__compare_titles(const struct hr_contender *contenders, uint32_t count);
+/* Returns copies of the titles that are at most `width` columns wide and still distinct. If cutting alone does not keep
+   them distinct, each begins with its number, and *numbered is set. The caller frees the list and its texts. NULL when
+   out of memory. */
+char **hr__compare_short_titles(char *const *titles, uint32_t count, size_t width, bool *numbered);
+static inline void hr__compare_titles_free(char **titles, uint32_t count) {
+  for (uint32_t i = 0; titles && i < count; i++) free(titles[i]);
+  free(titles);
 }
 
 #endif

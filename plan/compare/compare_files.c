@@ -142,15 +142,32 @@ static void json_put_groups(struct hr__json *json, cJSON *policy, const char *ke
   }
 }
 
+static void put_curve(struct hr__json *json, cJSON *object, const char *key, const double *seconds) {
+  cJSON *array = hr__json_array(json, object, key);
+  for (size_t i = 0; i < HR__CURVE_POINTS && !isnan(seconds[0]); i++) {
+    char buffer[HR__NUMBER_BYTES];
+    hr__json_append(json, array, cJSON_CreateRaw(hr__decimal_text(seconds[i], buffer)));
+  }
+}
+
+static void put_curves(struct hr__json *json, cJSON *policy, const struct hr__compare_curves *curves) {
+  cJSON *object = hr__json_object(json, policy, "cdf");
+  put_curve(json, object, "wait_s", curves->wait_s);
+  put_curve(json, object, "jct_s", curves->jct_s);
+}
+
 static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_comparison *comparison,
                        uint32_t contender) {
   const struct hr_contender *self = &comparison->config.contenders[contender];
   cJSON *policy = hr__json_append(json, policies, cJSON_CreateObject());
   hr__json_text(json, policy, "name", self->name);
   hr__json_text(json, policy, "label", self->label);
+  hr__json_text(json, policy, "title", comparison->titles[contender]);
   hr__json_text(json, policy, "policy", self->policy->ops->name);
   hr__json_params(json, hr__json_object(json, policy, "params"), self->policy);
+  hr__json_bool(json, policy, "identical", comparison->identical[contender]);
   put_metrics(json, policy, comparison, contender);
+  put_curves(json, policy, &comparison->curves[contender]);
   json_put_groups(json, policy, "by_class", comparison, &comparison->groups[HR__CLASSES], contender);
   json_put_groups(json, policy, "by_tenant", comparison, &comparison->groups[HR__TENANTS], contender);
   const struct hr_notes *notes[3];
@@ -167,6 +184,8 @@ static void put_head(struct hr__json *json, cJSON *root, const struct hr_compari
   hr__json_text(json, trace, "format", config->trace->format);
   hr__json_bool(json, root, "random", !comparison->exact);
   hr__json_count(json, root, "replications", comparison->n_replications);
+  hr__json_text(json, root, "resample", hr_blocks_name(config->scenario->replications.workload.blocks));
+  hr__json_number(json, root, "growth", config->scenario->replications.workload.growth);
   hr__json_number(json, root, "confidence", 0.95);
   cJSON *seeds = hr__json_array(json, root, "seeds");
   for (uint32_t i = 0; i < comparison->n_replications; i++) hr__json_append_seed(json, seeds, comparison->seeds[i]);
@@ -234,7 +253,7 @@ static void markdown_put_estimate(struct compare_markdown *page, enum hr_unit un
   fprintf(out, " %s%s", bold ? "**" : "", hr__metric_text(unit, estimate->value, text));
   if (!first && !isnan(estimate->difference)) {
     fprintf(out, " (%s", hr__difference_text(unit, estimate->difference, text));
-    if (page->comparison->n_replications > 1)
+    if (page->comparison->n_replications > 1 && !isnan(estimate->low))
       fprintf(out, " %s", hr__margin_text(unit, estimate->low, estimate->high, text));
     fputc(')', out);
   }
@@ -254,12 +273,17 @@ static void markdown_put_head(struct compare_markdown *page) {
   else if (page->comparison->n_replications == 1)
     fputs("One run of each policy. In brackets: differences from the first policy, whose significance is unknown.\n\n",
           out);
+  else if (config->n_contenders > 1 && !hr__compare_has_intervals(page->comparison))
+    fprintf(out,
+            "%" PRIu32 " runs of each policy, all identical. In brackets: differences from the first policy, which "
+            "have no interval.\n\n",
+            page->comparison->n_replications);
   else
     fprintf(out,
             "%" PRIu32
-            " runs of each policy, with the same random events for all. In brackets: the difference from the "
+            " runs of each policy, with the same %srandom events for all. In brackets: the difference from the "
             "first policy with the margin of its paired 95 %% interval; bold: significant.\n\n",
-            page->comparison->n_replications);
+            page->comparison->n_replications, page->comparison->workloads ? "workloads and " : "");
 }
 
 static void markdown_put_policies(struct compare_markdown *page) {
@@ -268,7 +292,7 @@ static void markdown_put_policies(struct compare_markdown *page) {
     char *text = hr__policy_words(config->contenders[i].policy);
     if (!text) page->console.out_of_memory = true;
     fputs("- ", page->console.out);
-    put_text(page, config->contenders[i].label);
+    put_text(page, page->comparison->titles[i]);
     fputs(": ", page->console.out);
     if (text) put_text(page, text);
     fputc('\n', page->console.out);
@@ -283,7 +307,7 @@ static void markdown_put_metrics(struct compare_markdown *page) {
   fputs("| |", out);
   for (uint32_t i = 0; i < config->n_contenders; i++) {
     fputc(' ', out);
-    put_text(page, config->contenders[i].label);
+    put_text(page, page->comparison->titles[i]);
     fputs(" |", out);
   }
   fputs("\n|---|", out);
@@ -307,7 +331,7 @@ static void markdown_put_group(struct compare_markdown *page, const struct hr__g
     fputs("| ", page->console.out);
     put_text(page, name[0] ? name : "(none)");
     fputs(" | ", page->console.out);
-    put_text(page, config->contenders[i].label);
+    put_text(page, page->comparison->titles[i]);
     fputs(" |", page->console.out);
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__compare_group_estimate(page->comparison, groups, i, index, m);

@@ -58,10 +58,11 @@ static void end_line(struct compare_terminal *table) {
 static void put_policies(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
-    const char *label = config->contenders[i].label;
-    char *text = hr__policy_words(config->contenders[i].policy);
+    char number[16] = "", *text = hr__policy_words(config->contenders[i].policy);
+    if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", i + 1);
     if (!text) table->console.out_of_memory = true;
-    if (text) hr__put_field(&table->console, i ? "" : "policies", "%s: %s", label, text);
+    if (text)
+      hr__put_field(&table->console, i ? "" : "policies", "%s%s: %s", number, table->comparison->titles[i], text);
     free(text);
   }
 }
@@ -75,11 +76,14 @@ static void put_runs(struct compare_terminal *table) {
     hr__put_field(&table->console, "runs",
                   "one of each policy, in a random scenario: significance is unknown without replications "
                   "(--replications)");
+  else if (comparison->config.n_contenders > 1 && !hr__compare_has_intervals(comparison))
+    hr__put_field(&table->console, "runs",
+                  "%" PRIu32 " of each policy, all identical: differences are those of one run, without an interval",
+                  comparison->n_replications);
   else
     hr__put_field(&table->console, "runs",
-                  "%" PRIu32 " of each policy, each with its own random events, which are the "
-                  "same for all policies",
-                  comparison->n_replications);
+                  "%" PRIu32 " of each policy, each with its own %s, which are the same for all policies",
+                  comparison->n_replications, comparison->workloads ? "workload and random events" : "random events");
 }
 
 static void put_head(struct compare_terminal *table) {
@@ -218,7 +222,7 @@ static void put_legend(const struct compare_terminal *table) {
   FILE *out = table->console.out;
   fprintf(out, "\n%s", hr__dim(&table->console));
   fputs("Differences are from the first policy; = means no difference.\n", out);
-  if (table->comparison->n_replications > 1)
+  if (hr__compare_has_intervals(table->comparison))
     fputs("* significant: the paired 95 % interval, difference -+ margin, excludes zero.\n", out);
   fputs("util. submit, total: utilization to the last submission, to the last job's end.\n", out);
   fputs("jct: submit to end. rho: finish-time fairness, jct / jct on an equal share.\n", out);
@@ -238,54 +242,14 @@ static void put_speed(struct compare_terminal *table, const struct hr_perf *perf
                   threads, threads == 1 ? "" : "s", hr__fixed_text(perf->load_s, 2, text[2]));
 }
 
-/* ---- Titles ----------------------------------------------------------------------------------------- */
-
-static void free_titles(struct compare_terminal *table) {
-  for (uint32_t i = 0; table->title && i < table->comparison->config.n_contenders; i++) free(table->title[i]);
-  free(table->title);
-}
-
-static bool titles_are_long(const struct hr_compare_config *config) {
-  for (uint32_t i = 0; i < config->n_contenders; i++)
-    if (hr__width_of(config->contenders[i].label, strlen(config->contenders[i].label)) > NAME_WIDTH - 1) return true;
-  return false;
-}
-
-/* Returns the title of a contender's row. If any label is too long, all titles start with a number and omit the
-   parameters. Labels of `queue` keep their last parameters, and labels that are paths keep their end, since these parts
-   distinguish them. The caller frees the title. NULL when out of memory. */
-static char *make_title(struct compare_terminal *table, uint32_t contender) {
-  const char *label = table->comparison->config.contenders[contender].label;
-  char number[16] = "", text[HR__METRIC_BYTES * 2];
-  if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", contender + 1);
-  bool is_name = table->numbered && strncmp(label, "queue:", 6) != 0;
-  char *name = strndup(label, is_name ? strcspn(label, ":") : strlen(label));
-  if (!name) return NULL;
-  char *shown =
-      hr__fitted(&table->console, name, NAME_WIDTH - 1 - strlen(number), !is_name || strchr(name, '/') != NULL);
-  free(name);
-  if (!shown) return NULL;
-  snprintf(text, sizeof text, "%s%s", number, shown);
-  free(shown);
-  return strdup(text);
-}
-
-static bool make_titles(struct compare_terminal *table) {
-  const struct hr_compare_config *config = &table->comparison->config;
-  table->numbered = titles_are_long(config);
-  table->title = calloc(config->n_contenders, sizeof(*table->title));
-  for (uint32_t i = 0; table->title && i < config->n_contenders; i++) {
-    table->title[i] = make_title(table, i);
-    if (!table->title[i]) return false;
-  }
-  return table->title != NULL;
-}
+/* ---- The table -------------------------------------------------------------------------------------- */
 
 enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                    bool colour) {
   struct compare_terminal table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
-  bool titled = make_titles(&table);
-  if (titled) {
+  uint32_t count = comparison->config.n_contenders;
+  table.title = hr__compare_short_titles(comparison->titles, count, NAME_WIDTH - 1, &table.numbered);
+  if (table.title) {
     put_head(&table);
     put_blocks(&table);
     put_groups(&table, &comparison->groups[HR__CLASSES]);
@@ -293,7 +257,8 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
     put_legend(&table);
     put_speed(&table, perf);
   }
-  free_titles(&table);
+  bool titled = table.title != NULL;
+  hr__compare_titles_free(table.title, count);
   if (!titled || table.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

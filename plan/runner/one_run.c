@@ -90,15 +90,19 @@ static void take(struct hr_replay *replay, struct hr__one_run *run) {
 
 enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct hr__one_run *run,
                                 struct hr_error *error) {
+  const struct hr__one_run_details *details = config->details;
   const struct hr_replay_config replay_config = {.scenario = config->scenario,
                                                  .trace = config->trace,
                                                  .policy = config->policy,
                                                  .seed = config->seed,
+                                                 .costs_by_job = details && details->costs_by_job,
                                                  .alerts = config->alerts,
                                                  .progress = config->progress};
   struct hr_replay replay;
   enum hr_status status = hr_replay_init(&replay, &replay_config, error);
+  if (status == HR_OK && details) status = details->prepare(details->self, &replay, error);
   if (status == HR_OK) status = hr_replay_run(&replay, error);
+  if (status == HR_OK && details) status = details->collect(details->self, &replay, error);
   take(&replay, run);
   hr_replay_finish(&replay);
   return status;

@@ -12,6 +12,7 @@
 #include "headroom/report.h"
 #include "headroom/scenario.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/replay.h"
 
 #include <pthread.h>
 
@@ -30,6 +31,11 @@ static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scen
   return hr_trace_read(file, &options, trace, error);
 }
 
+/* Whether each replication draws its own workload. */
+static inline bool hr__workload_is_redrawn(const struct hr_workload_spec *workload) {
+  return workload->blocks != HR_BLOCKS_NONE || workload->growth != 1;
+}
+
 /* Adds `count` bytes to a 64-bit digest that detects changed inputs. The digest is not cryptographic. */
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count);
 
@@ -40,12 +46,22 @@ enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct 
 
 /* ---- The run ---------------------------------------------------------------------------------------- */
 
+/* Callbacks for a caller that needs the results of single jobs, which a summary lacks. */
+struct hr__one_run_details {
+  void *self;
+  bool costs_by_job; /* the ledger also records the cost of each job */
+  enum hr_status (*prepare)(void *self, struct hr_replay *replay, struct hr_error *error); /* adds observers */
+  /* called after a successful run; the results are freed afterwards */
+  enum hr_status (*collect)(void *self, const struct hr_replay *replay, struct hr_error *error);
+};
+
 struct hr__one_run_config {
   const struct hr_scenario *scenario;
   const struct hr_trace *trace;
-  const struct hr_policy_choice *policy; /* replaces the policy of the scenario */
-  uint64_t seed;                         /* replaces the seed of the scenario */
-  bool alerts;                           /* evaluate the scenario's alert rules */
+  const struct hr_policy_choice *policy;     /* replaces the policy of the scenario */
+  uint64_t seed;                             /* replaces the seed of the scenario */
+  bool alerts;                               /* evaluate the scenario's alert rules */
+  const struct hr__one_run_details *details; /* NULL: none */
   struct hr_progress progress;
 };
 

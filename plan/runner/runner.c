@@ -81,7 +81,7 @@ enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struc
                                           uint32_t *number, struct hr_error *error) {
   if (!HR__ARRAY_HAS_ROOM(runner->environments, runner->n_environments, runner->environment_capacity))
     return no_memory(error);
-  bool redrawn = environment->workload.blocks != HR_BLOCKS_NONE || environment->workload.growth != 1;
+  bool redrawn = hr__workload_is_redrawn(&environment->workload);
   struct hr__runner_environment *added = &runner->environments[runner->n_environments];
   *added = (struct hr__runner_environment){.spec = *environment, .redrawn = redrawn || environment->forecast};
   if (environment->forecast) use_forecast_weeks(&added->spec);

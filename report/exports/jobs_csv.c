@@ -15,6 +15,7 @@
  * one row.
  */
 
+#include "report/exports/jobs_csv.h"
 #include "base/array.h"
 #include "base/writers.h"
 #include "headroom/report.h"
@@ -307,9 +308,9 @@ static uint32_t *jobs_by_row(const struct hr_trace *trace) {
   return job_at;
 }
 
-enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                              const struct hr_result *result, const struct hr_placements *placements,
-                             const struct hr_ledger *ledger, struct hr_error *error) {
+                             const struct hr_ledger *ledger, struct hr__csv_out *csv, struct hr_error *error) {
   uint32_t *job_at = trace->row ? jobs_by_row(trace) : NULL;
   if ((trace->row && !job_at) || placements_failed(placements)) {
     free(job_at);
@@ -328,12 +329,18 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
   snprintf(header, sizeof header, "%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
            out.has_kills ? COLUMNS_OF_KILLS : "", out.has_slots ? COLUMNS_OF_SLOTS : "");
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
-  if (status == HR_OK) {
-    for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
-    status = hr__csv_commit(&out.csv, error);
-  }
+  for (uint32_t i = 0; status == HR_OK && i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
   free(job_at);
+  *csv = out.csv;
   return status;
+}
+
+enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                             const struct hr_result *result, const struct hr_placements *placements,
+                             const struct hr_ledger *ledger, struct hr_error *error) {
+  struct hr__csv_out csv;
+  enum hr_status status = hr__jobs_open(path, trace, cluster, result, placements, ledger, &csv, error);
+  return status == HR_OK ? hr__csv_commit(&csv, error) : status;
 }
 
 /* ---- Timeline ------------------------------------------------------------------------------------ */

@@ -107,23 +107,70 @@ case_a_seed_of_a_replication_makes_its_run() {
 # ---- Random and deterministic scenarios ----------------------------------------------------------------------------
 
 case_nothing_random() {
-  try 0 compare "$demo" --policies fifo,sjf --replications 20 --json c.json
+  try 0 compare "$demo" --policies fifo,sjf --json c.json
   says stdout 'the scenario is deterministic'
-  says stderr 'the other replications were skipped'
   says c.json '"random": false,'
   says c.json '"replications": 1,'
   if grep -q '\*' stdout; then fail "marks where every difference is exact"; fi
+  # Replications without randomness are refused.
+  refuses '20 replications would be identical: nothing is random in' "$demo" --policies fifo,sjf --replications 20
+  says stderr "--set 'replications.workload={\"resample\":\"days\"}'"
 }
 
-# A comparison replays the recorded trace, even if the scenario redraws its workload. A note reports this.
+# With replications.workload, each replication has its own workload: that of `run --replications`.
 case_workload_of_the_scenario() {
-  local note="note: the scenario's 'replications.workload' (resample none, growth 2) is ignored"
-  try 0 compare "$demo" --policies fifo,sjf --json plain.json
-  if grep -q 'replications.workload' stderr; then fail "a note without a workload"; fi
-  try 0 compare "$demo" --policies fifo,sjf --json grown.json --set replications.workload.growth=2
-  says stderr "$note"
-  says grown.json "'replications.workload'"
-  [ "$(digests_of plain.json)" = "$(digests_of grown.json)" ] || fail "the runs differ"
+  local set='replications.workload={"resample":"days"}'
+  try 0 compare "$demo" --set "$set" --replications 5 --policies fifo,sjf --json c.json
+  says stdout '5 of each policy, each with its own workload'
+  says stdout '95 % margin'
+  says stdout '* significant'
+  says c.json '"resample": "days",'
+  says c.json '"replications": 5,'
+  for policy in fifo sjf; do
+    try 0 run "$demo" --set "$set" --replications 5 --policy $policy -q --json $policy.json
+    node - $policy <<'JS' || fail "the means of $policy differ from those of run --replications"
+const fs = require('fs');
+const name = process.argv[2];
+const run = JSON.parse(fs.readFileSync(`${name}.json`)).replications.metrics;
+const policy = JSON.parse(fs.readFileSync('c.json')).policies.find((p) => p.label === name);
+for (const [mine, theirs] of [['wait_mean_s', 'wait_s.mean'], ['wait_p95_s', 'wait_s.p95'], ['jct_mean_s', 'jct_s.mean']])
+  if (Math.abs(policy.mean[mine] - run[theirs].mean) > 2e-6) process.exit(1);
+JS
+  done
+}
+
+case_labels() {
+  try 0 compare "$demo" --policies fifo:label=base,queue:order=sjf,label=short,backfill=easy --csv c.csv --json c.json
+  matches stdout '^base +53 min'
+  matches stdout '^short +21 min'
+  cut -d, -f1 c.csv | sort -u | tr '\n' ' ' >labels
+  [ "$(cat labels)" = 'base policy short ' ] || fail "labels: $(cat labels)"
+  says c.json '"order": "sjf",'
+  try 0 compare "$demo" --policies queue:order=sjf,placement=first-fit,queue:order=sjf,placement=worst-fit
+  matches stdout '^first-fit +20 min'
+  matches stdout '^worst-fit +57 min'
+  refuses 'short is listed twice' "$demo" --policies fifo:label=short,sjf:label=short
+  refuses 'a policy has two labels' "$demo" --policies fifo:label=a,label=b
+  refuses 'empty label' "$demo" --policies fifo:label=
+}
+
+# --jobs writes the file that `run --jobs` writes with each policy, and nothing after an error.
+case_jobs_of_each_policy() {
+  try 0 compare "$demo" --policies fifo:label=my/base,sjf:backfill=easy --jobs jobs -q
+  [ "$(ls jobs | tr '\n' ' ')" = 'base.csv sjf_backfill=easy.csv ' ] || fail "files: $(ls jobs)"
+  try 0 run "$demo" --policy fifo --jobs fifo.csv -q
+  cmp fifo.csv jobs/base.csv >stderr || fail "other jobs"
+  try 0 run "$demo" --policy sjf:backfill=easy --jobs sjf.csv -q
+  cmp sjf.csv 'jobs/sjf_backfill=easy.csv' >stderr || fail "other jobs"
+  mkdir clean
+  try 2 compare "$demo" --policies fifo,sjf --jobs clean --replications 3
+  try 4 compare "$demo" --policies fifo,sjf --jobs clean --md /dev/full -q
+  [ -z "$(ls -A clean)" ] || fail "left behind: $(ls -A clean)"
+  try 2 compare "$demo" --policies fifo --jobs "$demo"
+  says stderr '--jobs'
+  cp "$project/traces/reference/demo.csv" jobs/fifo.csv
+  try 2 compare "$demo" --trace jobs/fifo.csv --policies fifo --jobs jobs
+  says stderr 'this run reads it'
 }
 
 case_random() {
@@ -165,7 +212,7 @@ case_table_fits_the_screen() {
     [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
     if grep -q ' $' stdout; then fail "a line ends in a space"; fi
   done
-  says stdout '8 ...and-only'
+  matches stdout '^queue:mark... '
 }
 
 # ---- Files ---------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ static const char *const three[] = {"fifo", "sjf", "largest"};
 /* The waits are 0, 99, 148, 0 in submit order, and 0, 109, 98, 0 if the shortest job is first. */
 static void exact_differences_if_deterministic(void) {
   struct setup setup;
-  setup_make(&setup, POOL, "", two, 50);
+  setup_make(&setup, POOL, "", two, 0);
   struct hr_comparison *comparison = compare(&setup);
   CU_ASSERT_EQUAL(comparison->n_replications, 1);
   struct hr_estimate wait = hr_comparison_estimate(comparison, 1, "wait_mean_s");
@@ -46,7 +46,6 @@ static void exact_differences_if_deterministic(void) {
   CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "cost_total_usd").value));
   CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "preemptions").value));
   CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "no such figure").value));
-  CU_ASSERT_PTR_NOT_NULL(strstr(hr_comparison_notes(comparison)->text[0], "deterministic"));
   hr_comparison_destroy(comparison);
   setup_finish(&setup);
 }
@@ -58,26 +57,137 @@ static bool has_note(const struct hr_comparison *comparison, const char *text) {
   return false;
 }
 
-/* A scenario that redraws its workload gives the results of the recorded trace, and a note. */
-static void redrawn_workloads_are_noted(void) {
+/* Without randomness, replications that the user requests are refused. Those of the scenario are skipped with a note.
+ */
+static void replications_need_randomness(void) {
   struct setup setup;
-  setup_make(&setup, POOL, "", two, 1);
-  struct hr_comparison *plain = compare(&setup);
-  CU_ASSERT_FALSE(has_note(plain, "replications.workload"));
-  setup.scenario->replications.workload.growth = 1.5;
-  struct hr_comparison *grown = compare(&setup);
-  CU_ASSERT_TRUE(has_note(grown, "'replications.workload' (resample none, growth 1.5) is ignored"));
-  setup.scenario->replications.workload = (struct hr_workload_spec){.blocks = HR_BLOCKS_WEEKS, .growth = 1};
-  struct hr_comparison *redrawn = compare(&setup);
-  CU_ASSERT_TRUE(has_note(redrawn, "'replications.workload' (resample weeks, growth 1) is ignored"));
-  for (uint32_t i = 0; i < 2; i++) {
-    CU_ASSERT_EQUAL(hr_comparison_summary(grown, i)->digest, hr_comparison_summary(plain, i)->digest);
-    CU_ASSERT_EQUAL(hr_comparison_summary(redrawn, i)->digest, hr_comparison_summary(plain, i)->digest);
-  }
-  hr_comparison_destroy(plain);
-  hr_comparison_destroy(grown);
-  hr_comparison_destroy(redrawn);
+  struct hr_comparison *comparison;
+  struct hr_error error = {0};
+  setup_make(&setup, POOL, "", two, 12);
+  CU_ASSERT_EQUAL(hr_compare(&setup.config, &comparison, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NULL(comparison);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "12 replications would be identical: nothing is random"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "--set 'replications.workload="));
+  setup.config.n_replications = 0;
+  setup.scenario->replications.count = 12;
+  comparison = compare(&setup);
+  CU_ASSERT_EQUAL(comparison->n_replications, 1);
+  CU_ASSERT_TRUE(has_note(comparison, "the replications of 'replications.count' were skipped"));
+  hr_comparison_destroy(comparison);
   setup_finish(&setup);
+}
+
+/* The digest of a run of one policy with the workload that belongs to a seed. */
+static uint64_t digest_of_redrawn(const struct setup *setup, uint32_t contender, uint64_t seed) {
+  struct hr_trace *drawn = NULL;
+  struct hr_result *result = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_trace_redraw(setup->trace, &setup->scenario->replications.workload, seed, &drawn, NULL),
+                        HR_OK);
+  struct hr_run_config config = {.trace = drawn,
+                                 .cluster = &setup->scenario->cluster,
+                                 .policy = setup->choices[contender].ops,
+                                 .params = setup->choices[contender].params,
+                                 .seed = seed,
+                                 .horizon_us = HR_NEVER_US,
+                                 .classes = setup->scenario->classes};
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, NULL), HR_OK);
+  uint64_t digest = result->digest;
+  hr_result_destroy(result);
+  hr_trace_destroy(drawn);
+  return digest;
+}
+
+/* Replication r of every policy has the workload that is drawn with the seed of replication r. Workloads differ, so
+   differences have intervals although nothing else is random. */
+static void workloads_are_paired(void) {
+  struct setup setup;
+  setup_make(&setup, POOL, "", two, 6);
+  setup.scenario->replications.workload.growth = 1.5;
+  struct hr_comparison *comparison = compare(&setup);
+  CU_ASSERT_EQUAL(comparison->n_replications, 6);
+  CU_ASSERT_FALSE(comparison->exact);
+  bool varied = false;
+  for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t r = 0; r < 6; r++) {
+      uint64_t digest = comparison->digests[i * 6 + r];
+      CU_ASSERT_EQUAL(digest, digest_of_redrawn(&setup, i, hr_replication_seed(setup.scenario->seed, r)));
+      varied = varied || digest != comparison->digests[i * 6];
+    }
+  CU_ASSERT_TRUE(varied);
+  CU_ASSERT_PTR_EQUAL(hr_comparison_trace(comparison), comparison->workloads[0]);
+  struct hr_estimate wait = hr_comparison_estimate(comparison, 1, "wait_mean_s");
+  CU_ASSERT(wait.low < wait.high);
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+/* A policy from a shared object may be random, so its replications are run. If all runs are identical, nothing has an
+   interval. The built-in policy is run once, since its replications are known to be equal. */
+static void identical_runs_have_no_interval(void) {
+  static int library;
+  struct setup setup;
+  setup_make(&setup, POOL, "", two, 4);
+  setup.choices[1].library = &library;
+  struct hr_comparison *comparison = compare(&setup);
+  setup.choices[1].library = NULL; /* it is no handle that could be closed */
+  CU_ASSERT_EQUAL(comparison->n_replications, 4);
+  CU_ASSERT(comparison->fixed[0] && !comparison->fixed[1]);
+  CU_ASSERT(comparison->identical[0] && comparison->identical[1]);
+  struct hr_estimate wait = hr_comparison_estimate(comparison, 1, "wait_mean_s");
+  expect(wait.difference, (109 + 98 - 99 - 148) / 4.0);
+  CU_ASSERT(isnan(wait.low) && isnan(wait.high) && !wait.significant);
+  CU_ASSERT_FALSE(hr__compare_has_intervals(comparison));
+  CU_ASSERT_TRUE(has_note(comparison, "all 4 replications of each policy are identical"));
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+/* ---- Titles ----------------------------------------------------------------------------------------- */
+
+static void expect_titles(const char *const *labels, const char *const *expected, const char *const *expected_short) {
+  struct hr_contender contenders[8] = {{0}};
+  uint32_t count = 0;
+  bool numbered;
+  for (; labels[count]; count++) {
+    bool labelled = labels[count][0] == '!';
+    contenders[count] = (struct hr_contender){.label = labels[count] + labelled, .labelled = labelled};
+  }
+  char **titles = hr__compare_titles(contenders, count);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(titles);
+  char **cut = hr__compare_short_titles(titles, count, 13, &numbered);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(cut);
+  for (uint32_t i = 0; i < count; i++) {
+    CU_ASSERT_STRING_EQUAL(titles[i], expected[i]);
+    CU_ASSERT_STRING_EQUAL(cut[i], (expected_short ? expected_short : expected)[i]);
+    CU_ASSERT_EQUAL(numbered, cut[i][0] == '1' + (char)i && cut[i][1] == ' ');
+  }
+  hr__compare_titles_free(titles, count);
+  hr__compare_titles_free(cut, count);
+}
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void titles_show_what_differs(void) {
+  expect_titles(LIST("fifo", "sjf", "easy:order=largest"), LIST("fifo", "sjf", "easy:order=largest"),
+                LIST("fifo", "sjf", "easy:order..."));
+  expect_titles(LIST("queue:order=sjf,placement=first-fit", "queue:placement=best-fit,order=sjf"),
+                LIST("first-fit", "best-fit"), NULL);
+  expect_titles(LIST("queue:order=sjf,backfill=skip", "queue:order=sjf", "queue"),
+                LIST("order=sjf,backfill=skip", "order=sjf", "queue"), LIST("order=sjf,...", "order=sjf", "queue"));
+  expect_titles(LIST("./a/mine.so:k=1", "./a/mine.so:k=2", "sjf:k=1"), LIST("mine:k=1", "mine:k=2", "sjf:k=1"), NULL);
+  expect_titles(LIST("./a/mine.so", "./b/mine.so"), LIST("./a/mine.so", "./b/mine.so"), NULL);
+  expect_titles(LIST("!my own name", "queue:order=sjf"), LIST("my own name", "queue"), NULL);
+  expect_titles(LIST("queue:order=sjf"), LIST("queue:order=sjf"), LIST("queue:orde..."));
+}
+
+/* Labels that differ only at the end, only at the begin, or only in the middle stay distinct after they were cut. */
+static void cut_titles_stay_distinct(void) {
+  expect_titles(LIST("!the same begin, 1", "!the same begin, 2"), LIST("the same begin, 1", "the same begin, 2"),
+                LIST("...e begin, 1", "...e begin, 2"));
+  expect_titles(
+      LIST("!begin and end: 1 the same end", "!begin and end: 2 the same end", "!a begin and end: 1 the same end"),
+      LIST("begin and end: 1 the same end", "begin and end: 2 the same end", "a begin and end: 1 the same end"),
+      LIST("1 begin an...", "2 begin an...", "3 a begin ..."));
 }
 
 /* The digest of hr_sim_run for one policy and seed. */
@@ -156,7 +266,6 @@ static void default_number_of_replications(void) {
     struct hr_comparison *comparison = compare(&setup);
     CU_ASSERT_EQUAL(comparison->n_replications, expected[i]);
     CU_ASSERT_EQUAL(comparison->exact, i == 0);
-    CU_ASSERT_FALSE(has_note(comparison, "replications were skipped"));
     hr_comparison_destroy(comparison);
     setup_finish(&setup);
   }
@@ -195,6 +304,23 @@ static void same_results_for_any_number_of_threads(void) {
   CU_ASSERT_STRING_EQUAL(texts[0], texts[1]);
   CU_ASSERT_STRING_EQUAL(texts[0], texts[2]);
   for (uint32_t i = 0; i < 3; i++) free(texts[i]);
+}
+
+/* The quantiles of waits 0, 99, 148, 0 and of completion times 100, 149, 158, 20, in seconds. */
+static void distributions_are_those_of_the_jobs(void) {
+  struct setup setup;
+  setup_make(&setup, POOL, "", two, 1);
+  struct hr_comparison *comparison = compare(&setup);
+  const struct hr__compare_curves *curves = &comparison->curves[0];
+  expect(curves->wait_s[0], 0);
+  expect(curves->wait_s[100], 99 / 2.0);
+  expect(curves->wait_s[200], 148);
+  expect(curves->jct_s[0], 20);
+  expect(curves->jct_s[100], (100 + 149) / 2.0);
+  expect(curves->jct_s[190], hr_comparison_summary(comparison, 0)->jct_s.p95);
+  expect(curves->jct_s[200], 158);
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
 }
 
 static cJSON *read_schema(const char *path) {
@@ -273,7 +399,9 @@ static void write_errors_are_reported(void) {
   setup_finish(&setup);
 }
 
-TEST_MAIN("plan: compare", TEST(exact_differences_if_deterministic), TEST(redrawn_workloads_are_noted),
+TEST_MAIN("plan: compare", TEST(exact_differences_if_deterministic), TEST(replications_need_randomness),
+          TEST(workloads_are_paired), TEST(identical_runs_have_no_interval), TEST(titles_show_what_differs),
+          TEST(cut_titles_stay_distinct), TEST(distributions_are_those_of_the_jobs),
           TEST(replication_0_is_the_run_alone), TEST(seeds_derive_from_the_scenario_seed),
           TEST(policies_share_random_events), TEST(default_number_of_replications),
           TEST(one_random_run_has_no_interval), TEST(same_results_for_any_number_of_threads),

@@ -20,6 +20,22 @@ test('a comparison shows the metrics of each policy', () =>
     );
   }));
 
+test('a comparison draws the distributions of all policies', () =>
+  on('compare.html', {}, async (page) => {
+    const { policies } = json('compare.json');
+    await seeAll(page);
+    const chart = page.locator('#compare-cdf');
+    await chart.getByLabel('Of', { exact: true }).selectOption('wait_s');
+    for (const policy of policies) {
+      assert.equal(policy.cdf.wait_s.length, 201);
+      assert.ok(Math.abs(policy.cdf.wait_s[190] - policy.summary.wait_s.p95) < 1e-5, policy.label);
+      assert.ok(Math.abs(policy.cdf.jct_s[200] - policy.summary.jct_s.max) < 1e-5, policy.label);
+      assert.ok((await chart.locator('.chart-words').innerText()).includes(policy.label));
+    }
+    await chart.getByRole('button', { name: /as a table/ }).click();
+    assert.equal(await chart.locator('thead th').count(), 1 + policies.length);
+  }));
+
 test('a plan shows its candidates, its frontier and its goals', () =>
   on('plan.html', {}, async (page) => {
     const plan = json('plan.json');

@@ -26,8 +26,9 @@ HR_API uint64_t hr_replication_seed(uint64_t seed, uint32_t replication);
 /* A policy to compare. */
 struct hr_contender {
   const char *name;  /* name as the user wrote it */
-  const char *label; /* name with parameters; labels are distinct */
+  const char *label; /* name with parameters, or a label of the user; labels are distinct */
   const struct hr_policy_choice *policy;
+  bool labelled; /* the user chose the label, so it is never shortened to what distinguishes the policies */
 };
 
 /* The input. Everything is borrowed and must outlive the comparison. */
@@ -39,16 +40,21 @@ struct hr_compare_config {
   const struct hr_trace *trace;
   const struct hr_contender *contenders; /* [n_contenders]; differences are relative to the first one */
   uint32_t n_contenders;
-  /* 0: HR_DEFAULT_MIN_REPLICATIONS. If neither the scenario nor any policy uses random numbers, always one replication
-     is run. */
+  /* 0: the number of the scenario (`replications.count`), otherwise HR_DEFAULT_MIN_REPLICATIONS; one if nothing is
+     random. More than one is an error if neither the scenario nor any policy uses random numbers and workloads are not
+     redrawn. */
   uint32_t n_replications;
+  /* [n_contenders]: paths of the CSV files of the jobs of each policy in replication 0, written by
+     hr_comparison_commit_jobs; NULL: none */
+  const char *const *jobs;
   uint32_t n_threads;
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
 
-/* Executes all policies and replications on `n_threads` threads. Results do not depend on the number of threads. If a
-   run fails, the comparison fails and `error` names the policy. The caller frees `*comparison` with
-   hr_comparison_destroy. */
+/* If the scenario redraws its workload (`replications.workload`), replication r of every policy has the workload that
+   `headroom run --replications` draws for replication r. Executes all policies and replications on `n_threads` threads.
+   Results do not depend on the number of threads. If a run fails, the comparison fails and `error` names the policy.
+   The caller frees `*comparison` with hr_comparison_destroy. */
 struct hr_comparison;
 HR_API enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comparison **comparison,
                                  struct hr_error *error);
@@ -58,7 +64,7 @@ HR_API void hr_comparison_destroy(struct hr_comparison *comparison);
 struct hr_estimate {
   double value; /* mean over replications */
   /* difference: mean of (value - value of the first policy); low, high: confidence interval of this mean. If nothing is
-     random, the interval has width 0 */
+     random, the interval has width 0. If all replications of both policies are identical, no interval exists */
   double difference, low, high;
   bool significant; /* the confidence interval excludes 0; false if no interval exists */
 };
@@ -71,6 +77,11 @@ HR_API struct hr_estimate hr_comparison_estimate(const struct hr_comparison *com
 /* Returns the summary of replication 0 of a policy. `contender` is the index of the policy in the configuration. The
    summary belongs to the comparison. */
 HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison *comparison, uint32_t contender);
+/* Returns the trace of replication 0, which differs from that of the configuration if workloads are redrawn. It belongs
+   to the comparison or to the caller. */
+HR_API const struct hr_trace *hr_comparison_trace(const struct hr_comparison *comparison);
+/* Gives the files of jobs their names, if the configuration has any. */
+HR_API enum hr_status hr_comparison_commit_jobs(struct hr_comparison *comparison, struct hr_error *error);
 /* Returns notes on the runs and on the comparison. */
 HR_API const struct hr_notes *hr_comparison_notes(const struct hr_comparison *comparison);
 

@@ -7,6 +7,7 @@ import { fixed, orDash, share } from '../format.js';
 import { metricName, metricSense, metricShort, metricWriter } from '../metrics.js';
 import { hue } from '../palette.js';
 import { tip } from '../tip.js';
+import { cdf, hasCdf } from './compare_cdf.js';
 
 const metricsOf = ({ policies }) =>
   Object.keys(policies[0].mean).filter((key) => policies.some((p) => p.mean[key] !== null));
@@ -24,7 +25,7 @@ const judged = (key, difference) => {
   const { mean, low, high, significant } = difference;
   if (mean === null || mean === 0) return null;
   if (isNothing(key, mean) && isNothing(key, low) && isNothing(key, high)) return ['no change', 'muted'];
-  if (significant === false && (low !== mean || high !== mean)) return ['not significant', 'muted'];
+  if (significant === false && low !== null && (low !== mean || high !== mean)) return ['not significant', 'muted'];
   if (!metricSense(key)) return ['', 'muted'];
   return Math.sign(mean) === metricSense(key) ? ['better', 'good'] : ['worse', 'bad'];
 };
@@ -36,7 +37,7 @@ const cell = (key, policy, i) => {
   const verdict = i && difference ? judged(key, difference) : null;
   const by = differenceWriter(key);
   const interval =
-    verdict && difference.low !== difference.high
+    verdict && difference.low !== null && difference.low !== difference.high
       ? ` [${signed(by, difference.low)}, ${signed(by, difference.high)}]`
       : '';
   return el(
@@ -94,7 +95,7 @@ const firstToShow = (policies, metrics) => {
 const chart = (doc) => {
   const { policies } = doc.compare;
   const metrics = metricsOf(doc.compare);
-  const names = policies.map((p) => p.label ?? p.name);
+  const names = policies.map((p) => p.title ?? p.label ?? p.name);
   return figure({
     id: 'compare-chart',
     title: 'Side by side',
@@ -137,8 +138,12 @@ const chart = (doc) => {
   });
 };
 
+const isVaried = (policies) => policies.some((p) => !p.identical);
+
 const howWords = ({ replications, confidence, random, policies }) =>
-  replications > 1
+  replications > 1 && !isVaried(policies)
+    ? `Each of ${policies.length} policies ran ${replications} times, with identical results; differences are relative to the first one and have no intervals.`
+    : replications > 1
     ? `Each of ${policies.length} policies ran ${replications} times on the same random events; differences are relative to the first one, with paired ${share(confidence).replace('.0', '')} intervals.`
     : `Differences are relative to the first policy${random ? '; one run each, so there are no intervals' : '; the scenario is deterministic, so they are exact'}.`;
 
@@ -152,9 +157,10 @@ export const compare = {
     root.append(
       el('p', { class: 'lead' }, howWords(doc.compare)),
       chart(doc),
+      ...(hasCdf(doc.compare) ? [cdf(doc.compare)] : []),
       table(
         'Policies side by side',
-        [{ title: 'Metric' }, ...policies.map((p) => ({ title: p.label ?? p.name, number: true }))],
+        [{ title: 'Metric' }, ...policies.map((p) => ({ title: p.title ?? p.label ?? p.name, number: true }))],
         metricsOf(doc.compare).map((key) => [metricName(key), ...policies.map((p, i) => cell(key, p, i))]),
         'whole',
       ),
