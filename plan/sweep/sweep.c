@@ -80,8 +80,8 @@ static enum hr_status store_point(struct points_check *check, size_t index, cons
     return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; add one, for example \"set\": [\"trace.file=jobs.csv\"]",
                    scenario->path);
   point->seed = scenario->seed;
-  point->random =
-      hr_scenario_is_random(scenario) || hr_policy_choice_draws(&scenario->policy) || scenario->policy.library;
+  point->random = hr_scenario_is_random(scenario) || hr_policy_choice_draws(&scenario->policy) ||
+                  scenario->policy.library || hr__workload_is_redrawn(&scenario->replications.workload);
   pthread_mutex_lock(&check->lock);
   enum hr_status status = share_trace(sweep, scenario, &point->trace, error);
   bool complete = add_notes(&sweep->files, &scenario->files);

@@ -170,6 +170,8 @@ bool hr__sweep_record_unpack(struct hr__sweep_record *record, const void *bytes,
 
 /* ---- One run ---------------------------------------------------------------------------------------- */
 
+/* If the scenario redraws its workload, the run has the workload that belongs to its seed, as in a replication of
+   `headroom run`. */
 static enum hr_status run_scenario(const struct hr__sweep *sweep, const struct hr__sweep_point *point,
                                    const struct hr_scenario *scenario, struct hr__sweep_record *record,
                                    struct hr_error *error) {
@@ -177,11 +179,18 @@ static enum hr_status run_scenario(const struct hr__sweep *sweep, const struct h
                                       .trace = sweep->traces[point->trace].trace,
                                       .policy = &scenario->policy,
                                       .seed = scenario->seed};
-  struct hr__one_run run;
-  enum hr_status status = hr__one_run_make(&config, &run, error);
+  struct hr_trace *drawn = NULL;
+  struct hr__one_run run = {0};
+  enum hr_status status = HR_OK;
+  if (hr__workload_is_redrawn(&scenario->replications.workload)) {
+    status = hr_trace_redraw(config.trace, &scenario->replications.workload, scenario->seed, &drawn, error);
+    config.trace = drawn;
+  }
+  if (status == HR_OK) status = hr__one_run_make(&config, &run, error);
   record->seed = scenario->seed;
   if (status == HR_OK && !copy_record(record, &run)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   hr__one_run_finish(&run);
+  hr_trace_destroy(drawn);
   return status;
 }
 

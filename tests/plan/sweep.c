@@ -3,6 +3,7 @@
    must not be repeated. */
 
 #include "harness.h"
+#include "headroom/unstable/compare.h"
 #include "output_files.h"
 #include "plan/sweep/sweep_store.h"
 #include "sweep_setup.h"
@@ -69,6 +70,35 @@ static void rows_of_a_sweep(void) {
   expect(&paths, "SELECT value FROM meta WHERE key = 'format'", "headroom-sweep 1");
   expect(&paths, "SELECT value FROM meta WHERE key = 'trace'", "jobs.csv");
   expect(&paths, "PRAGMA integrity_check", "ok");
+}
+
+/* If the scenario redraws its workload, each replication of a point has the workload of its seed, and all points have
+   the same workloads. */
+static void workloads_are_redrawn(void) {
+  struct sweep_paths paths;
+  struct hr_sweep_counts counts;
+  struct hr_error error = {0};
+  sweep_setup(&paths);
+  sweep_write("g.json", "{\"scenario\":\"s.json\",\"set\":[\"replications.workload.growth=1.5\"],\"replications\":6,"
+                        "\"axes\":[{\"name\":\"nodes\",\"path\":\"cluster.pools.0.nodes\",\"values\":[1,2]}]}");
+  CU_ASSERT_EQUAL_FATAL(sweep(&paths, 0, 0, &counts, &error), HR_OK);
+  CU_ASSERT_EQUAL(counts.runs, 12);
+  struct hr_trace *trace = NULL, *drawn = NULL;
+  const struct hr_trace_options options = {.format = "csv"};
+  CU_ASSERT_EQUAL_FATAL(hr_trace_read(files_path("jobs.csv"), &options, &trace, NULL), HR_OK);
+  for (uint32_t r = 0; r < 6; r++) {
+    const struct hr_workload_spec spec = {.blocks = HR_BLOCKS_NONE, .growth = 1.5};
+    CU_ASSERT_EQUAL_FATAL(hr_trace_redraw(trace, &spec, hr_replication_seed(5, r), &drawn, NULL), HR_OK);
+    char sql[100], count[20];
+    snprintf(sql, sizeof sql, "SELECT jobs_submitted FROM runs WHERE run = %u", (unsigned)r);
+    snprintf(count, sizeof count, "%u.0", (unsigned)drawn->n_jobs);
+    expect(&paths, sql, count);
+    snprintf(sql, sizeof sql, "SELECT jobs_submitted FROM runs WHERE run = %u", (unsigned)r + 6);
+    expect(&paths, sql, count);
+    hr_trace_destroy(drawn);
+  }
+  hr_trace_destroy(trace);
+  expect(&paths, "SELECT count(DISTINCT jobs_submitted) > 1 FROM runs", "1");
 }
 
 static void existing_runs_are_not_repeated(void) {
@@ -164,5 +194,5 @@ static void records_round_trip_as_bytes(void) {
   free(bytes);
 }
 
-TEST_MAIN("plan: sweeps", TEST(rows_of_a_sweep), TEST(existing_runs_are_not_repeated), TEST(files_of_other_sweeps),
-          TEST(merge_of_different_sweeps), TEST(records_round_trip_as_bytes))
+TEST_MAIN("plan: sweeps", TEST(rows_of_a_sweep), TEST(workloads_are_redrawn), TEST(existing_runs_are_not_repeated),
+          TEST(files_of_other_sweeps), TEST(merge_of_different_sweeps), TEST(records_round_trip_as_bytes))
