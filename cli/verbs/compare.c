@@ -70,7 +70,7 @@ static const char details[] = "A listed policy that is also the scenario's polic
                               "parameters. Commas separate policies and parameters: KEY=VALUE belongs to\n"
                               "the policy before it.\n"
                               "Replication 0 uses the scenario's seed. In each replication all policies see the\n"
-"same random events and, with 'replications.workload', the same redrawn workload.\n"
+                              "same random events and, with 'replications.workload', the same redrawn workload.\n"
                               "Files are written only if all runs succeed.\n"
                               "Exit code: 0 success, 1 all jobs were rejected, 2 bad input or usage, 3 a policy\n"
                               "broke its contract, 4 system failure.\n\n"
