@@ -93,7 +93,7 @@ HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 
 /* The version of this interface. Headroom refuses policies that were compiled for another version. */
-#define HR_POLICY_ABI 3u
+#define HR_POLICY_ABI 4u
 
 /* The events of jobs and capacity. Events of one instant are handled in the order of this table: events that free or
    remove capacity precede events that request capacity; moves are last. The columns: enumerator, name in files, code in

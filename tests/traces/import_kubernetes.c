@@ -272,7 +272,32 @@ static void tenants_are_cluster_queues(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("import_kubernetes", TEST(all_kinds_of_objects), TEST(tenants_are_cluster_queues),
+/* Class and tenant come from any member, also of a part of the job. */
+static void members_and_patterns(void) {
+  struct hr_column_map map = {0};
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "tenant=metadata.labels.a.b/team", NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_column_map_add_rule(&map, "class", "interactive=metadata.name~^nb", NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_column_map_add_rule(&map, "class", "training=kind~Job", NULL), HR_OK);
+  struct hr_trace *trace = trace_of(
+      KUBE_LIST(
+          JOB("nb", "u1", ", \"labels\": {\"a.b/team\": \"red\"}", TEMPLATE(POD_SPEC("{}")), RAN("Complete")) ",\n" JOB(
+              "train", "u2", "", TEMPLATE(POD_SPEC("{}")),
+              RAN("Complete")) ",\n{\"kind\": \"Pod\", \"metadata\": {\"name\": "
+                               "\"p\", \"namespace\": \"n\", \"uid\": \"u3\", \"creationTimestamp\": "
+                               "\"2026-01-01T00:00:00Z\", \"labels\": "
+                               "{\"a.b/team\": \"blue\"}" OWNED("u2") "}, \"spec\": " POD_SPEC(
+                                   "{}") ", \"status\": {}}"),
+      &(struct hr_trace_options){.map = &map});
+  hr_column_map_finish(&map);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL_FATAL(trace->n_jobs, 2);
+  CU_ASSERT(trace->class_[0] == HR_CLASS_INTERACTIVE && trace->class_[1] == HR_CLASS_TRAINING);
+  CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[0]], "red");
+  CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[1]], "blue");
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("import_kubernetes", TEST(all_kinds_of_objects), TEST(tenants_are_cluster_queues), TEST(members_and_patterns),
           TEST(the_order_of_objects_does_not_matter), TEST(jobs_without_kueue), TEST(terms_of_an_affinity),
           TEST(several_kinds_of_gpus_are_noted), TEST(workloads_with_other_owners), TEST(unfinished_jobs_are_skipped),
           TEST(bad_objects))

@@ -34,7 +34,7 @@ struct hr__format_reader {
   enum hr_status (*read)(struct hr__reader *reader);
   const char *missing; /* text of a note on the fields that traces of this format lack; NULL: no note */
   bool has_params;     /* parameters may follow the name of the format */
-  bool has_columns;    /* a table whose columns have names, so fields can be mapped from any column */
+  bool has_columns;    /* columns or members have names, so fields can be mapped from any of them */
 };
 
 /* The fault of a row. If `column` is set, the fault is in the field of that column, and `value` is its value. If

@@ -251,7 +251,7 @@ static enum hr_status check_map(const struct hr_trace_options *options, const ch
     return hr_fail(error, HR_BAD_INPUT, "column maps are for CSV files; format '%s' has fixed columns%s", format,
                    has_columns ? ", of which only class, tenant, user and model can be mapped" : "");
   if (has_columns) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "column maps and patterns need a table with named columns; format '%s' has none",
+  return hr_fail(error, HR_BAD_INPUT, "column maps and patterns need named columns, which format '%s' does not have",
                  format);
 }
 

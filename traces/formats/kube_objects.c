@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "traces/core/numbers.h"
+#include "traces/core/picks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -533,6 +534,36 @@ static enum hr_status add_word(struct hr__kube *kube, const cJSON *object, bool 
   return put_word(kube, word);
 }
 
+/* ---- Column maps ------------------------------------------------------------------------------------ */
+
+/* Returns the member that a column map names: a path such as "metadata.namespace". After "metadata.labels." or
+   "metadata.annotations.", the rest of the path is a key, which may have dots. */
+static const cJSON *picked_member(const cJSON *object, const char *path) {
+  static const char *const maps[] = {"metadata.labels", "metadata.annotations"};
+  for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+    size_t length = strlen(maps[i]);
+    if (strncmp(path, maps[i], length) != 0 || path[length] != '.') continue;
+    return cJSON_GetObjectItemCaseSensitive(hr__get_member(object, maps[i]), path + length + 1);
+  }
+  return hr__get_member(object, path);
+}
+
+/* Stores the texts that the column map reads from the next object. Returns false if memory is exhausted. */
+static bool pick_texts(struct hr__kube *kube, const cJSON *object) {
+  const struct hr__picks *picks = kube->get.reader->picks;
+  size_t count = hr__picks_count(picks);
+  if (!count) return true;
+  uint32_t *grown = realloc(kube->picked, (size_t)kube->objects_capacity * count * sizeof *grown);
+  if (!grown) return false;
+  kube->picked = grown;
+  for (size_t i = 0; i < count; i++) {
+    const cJSON *value = picked_member(object, hr__picks_column(picks, i));
+    const char *text = cJSON_IsString(value) ? value->valuestring : "";
+    grown[kube->n_objects * count + i] = hr__kube_name(kube, (struct hr_text){text, strlen(text)});
+  }
+  return !kube->no_memory;
+}
+
 /* ---- Items ------------------------------------------------------------------------------------------ */
 
 static enum hr_status add_object(struct hr__kube *kube, const struct hr__json_item *item, enum hr__kube_kind kind) {
@@ -553,6 +584,7 @@ static enum hr_status add_object(struct hr__kube *kube, const struct hr__json_it
   if (!ok) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   if (!HR__ARRAY_HAS_ROOM(kube->objects, kube->n_objects, kube->objects_capacity))
     return hr__reader_no_memory(kube->get.reader);
+  if (!pick_texts(kube, item->value)) return hr__reader_no_memory(kube->get.reader);
   kube->objects[kube->n_objects++] = read;
   return HR_OK;
 }

@@ -11,6 +11,7 @@
 #include "traces/formats/kubernetes.h"
 
 #include "traces/core/numbers.h"
+#include "traces/core/picks.h"
 #include "traces/formats/formats.h"
 
 #include <stdlib.h>
@@ -107,6 +108,13 @@ static void add_admission(const struct hr__kube *kube, const struct hr__kube_obj
   if (part->kind == HR__KUBE_WORKLOAD && root->start_us == INT64_MIN) root->start_us = part->start_us;
 }
 
+/* Copies the texts of column maps that the root does not have from a part. */
+static void add_picked(const struct hr__kube *kube, uint32_t root, uint32_t part) {
+  size_t count = hr__picks_count(kube->get.reader->picks);
+  for (size_t i = 0; i < count; i++)
+    if (kube->picked[root * count + i] == HR_NONE) kube->picked[root * count + i] = kube->picked[part * count + i];
+}
+
 static bool join(struct joined *joined) {
   struct hr__kube *kube = joined->kube;
   if (!index_objects(joined)) return false;
@@ -120,6 +128,7 @@ static bool join(struct joined *joined) {
     uint32_t root = kube->objects[i].root;
     if (root == i) continue;
     add_part(&kube->objects[root], &kube->objects[i]);
+    add_picked(kube, root, i);
     add_times(&kube->objects[root], &kube->objects[i], own_start[root]);
   }
   for (uint32_t i = 0; i < kube->n_objects; i++) add_admission(kube, &kube->objects[i]);
@@ -174,6 +183,12 @@ static bool fill_request(struct joined *joined, const struct hr__kube_object *ob
   return true;
 }
 
+/* Sets the texts of column maps for the job of an object. */
+static void set_picks(const struct hr__kube *kube, const struct hr__kube_object *object) {
+  size_t count = hr__picks_count(kube->get.reader->picks), at = (size_t)(object - kube->objects) * count;
+  for (size_t i = 0; i < count; i++) hr__picks_set(kube->get.reader->picks, i, text_of(kube, kube->picked[at + i]));
+}
+
 static int32_t priority_of(const struct joined *joined, const struct hr__kube_object *object) {
   if (object->has_priority || object->priority_class == HR_NONE) return object->priority;
   uint32_t word = joined->of_class[object->priority_class];
@@ -215,7 +230,10 @@ static enum hr_status add_job(struct joined *joined, const struct hr__kube_objec
   job.outcome = object->outcome;
   joined->n_evicted += object->evictions > 0;
   joined->n_past += object->past_s > 0;
-  return hr__reader_add(reader, &job, object->line);
+  set_picks(kube, object);
+  enum hr_status status = hr__reader_add(reader, &job, object->line);
+  hr__picks_end_row(reader->picks);
+  return status;
 }
 
 static enum hr_status note_shared(const struct joined *joined) {
@@ -285,8 +303,10 @@ static enum hr_status read_kubernetes(struct hr__reader *reader) {
   if (status == HR_OK) status = add_jobs(&kube);
   hr__names_finish(&kube.names);
   free(kube.objects);
+  free(kube.picked);
   free(kube.words);
   return status;
 }
 
-const struct hr__format_reader hr__kubernetes_reader = {.read = read_kubernetes, .has_params = true};
+const struct hr__format_reader hr__kubernetes_reader = {
+    .read = read_kubernetes, .has_params = true, .has_columns = true};

@@ -53,6 +53,9 @@ struct hr__kube {
   struct hr__kube_object *objects;
   struct hr__kube_word *words;
   uint32_t n_objects, objects_capacity, n_words, words_capacity;
+  /* [objects_capacity * number of picks]: by object, the name numbers of the texts that column maps read; HR_NONE: the
+     object does not have the member */
+  uint32_t *picked;
   uint64_t n_items, n_other; /* n_items: all objects; n_other: objects of kinds that are not used */
   bool no_memory;
 };
