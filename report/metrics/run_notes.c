@@ -100,6 +100,20 @@ static bool has_tenant(const struct hr_trace *trace, const char *name) {
   return false;
 }
 
+/* Adds a note on a tenant of the scenario without jobs, with the most similar tenant of the trace. */
+static enum hr_status note_tenant(const char *what, const char *name, const struct hr_trace *trace,
+                                  struct hr_notes *notes) {
+  const char **known = calloc((size_t)trace->tenants.count + 1, sizeof *known);
+  if (!known) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < trace->tenants.count; i++) known[i] = trace->tenants.text[i];
+  const char *nearest = hr_nearest_word(name, known);
+  for (uint32_t i = 0; i < trace->tenants.count && !nearest; i++)
+    if (strncmp(known[i], name, strlen(name)) == 0) nearest = known[i];
+  free(known);
+  return hr_notes_add(notes, "%s of tenant '%s': the trace has no job of this tenant%s%s%s", what, name,
+                      nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
 enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                             const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
                             struct hr_error *error) {
@@ -107,12 +121,10 @@ enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_s
   if (status == HR_OK) status = note_kills(result, notes);
   for (size_t i = 0; i < costs->n_budgets && status == HR_OK; i++)
     if (!has_tenant(trace, costs->budgets[i].tenant))
-      status =
-          hr_notes_add(notes, "budget of tenant '%s': the trace has no job of this tenant", costs->budgets[i].tenant);
+      status = note_tenant("budget", costs->budgets[i].tenant, trace, notes);
   for (uint32_t i = 0; status == HR_OK && quotas && i < quotas->n_nodes; i++) {
     const struct hr_quota_node *node = &quotas->nodes[i];
-    if (node->is_tenant && !has_tenant(trace, node->name))
-      status = hr_notes_add(notes, "quota of tenant '%s': the trace has no job of this tenant", node->name);
+    if (node->is_tenant && !has_tenant(trace, node->name)) status = note_tenant("quota", node->name, trace, notes);
   }
   if (status == HR_OK) status = note_all_rejected(trace, result, notes);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");

@@ -84,6 +84,34 @@ case_rejected() {
   is_empty stderr
 }
 
+# plan warns of the jobs that can never run on the recommended mix.
+case_plan() {
+  cat >p.json <<'END'
+{ "name": "p", "policy": { "name": "queue" },
+  "cluster": { "pools": [ { "name": "t4", "nodes": 1, "market": "reserved", "provider": "aws", "region": "us-east-1",
+    "instance": "g4dn.xlarge", "term": "1y", "upfront": "all" } ] },
+  "plan": { "variables": [ { "pool": "t4", "from": 0, "to": 3, "step": 1 } ], "constraints": [ "wait_s.p95 <= 1 h", "completed >= 90 %" ] } }
+END
+  { echo 'submit_s,duration_s,gpus,gpu_type'
+    for i in $(seq 40); do echo "$i,10,1,T4"; done
+    echo '50,10,1,H20'; } >t.csv
+  try 0 plan p.json --trace t.csv --quiet
+  head -1 stderr | grep -qF 'warning: 1 of 41 jobs (2.4 %) can never run and is rejected' || fail "plan does not warn"
+  says stderr "requested: 'H20' (1 job); pools have T4; remedy:"
+  sed -i 's/T4$/H20/' t.csv
+  try 1 plan p.json --trace t.csv --quiet
+  says stderr 'warning: 41 of 41 jobs (100.0 %) can never run'
+}
+
+# Tenants of quotas that the trace does not have.
+case_tenants() {
+  scenario '' "$whole" | sed 's/.$//' >q.json
+  echo ', "quotas": { "tenants": [ { "tenant": "team-a", "guaranteed_gpus": 1 } ] } }' >>q.json
+  printf 'submit_s,duration_s,gpus,tenant\n0,10,2,team-a-cq\n' >q.csv
+  try 0 run q.json --trace q.csv
+  says stderr "quota of tenant 'team-a': the trace has no job of this tenant; did you mean 'team-a-cq'?"
+}
+
 case_all_rejected() {
   scenario '' "$whole" >s.json
   printf 'submit_s,duration_s,gpus\n0,10,9\n0,10,10\n' >t.csv
@@ -136,6 +164,14 @@ case_mig() {
   try 0 run s.json --trace v.csv --jobs jobs.csv
   says stdout '2 completed, 0 rejected'
   if grep -q '1g.10gb@' jobs.csv; then fail "a job without a profile has an instance"; fi
+}
+
+# A fraction of a GPU in a pool that does not share GPUs is not silent.
+case_fractions() {
+  scenario '' "$whole" >s.json
+  printf 'submit_s,duration_s,gpus,gpu_milli\n0,10,1,500\n0,10,1,1000\n' >t.csv
+  try 0 run s.json --trace t.csv
+  says stderr "note: 1 job requests a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"
 }
 
 case_elastic() {
