@@ -64,7 +64,9 @@ static const struct hr_param params[] = {
      .type = HR_PARAM_REAL,
      .fallback = "0",
      .max = 1e9,
-     .help = "decide only at multiples of this time, and pay for nodes until the next one; 0: decide at any time",
+     .help =
+         "decide only at multiples of this time, at least 1, and pay for nodes until the next one; 0: decide at any "
+         "time",
      .advanced = true},
     {.key = "hysteresis",
      .type = HR_PARAM_REAL,
@@ -111,6 +113,9 @@ static uint32_t ppm_of(double share) {
 static enum hr_status create(const struct hr_policy_env *env, void **state, struct hr_error *error) {
   if (hr_cluster_gpu_inventory(env->cluster))
     return hr_fail(error, HR_BAD_INPUT, "policy 'deadline' does not support per-GPU allocation");
+  double tick_s = env->params[PARAM_TICK].real;
+  if (tick_s > 0 && tick_s < 1)
+    return hr_fail(error, HR_BAD_INPUT, "policy 'deadline': 'tick_s' is %.9g, expected 0 or at least 1", tick_s);
   struct hr__deadline *self = hr_arena_alloc(env->arena, sizeof *self);
   if (!(*state = self)) return HR_NO_MEMORY;
   const struct hr_param_value *values = env->params;

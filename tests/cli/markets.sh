@@ -103,6 +103,10 @@ case_uniform_progress_by_hand() {
   replay --policy "$rule,wait_below=0,tick_s=60"
   costs_in_all 6.660000
   matches jobs.csv '^1,0,120,3770,'
+  for verb in validate run; do
+    try 2 "$verb" s.json --trace t.csv --policy "$rule,tick_s=0.5"
+    says stderr "'tick_s' is 0.5, expected 0 or at least 1"
+  done
 }
 
 # Spot capacity never lasts longer than its notice, so no spot node starts. On-demand nodes meet the deadline.
