@@ -11,8 +11,8 @@
  * when it changes nodes, and no other job uses the nodes.
  *
  * With ticks, the job acquires and releases nodes at ticks only, unless spot capacity is reclaimed. The search begins
- * at the first tick and ends at the tick at or after the deadline. A job without remaining work keeps its nodes until
- * the next tick.
+ * at the first tick and ends at the last tick that is not after the deadline, as that of Wu et al. (NSDI'24). A job
+ * without remaining work keeps its nodes until the next tick.
  */
 
 #include "policies/deadline/deadline.h"
@@ -31,11 +31,10 @@ enum { MAX_PLACES = 30 }; /* a place is stored in five bits */
 struct omniscient_search {
   const struct hr__deadline *deadline;
   hr_job job;
-  int64_t from_us, deadline_us, work_us, change_us; /* as in hr__itinerary_make */
-  int64_t end_us;                                   /* the deadline, or the tick at or after it */
+  int64_t from_us, work_us, change_us; /* as in hr__itinerary_make; from_us: a tick */
+  int64_t end_us;                      /* the deadline, or the tick at or before it */
   int64_t grid_us;
   uint32_t n_times, n_work, n_change; /* in grid steps */
-  uint32_t n_due;                     /* grid steps from the start to the deadline; n_times: to the end */
   uint32_t n_tick;                    /* grid steps between ticks; 1 without ticks */
   /* by place: minimum number of steps for which spot capacity must remain available, or it cannot be acquired; 0 for
      on-demand */
@@ -128,7 +127,7 @@ static enum hr_status list_places(struct omniscient_search *search) {
 
 /* Computes the grid and all times in grid steps. HR_BAD_INPUT if the search would be too large. */
 static enum hr_status make_grid(struct omniscient_search *search) {
-  search->grid_us = gcd(gcd(search->work_us, search->deadline_us - search->from_us), search->change_us);
+  search->grid_us = gcd(gcd(search->work_us, search->end_us - search->from_us), search->change_us);
   search->grid_us = gcd(search->grid_us, search->deadline->tick_us);
   for (uint32_t place = 1; place < search->n_places; place++) read_steps(search, place, measure_step);
   uint64_t n_times = (uint64_t)((search->end_us - search->from_us) / search->grid_us);
@@ -141,7 +140,6 @@ static enum hr_status make_grid(struct omniscient_search *search) {
         "the record share only %lld us, which makes too many cases; round them, for example to whole minutes",
         (long long)search->grid_us);
   search->n_times = (uint32_t)n_times;
-  search->n_due = (uint32_t)((search->deadline_us - search->from_us) / search->grid_us);
   search->n_tick = search->deadline->tick_us > 0 ? (uint32_t)(search->deadline->tick_us / search->grid_us) : 1;
   search->n_work = (uint32_t)n_work;
   search->n_spent = (uint32_t)n_spent;
@@ -215,7 +213,6 @@ static void work_at(const struct omniscient_search *search, uint32_t time, uint3
     if (spent + 1 < search->n_spent && cost[spent] != UNREACHED)
       reach(search, time + 1, place, spent + 1, cost[spent] + price, (uint8_t)(KEEP | STEP | place));
   }
-  if (time >= search->n_due) return;
   uint32_t from = time >= search->n_work ? time - search->n_work + 1 : 0;
   for (uint32_t spent = from; spent < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time + 1, place, spent, cost[spent] + price, (uint8_t)(STEP | place));
@@ -314,16 +311,15 @@ static enum hr_status write_itinerary(const struct omniscient_search *search, st
 
 enum hr_status hr__itinerary_make(const struct hr__deadline *self, hr_job job, int64_t from_us,
                                   struct hr__itinerary *itinerary) {
-  int64_t deadline_us = self->trace->deadline_us[job.id];
+  int64_t deadline_us = self->trace->deadline_us[job.id], tick_us = self->tick_us;
   struct omniscient_search search = {.deadline = self,
                                      .job = job,
                                      .from_us = hr__deadline_tick_us(self, from_us),
-                                     .deadline_us = deadline_us,
-                                     .end_us = hr__deadline_tick_us(self, deadline_us),
+                                     .end_us = tick_us > 0 ? deadline_us / tick_us * tick_us : deadline_us,
                                      .work_us = self->trace->work_us[job.id],
                                      .change_us = self->changeover_us};
   *itinerary = (struct hr__itinerary){0};
-  if (search.work_us <= 0 || search.deadline_us - search.from_us < search.work_us) return HR_OK;
+  if (search.work_us <= 0 || search.end_us - search.from_us < search.work_us) return HR_OK;
   enum hr_status status = list_places(&search);
   if (status == HR_OK) status = make_grid(&search);
   if (status == HR_OK) status = make_tables(&search);
