@@ -200,12 +200,17 @@ static void warn_of_types(FILE *out, const struct hr_trace *trace, const struct 
   int found = types ? find_unknown(trace, cluster, types, true, unknown) : 0;
   char have[NAMES_BYTES];
   for (int i = 0; i < found && i < MAX_TYPES; i++) {
-    fprintf(out, "%s'%.60s' (%" PRIu64 " job%s%s%s%s)", i ? ", " : "; requested: ", unknown[i].list, unknown[i].n_jobs,
-            unknown[i].n_jobs == 1 ? "" : "s", unknown[i].nearest ? "; did you mean '" : "",
-            unknown[i].nearest ? unknown[i].nearest : "", unknown[i].nearest ? "'?" : "");
+    fputs(i ? ", '" : "; requested: '", out);
+    hr_print_safe(out, unknown[i].list, 60);
+    fprintf(out, "' (%" PRIu64 " job%s%s%s%s)", unknown[i].n_jobs, unknown[i].n_jobs == 1 ? "" : "s",
+            unknown[i].nearest ? "; did you mean '" : "", unknown[i].nearest ? unknown[i].nearest : "",
+            unknown[i].nearest ? "'?" : "");
   }
   if (types) list_types(types, have);
-  if (found > 0) fprintf(out, "%s; pools have %s", found > MAX_TYPES ? ", ..." : "", have);
+  if (found > 0) {
+    fprintf(out, "%s; pools have ", found > MAX_TYPES ? ", ..." : "");
+    hr_print_safe(out, have, SIZE_MAX);
+  }
   free(types);
 }
 
