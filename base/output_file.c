@@ -207,7 +207,7 @@ static int descriptor_of(const char *path) {
       size_t prefix = strlen(folders[k]);
       if (strncmp(path, folders[k], prefix) != 0) continue;
       size_t digits = strspn(path + prefix, "0123456789");
-      if (digits > 0 && digits <= MAX_DIGITS && !path[prefix + digits]) return atoi(path + prefix);
+      if (digits > 0 && digits <= MAX_DIGITS && !path[prefix + digits]) return (int)strtol(path + prefix, NULL, 10);
     }
     ssize_t length = readlink(path, target, MAX_TARGET - 1);
     if (length <= 0) return -1;

@@ -49,8 +49,8 @@ const char *hr__duration_text(double seconds, char *buffer);
    copy. Returns NULL if memory is exhausted. */
 char *hr__utf8_copy(const char *text);
 
-/* Returns the number of bytes of the UTF-8 character at `at`, or 0 if the bytes are not valid UTF-8 (RFC 3629). */
-size_t hr__utf8_length(const char *at);
+/* Returns the number of bytes of the UTF-8 character at `text`, or 0 if the bytes are not valid UTF-8 (RFC 3629). */
+size_t hr__utf8_length(const char *text);
 static inline bool hr__is_utf8(const char *text) {
   size_t length = 1;
   while (*text && length > 0) text += length = hr__utf8_length(text);
