@@ -4,6 +4,7 @@
 #include "headroom/unstable/advise.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/process.h"
 #include "headroom/unstable/compare.h"
 
@@ -79,7 +80,14 @@ static enum hr_status print_results(const struct advise *advise, struct hr_error
   if (status != HR_OK || args->quiet) return status;
   input_print_notes(stderr, &advise->input);
   for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
-  if (!is_stdout(args->json)) status = hr_advice_print(stdout, advise->advice, &advise->perf, wants_colour());
+  if (!is_stdout(args->json)) {
+    status = hr_advice_print(stdout, advise->advice, &advise->perf, wants_colour());
+    if (status == HR_OK)
+      next_step_print(stdout, &(struct next_step){.verb = "advise",
+                                                  .facts = next_facts_of(&advise->input),
+                                                  .path = advise->input.scenario->path,
+                                                  .input = &args->input});
+  }
   if (status == HR_OK) return HR_OK;
   return hr_fail(error, status, "cannot print the advice: %s", hr_status_meaning(status));
 }

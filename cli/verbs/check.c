@@ -4,6 +4,7 @@
 #include "headroom/unstable/check.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/process.h"
 #include "headroom/unstable/compare.h"
 
@@ -178,14 +179,21 @@ static enum hr_status write_files(const struct check_state *check, struct hr_err
 
 /* Prints the results. GitHub reads annotations from both output streams. If a result file is written to standard
    output, annotations are printed on standard error. */
-static enum hr_status print_results(const struct check_state *check, struct hr_error *error) {
+static enum hr_status print_results(const struct check_state *check, const char *path, struct hr_error *error) {
   const struct check_args *args = check->args;
   bool piped = is_stdout(args->json) || is_stdout(args->junit) || is_stdout(args->markdown);
   const struct hr_notes *notes = hr_check_notes(check->check);
   enum hr_status status = write_files(check, error);
   if (status != HR_OK) return status;
   for (size_t i = 0; i < notes->count && !args->quiet; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
-  if (!piped && !args->quiet) status = hr_check_print(stdout, check->check, args->update, wants_colour());
+  if (!piped && !args->quiet) {
+    status = hr_check_print(stdout, check->check, args->update, wants_colour());
+    next_step_print(stdout, &(struct next_step){.verb = "check",
+                                                .facts = hr_check_passed(check->check) ? 0 : NEXT_FAILED,
+                                                .path = path,
+                                                .input = &args->input,
+                                                .other = args->baseline});
+  }
   if (status == HR_OK && !args->update && wants_annotations(args))
     status = hr_check_annotate(piped ? stderr : stdout, check->check);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the comparison: %s", hr_status_meaning(status));
@@ -230,7 +238,7 @@ static enum hr_status run_all(struct check_state *check, const char *path, struc
                                          .progress = progress_bar_start(&bar, !check->args->quiet)};
   status = hr_check(&config, &check->check, error);
   progress_bar_stop(&bar);
-  if (status == HR_OK) status = print_results(check, error);
+  if (status == HR_OK) status = print_results(check, path, error);
   return status == HR_OK ? fail_if_moved(check, path, error) : status;
 }
 

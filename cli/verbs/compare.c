@@ -5,6 +5,7 @@
 #include "headroom/unstable/compare.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
 #include "headroom/unstable/replay.h"
@@ -354,6 +355,15 @@ static enum hr_status print_tables(struct compare *compare, struct hr_error *err
   if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown) || is_stdout(args->page.report))
     return HR_OK;
   status = hr_comparison_print(stdout, compare->comparison, &compare->perf, wants_colour());
+  unsigned facts = next_facts_of(&compare->input);
+  const struct hr_replication_spec *spec = &compare->input.scenario->replications;
+  if (args->replications > 1 || spec->count > 1 || spec->metric.text) facts &= ~(unsigned)NEXT_EXACT;
+  if (status == HR_OK)
+    next_step_print(stdout, &(struct next_step){.verb = "compare",
+                                                .facts = facts,
+                                                .path = compare->input.scenario->path,
+                                                .input = &args->input,
+                                                .other = args->policies});
   return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
 }
 

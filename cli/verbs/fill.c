@@ -5,6 +5,7 @@
 #include "headroom/unstable/fill.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/process.h"
 
 #include <stdlib.h>
@@ -144,6 +145,11 @@ static enum hr_status print_results(const struct fill *fill, struct hr_error *er
   input_print_notes(stderr, &fill->input);
   if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown)) return HR_OK;
   status = hr_fill_print(stdout, fill->result, &fill->perf, wants_colour());
+  if (status == HR_OK)
+    next_step_print(stdout, &(struct next_step){.verb = "fill",
+                                                .path = fill->input.scenario->path,
+                                                .input = &args->input,
+                                                .other = args->policies});
   return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
 }
 

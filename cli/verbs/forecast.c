@@ -4,6 +4,7 @@
 #include "headroom/unstable/forecast.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/options.h"
 #include "cli/process.h"
 
@@ -105,6 +106,9 @@ static enum hr_status print_results(const struct forecast_args *args, const stru
   for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
   if (is_stdout(args->json) || is_stdout(args->csv)) return HR_OK;
   status = hr_forecast_print(stdout, forecast, wants_colour());
+  if (status == HR_OK)
+    next_step_print(
+        stdout, &(struct next_step){.verb = "forecast", .apart = true, .input = &args->input, .trace = trace->source});
   return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
 }
 

@@ -1,41 +1,83 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `headroom init`: writes a scenario to begin with. With --all, it explains every key. */
+/* `headroom init`: writes a scenario to begin with. With --all, it explains every key. With --from, --own, --cloud or
+   --goal, it drafts a scenario from a trace, from what is owned and from what a provider sells. */
 
 #include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/next.h"
 #include "cli/options.h"
+#include "headroom/unstable/plan.h"
+#include "headroom/unstable/scenario_draft.h"
 #include "headroom/unstable/scenario_keys.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 struct init_args {
+  struct input_args input; /* only the options that tell how to read a trace */
   bool all, force;
-  const char *trace; /* NULL: a shipped trace */
+  const char *trace;                 /* NULL: a shipped trace */
+  const char *from, *cloud, *output; /* NULL: not set */
+  struct words own, goals;
 };
 
-static const struct option options[] = {{.name = "all",
-                                         .kind = OPTION_FLAG,
-                                         .offset = offsetof(struct init_args, all),
-                                         .help = "explain every key: type, unit, default and meaning"},
-                                        {.name = "trace",
-                                         .kind = OPTION_TEXT,
-                                         .offset = offsetof(struct init_args, trace),
-                                         .value = "FILE",
-                                         .help = "the trace, relative to the folder of the scenario (default: a "
-                                                 "trace that ships with Headroom)"},
-                                        {.name = "force",
-                                         .letter = 'f',
-                                         .kind = OPTION_FLAG,
-                                         .offset = offsetof(struct init_args, force),
-                                         .help = "overwrite an existing file"},
-                                        {0}};
+#define AT(field) offsetof(struct init_args, field)
+static const struct option options[] = {
+    {.name = "from",
+     .kind = OPTION_TEXT,
+     .offset = AT(from),
+     .value = "TRACE",
+     .help =
+         "draft the scenario from this trace: sizes, classes, tenants, GPU types (default: a small trace that ships "
+         "with Headroom)"},
+    {.name = "own",
+     .kind = OPTION_LIST,
+     .offset = AT(own),
+     .value = "NODESxGPUSxTYPE",
+     .help = "nodes that you have, e.g. 8x8xA100-80: 8 nodes with 8 GPUs each; may be repeated"},
+    {.name = "cloud",
+     .kind = OPTION_TEXT,
+     .offset = AT(cloud),
+     .value = "PROVIDER[:REGION]",
+     .help = "add capacity that can be bought there, with prices and their dates, and a plan, e.g. aws:us-east-1"},
+    {.name = "goal",
+     .kind = OPTION_LIST,
+     .offset = AT(goals),
+     .value = "GOAL",
+     .help =
+         "a goal of the plan, e.g. 'wait_s.p95 <= 1 h'; may be repeated (default: the waits recorded in the trace)"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_TEXT,
+     .offset = AT(output),
+     .value = "FILE",
+     .help = "the file to write; the same as the operand"},
+    {.name = "all",
+     .kind = OPTION_FLAG,
+     .offset = AT(all),
+     .help = "explain every key: type, unit, default and meaning"},
+    {.name = "trace",
+     .kind = OPTION_TEXT,
+     .offset = AT(trace),
+     .value = "FILE",
+     .help = "only name this trace, relative to the folder of the scenario; it is not read"},
+    {.name = "force", .letter = 'f', .kind = OPTION_FLAG, .offset = AT(force), .help = "overwrite an existing file"},
+    TRACE_OPTIONS(init_args),
+    {0}};
 
 static const char details[] = "FILE is the file to write (default: scenario.json); '-' is standard output.\n"
-                              "A member whose name begins with // is a comment.\n"
+                              "With --from, --own, --cloud or --goal, the scenario is drafted: it can be run at\n"
+                              "once, and its comments say what was found and what is assumed. A member whose\n"
+                              "name begins with // is a comment.\n"
                               "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom init\n"
-                              "  headroom init --all mine.json --trace jobs.csv\n";
+                              "  headroom init --all mine.json --trace jobs.csv\n"
+                              "  headroom init --from jobs.txt --own 8x8xA100-80 -o mine.json\n"
+                              "  headroom init --from jobs.txt --own 8x8xA100-80 --cloud aws:us-east-1 \\\n"
+                              "    --goal 'wait_s.p95 <= 1 h' -o mine.json\n";
 
 static enum hr_status write_file(const char *path, const char *text, bool force, struct hr_error *error) {
   FILE *file = is_stdout(path) ? stdout : fopen(path, force ? "w" : "wx");
@@ -51,22 +93,229 @@ static enum hr_status write_file(const char *path, const char *text, bool force,
   return is_written ? HR_OK : hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", path, strerror(failure));
 }
 
+/* ---- The path of the trace -------------------------------------------------------------------------- */
+
+/* Returns the length of the longest common folder of two absolute paths, with its slash. */
+static size_t common_folder(const char *a, const char *b) {
+  size_t common = 0;
+  for (size_t i = 0; a[i] && a[i] == b[i]; i++)
+    if (a[i] == '/') common = i + 1;
+  return common;
+}
+
+/* Returns the path of `file` relative to `folder`. Both are absolute; `folder` ends with a slash. The caller frees the
+   path. */
+static char *relative_path(const char *folder, const char *file) {
+  size_t common = common_folder(folder, file), ups = 0;
+  for (const char *at = folder + common; *at; at++) ups += *at == '/';
+  char *path = malloc(3 * ups + strlen(file + common) + 1), *at = path;
+  for (; path && ups; ups--) at = stpcpy(at, "../");
+  if (path) strcpy(at, file + common);
+  return path;
+}
+
+/* Returns the path by which a scenario in the file `scenario` names the trace: as the user wrote it if the scenario is
+   written to the current folder or the path is absolute. The caller frees the path. */
+static char *path_in_scenario(const char *scenario, const char *trace) {
+  char folder[PATH_MAX + 1], here[PATH_MAX], file[PATH_MAX];
+  char *copy = strdup(is_stdout(scenario) ? "." : scenario), *slash = copy ? strrchr(copy, '/') : NULL;
+  if (slash) slash[slash == copy] = '\0';
+  bool is_known = copy && realpath(slash ? copy : ".", folder) && realpath(".", here) && realpath(trace, file);
+  free(copy);
+  if (!is_known || trace[0] == '/' || strcmp(folder, here) == 0) return strdup(trace);
+  if (strcmp(folder, "/") != 0) strcat(folder, "/");
+  return relative_path(folder, file);
+}
+
+/* Returns the trace of the shipped scenario 'demo'; NULL if it is not found. The caller frees it. */
+static char *shipped_trace(void) {
+  struct hr_scenario_entry *entries;
+  size_t count;
+  char *found = NULL;
+  if (hr_scenario_list(&entries, &count, NULL) != HR_OK) return NULL;
+  for (size_t i = 0; i < count && !found; i++) {
+    struct hr_scenario *scenario;
+    if (strcmp(entries[i].name, "demo") != 0) continue;
+    if (hr_scenario_load(entries[i].path, NULL, 0, &scenario, NULL) != HR_OK) continue;
+    found = scenario->trace_file ? realpath(scenario->trace_file, NULL) : NULL;
+    hr_scenario_destroy(scenario);
+  }
+  hr_scenario_list_free(entries, count);
+  return found;
+}
+
+/* ---- Drafting --------------------------------------------------------------------------------------- */
+
+/* Returns the name of a scenario in a file: the name of the file without folder and extension. */
+static char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/'), *base = is_stdout(path) ? "scenario" : slash ? slash + 1 : path;
+  const char *dot = strrchr(base, '.');
+  size_t length = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+  return strndup(base, length < 60 ? length : 60);
+}
+
+static enum hr_status check_goals(const struct init_args *init, const struct hr_trace *trace, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < init->goals.count && status == HR_OK; i++)
+    status = hr_plan_goal_check(init->goals.at[i], trace, error);
+  return status;
+}
+
+/* ---- Classes by guess ------------------------------------------------------------------------------- */
+
+static bool has_classes(const struct hr_trace *trace) {
+  for (uint32_t i = 0; trace->class_ && i < trace->n_jobs; i++)
+    if (trace->class_[i] != HR_CLASS_UNKNOWN) return true;
+  return false;
+}
+
+/* Reads the trace with one more pattern for classes. Replaces `*trace` and adds the pattern to `args` if some but not
+   all jobs match. */
+static enum hr_status try_pattern(struct input_args *args, const char *from, const char *pattern,
+                                  struct hr_trace **trace, struct hr_error *error) {
+  struct hr_trace *mapped = NULL;
+  struct hr_error no_column;
+  enum hr_status status = words_add(&args->classes, pattern, error);
+  if (status != HR_OK) return status;
+  uint32_t n_matches = 0;
+  if (input_read_trace_alone(from, args, &mapped, &no_column) == HR_OK && mapped->class_)
+    for (uint32_t i = 0; i < mapped->n_jobs; i++) n_matches += mapped->class_[i] != HR_CLASS_UNKNOWN;
+  bool helps = mapped && n_matches > 0 && n_matches < mapped->n_jobs;
+  if (helps) {
+    hr_trace_destroy(*trace);
+    *trace = mapped;
+  } else {
+    hr_trace_destroy(mapped);
+    args->classes.count--;
+  }
+  return HR_OK;
+}
+
+/* Finds interactive jobs in the output of sacct, whose jobs have no class, by usual names of QOS, partitions and jobs.
+   The pattern is written into the scenario. */
+static enum hr_status guess_classes(struct input_args *args, const char *from, struct hr_trace **trace,
+                                    struct hr_error *error) {
+  static const char *const patterns[] = {
+      "interactive=QOS~interactive|jupyter", "interactive=Partition~interactive|jupyter|debug",
+      "interactive=JobName~^(interactive|bash|zsh|sh|srun)$|jupyter|notebook|vscode|code-server"};
+  enum hr_status status = HR_OK;
+  if (strcmp((*trace)->format, "sacct") != 0 || args->map || args->classes.count) return HR_OK;
+  for (size_t i = 0; i < sizeof patterns / sizeof *patterns && status == HR_OK && !has_classes(*trace); i++)
+    status = try_pattern(args, from, patterns[i], trace, error);
+  return status;
+}
+
+/* ---- The draft -------------------------------------------------------------------------------------- */
+
+/* Makes the map of columns and patterns that the options give. */
+static enum hr_status make_map(const struct input_args *args, struct hr_column_map *map, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < args->classes.count && status == HR_OK; i++)
+    status = hr_column_map_add_rule(map, "class", args->classes.at[i], error);
+  for (size_t i = 0; i < args->tenants.count && status == HR_OK; i++)
+    status = hr_column_map_add_rule(map, "tenant", args->tenants.at[i], error);
+  return status == HR_OK && args->map ? hr_column_map_parse(map, args->map, error) : status;
+}
+
+static enum hr_status copy_words(struct words *to, const struct words *from, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < from->count && status == HR_OK; i++) status = words_add(to, from->at[i], error);
+  return status;
+}
+
+static enum hr_status draft_from(const struct init_args *init, const char *from, const char *path, char **text,
+                                 struct hr_error *error) {
+  struct hr_trace *trace = NULL;
+  struct hr_column_map map = {0};
+  struct input_args args = init->input;
+  char *name = name_of(path), *file = path_in_scenario(path, from);
+  struct hr_draft_config config = {.name = name,
+                                   .file = file,
+                                   .format = init->input.format,
+                                   .map = &map,
+                                   .lenient = init->input.lenient,
+                                   .own = init->own.at,
+                                   .n_own = init->own.count,
+                                   .cloud = init->cloud,
+                                   .goals = init->goals.at,
+                                   .n_goals = init->goals.count};
+  enum hr_status status = name && file ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  args.classes = (struct words){0}; /* a copy, to which a pattern may be added */
+  if (status == HR_OK) status = copy_words(&args.classes, &init->input.classes, error);
+  if (status == HR_OK) status = input_read_trace_alone(from, &args, &trace, error);
+  if (status == HR_OK) status = guess_classes(&args, from, &trace, error);
+  if (status == HR_OK) status = make_map(&args, &map, error);
+  if (status == HR_OK) status = check_goals(init, trace, error);
+  config.trace = trace;
+  if (status == HR_OK) status = hr_scenario_draft(&config, text, error);
+  if (status == HR_OK) input_print_trace_notes(stderr, trace);
+  hr_column_map_finish(&map);
+  words_finish(&args.classes);
+  hr_trace_destroy(trace);
+  free(name);
+  free(file);
+  return status;
+}
+
+static bool wants_draft(const struct init_args *init) {
+  return init->from || init->own.count || init->cloud || init->goals.count;
+}
+
+static enum hr_status make_draft(const struct init_args *init, const char *path, char **text, struct hr_error *error) {
+  if (init->all || init->trace)
+    return hr_fail(error, HR_BAD_INPUT, "init: --%s and --%s exclude each other", init->all ? "all" : "trace",
+                   init->from        ? "from"
+                   : init->own.count ? "own"
+                   : init->cloud     ? "cloud"
+                                     : "goal");
+  if (is_stdout(init->from))
+    return hr_fail(error, HR_BAD_INPUT, "--from -: expected a file, since every run reads the trace again");
+  char *shipped = init->from ? NULL : shipped_trace();
+  if (!init->from && !shipped) return hr_fail(error, HR_BAD_INPUT, "init: --from TRACE is missing");
+  enum hr_status status = draft_from(init, init->from ? init->from : shipped, path, text, error);
+  free(shipped);
+  return status;
+}
+
+/* ---- The verb --------------------------------------------------------------------------------------- */
+
+static enum hr_status check_words(const struct init_args *init, const struct words *operands, struct hr_error *error) {
+  if (init->output && operands->count)
+    return hr_fail(error, HR_BAD_INPUT, "init: two files to write: '%.60s' and --output %.60s", operands->at[0],
+                   init->output);
+  const struct input_args *input = &init->input;
+  if (!init->from && (input->format || input->map || input->lenient || input->classes.count || input->tenants.count))
+    return hr_fail(error, HR_BAD_INPUT, "init: options that tell how to read a trace need --from TRACE");
+  return HR_OK;
+}
+
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
   const struct init_args *init = args;
-  const char *path = operands->count ? operands->at[0] : "scenario.json";
-  char *text;
-  enum hr_status status = hr_scenario_template(init->trace, init->all, &text, error);
-  if (status != HR_OK) return status;
-  status = write_file(path, text, init->force, error);
+  const char *path = init->output ? init->output : operands->count ? operands->at[0] : "scenario.json";
+  char *text = NULL;
+  enum hr_status status = check_words(init, operands, error);
+  if (status == HR_OK && !init->force && !is_stdout(path) && access(path, F_OK) == 0)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: the file exists; overwrite it with --force", path);
+  if (status == HR_OK)
+    status = wants_draft(init) ? make_draft(init, path, &text, error)
+                               : hr_scenario_template(init->trace, init->all, &text, error);
+  if (status == HR_OK) status = write_file(path, text, init->force, error);
   free(text);
-  if (status == HR_OK && !is_stdout(path)) printf("wrote %s; to check it: headroom validate %s\n", path, path);
+  if (status != HR_OK || is_stdout(path)) return status;
+  if (!wants_draft(init)) {
+    printf("wrote %s; to check it: headroom validate %s\n", path, path);
+    return HR_OK;
+  }
+  printf("wrote %s\n", path);
+  next_step_print(stdout, &(struct next_step){.verb = "init", .path = path});
   return status;
 }
 
 const struct verb verb_init = {.name = "init",
                                .operands = "[FILE]",
                                .max_operands = 1,
-                               .summary = "write a scenario file to begin with, or one that explains every key",
+                               .summary = "write a scenario file to begin with: a draft from a trace, or one that "
+                                          "explains every key",
                                .details = details,
                                .options = options,
                                .args_bytes = sizeof(struct init_args),

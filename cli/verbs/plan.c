@@ -4,6 +4,7 @@
 #include "headroom/unstable/plan.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/options.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
@@ -126,6 +127,19 @@ static enum hr_status warn_rejected(const struct plan_state *plan, struct hr_rej
   return status;
 }
 
+static void print_next(const struct plan_state *plan) {
+  const struct plan_args *args = plan->args;
+  unsigned facts = next_facts_of(&plan->input);
+  if (!hr_plan_feasible(plan->plan)) facts |= NEXT_FAILED;
+  if (args->brief) facts |= NEXT_BRIEF;
+  if (args->forecast) facts &= ~(unsigned)NEXT_LONG;
+  next_step_print(stdout, &(struct next_step){.verb = "plan",
+                                              .facts = facts,
+                                              .path = plan->input.scenario->path,
+                                              .input = &args->input,
+                                              .trace = plan->input.trace_path});
+}
+
 static enum hr_status print_results(struct plan_state *plan, struct hr_error *error) {
   const struct plan_args *args = plan->args;
   const struct hr_notes *notes = hr_plan_notes(plan->plan);
@@ -137,8 +151,9 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
   if (status == HR_OK && !args->quiet) {
     input_print_notes(stderr, &plan->input);
     for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
-    if (!is_stdout(args->json) && !is_stdout(args->page.report))
-      status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
+    bool wants_table = !is_stdout(args->json) && !is_stdout(args->page.report);
+    if (wants_table) status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
+    if (wants_table && status == HR_OK) print_next(plan);
     if (status != HR_OK) hr_fail(error, status, "cannot print the plan: %s", hr_status_meaning(status));
   }
   if (status == HR_OK) status = input_require_accepted(&plan->input, &rejections, error);

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
 #include "headroom/unstable/compare.h"
@@ -23,6 +24,32 @@ struct run_args {
   bool check, quiet, stream;
   bool no_table; /* set by `report`, which prints no table */
 };
+
+/* Prints the line "next" of a run with these waits, rejected jobs and shares of idle cost. */
+static void print_next(const struct input *input, const struct run_args *args, double p95_wait_s, double rejected,
+                       double idle) {
+  const double long_wait_s = 600, many_rejected = 0.01, much_idle = 0.2;
+  unsigned facts = next_facts_of(input);
+  if (p95_wait_s > long_wait_s) facts |= NEXT_WAITS;
+  if (rejected > many_rejected) facts |= NEXT_REJECTS;
+  if (idle > much_idle) facts |= NEXT_IDLE;
+  next_step_print(stdout, &(struct next_step){.verb = "run",
+                                              .facts = facts,
+                                              .path = input->scenario->path,
+                                              .input = &args->input,
+                                              .trace = input->trace_path});
+}
+
+static double share(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
+
+static void print_next_of_summary(const struct input *input, const struct run_args *args,
+                                  const struct hr_summary *summary) {
+  const struct hr_cost_summary *costs = summary->costs;
+  print_next(input, args, summary->wait_s.p95, share((double)summary->jobs_rejected, (double)summary->jobs_submitted),
+             costs ? share((double)costs->idle_uusd, (double)costs->total_uusd) : 0);
+}
 
 /* ---- Replications ----------------------------------------------------------------------------------- */
 
@@ -63,7 +90,13 @@ static enum hr_status run_replications(const struct input *input, const struct r
     const struct hr_notes *notes = hr_replicates_notes(replicates);
     input_print_notes(stderr, input);
     for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
-    if (!is_stdout(args->files.json)) status = hr_replicates_print(stdout, replicates, &perf, wants_colour());
+    struct hr_replicated wait = {0};
+    bool wants_table = !is_stdout(args->files.json);
+    if (wants_table) status = hr_replicates_print(stdout, replicates, &perf, wants_colour());
+    if (wants_table && status == HR_OK) {
+      hr_replicates_metric(replicates, "wait_s.p95", &wait, NULL);
+      print_next(input, args, wait.mean, 0, 0);
+    }
     if (status != HR_OK) hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
   }
   hr_replicates_destroy(replicates);
@@ -229,6 +262,7 @@ static enum hr_status stream_print_results(const struct streaming *self, double 
   if (!args->quiet) stream_print_notes(self);
   if (args->quiet || is_stdout(args->files.json)) return input_require_accepted(input, &rejections, error);
   status = hr_streamed_print(stdout, &self->figures, &label, &perf, terminal_style());
+  if (status == HR_OK) print_next_of_summary(input, args, &self->figures);
   if (status == HR_OK) return input_require_accepted(input, &rejections, error);
   return hr_fail(error, status, "cannot print the figures: %s", hr_status_meaning(status));
 }
@@ -417,8 +451,10 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
   hr_rejections_of(run->replay.result, &rejections);
   input_warn_rejected(&run->input, &scenario->cluster, &rejections);
   print_notes(run);
-  if (wants_table(run->args))
+  if (wants_table(run->args)) {
     status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, terminal_style());
+    if (status == HR_OK) print_next_of_summary(&run->input, run->args, run->replay.summary);
+  }
   if (status == HR_OK) return input_require_accepted(&run->input, &rejections, error);
   return hr_fail(error, status, "cannot print the summary: %s", hr_status_meaning(status));
 }

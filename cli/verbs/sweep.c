@@ -5,6 +5,7 @@
 #include "headroom/unstable/sweep.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
 #include "headroom/unstable/compare.h"
@@ -119,12 +120,20 @@ static enum hr_status write_page(struct page *page, const char *grid, const char
   return status;
 }
 
-static enum hr_status print_results(const char *file, const char *csv, bool quiet, const struct hr_sweep_counts *counts,
-                                    struct hr_error *error) {
+/* `grid` is the path of the grid; NULL: files were merged. */
+static enum hr_status print_results(const char *grid, const char *file, const char *csv, bool quiet,
+                                    const struct hr_sweep_counts *counts, struct hr_error *error) {
   enum hr_status status = csv ? hr_sweep_write_csv(csv, file, error) : HR_OK;
   if (status != HR_OK || quiet) return status;
   for (size_t i = 0; i < counts->notes.count; i++) fprintf(stderr, "note: %s\n", counts->notes.text[i]);
-  return is_stdout(csv) ? HR_OK : hr_sweep_print(stdout, file, counts, wants_colour(), error);
+  if (is_stdout(csv)) return HR_OK;
+  status = hr_sweep_print(stdout, file, counts, wants_colour(), error);
+  if (status == HR_OK && grid)
+    next_step_print(
+        stdout,
+        &(struct next_step){
+            .verb = "sweep", .apart = true, .facts = counts->missing ? NEXT_FAILED : 0, .path = grid, .other = file});
+  return status;
 }
 
 /* ---- sweep ------------------------------------------------------------------------------------------ */
@@ -151,7 +160,7 @@ static enum hr_status sweep_into(const struct sweep_args *args, const char *grid
   if (!leads) status = HR_OK; /* rank 0 reports errors of all ranks */
   if (status == HR_OK && leads && args->page.report) status = write_page(&page, grid, file, &counts, error);
   bool quiet = args->quiet || is_stdout(args->page.report);
-  if (status == HR_OK && leads) status = print_results(file, args->csv, quiet, &counts, error);
+  if (status == HR_OK && leads) status = print_results(grid, file, args->csv, quiet, &counts, error);
   page_finish(&page);
   hr_notes_finish(&counts.notes);
   return status;
@@ -218,7 +227,7 @@ static enum hr_status run_merge(const void *untyped, const struct words *operand
   enum hr_status status =
       outputs_check(outputs, sizeof outputs / sizeof *outputs, operands->at, operands->count, error);
   if (status == HR_OK) status = hr_sweep_merge(file, operands->at + 1, operands->count - 1, &counts, error);
-  if (status == HR_OK) status = print_results(file, args->csv, args->quiet, &counts, error);
+  if (status == HR_OK) status = print_results(NULL, file, args->csv, args->quiet, &counts, error);
   if (status == HR_OK && counts.missing)
     status =
         hr_fail(error, HR_CHECK_FAILED, "%s: %" PRIu64 " of %" PRIu64 " runs are missing, the first is run %" PRIu64,

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/process.h"
 #include "headroom/unstable/trace_report.h"
 
@@ -98,7 +99,12 @@ static enum hr_status check_print(const struct trace_check_state *check, struct 
   bool table = to_file || (!args->quiet && !is_stdout(args->json));
   enum hr_status status = args->json ? hr_trace_check_write_json(args->json, check->check, error) : HR_OK;
   if (status != HR_OK || !table) return status;
-  return hr_trace_check_write(to_file ? args->output : "-", check->check, !to_file && wants_colour(), error);
+  status = hr_trace_check_write(to_file ? args->output : "-", check->check, !to_file && wants_colour(), error);
+  if (status == HR_OK && !to_file && !check->input.scenario)
+    next_step_print(
+        stdout, &(struct next_step){
+                    .verb = "trace check", .apart = true, .input = &args->input, .trace = check->input.trace->source});
+  return status;
 }
 
 static enum hr_status fail_on_findings(const struct trace_check_state *check, const char *path,
@@ -191,14 +197,18 @@ static enum hr_status stats_check_outputs(const struct stats_args *args, const c
   return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
-static enum hr_status stats_print(const struct stats_args *args, const struct hr_trace_stats *stats,
+static enum hr_status stats_print(const struct stats_args *args, const char *path, const struct hr_trace_stats *stats,
                                   struct hr_error *error) {
   bool to_file = args->output && !is_stdout(args->output);
   bool table = to_file || (!args->quiet && !is_stdout(args->json));
   enum hr_status status = args->json ? hr_trace_stats_write_json(args->json, stats, error) : HR_OK;
   if (status != HR_OK || !table) return status;
-  return hr_trace_stats_write(to_file ? args->output : "-", stats, to_file ? HR_STYLE_UNICODE : terminal_style(),
-                              error);
+  status =
+      hr_trace_stats_write(to_file ? args->output : "-", stats, to_file ? HR_STYLE_UNICODE : terminal_style(), error);
+  if (status == HR_OK && !to_file)
+    next_step_print(stdout,
+                    &(struct next_step){.verb = "trace stats", .apart = true, .input = &args->input, .trace = path});
+  return status;
 }
 
 static enum hr_status stats_run_action(const void *untyped, const struct words *operands, struct hr_error *error) {
@@ -210,7 +220,7 @@ static enum hr_status stats_run_action(const void *untyped, const struct words *
   if (status == HR_OK) status = input_read_trace_alone(path, &args->input, &trace, error);
   if (status == HR_OK && !args->quiet) input_print_trace_notes(stderr, trace);
   if (status == HR_OK) status = hr_trace_stats_make(trace, &stats, error);
-  if (status == HR_OK) status = stats_print(args, stats, error);
+  if (status == HR_OK) status = stats_print(args, path, stats, error);
   hr_trace_stats_destroy(stats);
   hr_trace_destroy(trace);
   return status;

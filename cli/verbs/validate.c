@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/options.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/replay.h"
@@ -426,6 +427,9 @@ static enum hr_status validate(struct input *input, const char *path, const stru
     printf("none; set one with --trace\n");
   if (input->trace) status = warn_rejected(input, error);
   input_print_notes(stderr, input);
+  struct input_args next = *args;
+  if (!input->trace_path) next.trace = "FILE";
+  next_step_print(stdout, &(struct next_step){.verb = "validate", .path = path, .input = &next});
   return status;
 }
 

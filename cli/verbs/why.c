@@ -5,6 +5,7 @@
 #include "headroom/unstable/why.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/next.h"
 #include "cli/process.h"
 #include "headroom/unstable/replay.h"
 
@@ -220,6 +221,12 @@ static enum hr_status print_results(struct why_run *run, struct hr_error *error)
   if (!args->quiet) input_print_notes(stderr, &run->input);
   if (args->quiet || is_stdout(args->json)) return HR_OK;
   status = hr_why_print(stdout, &why, &run->question, wants_colour());
+  if (status == HR_OK)
+    next_step_print(stdout, &(struct next_step){.verb = "why",
+                                                .apart = true,
+                                                .facts = next_facts_of(&run->input),
+                                                .path = scenario->path,
+                                                .input = &args->input});
   return status == HR_OK ? HR_OK : hr_fail(error, status, "cannot print the answer: %s", hr_status_meaning(status));
 }
 

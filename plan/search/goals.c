@@ -4,6 +4,8 @@
 
 #include "plan/search/goals.h"
 
+#include "headroom/unstable/plan.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,6 +261,19 @@ static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
   goals->terms = calloc((size_t)spec->n_terms + 1, sizeof *goals->terms);
   goals->weights = calloc((size_t)spec->n_terms + 1, sizeof *goals->weights);
   return goals->metrics && goals->goals && goals->terms && goals->weights;
+}
+
+enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error) {
+  char place[] = "--goal: ", *text = strdup(goal);
+  struct hr_placed_text placed = {text, place};
+  const struct hr_plan_spec spec = {.constraints = &placed, .n_constraints = 1};
+  struct hr__goals goals = {0};
+  bool is_whole = text && allocate(&spec, &goals);
+  enum hr_status status =
+      is_whole ? parse_goal(&goals, &placed, trace, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  hr__goals_finish(&goals);
+  free(text);
+  return status;
 }
 
 enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,

@@ -27,7 +27,7 @@ case_options_can_be_copied() {
   odd_scenario
   try 0 advise odd.json
   says stdout 'idle-reservation  -$'
-  [ "$(wc -L <stdout)" -le 80 ] || fail "the advice is wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "the advice is wider than 80 columns"
   sed -n '/^Advised/,/^Looked/p' stdout | sed -n "/^    --set/,\$p" | sed '/^$/,$d' >options
   [ "$(wc -l <options)" -gt 3 ] || fail "the option is not broken into lines"
   try 0 run odd.json --quiet --json before.json

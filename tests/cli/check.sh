@@ -135,7 +135,7 @@ case_says_what_moved() {
   matches stdout '^  It waited .* (for|behind) .*'
   says stdout 'gang-heavy.json was changed since the baseline.'
   says stdout '3 of 5 runs failed'
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   if grep -q ' $' stdout; then fail "a line ends in a space"; fi
 }
 

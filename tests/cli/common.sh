@@ -42,6 +42,11 @@ is_empty() {
   [ ! -s "$1" ] || fail "$1 is not empty"
 }
 
+# width FILE: the widest line, without the suggested command, which is as long as its paths and options.
+width() {
+  grep -v '^  next       headroom ' "$1" | wc -L
+}
+
 # { reader_is_gone; COMMAND...; } | close_reader: the command's standard output is a pipe without a reader.
 reader_is_gone() {
   [ -p gone ] || mkfifo gone 2>/dev/null || :

@@ -209,7 +209,7 @@ case_table_fits_the_screen() {
   for list in fifo fifo,sjf fifo,sjf,queue:placement=worst-fit,market=spot-first \
     fifo,sjf,smallest,largest,priority,easy:order=sjf,conservative:order=sjf,queue:market=on-demand-only; do
     try 0 compare random.json --policies $list --replications 2
-    [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+    [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
     if grep -q ' $' stdout; then fail "a line ends in a space"; fi
   done
   matches stdout '^queue:mark... '

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What a new user meets: typical mistakes and their messages, and the progress bar.
+# What a new user meets: mistakes and their messages, the progress bar, next steps, drafted scenarios.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -82,7 +82,7 @@ case_remaining_time() {
   while :; do
     try 0 trace generate --count "$count" --nodes 8 --gpus-per-node 8 --load 0.9 --seed 1 --output jobs.csv
     on_terminal run "$demo" --trace jobs.csv
-    matches bars '^\[[#.]{24}\] +[0-9]+ %' 2>/dev/null && grep -q left bars && break
+    grep -q left bars && break
     [ "$count" -lt 10000000 ] || fail 'no bar shows the remaining time'
     count=$((count * 3))
   done
@@ -103,6 +103,326 @@ case_runs_as_unit() {
     runs=$((runs * 3))
   done
   matches bars "[0-9]+ of $runs runs"
+}
+
+# ---- Next steps ----------------------------------------------------------------------------------------------------
+
+# next_is COMMAND: the last line of stdout suggests this command. It is run as printed, and must succeed.
+next_is() {
+  [ "$(tail -n 1 stdout | sed 's/^  next       //; s/  # .*//')" = "headroom $1" ] ||
+    fail "the next step is not: headroom $1"
+}
+
+case_next_steps_of_a_run() {
+  small_scenario
+  printf 'submit_s,duration_s,gpus\n0,36000,16\n1,1,1\n2,1,1\n' >waits.csv
+  printf 'submit_s,duration_s,gpus\n0,60,1\n' >calm.csv
+  printf 'submit_s,duration_s,gpus\n0,60,99\n1,60,1\n' >large.csv
+  priced='cluster.pools.0={"name":"p","gpu":"A100-80","nodes":2,"gpus_per_node":8,"market":"owned","usd_per_gpu_hour":1}'
+  try 0 run s.json --trace waits.csv
+  next_is 'why s.json --trace waits.csv'
+  try 0 run s.json --trace large.csv
+  next_is 'trace check large.csv --cluster s.json --trace large.csv'
+  try 0 run s.json --trace calm.csv
+  next_is 'init --from calm.csv --cloud aws -o priced.json'
+  try 0 run s.json --trace calm.csv --set "$priced"
+  next_is "advise s.json --trace calm.csv --set '$priced'"
+  try 0 run s.json --trace calm.csv --set "$priced" --set 'plan={"variables":[{"pool":"p","values":[8]}]}'
+  matches stdout '^  next       headroom plan s.json '
+  try 0 run s.json --trace calm.csv --stream
+  next_is 'init --from calm.csv --cloud aws -o priced.json'
+}
+
+# The options of a run are repeated, quoted for the shell, so that the next command is about the same run.
+case_next_step_can_be_pasted() {
+  mkdir 'a b'
+  cp "$demo" 'a b/it'\''s.json'
+  try 0 run 'a b/it'\''s.json' --trace "$project/traces/reference/demo.csv" --set cluster.pools.0.nodes=9 --seed 4
+  # shellcheck disable=SC2016 # expanded when the command is run
+  tail -n 1 stdout | sed 's/^  next       headroom/"$headroom"/' >command.sh
+  # shellcheck source=/dev/null
+  . ./command.sh >stdout
+  says stdout 'where the waiting time of all jobs went'
+}
+
+case_next_step_of_each_verb() {
+  cd "$project"
+  for command in "why $demo" "compare $demo --policies fifo,sjf" "validate $demo" \
+    'trace check traces/reference/demo.csv' 'trace stats traces/reference/demo.csv' \
+    "fill $demo --policies best-fit,spread --seeds 2 --to 1" 'forecast traces/reference/agency.csv --months 1' \
+    'run scenarios/reserved-spot-mix.json --replications 2' \
+    'advise scenarios/agency-before.json' 'plan scenarios/plan-l4-or-t4.json --brief' \
+    "sweep scenarios/sweeps/demo.json --db $work/demo.sqlite" \
+    "check $demo --baseline $work/demo.base.json --update"; do
+    # shellcheck disable=SC2086 # a verb and its words
+    "$headroom" $command >"$work/stdout" 2>"$work/stderr" || fail "$command"
+    tail -n 1 "$work/stdout" | grep -q '^  next       headroom ' || fail "no next step: $command"
+    [ "$(grep -c '^  next ' "$work/stdout")" -eq 1 ] || fail "several next steps: $command"
+  done
+}
+
+case_no_next_step_for_machines() {
+  try 0 run "$demo" --quiet
+  is_empty stdout
+  try 0 run "$demo" --json -
+  ! grep -q '^  next' stdout || fail 'a next step in JSON'
+  try 0 compare "$demo" --policies fifo,sjf --csv -
+  ! grep -q '^  next' stdout || fail 'a next step in CSV'
+  try 0 trace stats "$project/traces/reference/demo.csv" --output stats.txt
+  ! grep -q '^  next' stats.txt || fail 'a next step in a file'
+}
+
+# ---- Drafts --------------------------------------------------------------------------------------------------------
+
+# 200 jobs in 20 days: two classes, two tenants, recorded starts; a fifth requests T4s, the others A100-80s.
+small_trace() {
+  awk 'BEGIN {
+    print "submit_s,duration_s,gpus,class,tenant,gpu_type,start_s,limit_s"
+    for (i = 0; i < 200; i++) {
+      t4 = i % 5 == 0
+      printf "%d,%d,%d,%s,%s,%s,%d,%d\n", i * 8640, 7200 + i % 7 * 3600, t4 ? 1 : 1 + i % 8,
+        i % 4 == 0 ? "interactive" : "training", i % 3 == 0 ? "ada" : "bob", t4 ? "T4" : "A100-80",
+        i * 8640 + (i % 20 == 0 ? 600 : 0), 90000
+    }
+  }' >jobs.csv
+}
+
+# json FILE PATH...: the values of a draft, as a list. pools FILE KEY...: these keys of its pools.
+json() {
+  local file=$1
+  shift
+  sqlite3 :memory: "select json_extract(readfile('$file')$(printf ", '\$.%s'" "$@" nothing))" | sed 's/,null]$/]/'
+}
+
+pools() {
+  local file=$1
+  shift
+  sqlite3 :memory: "select group_concat(json_extract(value$(printf ", '\$.%s'" "$@" nothing)), ' ')
+    from json_each(readfile('$file'), '\$.cluster.pools')" | sed 's/,null]/]/g'
+}
+
+case_draft_of_a_cluster() {
+  small_trace
+  try 0 init --from jobs.csv --own 2x8xa100-80 --own 3x4xT4 -o mine.json
+  says stdout 'wrote mine.json'
+  [ "$(pools mine.json name gpu nodes gpus_per_node)" = '["own-a100-80","A100-80",2,8] ["own-t4","T4",3,4]' ] || fail 'other pools'
+  [ "$(json mine.json name trace.file plan)" = '["mine","jobs.csv",null]' ] || fail 'other name, trace or plan'
+  says mine.json 'csv: 200 jobs, submitted over 19 d'
+  says mine.json 'T4 (40 jobs'
+  says mine.json 'interactive (50 jobs'
+  says mine.json 'bob (133 jobs'
+  try 0 validate mine.json
+  try 0 run mine.json
+  says stdout '200 submitted, 200 completed, 0 rejected'
+  try 2 init --from jobs.csv --own 2x8xA100-80 -o mine.json
+  says stderr 'mine.json: the file exists; overwrite it with --force'
+  try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json --force
+  says mine.json 'No pool has T4: jobs that accept nothing else are rejected.'
+}
+
+# The last submit ends the window of 100 s. 4 GPUs are in use all the time, 8 more for the last S seconds.
+case_draft_knows_the_demand() {
+  while read -r seconds mean p95 p99; do
+    printf 'submit_s,duration_s,gpus\n0,100,4\n%d,1000,8\n100,1,1\n' $((100 - seconds)) >jobs.csv
+    try 0 init --from jobs.csv --own 2x8xA100-80 -o mine.json --force
+    says mine.json "if no job had to wait: $mean on average; at most $p95 for 95 % and $p99 for 99 % of the time"
+  done <<'END'
+50 8 12 12
+10 5 12 12
+4 4 4 12
+1 4 4 4
+END
+}
+
+# The nodes of a draft without --own and --cloud hold every job.
+case_draft_of_a_guess() {
+  try 0 init --from "$project/traces/reference/demo.csv" -o mine.json
+  says mine.json 'Guessed from the demand'
+  try 0 run mine.json
+  says stdout '2,000 completed, 0 rejected'
+  try 0 init --own 8x8xA100-80 -o shipped.json
+  try 0 run shipped.json
+  says stdout '2,000 completed, 0 rejected'
+}
+
+case_draft_with_a_cloud() {
+  small_trace
+  for cloud in aws:us-east-1 aws gcp azure; do
+    for own in '' '--own 1x8xA100-80'; do
+      # shellcheck disable=SC2086 # an option and its value
+      try 0 init --from jobs.csv $own --cloud "$cloud" --goal 'wait_s.p95 <= 1 h' -o mine.json --force
+      for verb in validate run advise 'plan --brief'; do
+        # shellcheck disable=SC2086 # a verb and its option
+        try 0 $verb mine.json
+      done
+      says stdout 'wait_s.p95 <= 1 h'
+      try 0 run mine.json
+      says stdout ' 0 rejected'
+    done
+  done
+  [ "$(json mine.json plan.constraints)" = '[["wait_s.p95 <= 1 h","completed >= 99 %"]]' ] || fail 'other goals'
+}
+
+# The price of each pool is that of the catalogue at the pinned date, and the comment names both.
+case_draft_has_dated_prices() {
+  small_trace
+  try 0 init --from jobs.csv --cloud aws:us-east-1 -o mine.json
+  [ "$(pools mine.json name)" = '["3-years"] ["1-year"] ["spot"] ["on-demand"] ["on-demand-t4"]' ] || fail 'other pools'
+  try 0 list prices --provider aws --region us-east-1 --gpu A100-80
+  price=$(awk '/p4de.24xlarge.*on-demand/ { print $4 }' stdout)
+  date=$(awk '/p4de.24xlarge.*on-demand/ { print $6 }' stdout)
+  says mine.json "\"//price\": \"On demand: $price \$ per node-hour"
+  says mine.json "price of $date"
+  [ "$(json mine.json 'cluster.pools[3].as_of')" = "[\"$date\"]" ] || fail 'the price is not pinned to its date'
+  try 0 validate mine.json
+  cp stdout dated
+  sed '/"as_of"/d' mine.json >undated.json
+  try 0 validate undated.json
+  diff <(grep 'per GPU-hour' dated) <(grep 'per GPU-hour' stdout) || fail 'the date changes a price'
+}
+
+# Without --goal, the goals are the recorded waits of each class.
+case_draft_keeps_recorded_waits() {
+  small_trace
+  try 0 init --from jobs.csv --own 2x8xA100-80 --cloud aws -o mine.json
+  [ "$(json mine.json 'plan.constraints[0]' 'plan.constraints[1]')" = \
+    '["wait_s.p95 of training <= 1 min","wait_s.p95 of interactive <= 10 min"]' ] || fail 'other goals'
+  cut -d, -f1-6 jobs.csv >unstarted.csv
+  try 0 init --from unstarted.csv --own 2x8xA100-80 --cloud aws -o mine.json --force
+  says mine.json 'The trace records no starts'
+  [ "$(json mine.json 'plan.constraints[0]')" = '["wait_s.p95 <= 60 min"]' ] || fail 'other goal'
+}
+
+# Goals without a provider: the plan finds the smallest cluster.
+case_draft_finds_the_size() {
+  small_trace
+  try 0 init --from jobs.csv --own 16x8xA100-80 --own 1x4xT4 --goal 'wait_s.p95 <= 30 min' -o mine.json
+  try 0 plan mine.json --brief
+  says stdout 'meets goals'
+}
+
+# The scenario names the trace relative to its own folder.
+case_draft_in_another_folder() {
+  small_trace
+  mkdir -p a/b c
+  mv jobs.csv a
+  try 0 init --from a/jobs.csv --own 2x8xA100-80 --own 1x1xT4 -o a/b/mine.json
+  [ "$(json a/b/mine.json trace.file)" = '["../jobs.csv"]' ] || fail 'other path'
+  try 0 validate a/b/mine.json
+  says stdout '200 jobs'
+  try 0 init --from a/jobs.csv --own 2x8xA100-80 -o c/mine.json
+  [ "$(json c/mine.json trace.file)" = '["../a/jobs.csv"]' ] || fail 'other path'
+  try 0 init --from "$PWD/a/jobs.csv" --own 2x8xA100-80 -o c/mine.json --force
+  [ "$(json c/mine.json trace.file)" = "[\"$PWD/a/jobs.csv\"]" ] || fail 'other path'
+  try 0 init --from a/jobs.csv --own 2x8xA100-80 -o -
+  says stdout '"file": "a/jobs.csv"'
+}
+
+# How the trace is read is part of the draft.
+case_draft_keeps_the_columns() {
+  printf 'start,runtime,n\n0,3600,8\n60,600,1\nx,1,1\n' >jobs.csv
+  try 2 init --from jobs.csv --own 1x8xA100-80 -o mine.json
+  [ ! -e mine.json ] || fail 'a file was written'
+  try 0 init --from jobs.csv --map submit=start,duration=runtime,gpus=n --format csv --lenient --own 1x8xA100-80 -o mine.json
+  [ "$(json mine.json trace)" = \
+    '[{"file":"jobs.csv","format":"csv","columns":{"submit":"start","duration":"runtime","gpus":"n"},"lenient":true}]' ] ||
+    fail 'other trace'
+  try 0 run mine.json
+  says stdout '2 submitted, 2 completed'
+}
+
+case_draft_of_slurm() {
+  trace=$project/../shared/slurm-run/fifo.sacct
+  [ -e "$trace" ] || { echo "skipped: $trace is missing"; exit 77; }
+  try 0 init --from "$trace" --own 8x8xA100-80 -o mine.json
+  says mine.json 'a100 (180 jobs, 100.0 % of the GPU hours)'
+  ! grep -q 'are rejected' mine.json || fail 'the GPU type is not recognised'
+  try 0 run mine.json
+  says stdout '180 submitted, 180 completed, 0 rejected'
+}
+
+# Interactive jobs of sacct are found by the QOS or else by the partition or the name; the pattern is in the scenario.
+slurm_trace() {
+  awk -v qos="$1" -v partition="$2" -v name="$3" 'BEGIN {
+    print "JobID|JobName|User|Partition|QOS|State|Submit|Start|End|ReqTRES|NNodes"
+    for (i = 1; i <= 9; i++) {
+      odd = i % 3 == 0
+      day = "2026-01-0" i
+      printf "%d|%s|u|%s|%s|COMPLETED|%sT00:00:00|%sT00:00:00|%sT05:00:00|gres/gpu:a100=1|1\n",
+        i, odd ? name : "train", odd ? partition : "gpu", odd ? qos : "normal", day, day, day
+    }
+  }' >jobs.txt
+}
+
+case_draft_finds_interactive_jobs() {
+  while read -r qos partition name column; do
+    slurm_trace "$qos" "$partition" "$name"
+    try 0 init --from jobs.txt --own 1x8xA100-80 --cloud aws --goal 'wait_s.p95 of interactive <= 10 min' -o mine.json --force
+    matches mine.json "\"interactive\": \"$column~"
+    says mine.json 'interactive (3 jobs'
+    try 0 run mine.json
+    matches stdout '^interactive +3 '
+    try 0 plan mine.json --brief
+  done <<'END'
+interactive interactive jupyter QOS
+normal interactive train Partition
+normal gpu spawner-jupyterhub JobName
+normal gpu bash JobName
+END
+}
+
+case_draft_has_patterns() {
+  slurm_trace normal gpu train
+  try 0 init --from jobs.txt --own 1x8xA100-80 -o mine.json
+  says mine.json 'No job has a class.'
+  try 0 init --from jobs.txt --class 'training=JobName~train' --tenant-by 'us=User~.' --own 1x8xA100-80 -o mine.json --force
+  [ "$(json mine.json trace.classes trace.tenants)" = '[{"training":"JobName~train"},{"us":"User~."}]' ] ||
+    fail 'other patterns'
+  try 0 run mine.json
+  try 2 init --from jobs.txt --class 'training=JobName~a' --class 'training=QOS~b' -o mine.json --force
+  says stderr "two patterns for class 'training'"
+}
+
+# Names of GPU types in Slurm, Kubernetes and nvidia-smi find the owned nodes and the instances of a provider.
+case_draft_knows_names_of_gpus() {
+  for name in a100 NVIDIA-A100-SXM4-80GB gpu:a100 A100-80; do
+    printf 'submit_s,duration_s,gpus,gpu_type\n0,60,8,%s\n1,60,1,%s\n' "$name" "$name" >jobs.csv
+    for options in '--own 1x8xA100-80' '--cloud aws' '--cloud gcp --own 1x8xA100-80' ''; do
+      # shellcheck disable=SC2086 # options and their values
+      try 0 init --from jobs.csv $options -o mine.json --force
+      ! grep -q 'are rejected' mine.json || fail 'the name is not known'
+      try 0 run mine.json
+      says stdout '2 completed, 0 rejected'
+    done
+  done
+}
+
+case_draft_mistakes() {
+  small_trace
+  for own in 8 8x8 8xA100 0x8xA100-80 8x0xA100-80 x8xA100-80 8x8x -1x8xT4 '8 x 8 x T4'; do
+    try 2 init --from jobs.csv --own "$own" -o mine.json
+    says stderr "--own $own: expected NODESxGPUSxTYPE"
+  done
+  try 2 init --from jobs.csv --cloud asw -o mine.json
+  says stderr "--cloud asw: "
+  says stderr "did you mean 'aws'?"
+  try 2 init --from jobs.csv --cloud aws:us-est-1 -o mine.json
+  says stderr "did you mean 'us-east-1'?"
+  try 2 init --from jobs.csv --cloud aws --goal 'wait_s.p95 = 1' -o mine.json
+  says stderr "--goal: invalid goal 'wait_s.p95 = 1'"
+  try 2 init --from jobs.csv --cloud aws --goal 'wait_s.p59 <= 1 h' -o mine.json
+  says stderr "unknown metric 'wait_s.p59'; did you mean"
+  try 2 init --from nosuch.csv -o mine.json
+  says stderr 'nosuch.csv'
+  try 2 init --from - -o mine.json
+  says stderr '--from -: expected a file'
+  try 2 init --from jobs.csv --all mine.json
+  says stderr '--all and --from exclude each other'
+  try 2 init --lenient mine.json
+  says stderr 'options that tell how to read a trace need --from TRACE'
+  try 2 init a.json -o b.json
+  says stderr 'two files to write'
+  [ -z "$(ls -- *.json 2>/dev/null)" ] || fail 'a file was written'
 }
 
 run_case

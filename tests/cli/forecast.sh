@@ -19,7 +19,7 @@ refuses() {
 
 case_table() {
   try 0 forecast "$agency"
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   matches stdout '^month 3  '
   matches stdout '^retail +training  '
   matches stdout '^total  '

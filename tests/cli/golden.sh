@@ -176,7 +176,7 @@ case_why() {
   done >why.txt
   (cd "$project" && "$headroom" why tests/cli/golden/why.json -q --job third --json -) | without_perf >why_job.json
   (cd "$project" && "$headroom" why tests/cli/golden/why.json -q --slowest 1 --json -) | without_perf >why_all.json
-  [ "$(wc -L <why.txt)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width why.txt)" -le 80 ] || fail "wider than 80 columns"
   same_as_golden why.txt
   same_as_golden why_job.json
   same_as_golden why_all.json

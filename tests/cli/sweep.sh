@@ -32,7 +32,7 @@ case_threads_change_nothing() {
   try 0 sweep g.json --threads 1
   says stdout 'points     12'
   says stdout 'runs       36: 0 found, 36 new, none missing'
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   is_empty stderr
   mkdir out
   for threads in 2 4; do

@@ -25,7 +25,7 @@ case_reference_clusters() {
 case_nothing_but_notes() {
   try 0 trace check "$demo"
   is_empty stderr
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   says stdout '0 errors, 0 warnings, 6 notes'
   says stdout 'no-classes: no job has a known class'
   try 0 trace check "$demo" -q
@@ -37,7 +37,7 @@ case_nothing_but_notes() {
 case_alarms() {
   bad_trace
   try 1 trace check bad.csv --cluster "$cluster"
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   says stderr 'bad.csv: 3 errors and 0 warnings'
   says stdout 'error: bad-rows'
   says stdout '1 of 4 rows (25 %), in line 2'

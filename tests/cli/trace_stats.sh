@@ -26,7 +26,7 @@ case_tables_are_clear() {
       echo "$job,$((job % 20 * 3600 + job)),$((job % 7 * 86399 + 3599)).3,$((job % 9)),a-user-with-a-long-name-$((job % 3)),$((job * 90000))"
     done; } >t.csv
   try 0 trace stats t.csv --json stats.json -o table.txt
-  [ "$(wc -L <table.txt)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width table.txt)" -le 80 ] || fail "wider than 80 columns"
   awk '/^run time +[0-9]/ || /^wait / || /^gap +[0-9<]/ { if (split($0, columns, "  +") != 7) exit 1; n++ } END { exit n != 3 }' table.txt ||
     fail "columns of spreads are too close"
   awk '/^a-user/ { if (split($0, columns, "  +") != 7) exit 1; n++ } END { exit n != 3 }' table.txt ||

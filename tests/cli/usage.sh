@@ -24,7 +24,7 @@ case_help() {
   for verb in $verbs; do
     try 0 help "$verb"
     says stdout "Usage: headroom $verb"
-    [ "$(wc -L <stdout)" -le 80 ] || fail "help $verb is wider than 80 columns"
+    [ "$(width stdout)" -le 80 ] || fail "help $verb is wider than 80 columns"
     cp stdout help
     try 0 "$verb" --help
     cmp -s help stdout || fail "'help $verb' and '$verb --help' differ"
@@ -218,7 +218,7 @@ case_list_findings_and_fields() {
   for code in bad-rows clamped-run-times recorded-over-capacity no-recorded-starts; do
     matches stdout "^$code( |\$)"
   done
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   sed -n 's/^\([a-z][^ ]*\).*/\1/p' stdout | paste -sd, >codes
   printf 'submit_s,duration_s,gpus\n0,1,1\n' >t.csv
   try 0 trace check t.csv --allow "$(cat codes)"
@@ -233,7 +233,7 @@ case_list_metrics() {
   matches stdout '^wait_s.p95 +s +lower +Wait, p95$'
   matches stdout '^utilization.makespan +share +higher +Utilization$'
   matches stdout '^gpu_hours +GPU-hours +- +GPU hours$'
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   try 0 list metrics --path cost. --verbose
   says stdout 'capacity and services'
   [ "$(grep -c '^[a-z]' stdout)" = "$(grep -c '^cost\.\|^metric' stdout)" ] || fail 'lists other metrics'
@@ -276,7 +276,7 @@ case_list_scenarios_beside_the_program() {
 case_list_gpus() {
   try 0 list gpus
   for gpu in A100-40 A100-80 H100 L4 T4 A10G V100 P100 H200 B200 L40S; do matches stdout "^$gpu +[0-9]"; done
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   try 0 list gpus -v
   says stdout 'assumed'
   says stdout 'bf16_tflops   989  fp32_tflops    67  achievable   0.8  pcie  63  mig 7'
@@ -286,7 +286,7 @@ case_list_gpus() {
 
 case_list_mig_profiles() {
   try 0 list mig-profiles
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   matches stdout '^A30 +2g\.12gb\+me +2 +2 +11968 +28 +1 +0,2 +derived$'
   matches stdout '^A100-40 +1g\.10gb +1 +2 +9856 +14 +4 +0,2,4,6 +quoted$'
   matches stdout '^H100 +3g\.40gb +3 +4 +40448 +60 +2 +0,4 +mixed$'
@@ -294,7 +294,7 @@ case_list_mig_profiles() {
   n_types=$(awk '$2 ~ /^[0-9]+g\./ { types[$1] = 1 } END { for (type in types) n++; print n }' stdout)
   [ "$n_types" -ge 6 ] || fail "profiles of $n_types GPU types only"
   try 0 list mig-profiles -v
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   [ "$(grep -c 'memory slice ' stdout)" -eq "$n_types" ] || fail "not a drawing for each GPU type"
   try 0 list mig-profiles -v --gpu a100-80
   if grep -qE '^(A30|H100|A100-40)' stdout; then fail "rows that the filter excludes"; fi
@@ -312,7 +312,7 @@ case_list_mig_profiles() {
 
 case_list_network_speeds() {
   try 0 list network-speeds
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   matches stdout '^BERT-large +infiniband +128 +0\.895  derived$'
   matches stdout '^Transformer +25gbe +8 +0\.413  derived$'
   try 0 list network-speeds -v
@@ -337,7 +337,7 @@ case_topology() {
 
 case_list_instances() {
   try 0 list instances
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   matches stdout '^aws +p5\.48xlarge +H100 +8 +192 +2048 +30400 quoted$'
   try 0 list instances --provider gcp --gpu L4
   matches stdout '^gcp +g2-standard-4 +L4 +1 +4 +16 +375 mixed$'
@@ -348,7 +348,7 @@ case_list_instances() {
 
 case_list_prices() {
   try 0 list prices
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   says stdout 'aws, us-east-1'
   says stdout 'runpod, all regions'
   matches stdout '^p5\.48xlarge +8xH100 +on-demand +55\.040 +6\.880 2026-07-20 quoted$'
@@ -363,7 +363,7 @@ case_list_prices() {
 
 case_list_discounts() {
   try 0 list discounts --provider aws
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   matches stdout '^aws +p4d +1y +all +42\.54 +2025-05-28 +derived$'
   matches stdout '^aws +p5 +spot +any +70 +2025-06 +derived$'
   try 0 list discounts --provider aws --as-of 2024
@@ -373,7 +373,7 @@ case_list_discounts() {
 
 case_list_spot_presets() {
   try 0 list spot-presets
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   matches stdout '^aws-v100-us-east-1 aws +V100 +us-east-1 +on-off +0\.643 +derived$'
   matches stdout '^advisor-over-20 +aws +\* +\* +advisor +0\.000394 +assumed$'
   try 0 list spot-presets --provider gcp --region us-east1 --gpu A100-40 -v
@@ -462,7 +462,7 @@ case_bars() {
   done
   LC_ALL=C.UTF-8 TERM=dumb try 0 run "$demo"
   if LC_ALL=C grep -q '[^ -~]' stdout; then fail "TERM=dumb: more than ASCII"; fi
-  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
 }
 
 # https://no-color.org, https://bixense.com/clicolors
@@ -1021,7 +1021,7 @@ END
 
 case_list_keys() {
   try 0 list keys
-  [ "$(wc -L <stdout)" -le 80 ] || fail "the list is wider than 80 columns"
+  [ "$(width stdout)" -le 80 ] || fail "the list is wider than 80 columns"
   grep -v '^ ' stdout | sort | uniq -d >twice
   try 0 list keys cluster.pools.0.mig
   says stdout 'cluster.pools.*.mig.mode'
@@ -1082,6 +1082,7 @@ case_completion() {
   [ "$(complete_words "$headroom" list spot)" = spot-presets ] || fail "lists of the catalogue"
   [ "$(complete_words "$headroom" list prices --gpu P)" = P100 ] || fail "GPU types"
   [ "$(complete_words "$headroom" list prices --provider h)" = hyperstack ] || fail "providers"
+  [ "$(complete_words "$headroom" init --cloud h)" = hyperstack ] || fail "providers of init"
   [ "$(complete_words "$headroom" run x --pol)" = --policy ] || fail "options"
   [ "$(complete_words "$headroom" run x --policy qu)" = queue ] || fail "policies"
   [ "$(complete_words "$headroom" compare x --policies fifo,sj)" = fifo,sjf ] || fail "lists of policies"

@@ -81,6 +81,8 @@ _headroom() {
     --policies) found=$(_headroom_list "$(_headroom_names "$program" "$(_headroom_rules "$verb")")" "$word") ;;
     --policy) found=$(compgen -W "$(_headroom_names "$program" policies)" -- "$word") ;;
     --gpu) found=$(compgen -W "$(_headroom_column "$program" gpus)" -- "$word") ;;
+    --cloud) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
+    --from) [ "$verb" != init ] || found=$(compgen -f -- "$word") ;;
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
     --openmetrics-by) found=$(compgen -W "node gpu pool" -- "$word") ;;
     --blocks) found=$(compgen -W "days weeks" -- "$word") ;;

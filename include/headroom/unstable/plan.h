@@ -49,6 +49,10 @@ struct hr_plan;
    see hr_plan_feasible. On HR_BAD_INPUT, `error` names file, line and column. */
 HR_API enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **plan, struct hr_error *error);
 HR_API void hr_plan_destroy(struct hr_plan *plan);
+/* Checks the text of one goal, such as "wait_s.p95 of inference <= 60", for a trace. On HR_BAD_INPUT, `error` begins
+   with
+   "--goal: ". */
+HR_API enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error);
 /* Whether a candidate meets the goals. */
 HR_API bool hr_plan_feasible(const struct hr_plan *plan);
 /* Returns notes for the user. */

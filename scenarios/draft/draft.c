@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Drafts a scenario from a trace (headroom/unstable/scenario_draft.h).
+ *
+ * The draft is a tree of JSON that is built from top to bottom, in the order in which a person reads it. Each section
+ * begins with a comment: the member "//SECTION", whose text says what was found in the trace, and what is assumed.
+ */
+
+#include "scenarios/draft/draft.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LISTED = 8 };
+
+/* ---- JSON ------------------------------------------------------------------------------------------- */
+
+cJSON *hr__draft_put(struct hr__draft *draft, cJSON *object, const char *name, cJSON *value) {
+  bool is_added = value && cJSON_AddItemToObject(object, name, value);
+  if (is_added) return value;
+  cJSON_Delete(value);
+  draft->no_memory = true;
+  return NULL;
+}
+
+cJSON *hr__draft_append(struct hr__draft *draft, cJSON *list, cJSON *value) {
+  if (value && cJSON_AddItemToArray(list, value)) return value;
+  cJSON_Delete(value);
+  draft->no_memory = true;
+  return NULL;
+}
+
+void hr__draft_put_text(struct hr__draft *draft, cJSON *object, const char *name, const char *text) {
+  char *clean = hr__utf8_copy(text);
+  hr__draft_put(draft, object, name, clean ? cJSON_CreateString(clean) : NULL);
+  free(clean);
+}
+
+/* ---- Comments --------------------------------------------------------------------------------------- */
+
+void hr__say(struct hr__note *note, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int written = vsnprintf(note->text + note->used, sizeof note->text - note->used, format, args);
+  va_end(args);
+  if (written > 0) note->used += (size_t)written;
+  if (note->used >= sizeof note->text) note->used = sizeof note->text - 1;
+}
+
+/* "3 jobs (25.0 % of the GPU hours)" */
+static void say_group(struct hr__note *note, const struct hr__draft *draft, const struct hr__draft_group *group) {
+  double all = draft->facts.gpu_hours;
+  hr__say(note, "%" PRIu32 " job%s, %.1f %% of the GPU hours", group->jobs, hr__plural(group->jobs),
+          all > 0 ? group->gpu_hours / all * 100 : 0);
+}
+
+/* Writes groups in the order of their GPU hours, and how many more there are. */
+void hr__say_groups(struct hr__note *note, const struct hr__draft *draft, const struct hr__draft_group *groups,
+                    uint32_t count, const char *nameless) {
+  for (uint32_t i = 0; i < count && i < LISTED; i++) {
+    hr__say(note, "%s%.60s (", i ? "; " : "", groups[i].name[0] ? groups[i].name : nameless);
+    say_group(note, draft, &groups[i]);
+    hr__say(note, ")");
+  }
+  if (count > LISTED) hr__say(note, "; and %u more", (unsigned)(count - LISTED));
+}
+
+/* ---- Sections --------------------------------------------------------------------------------------- */
+
+static void put_head(struct hr__draft *draft, cJSON *scenario) {
+  struct hr__note note = {0};
+  hr__say(&note, "Drafted by 'headroom init'. Members whose names begin with // are comments. Every other value may be "
+                 "changed: 'headroom list keys' explains all keys, 'headroom validate FILE' checks this file.");
+  hr__draft_put_text(draft, scenario, "//", note.text);
+  hr__draft_put_text(draft, scenario, "name", draft->config->name);
+}
+
+/* Writes the entries of the column map: columns of fields, or the rules for classes or tenants. */
+static void put_columns(struct hr__draft *draft, cJSON *trace, const char *name, const char *rules_of) {
+  const struct hr_column_map *map = draft->config->map;
+  cJSON *columns = NULL;
+  for (size_t i = 0; map && i < map->count; i++) {
+    const struct hr_column_name *entry = &map->entry[i];
+    struct hr__note rule = {0};
+    if (rules_of ? !entry->pattern || strcmp(entry->field, rules_of) != 0 : entry->pattern != NULL) continue;
+    if (!columns) columns = hr__draft_put(draft, trace, name, cJSON_CreateObject());
+    if (rules_of) hr__say(&rule, "%s~%s", entry->column, entry->pattern);
+    hr__draft_put_text(draft, columns, rules_of ? entry->value : entry->field, rules_of ? rule.text : entry->column);
+  }
+}
+
+/* Rejects two rules for one value, which a scenario cannot have. */
+static enum hr_status check_rules(const struct hr__draft *draft) {
+  const struct hr_column_map *map = draft->config->map;
+  for (size_t i = 0; map && i < map->count; i++)
+    for (size_t k = 0; k < i && map->entry[i].pattern; k++)
+      if (map->entry[k].pattern && strcmp(map->entry[i].field, map->entry[k].field) == 0 &&
+          strcmp(map->entry[i].value, map->entry[k].value) == 0)
+        return hr_fail(draft->error, HR_BAD_INPUT,
+                       "two patterns for %s '%.60s'; a scenario has one for each: join them as 'A|B'",
+                       map->entry[i].field, map->entry[i].value);
+  return HR_OK;
+}
+
+static void put_trace(struct hr__draft *draft, cJSON *scenario) {
+  const struct hr_draft_config *config = draft->config;
+  const struct hr_trace *trace = config->trace;
+  const struct hr__draft_facts *facts = &draft->facts;
+  char jobs[HR__NUMBER_BYTES], span[HR__NUMBER_BYTES], hours[HR__NUMBER_BYTES];
+  struct hr__note note = {0};
+  hr__say(&note, "%.20s: %s jobs, submitted over %s; %s GPU hours; the largest job requests %u GPUs.", trace->format,
+          hr__count_text(trace->n_jobs, jobs),
+          hr__duration_text(hr__seconds(trace->submit_us[trace->n_jobs - 1]), span),
+          hr__fixed_text(facts->gpu_hours, 0, hours), facts->largest_gpus);
+  if (trace->n_skipped)
+    hr__say(&note, " %s rows are left out: 'headroom trace check' lists the reasons.",
+            hr__count_text(trace->n_skipped, jobs));
+  if (!trace->limit_us)
+    hr__say(&note, " No job has a time limit, so policies that need run times know the exact ones.");
+  hr__draft_put_text(draft, scenario, "//trace", note.text);
+  cJSON *object = hr__draft_put(draft, scenario, "trace", cJSON_CreateObject());
+  hr__draft_put_text(draft, object, "file", config->file);
+  if (config->format) hr__draft_put_text(draft, object, "format", config->format);
+  put_columns(draft, object, "columns", NULL);
+  put_columns(draft, object, "classes", "class");
+  put_columns(draft, object, "tenants", "tenant");
+  if (config->lenient) hr__draft_put(draft, object, "lenient", cJSON_CreateTrue());
+}
+
+static void say_gpu_types(struct hr__note *note, const struct hr__draft *draft) {
+  const struct hr__draft_facts *facts = &draft->facts;
+  uint32_t n_missing = 0;
+  if (facts->n_types == 1 && !facts->types[0].name[0]) {
+    hr__say(note, " No job names a GPU type: each runs on any pool.");
+    return;
+  }
+  hr__say(note, " GPU types that jobs request: ");
+  hr__say_groups(note, draft, facts->types, facts->n_types, "any type");
+  hr__say(note, ".");
+  for (uint32_t i = 0; i < facts->n_types; i++) {
+    const char *list = facts->types[i].name;
+    if (hr__draft_own_has(draft, list) || hr__draft_offers_have(draft, list)) continue;
+    hr__say(note, "%s%.60s", n_missing++ ? ", " : " No pool has ", list);
+  }
+  if (n_missing) hr__say(note, ": jobs that accept nothing else are rejected.");
+}
+
+static void put_cluster(struct hr__draft *draft, cJSON *scenario) {
+  const struct hr__draft_facts *facts = &draft->facts;
+  struct hr__note note = {0};
+  hr__say(&note,
+          "GPUs in use if no job had to wait: %.0f on average; at most %.0f for 95 %% and %.0f for 99 %% of the time.",
+          facts->mean_gpus, facts->p95_gpus, facts->p99_gpus);
+  say_gpu_types(&note, draft);
+  if (facts->n_mig)
+    hr__say(&note, " %u jobs request MIG instances: give a pool \"sharing\": \"mig\" (docs/reference/sharing.md).",
+            facts->n_mig);
+  if (facts->n_shares)
+    hr__say(&note,
+            " %u jobs request shares of GPUs: give a pool \"sharing\": \"fraction\" (docs/reference/sharing.md).",
+            facts->n_shares);
+  hr__draft_put_text(draft, scenario, "//cluster", note.text);
+  hr__draft_put_pools(draft, hr__draft_put(draft, scenario, "cluster", cJSON_CreateObject()));
+}
+
+/* Interactive jobs and services stay off spot nodes. Only classes that the trace has are listed. */
+static void put_classes(struct hr__draft *draft, cJSON *scenario) {
+  const struct hr__draft_facts *facts = &draft->facts;
+  static const char *const steady[] = {"interactive", "inference"};
+  bool known = facts->n_classes > 1 || facts->classes[0].name[0];
+  struct hr__note note = {0};
+  if (known) {
+    hr__say(&note, "Classes of the jobs: ");
+    hr__say_groups(&note, draft, facts->classes, facts->n_classes, "without class");
+    hr__say(&note, ".");
+  } else {
+    hr__say(&note, "No job has a class. Goals for interactive or training jobs need classes: patterns for a column of "
+                   "the trace, such as \"trace\": {\"classes\": {\"interactive\": \"JobName~^jupyter\"}}.");
+  }
+  if (draft->sells_spot)
+    hr__say(&note, " Assumed: a job that spot loses starts again from the beginning. If jobs write checkpoints, add "
+                   "\"checkpoint\": {\"policy\": \"interval\", \"interval_s\": 3600, \"write_s\": 60}.");
+  hr__draft_put_text(draft, scenario, "//classes", note.text);
+  if (!draft->sells_spot) return;
+  cJSON *classes = hr__draft_put(draft, scenario, "classes", cJSON_CreateObject());
+  for (size_t k = 0; k < sizeof steady / sizeof *steady; k++)
+    for (uint32_t i = 0; i < facts->n_classes; i++) {
+      if (strcmp(facts->classes[i].name, steady[k]) != 0) continue;
+      cJSON *class_ = hr__draft_put(draft, classes, steady[k], cJSON_CreateObject());
+      hr__draft_put(draft, class_, "spot", cJSON_CreateFalse());
+    }
+  cJSON *others = hr__draft_put(draft, classes, "default", cJSON_CreateObject());
+  hr__draft_put_number(draft, others, "restart_s", 240);
+}
+
+static void put_tenants(struct hr__draft *draft, cJSON *scenario) {
+  const struct hr__draft_facts *facts = &draft->facts;
+  struct hr__note note = {0};
+  if (facts->n_tenants == 0 || (facts->n_tenants == 1 && !facts->tenants[0].name[0])) return;
+  hr__say(&note, "Tenants: ");
+  hr__say_groups(&note, draft, facts->tenants, facts->n_tenants, "without tenant");
+  hr__say(&note,
+          ". They have no quotas. For guaranteed GPUs: \"quotas\": {\"tenants\": [{\"tenant\": \"%.60s\", "
+          "\"guaranteed_gpus\": 8}]}.",
+          facts->tenants[0].name[0] ? facts->tenants[0].name : facts->tenants[1].name);
+  hr__draft_put_text(draft, scenario, "//quotas", note.text);
+}
+
+static void put_policy(struct hr__draft *draft, cJSON *scenario) {
+  hr__draft_put_text(
+      draft, scenario, "//policy",
+      "First come, first served with EASY backfill, as usual with Slurm. To try others: headroom compare "
+      "FILE --policies fifo,sjf,conservative.");
+  cJSON *policy = hr__draft_put(draft, scenario, "policy", cJSON_CreateObject());
+  hr__draft_put_text(draft, policy, "name", "queue");
+  hr__draft_put_text(draft, policy, "order", "fifo");
+  hr__draft_put_text(draft, policy, "backfill", "easy");
+  hr__draft_put_text(draft, policy, "placement", "best-fit");
+  if (draft->n_offers) hr__draft_put_text(draft, policy, "market", draft->sells_spot ? "spot-first" : "on-demand-only");
+}
+
+/* ---- The scenario ----------------------------------------------------------------------------------- */
+
+static enum hr_status prepare(struct hr__draft *draft) {
+  enum hr_status status = hr_catalog_load(NULL, &draft->catalog, draft->error);
+  if (status == HR_OK) status = check_rules(draft);
+  if (status == HR_OK) status = hr__draft_read_own(draft);
+  if (status == HR_OK) status = hr__draft_read_cloud(draft);
+  if (status == HR_OK && hr__draft_facts_make(draft->config->trace, &draft->facts) != HR_OK)
+    status = hr_fail(draft->error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && draft->config->cloud) status = hr__draft_find_offers(draft);
+  if (status == HR_OK && !draft->config->cloud && draft->n_own == 0) hr__draft_guess_own(draft);
+  return status;
+}
+
+static char *write_json(struct hr__draft *draft) {
+  cJSON *scenario = cJSON_CreateObject();
+  put_head(draft, scenario);
+  put_trace(draft, scenario);
+  put_cluster(draft, scenario);
+  put_classes(draft, scenario);
+  put_tenants(draft, scenario);
+  put_policy(draft, scenario);
+  hr__draft_put_plan(draft, scenario);
+  hr__draft_put_number(draft, scenario, "seed", 1);
+  char *text = draft->no_memory ? NULL : hr__json_pretty(scenario);
+  cJSON_Delete(scenario);
+  return text;
+}
+
+enum hr_status hr_scenario_draft(const struct hr_draft_config *config, char **json, struct hr_error *error) {
+  struct hr__draft draft = {.config = config, .error = error};
+  *json = NULL;
+  enum hr_status status = prepare(&draft);
+  if (status == HR_OK) *json = write_json(&draft);
+  if (status == HR_OK && !*json) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  hr__draft_facts_finish(&draft.facts);
+  hr_catalog_destroy(draft.catalog);
+  free(draft.own);
+  return status;
+}

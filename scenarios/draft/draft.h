@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SCENARIOS_DRAFT_DRAFT_H
+#define HR_SCENARIOS_DRAFT_DRAFT_H
+
+/* Shared by the files that draft a scenario: facts about the trace, what is owned and what can be bought, and functions
+   that add members to the JSON of the draft. */
+
+#include "headroom/unstable/catalog.h"
+#include "headroom/unstable/scenario_draft.h"
+#include "scenarios/schema/keys.h"
+
+#include <stdbool.h>
+
+/* ---- Facts about the trace: facts.c ------------------------------------------------------------ */
+
+/* Jobs of one class, one tenant or one list of GPU types. */
+struct hr__draft_group {
+  const char *name; /* "": jobs without one */
+  uint32_t jobs;
+  double gpu_hours;
+  double wait_p95_s; /* as recorded; NAN: unknown. Only for classes */
+};
+
+struct hr__draft_facts {
+  double gpu_hours;
+  /* GPUs in use over the submit window if no job had to wait: mean, and 95th and 99th percentiles over time */
+  double mean_gpus, p95_gpus, p99_gpus;
+  uint32_t largest_gpus;          /* GPUs of the largest job */
+  uint32_t largest_node_gpus;     /* GPUs that the largest task needs on one node */
+  double wait_mean_s, wait_p95_s; /* recorded waits; NAN: unknown */
+  uint32_t n_shares, n_mig;       /* jobs that request shares of GPUs, and MIG instances */
+  /* groups by class, and tenants and lists of GPU types by GPU hours, descending. Groups without jobs are left out */
+  struct hr__draft_group *classes, *tenants, *types;
+  uint32_t n_classes, n_tenants, n_types;
+};
+
+/* Computes the facts. The names belong to the trace. Returns HR_OK or HR_NO_MEMORY; the caller calls
+   hr__draft_facts_finish, also after an error. */
+enum hr_status hr__draft_facts_make(const struct hr_trace *trace, struct hr__draft_facts *facts);
+void hr__draft_facts_finish(struct hr__draft_facts *facts);
+
+/* ---- The draft ---------------------------------------------------------------------------------- */
+
+enum { HR__DRAFT_NAME_BYTES = 200, HR__DRAFT_NOTE_BYTES = 2000, HR__DRAFT_TYPES = 3, HR__DRAFT_VARIABLES = 8 };
+
+/* Nodes that exist. */
+struct hr__draft_owned {
+  char pool[HR__DRAFT_NAME_BYTES], gpu[HR__DRAFT_NAME_BYTES];
+  uint32_t nodes, gpus;
+};
+
+/* A type of node that can be bought. */
+struct hr__draft_offer {
+  const struct hr_instance_type *instance;
+  int64_t uusd_h; /* on demand, per node */
+};
+
+/* A pool whose size the plan chooses. */
+struct hr__draft_variable {
+  char pool[HR__DRAFT_NAME_BYTES];
+  uint32_t nodes, gpus;  /* at most this many nodes, of this many GPUs */
+  uint32_t steps, today; /* number of steps from 0 to the maximum; nodes today */
+};
+
+struct hr__draft {
+  const struct hr_draft_config *config;
+  struct hr_error *error;
+  struct hr__draft_facts facts;
+  struct hr_catalog *catalog;
+  struct hr__draft_owned *own; /* [config->n_own], or one guessed pool */
+  size_t n_own;
+  char provider[HR__DRAFT_NAME_BYTES], region[HR__DRAFT_NAME_BYTES];
+  struct hr__draft_offer offers[HR__DRAFT_TYPES]; /* the first one is that of the type with the most demand */
+  size_t n_offers;
+  struct hr__draft_variable variables[HR__DRAFT_VARIABLES]; /* of the plan */
+  size_t n_variables;
+  bool sells_spot;
+  bool no_memory;
+};
+
+/* A text that is written piece by piece, and cut if it becomes too long. */
+struct hr__note {
+  char text[HR__DRAFT_NOTE_BYTES];
+  size_t used;
+};
+void hr__say(struct hr__note *note, const char *format, ...) HR_PRINTF(2, 3);
+/* Writes groups in the order of the list, and how many more there are. */
+void hr__say_groups(struct hr__note *note, const struct hr__draft *draft, const struct hr__draft_group *groups,
+                    uint32_t count, const char *nameless);
+
+/* Add a member to an object, or a value to a list. If memory is exhausted, they set `no_memory` and return NULL, which
+   they also accept as the object or list. */
+cJSON *hr__draft_put(struct hr__draft *draft, cJSON *object, const char *name, cJSON *value);
+cJSON *hr__draft_append(struct hr__draft *draft, cJSON *list, cJSON *value);
+void hr__draft_put_text(struct hr__draft *draft, cJSON *object, const char *name, const char *text);
+static inline void hr__draft_put_number(struct hr__draft *draft, cJSON *object, const char *name, double number) {
+  hr__draft_put(draft, object, name, cJSON_CreateNumber(number));
+}
+
+/* ---- What is owned, and what can be bought: offers.c -------------------------------------------- */
+
+/* Parse the options --own and --cloud, and find what the provider sells for the requested GPU types. */
+enum hr_status hr__draft_read_own(struct hr__draft *draft);
+enum hr_status hr__draft_read_cloud(struct hr__draft *draft);
+enum hr_status hr__draft_find_offers(struct hr__draft *draft);
+/* Guesses the nodes from the demand, if neither owned nodes nor a provider are known. */
+void hr__draft_guess_own(struct hr__draft *draft);
+
+/* Whether owned nodes, or nodes that can be bought, have a GPU type of a list such as "A100-80|H100". */
+bool hr__draft_own_has(const struct hr__draft *draft, const char *list);
+bool hr__draft_offers_have(const struct hr__draft *draft, const char *list);
+
+/* Adds the pools to the cluster, and the plan. */
+void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster);
+void hr__draft_put_plan(struct hr__draft *draft, cJSON *scenario);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The machines of a drafted scenario: what is owned, what a provider sells, and the pools and the plan that follow.
+ *
+ * For each requested GPU type, the provider's cheapest instance per GPU is offered that holds the largest task. Its
+ * prices are those of the catalogue; each pool is pinned to the date of its price. Sizes follow from the demand if no
+ * job had to wait (facts.c): the plan may buy up to the demand that is exceeded for 1 % of the time, and commit to what
+ * is exceeded for 5 % of it. Options that today's cluster lacks have 0 nodes, so a run shows today.
+ */
+
+#include "scenarios/draft/draft.h"
+
+#include "base/text.h"
+#include "sim/cluster/gpu_names.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { NODE_GPUS = 8 };
+
+/* ---- Options ---------------------------------------------------------------------------------------- */
+
+/* Reads a number that is followed by 'x'. Returns the text after it; NULL if there is none. */
+static const char *read_count(const char *text, uint32_t *count) {
+  char *end;
+  if (text[0] < '1' || text[0] > '9') return NULL;
+  unsigned long value = strtoul(text, &end, 10);
+  *count = value < HR_MAX_GPUS ? (uint32_t)value : HR_MAX_GPUS;
+  return *end == 'x' || *end == 'X' ? end + 1 : NULL;
+}
+
+/* Returns the name of a GPU type as the catalogue spells it. */
+static const char *spelling(const struct hr__draft *draft, const char *gpu) {
+  for (size_t i = 0; i < draft->catalog->n_gpus; i++)
+    if (strcasecmp(draft->catalog->gpus[i].name, gpu) == 0) return draft->catalog->gpus[i].name;
+  return gpu;
+}
+
+static void name_own(struct hr__draft *draft, size_t index) {
+  struct hr__draft_owned *own = &draft->own[index];
+  size_t same = 0;
+  if (draft->config->n_own < 2) {
+    strcpy(own->pool, "own");
+    return;
+  }
+  for (size_t i = 0; i < index; i++) same += strcmp(draft->own[i].gpu, own->gpu) == 0;
+  int length = snprintf(own->pool, sizeof own->pool, "own-%.100s", own->gpu);
+  for (char *at = own->pool; *at; at++)
+    if (*at >= 'A' && *at <= 'Z') *at = (char)(*at - 'A' + 'a');
+  if (same) snprintf(own->pool + length, sizeof own->pool - (size_t)length, "-%zu", same + 1);
+}
+
+enum hr_status hr__draft_read_own(struct hr__draft *draft) {
+  const struct hr_draft_config *config = draft->config;
+  draft->own = calloc(config->n_own + 1, sizeof *draft->own);
+  if (!draft->own) return hr_fail(draft->error, HR_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < config->n_own; i++) {
+    struct hr__draft_owned *own = &draft->own[i];
+    const char *at = read_count(config->own[i], &own->nodes);
+    if (at) at = read_count(at, &own->gpus);
+    if (!at || !at[0] || strlen(at) > 100 || own->nodes > HR_MAX_NODES)
+      return hr_fail(draft->error, HR_BAD_INPUT,
+                     "--own %.100s: expected NODESxGPUSxTYPE, such as 8x8xA100-80 for 8 nodes with 8 GPUs each",
+                     config->own[i]);
+    snprintf(own->gpu, sizeof own->gpu, "%s", spelling(draft, at));
+    draft->n_own = i + 1;
+    name_own(draft, i);
+  }
+  return HR_OK;
+}
+
+enum hr_status hr__draft_read_cloud(struct hr__draft *draft) {
+  const char *cloud = draft->config->cloud;
+  struct hr_error inner = {0};
+  if (!cloud) return HR_OK;
+  size_t length = strcspn(cloud, ":");
+  snprintf(draft->provider, sizeof draft->provider, "%.*s", length < 100 ? (int)length : 100, cloud);
+  if (cloud[length]) snprintf(draft->region, sizeof draft->region, "%.100s", cloud + length + 1);
+  enum hr_status status = hr_catalog_check_provider(draft->catalog, draft->provider, &inner);
+  if (status == HR_OK && cloud[length])
+    status = hr_catalog_check_region(draft->catalog, draft->provider, draft->region, &inner);
+  return status == HR_OK ? HR_OK : hr_fail(draft->error, HR_BAD_INPUT, "--cloud %.100s: %.700s", cloud, inner.text);
+}
+
+/* ---- GPU types -------------------------------------------------------------------------------------- */
+
+/* Whether a list of types such as "A100-80|gpu:h100" contains a type, under any of its names; an empty list contains
+   all types. */
+static bool list_has(const struct hr__draft *draft, const char *list, const char *gpu) {
+  if (!list[0]) return true;
+  char *type = strdup(gpu), *names = hr_catalog_gpu_names(draft->catalog, gpu);
+  struct hr_pool_spec pool = {.gpu = type, .gpu_names = names};
+  const struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
+  uint8_t is_accepted = 0;
+  if (type && names) hr__gpu_names_select(&cluster, list, &is_accepted);
+  free(type);
+  free(names);
+  return is_accepted;
+}
+
+bool hr__draft_own_has(const struct hr__draft *draft, const char *list) {
+  for (size_t i = 0; i < draft->n_own; i++)
+    if (list_has(draft, list, draft->own[i].gpu)) return true;
+  return false;
+}
+
+bool hr__draft_offers_have(const struct hr__draft *draft, const char *list) {
+  for (size_t i = 0; i < draft->n_offers; i++)
+    if (list_has(draft, list, draft->offers[i].instance->gpu)) return true;
+  return false;
+}
+
+/* ---- What can be bought ----------------------------------------------------------------------------- */
+
+static bool find_price(const struct hr__draft *draft, const struct hr_instance_type *instance, enum hr_market market,
+                       const char *term, struct hr_price_quote *quote) {
+  const struct hr_price_query query = {.provider = draft->provider,
+                                       .instance = instance->name,
+                                       .region = draft->region[0] ? draft->region : NULL,
+                                       .market = market,
+                                       .term = term};
+  return hr_catalog_price(draft->catalog, &query, quote, NULL) == HR_OK;
+}
+
+/* Whether an offer replaces another one of the same type: it holds a task that the other does not hold, or it costs
+   less per GPU, or as much in smaller nodes. */
+static bool is_better(const struct hr__draft *draft, const struct hr__draft_offer *offer,
+                      const struct hr__draft_offer *other) {
+  uint32_t largest = draft->facts.largest_node_gpus < NODE_GPUS ? draft->facts.largest_node_gpus : NODE_GPUS;
+  bool holds = offer->instance->gpus >= largest, other_holds = other->instance->gpus >= largest;
+  if (holds != other_holds) return holds;
+  double price = (double)offer->uusd_h / offer->instance->gpus, than = (double)other->uusd_h / other->instance->gpus;
+  if (price < than * 0.999 || price > than * 1.001) return price < than;
+  return offer->instance->gpus < other->instance->gpus;
+}
+
+/* Finds the best offer of the provider for one of the listed types. Prefers the types that are owned. */
+static bool find_offer(const struct hr__draft *draft, const char *list, struct hr__draft_offer *best) {
+  bool only_owned = hr__draft_own_has(draft, list);
+  *best = (struct hr__draft_offer){0};
+  for (int pass = only_owned ? 0 : 1; pass < 2 && !best->instance; pass++)
+    for (size_t i = 0; i < draft->catalog->n_instances; i++) {
+      struct hr__draft_offer offer = {.instance = &draft->catalog->instances[i]};
+      struct hr_price_quote quote;
+      const char *gpu = offer.instance->gpu;
+      if (strcasecmp(offer.instance->provider, draft->provider) != 0 || !list_has(draft, list, gpu)) continue;
+      if (pass == 0 && !hr__draft_own_has(draft, gpu)) continue;
+      if (!find_price(draft, offer.instance, HR_MARKET_ON_DEMAND, NULL, &quote)) continue;
+      offer.uusd_h = quote.uusd_h;
+      if (!best->instance || is_better(draft, &offer, best)) *best = offer;
+    }
+  return best->instance != NULL;
+}
+
+enum hr_status hr__draft_find_offers(struct hr__draft *draft) {
+  static const char *const usual[] = {"A100-80", "A100-40", "H100", "L4", "T4", "V100", ""};
+  struct hr__draft_offer offer;
+  for (uint32_t i = 0; i < draft->facts.n_types && draft->n_offers < HR__DRAFT_TYPES; i++) {
+    const char *list = draft->facts.types[i].name;
+    if (list[0] && !hr__draft_offers_have(draft, list) && find_offer(draft, list, &offer))
+      draft->offers[draft->n_offers++] = offer;
+  }
+  for (size_t i = 0; i < draft->n_own && draft->n_offers == 0; i++)
+    if (find_offer(draft, draft->own[i].gpu, &offer)) draft->offers[draft->n_offers++] = offer;
+  for (size_t i = 0; i < sizeof usual / sizeof *usual && draft->n_offers == 0; i++)
+    if (find_offer(draft, usual[i], &offer)) draft->offers[draft->n_offers++] = offer;
+  if (draft->n_offers) return HR_OK;
+  return hr_fail(draft->error, HR_BAD_INPUT, "--cloud %.100s: the catalogue has no on-demand price there",
+                 draft->config->cloud);
+}
+
+/* ---- Sizes ------------------------------------------------------------------------------------------ */
+
+static double own_gpus(const struct hr__draft *draft) {
+  double gpus = 0;
+  for (size_t i = 0; i < draft->n_own; i++) gpus += (double)draft->own[i].nodes * draft->own[i].gpus;
+  return gpus;
+}
+
+/* Returns the nodes that hold `gpus` GPUs, at least `min` nodes. */
+static uint32_t nodes_for(double gpus, double gpus_per_node, uint32_t min) {
+  double nodes = ceil(gpus / gpus_per_node);
+  if (nodes > HR_MAX_NODES) nodes = HR_MAX_NODES;
+  return nodes > min ? (uint32_t)nodes : min;
+}
+
+/* Returns how many nodes of the first offer may be bought beside what is owned, for the demand `gpus`. The largest job
+   must fit if it does not fit into what is owned. */
+static uint32_t nodes_to_buy(const struct hr__draft *draft, double gpus) {
+  double owned = own_gpus(draft), per_node = draft->offers[0].instance->gpus;
+  uint32_t least = owned >= draft->facts.largest_gpus ? 1 : nodes_for(draft->facts.largest_gpus, per_node, 1);
+  return nodes_for(gpus - owned, per_node, least);
+}
+
+/* ---- Pools ------------------------------------------------------------------------------------------ */
+
+static void put_own(struct hr__draft *draft, cJSON *pools, const struct hr__draft_owned *own) {
+  const struct hr_draft_config *config = draft->config;
+  struct hr__note note = {0};
+  cJSON *pool = hr__draft_append(draft, pools, cJSON_CreateObject());
+  const struct hr_gpu_type *type;
+  struct hr_error unknown = {0};
+  if (!pool) return;
+  bool is_guess = config->n_own == 0, has_plan = config->cloud || config->n_goals;
+  if (is_guess)
+    hr__say(&note,
+            "Guessed from the demand: enough nodes for 95 %% of the time if no job had to wait. Replace them by what "
+            "you have. ");
+  if (!has_plan)
+    hr__say(&note, "Without a price, the run shows no costs. For costs, add \"market\": \"owned\" and ");
+  else if (config->cloud)
+    hr__say(&note,
+            "The price is unknown. With 0, costs contain only what is bought in addition, and the cheapest addition is "
+            "the same. For all costs, replace usd_per_gpu_hour by ");
+  else
+    hr__say(&note,
+            "The price is unknown. With 1, the plan finds the smallest number of nodes that meets the goals. For real "
+            "costs, replace usd_per_gpu_hour by ");
+  hr__say(&note,
+          "\"owned\": {\"capex_usd_per_node\": 200000, \"lifetime_years\": 4, \"usd_per_kwh\": 0.15}, with your own "
+          "figures.");
+  if (hr_catalog_gpu(draft->catalog, own->gpu, &type, &unknown) != HR_OK) hr__say(&note, " %s.", unknown.text);
+  hr__draft_put_text(draft, pool, "//", note.text);
+  hr__draft_put_text(draft, pool, "name", own->pool);
+  hr__draft_put_text(draft, pool, "gpu", own->gpu);
+  hr__draft_put_number(draft, pool, "nodes", own->nodes);
+  hr__draft_put_number(draft, pool, "gpus_per_node", own->gpus);
+  if (!has_plan) return;
+  hr__draft_put_text(draft, pool, "market", "owned");
+  hr__draft_put_number(draft, pool, "usd_per_gpu_hour", config->cloud ? 0 : 1);
+}
+
+/* Finds the preset for the spot capacity of an offer: of its GPU type and region if there is one. */
+static const struct hr_spot_preset *find_preset(const struct hr__draft *draft, const struct hr__draft_offer *offer,
+                                                int *fit) {
+  const struct hr_spot_preset *best = NULL, *usual = NULL;
+  *fit = 0;
+  for (size_t i = 0; i < draft->catalog->n_spot_presets; i++) {
+    const struct hr_spot_preset *preset = &draft->catalog->spot_presets[i];
+    if (strcmp(preset->name, "advisor-5-10") == 0) usual = preset;
+    if (strcasecmp(preset->provider, draft->provider) != 0 || strcasecmp(preset->gpu, offer->instance->gpu) != 0)
+      continue;
+    int of = strcasecmp(preset->region, draft->region) == 0 ? 3 : strcmp(preset->region, "*") == 0 ? 2 : 1;
+    if (of > *fit) {
+      best = preset;
+      *fit = of;
+    }
+  }
+  return best ? best : usual;
+}
+
+static void put_price_note(struct hr__draft *draft, cJSON *pool, const char *market,
+                           const struct hr_price_quote *quote) {
+  struct hr__note note = {0};
+  hr__say(&note, "%s: %.3f $ per node-hour, %.3f $ per GPU-hour in %.60s, price of %.20s (%.20s: %.400s).", market,
+          (double)quote->uusd_h / 1e6, (double)hr_price_quote_gpu_uusd_h(quote) / 1e6, quote->region, quote->as_of,
+          quote->status, quote->source);
+  hr__draft_put_text(draft, pool, "//price", note.text);
+}
+
+static void put_spot(struct hr__draft *draft, cJSON *pool, const struct hr__draft_offer *offer) {
+  int fit;
+  struct hr__note note = {0};
+  const struct hr_spot_preset *preset = find_preset(draft, offer, &fit);
+  cJSON *spot = hr__draft_put(draft, pool, "spot", cJSON_CreateObject());
+  if (!spot || !preset) return;
+  if (fit)
+    hr__say(&note, "Interruptions as observed for this GPU type%s (%.20s: %.300s).",
+            fit == 1 ? " in another region" : "", preset->status, preset->source);
+  else
+    hr__say(&note,
+            "No record of interruptions is known for %s at %s. Assumed: 5 to 10 %% of the nodes are interrupted in a "
+            "month, and capacity never runs out. Try others: headroom list spot-presets.",
+            offer->instance->gpu, draft->provider);
+  hr__draft_put_text(draft, spot, "//preset", note.text);
+  hr__draft_put_text(draft, spot, "preset", preset->name);
+}
+
+/* Adds a pool that can be bought, if it has a price. Returns whether it has. */
+static bool put_offer(struct hr__draft *draft, cJSON *pools, const struct hr__draft_offer *offer, const char *name,
+                      enum hr_market market, const char *term, uint32_t nodes) {
+  static const char *const titles[HR_N_MARKETS] = {
+      [HR_MARKET_RESERVED] = "Reserved", [HR_MARKET_ON_DEMAND] = "On demand", [HR_MARKET_SPOT] = "Spot"};
+  struct hr_price_quote quote;
+  if (!find_price(draft, offer->instance, market, term, &quote)) return false;
+  cJSON *pool = hr__draft_append(draft, pools, cJSON_CreateObject());
+  if (!pool) return false;
+  put_price_note(draft, pool, titles[market], &quote);
+  hr__draft_put_text(draft, pool, "name", name);
+  hr__draft_put_number(draft, pool, "nodes", nodes);
+  hr__draft_put_text(draft, pool, "market", hr_market_name(market));
+  hr__draft_put_text(draft, pool, "provider", draft->provider);
+  hr__draft_put_text(draft, pool, "region", quote.region);
+  hr__draft_put_text(draft, pool, "instance", offer->instance->name);
+  hr__draft_put_text(draft, pool, "as_of", quote.as_of);
+  if (term) hr__draft_put_text(draft, pool, "term", term);
+  if (market != HR_MARKET_RESERVED) {
+    hr__draft_put_text(draft, pool, "//boot_s", "Assumed: a node needs 4 minutes to boot.");
+    hr__draft_put_number(draft, pool, "boot_s", 240);
+  }
+  if (market == HR_MARKET_SPOT) put_spot(draft, pool, offer);
+  return true;
+}
+
+/* Notes that the plan may choose the size of a pool, and returns the nodes of the pool today: all or none. */
+static uint32_t note_variable(struct hr__draft *draft, const char *pool, uint32_t nodes, uint32_t gpus, uint32_t steps,
+                              bool all_today) {
+  struct hr__draft_variable *variable = &draft->variables[draft->n_variables++];
+  uint32_t step = (nodes + steps - 1) / steps;
+  *variable = (struct hr__draft_variable){
+      .nodes = (nodes + step - 1) / step * step, .gpus = gpus, .steps = (nodes + step - 1) / step};
+  snprintf(variable->pool, sizeof variable->pool, "%s", pool);
+  variable->today = all_today ? variable->nodes : 0;
+  return variable->today;
+}
+
+/* Adds a pool of the type with the most demand, and its variable. */
+static bool put_choice(struct hr__draft *draft, cJSON *pools, const char *name, enum hr_market market, const char *term,
+                       double gpus, uint32_t steps) {
+  const struct hr__draft_offer *offer = &draft->offers[0];
+  bool all_today = market == HR_MARKET_ON_DEMAND && !hr__draft_own_has(draft, offer->instance->gpu);
+  uint32_t today =
+      note_variable(draft, name, nodes_to_buy(draft, gpus), (uint32_t)offer->instance->gpus, steps, all_today);
+  if (put_offer(draft, pools, offer, name, market, term, today)) return true;
+  draft->n_variables--;
+  return false;
+}
+
+/* Adds an on-demand pool of another requested type. The plan does not change it, so that the plan stays small. */
+static void put_other(struct hr__draft *draft, cJSON *pools, const struct hr__draft_offer *offer) {
+  char name[HR__DRAFT_NAME_BYTES];
+  double demand = 0;
+  for (uint32_t i = 0; i < draft->facts.n_types; i++)
+    if (draft->facts.types[i].name[0] && list_has(draft, draft->facts.types[i].name, offer->instance->gpu))
+      demand += draft->facts.types[i].gpu_hours / draft->facts.gpu_hours;
+  double gpus = fmax(demand * draft->facts.p99_gpus, draft->facts.largest_gpus);
+  uint32_t nodes = nodes_for(gpus, offer->instance->gpus, 1);
+  snprintf(name, sizeof name, "on-demand-%.100s", offer->instance->gpu);
+  for (char *at = name; *at; at++)
+    if (*at >= 'A' && *at <= 'Z') *at = (char)(*at - 'A' + 'a');
+  put_offer(draft, pools, offer, name, HR_MARKET_ON_DEMAND, NULL,
+            hr__draft_own_has(draft, offer->instance->gpu) ? 0 : nodes);
+}
+
+void hr__draft_put_pools(struct hr__draft *draft, cJSON *cluster) {
+  const struct hr__draft_facts *facts = &draft->facts;
+  cJSON *pools = hr__draft_put(draft, cluster, "pools", cJSON_CreateArray());
+  for (size_t i = 0; i < draft->n_own; i++) put_own(draft, pools, &draft->own[i]);
+  if (draft->n_offers == 0) {
+    for (size_t i = 0; i < draft->n_own && i < HR__DRAFT_VARIABLES; i++) {
+      const struct hr__draft_owned *own = &draft->own[i];
+      note_variable(draft, own->pool, nodes_for(2.0 * own->nodes * own->gpus, own->gpus, 1), own->gpus, 16, false);
+      draft->variables[i].today = own->nodes;
+    }
+    return;
+  }
+  put_choice(draft, pools, "3-years", HR_MARKET_RESERVED, "3y", facts->p95_gpus, 4);
+  put_choice(draft, pools, "1-year", HR_MARKET_RESERVED, "1y", facts->p95_gpus, 2);
+  draft->sells_spot = put_choice(draft, pools, "spot", HR_MARKET_SPOT, NULL, facts->p99_gpus, 3);
+  put_choice(draft, pools, "on-demand", HR_MARKET_ON_DEMAND, NULL, facts->p99_gpus, 3);
+  for (size_t i = 1; i < draft->n_offers; i++) put_other(draft, pools, &draft->offers[i]);
+}
+
+/* Returns the type of the guessed nodes: the type with the most demand, as the catalogue spells it if it knows it. */
+static const char *guess_type(const struct hr__draft *draft) {
+  const char *list = "";
+  for (uint32_t i = draft->facts.n_types; i-- > 0;)
+    if (draft->facts.types[i].name[0]) list = draft->facts.types[i].name;
+  for (size_t i = draft->catalog->n_gpus; list[0] && i-- > 0;)
+    if (list_has(draft, list, draft->catalog->gpus[i].name)) return draft->catalog->gpus[i].name;
+  return list[0] ? list : "A100-80";
+}
+
+void hr__draft_guess_own(struct hr__draft *draft) {
+  struct hr__draft_owned *own = &draft->own[0];
+  const char *gpu = guess_type(draft);
+  *own = (struct hr__draft_owned){.pool = "own", .gpus = NODE_GPUS};
+  snprintf(own->gpu, sizeof own->gpu, "%.*s", (int)(strcspn(gpu, "|") < 100 ? strcspn(gpu, "|") : 100), gpu);
+  own->nodes = nodes_for(fmax(draft->facts.p95_gpus, draft->facts.largest_gpus), NODE_GPUS, 1);
+  draft->n_own = 1;
+}
+
+/* ---- The plan --------------------------------------------------------------------------------------- */
+
+/* Writes a duration that is not less than `seconds`, in a form that a goal accepts: "50 s", "13 min", "3 h". */
+static void goal_time(double seconds, char *text, size_t size) {
+  if (seconds <= 60)
+    snprintf(text, size, "1 min");
+  else if (seconds <= 7200)
+    snprintf(text, size, "%.0f min", ceil(seconds / 60));
+  else
+    snprintf(text, size, "%.0f h", ceil(seconds / 3600));
+}
+
+static void put_goal(struct hr__draft *draft, cJSON *goals, double wait_s, const char *class_) {
+  char time[HR__NUMBER_BYTES], text[HR__DRAFT_NAME_BYTES];
+  goal_time(wait_s, time, sizeof time);
+  snprintf(text, sizeof text, "wait_s.p95%s%s <= %s", class_[0] ? " of " : "", class_, time);
+  hr__draft_append(draft, goals, cJSON_CreateString(text));
+}
+
+/* Goals that keep the service as it was recorded: of each class or, without classes, of all jobs. */
+static void put_recorded_goals(struct hr__draft *draft, cJSON *goals) {
+  const struct hr__draft_facts *facts = &draft->facts;
+  bool of_classes = false;
+  for (uint32_t i = 0; i < facts->n_classes; i++) {
+    const struct hr__draft_group *group = &facts->classes[i];
+    if (!group->name[0] || isnan(group->wait_p95_s) || group->gpu_hours <= 0) continue;
+    put_goal(draft, goals, group->wait_p95_s, group->name);
+    of_classes = true;
+  }
+  if (!of_classes) put_goal(draft, goals, isnan(facts->wait_p95_s) ? 3600 : facts->wait_p95_s, "");
+}
+
+static void put_goals(struct hr__draft *draft, cJSON *plan) {
+  const struct hr_draft_config *config = draft->config;
+  const struct hr__draft_facts *facts = &draft->facts;
+  char mean[HR__NUMBER_BYTES], p95[HR__NUMBER_BYTES];
+  struct hr__note note = {0};
+  bool bounds_completed = false;
+  if (isnan(facts->wait_p95_s))
+    hr__say(&note, "The trace records no starts, so the waits of today are unknown; 'headroom run' simulates them.");
+  else
+    hr__say(&note, "Recorded waits: %s on average, 95 %% waited at most %s.",
+            hr__duration_text(facts->wait_mean_s, mean), hr__duration_text(facts->wait_p95_s, p95));
+  if (config->n_goals == 0)
+    hr__say(&note, " These goals %s. Tighten or relax them.",
+            isnan(facts->wait_p95_s) ? "are a guess" : "keep the waits as they were recorded");
+  hr__draft_put_text(draft, plan, "//constraints", note.text);
+  cJSON *goals = hr__draft_put(draft, plan, "constraints", cJSON_CreateArray());
+  for (size_t i = 0; i < config->n_goals; i++) {
+    hr__draft_append(draft, goals, cJSON_CreateString(config->goals[i]));
+    bounds_completed |= strncmp(config->goals[i], "completed", strlen("completed")) == 0;
+  }
+  if (config->n_goals == 0) put_recorded_goals(draft, goals);
+  if (!bounds_completed) hr__draft_append(draft, goals, cJSON_CreateString("completed >= 99 %"));
+}
+
+void hr__draft_put_plan(struct hr__draft *draft, cJSON *scenario) {
+  if (draft->n_offers == 0 && draft->config->n_goals == 0) return;
+  hr__draft_put_text(draft, scenario, "//plan",
+                     "'headroom plan FILE' chooses the numbers of GPUs of these pools: the cheapest that meet the "
+                     "constraints. 'baseline' is today.");
+  cJSON *plan = hr__draft_put(draft, scenario, "plan", cJSON_CreateObject());
+  cJSON *variables = hr__draft_put(draft, plan, "variables", cJSON_CreateArray());
+  for (size_t i = 0; i < draft->n_variables; i++) {
+    const struct hr__draft_variable *from = &draft->variables[i];
+    cJSON *variable = hr__draft_append(draft, variables, cJSON_CreateObject());
+    hr__draft_put_text(draft, variable, "pool", from->pool);
+    hr__draft_put_number(draft, variable, "from", 0);
+    hr__draft_put_number(draft, variable, "to", (double)from->nodes * from->gpus);
+    hr__draft_put_number(draft, variable, "step", (double)from->nodes * from->gpus / from->steps);
+  }
+  put_goals(draft, plan);
+  cJSON *baseline = hr__draft_put(draft, plan, "baseline", cJSON_CreateObject());
+  for (size_t i = 0; i < draft->n_variables; i++)
+    hr__draft_put_number(draft, baseline, draft->variables[i].pool,
+                         (double)draft->variables[i].today * draft->variables[i].gpus);
+}
