@@ -199,6 +199,20 @@ static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator,
   return false;
 }
 
+/* Whether the candidate meets all goals in some replication, so that it may meet them over more replications. */
+static inline bool hr__evaluator_may_meet(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                          uint32_t replications) {
+  const struct hr__goals *goals = evaluator->goals;
+  for (uint32_t r = 0; r < replications; r++) {
+    const double *values = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r);
+    bool meets = true;
+    for (size_t i = 0; i < goals->n_goals; i++)
+      meets = meets && hr__goal_violation(&goals->goals[i], values[goals->goals[i].metric]) == 0;
+    if (meets) return true;
+  }
+  return false;
+}
+
 /* Whether candidate `a` is better than `b`. Compares violations first, then objectives, then costs, then numbers of
    GPUs, then the indexes of the candidates; lower is better. */
 static inline bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a,

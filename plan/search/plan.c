@@ -21,6 +21,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 enum {
   SCREENING = 3,   /* replications of each candidate in the search, if the scenario is random */
   FIRST_STAGE = 8, /* replications of each finalist before any is dropped */
+  FINALISTS = 12,  /* maximum number of finalists that the search proposes; more may be added near the choice */
   SMALL_GRID = 200 /* a deterministic grid of at most this size is run completely: as cheap as a search, and exact */
 };
 /* A candidate with at most this violation over few replications may still meet the goals over many replications. */
@@ -117,10 +118,12 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
    true: those that slightly miss a goal, and have a better objective than the best candidate. If false: those that meet
    the goals, and have an equal or slightly worse objective. If the best candidate itself misses a goal, none are
    accepted if `near_misses` is true, and those with a similar or smaller violation if it is false. */
-static bool is_contender(const struct hr__evaluation *best, const struct hr__evaluation *evaluation, bool near_misses) {
+static bool is_contender(const struct hr_plan *plan, const struct hr__evaluation *best, uint32_t candidate,
+                         const struct hr__evaluation *evaluation, bool near_misses) {
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
   if (near_misses)
-    return evaluation->violation > 0 && evaluation->violation <= near_miss && evaluation->objective < best->objective;
+    return evaluation->violation > 0 && evaluation->objective < best->objective &&
+           (evaluation->violation <= near_miss || hr__evaluator_may_meet(&plan->evaluator, candidate, plan->screening));
   return evaluation->violation == 0 && evaluation->objective <= best->objective + far_behind * fabs(best->objective);
 }
 
@@ -132,14 +135,21 @@ static void list_finalists(struct hr_plan *plan) {
   uint32_t count = 0;
   plan->finalists[count++] = search->ranking[0];
   for (int pass = 0; pass < 2; pass++)
-    for (uint32_t i = 1; i < search->n_ranked && count < (pass ? HR__MAX_FINALISTS : HR__MAX_FINALISTS / 2); i++) {
+    for (uint32_t i = 1; i < search->n_ranked && count < (pass ? FINALISTS : FINALISTS / 2); i++) {
       struct hr__evaluation evaluation = hr__evaluator_evaluate(&plan->evaluator, search->ranking[i], plan->screening);
-      if (is_contender(&best, &evaluation, pass == 0)) plan->finalists[count++] = search->ranking[i];
+      if (is_contender(plan, &best, search->ranking[i], &evaluation, pass == 0))
+        plan->finalists[count++] = search->ranking[i];
     }
   plan->n_finalists = count;
 }
 
-static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
+static bool is_finalist(const struct hr_plan *plan, uint32_t candidate) {
+  for (uint32_t i = 0; i < plan->n_finalists; i++)
+    if (plan->finalists[i] == candidate) return true;
+  return false;
+}
+
+static enum hr_status select_finalist(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
   struct hr__selection_config config = {.evaluator = &plan->evaluator,
                                         .first =
@@ -149,9 +159,68 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
                                         .indifference = spec->indifference,
                                         .max_runs = spec->max_runs,
                                         .seed = plan->config.scenario->seed};
+  return hr__select(&config, plan->finalists, plan->n_finalists, &plan->selection, error);
+}
+
+/* If no finalist meets the goals over many replications, although candidates met them in the search: selects among the
+   next such candidates. */
+static enum hr_status select_others(struct hr_plan *plan, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  uint32_t next = 0, nearest = plan->selection.nearest;
+  while (status == HR_OK && plan->selection.choice == HR_NONE) {
+    plan->finalists[0] = nearest;
+    uint32_t count = 1;
+    for (; next < plan->search.n_ranked && count < FINALISTS; next++) {
+      uint32_t candidate = plan->search.ranking[next];
+      if (hr__evaluator_evaluate(&plan->evaluator, candidate, plan->screening).violation > 0) break;
+      if (!is_finalist(plan, candidate)) plan->finalists[count++] = candidate;
+    }
+    if (count == 1) break;
+    plan->n_finalists = count;
+    status = select_finalist(plan, error);
+    nearest = plan->selection.nearest;
+  }
+  return status;
+}
+
+/* Adds finalists near the choice, and selects again, until the choice stays the same. Is needed if the choice is not
+   the best candidate of the search, because the search did not look around it. */
+static enum hr_status select_near(struct hr_plan *plan, struct hr_error *error) {
+  enum { ROUNDS = 3 };
+  enum hr_status status = HR_OK;
+  uint32_t before = plan->search.ranking[0];
+  for (int round = 0; round < ROUNDS && status == HR_OK; round++) {
+    uint32_t choice = plan->selection.choice;
+    if (choice == HR_NONE || choice == before) return HR_OK;
+    struct hr__search_config config = {.evaluator = &plan->evaluator,
+                                       .bounds = &plan->bounds,
+                                       .replications = plan->screening,
+                                       .max_runs = plan->space.spec->max_runs,
+                                       .begin = choice,
+                                       .one_slice = true,
+                                       .too_small = plan->search.too_small,
+                                       .n_too_small = plan->search.n_too_small};
+    struct hr__search_result near = {0};
+    struct hr__evaluation own = hr__evaluator_evaluate(&plan->evaluator, choice, plan->selection.replications);
+    status = hr__search(&config, &near, error);
+    for (uint32_t i = 0; i < near.n_ranked && plan->n_finalists < HR__MAX_FINALISTS && status == HR_OK; i++) {
+      struct hr__evaluation evaluation = hr__evaluator_evaluate(&plan->evaluator, near.ranking[i], plan->screening);
+      bool contends = is_contender(plan, &own, near.ranking[i], &evaluation, evaluation.violation > 0);
+      if (contends && !is_finalist(plan, near.ranking[i])) plan->finalists[plan->n_finalists++] = near.ranking[i];
+    }
+    hr__search_finish(&near);
+    before = choice;
+    if (status == HR_OK) status = select_finalist(plan, error);
+  }
+  return status;
+}
+
+static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
   list_finalists(plan);
   uint64_t before = hr__runner_runs(plan->runner);
-  enum hr_status status = hr__select(&config, plan->finalists, plan->n_finalists, &plan->selection, error);
+  enum hr_status status = select_finalist(plan, error);
+  if (status == HR_OK) status = select_others(plan, error);
+  if (status == HR_OK) status = select_near(plan, error);
   plan->selection_runs = hr__runner_runs(plan->runner) - before;
   if (status != HR_OK) return status;
   uint32_t candidate = plan->selection.nearest;

@@ -38,7 +38,7 @@ struct hr__sensitivity_case {
   bool best_meets; /* false: no candidate meets the goals in this environment */
 };
 
-enum { HR__MAX_SENSITIVITY_CASES = 16, HR__TIGHTENINGS_PER_GOAL = 3, HR__MAX_FINALISTS = 12 };
+enum { HR__MAX_SENSITIVITY_CASES = 16, HR__TIGHTENINGS_PER_GOAL = 3, HR__MAX_FINALISTS = 24 };
 enum { HR__MAX_WORLDS = HR__MAX_CONDITIONS + HR__MAX_SENSITIVITY_CASES };
 
 /* A changed environment with its runs. */
@@ -128,6 +128,15 @@ static inline const char *hr__plan_randomness(const struct hr_plan *plan) {
   bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
   if (!plan->evaluator.random) return "nothing: all runs are deterministic";
   return redrawn ? "random events and workloads" : "random spot events only";
+}
+
+/* By which share of the objective of the choice a candidate that was not evaluated may be better, at most; 0: by
+   nothing. NaN if no bound is known. */
+static inline double hr__plan_improvable(const struct hr_plan *plan) {
+  double own = plan->choice.objective, bound = plan->search.min_left;
+  if (plan->search.counts.not_evaluated == 0) return 0;
+  if (plan->selection.choice == HR_NONE || !isfinite(own) || own <= 0 || !isfinite(bound)) return (double)NAN;
+  return bound < own ? (own - fmax(0, bound)) / own : 0;
 }
 
 /* Compares the choice with alternatives: baselines, the frontier of cost and wait, tighter goals, changed environments.

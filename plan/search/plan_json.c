@@ -283,6 +283,7 @@ static void put_runs(struct plan_json_writer *writer, cJSON *root) {
   hr__json_count(json, candidates, "too_dear", plan->search.counts.too_expensive);
   hr__json_count(json, candidates, "too_small", plan->search.counts.too_small);
   hr__json_count(json, candidates, "left", plan->search.counts.not_evaluated);
+  put_known(json, candidates, "improvable", hr__plan_improvable(plan));
 }
 
 static void put_head(struct plan_json_writer *writer, cJSON *root) {

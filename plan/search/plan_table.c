@@ -547,6 +547,23 @@ static void put_confidence(struct plan_page *page) {
                                                 : "; other conditions were not tested");
 }
 
+/* Prints by how much the choice could be improved by candidates that were not evaluated, and how. */
+static void put_improvable(struct plan_page *page) {
+  const struct hr_plan *plan = page->plan;
+  char count[HR__NUMBER_BYTES], share[HR__NUMBER_BYTES];
+  if (plan->search.counts.not_evaluated == 0) return;
+  hr__count_text(plan->search.counts.not_evaluated, count);
+  double most = hr__plan_improvable(plan);
+  if (isnan(most))
+    hr__put_field(&page->console, "",
+                  "the answer may be improved by the %s that were not evaluated: --exhaustive runs all", count);
+  else if (most > 0)
+    hr__put_field(&page->console, "",
+                  "the answer may be improved, by at most %s %%, by the %s that were not evaluated: "
+                  "--exhaustive runs all",
+                  hr__fixed_text(100 * most, 1, share), count);
+}
+
 static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
@@ -558,6 +575,7 @@ static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
                 hr__count_text(plan->space.n_candidates, text[0]), hr__count_text(counts->run, text[1]),
                 hr__count_text(counts->too_expensive, text[2]), hr__count_text(counts->too_small, text[3]),
                 hr__count_text(counts->not_evaluated, text[4]));
+  put_improvable(page);
   uint64_t beside = plan->baseline_runs + plan->tightening_runs + plan->sensitivity_runs + plan->robustness_runs;
   hr__put_field(console, "runs", "%s to choose, %s for comparisons",
                 hr__count_text(plan->search_runs + plan->selection_runs, text[0]), hr__count_text(beside, text[1]));

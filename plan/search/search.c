@@ -15,8 +15,8 @@
  * 3. Slices are compared over the same random events after each halving, and the better half continues (successive
  *    halving: Karnin, Koren and Somekh, ICML 2013). Three slices continue to the end.
  * 4. To leave local optima, the search tries each fixed capacity alone, points of a Sobol sequence, long steps from the
- *    best candidate, and other settings. If GPU types differ and all capacity is fixed, it also tries all candidates
- *    that would be cheaper.
+ *    best candidate, and other settings. Then it tries candidates for which the nearest candidate that was run predicts
+ * a good objective. If GPU types differ and all capacity is fixed, it also tries all candidates that would be cheaper.
  *
  * Invariant: each candidate is unknown, run, too expensive or too small. It is run at most once. `best` is the best
  * candidate that was run.
@@ -25,13 +25,14 @@
 #include "plan/search/search.h"
 
 #include <gsl/gsl_qrng.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* State of a candidate. */
 enum hr__search_state { HR__SEARCH_UNKNOWN, HR__SEARCH_RUN, HR__SEARCH_TOO_EXPENSIVE, HR__SEARCH_TOO_SMALL };
 
 /* HR__MAX_PROPOSED: maximum number of neighbours of a point, by steps on each axis and by exchanges of two axes. */
-enum { HR__MAX_PROPOSED = 2 * HR_MAX_PLAN_VARIABLES * HR_MAX_PLAN_VARIABLES, HR__MAX_LEAN_SLICES = 4 };
+enum { HR__MAX_PROPOSED = 4 * HR_MAX_PLAN_VARIABLES * HR_MAX_PLAN_VARIABLES, HR__MAX_LEAN_SLICES = 4 };
 
 /* A climb: the progress of the search in one slice. */
 struct hr__climb {
@@ -332,14 +333,26 @@ static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__cli
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* Enqueues two exchanges for each pair of capacity axes. One exchanges a step on the first axis for a step on the
-   second. The other exchanges one level on the first axis for the same number of GPUs on the second. */
+/* Enqueues the candidate with one level more of capacity `to`, and as many levels less of `from` as it replaces. */
+static void enqueue_replacement(struct hr__search *search, const struct hr__climb *climb, uint32_t from, uint32_t to) {
+  struct hr__point before = hr__space_point(search->space, climb->at), point = before;
+  if (!step_along(search->space, &point, to, 1)) return;
+  double gained = hr__space_gpus_at(search->space, &point, to) - hr__space_gpus_at(search->space, &before, to);
+  while (step_along(search->space, &point, from, -1))
+    if (hr__space_gpus_at(search->space, &before, from) - hr__space_gpus_at(search->space, &point, from) >= gained)
+      break;
+  enqueue(search, hr__space_candidate(search->space, &point));
+}
+
+/* Enqueues three exchanges for each pair of capacity axes. One exchanges a step on the first axis for a step on the
+   second. The others exchange one level on one axis for the same number of GPUs on the other. */
 static void enqueue_exchanges(struct hr__search *search, const struct hr__climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {
       struct hr__point point = hr__space_point(search->space, climb->at);
       if (i == k) continue;
       enqueue_gpu_exchange(search, climb, k, i);
+      enqueue_replacement(search, climb, k, i);
       if (step_along(search->space, &point, i, climb->step[i]) &&
           step_along(search->space, &point, k, -(int64_t)climb->step[k]))
         enqueue(search, hr__space_candidate(search->space, &point));
@@ -541,6 +554,92 @@ static enum hr_status try_cheaper(struct hr__search *search) {
   return status == HR_OK && search->n_batch ? run_batch(search) : status;
 }
 
+/* ---- Prediction ------------------------------------------------------------------------------------ */
+
+/* PREDICTED: candidates that are run together because they are promising. PATIENCE: candidates that are run without an
+   improvement before the search ends. */
+enum { PREDICTED = 4, PATIENCE = 16 };
+/* A prediction from a candidate with a larger violation than this is not possible. */
+static const double near_enough = 0.5;
+/* A candidate is promising if its predicted objective is at most this share above the best one. */
+static const double promising = 0.15;
+
+/* The number of steps between two candidates: levels of capacity, and two for each other axis that differs. */
+static uint32_t distance(const struct hr__space *space, const struct hr__point *a, const struct hr__point *b) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < space->n_axes; i++) {
+    uint32_t x = a->level[i], y = b->level[i], apart = x < y ? y - x : x - y;
+    sum += hr__space_is_capacity(space, i) ? apart : 2 * (apart > 0);
+  }
+  return sum;
+}
+
+/* The candidate that was run and is nearest to a point; of several, the best. */
+static uint32_t nearest_run(const struct hr__search *search, const struct hr__point *point) {
+  uint32_t nearest = HR_NONE, min = UINT32_MAX;
+  for (uint32_t i = 0; i < search->n_run; i++) {
+    struct hr__point other = hr__space_point(search->space, search->run[i]);
+    uint32_t steps = distance(search->space, point, &other);
+    if (steps > min || (steps == min && !is_better(search, search->run[i], nearest))) continue;
+    nearest = search->run[i];
+    min = steps;
+  }
+  return nearest;
+}
+
+/* Predicts the objective of a candidate: that of the nearest candidate that was run, plus the difference of their lower
+   bounds. Infinite if the nearest candidate misses a goal by much, or slightly without this one having more GPUs. */
+static double predict(const struct hr__search *search, uint32_t candidate) {
+  const struct hr__bounds *bounds = search->config->bounds;
+  struct hr__point point = hr__space_point(search->space, candidate);
+  uint32_t nearest = nearest_run(search, &point);
+  const struct hr__evaluation *known = &search->evaluations[nearest];
+  bool has_more = hr__space_gpus(search->space, candidate) > hr__space_gpus(search->space, nearest);
+  if (known->violation > near_enough || (known->violation > 0 && !has_more)) return (double)INFINITY;
+  return known->objective + hr__bounds_min_objective(bounds, candidate) - hr__bounds_min_objective(bounds, nearest);
+}
+
+/* Enqueues the candidates with the lowest predictions that are at most slightly above the best objective. */
+static void enqueue_predicted(struct hr__search *search) {
+  double limit = search->evaluations[search->best].objective * (1 + promising);
+  struct {
+    uint32_t candidate;
+    double objective;
+  } found[PREDICTED];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < search->space->n_candidates; i++) {
+    if (search->state[i] != HR__SEARCH_UNKNOWN || is_too_expensive(search, i) || is_too_small(search, i)) continue;
+    double objective = predict(search, i);
+    if (!(objective <= limit) || (n == PREDICTED && objective >= found[n - 1].objective)) continue;
+    uint32_t k = n < PREDICTED ? n++ : n - 1;
+    for (; k > 0 && objective < found[k - 1].objective; k--) found[k] = found[k - 1];
+    found[k].candidate = i;
+    found[k].objective = objective;
+  }
+  for (uint32_t i = 0; i < n; i++) enqueue(search, found[i].candidate);
+}
+
+/* Runs the most promising candidates until PATIENCE of them have not improved the best candidate. Is omitted on grids
+   on which the predictions would take long. */
+static enum hr_status try_predicted(struct hr__search *search) {
+  uint32_t until = search->n_run + PATIENCE;
+  enum hr_status status = HR_OK;
+  const double max_work = 2e7;
+  if (!search->config->bounds || search->best == HR_NONE || search->evaluations[search->best].violation > 0 ||
+      (double)search->space->n_candidates * search->n_run > max_work)
+    return status;
+  while (status == HR_OK && search->n_run < until && !is_budget_used(search)) {
+    uint32_t before = search->best, n_run = search->n_run;
+    enqueue_predicted(search);
+    if (search->n_batch == 0) return status;
+    status = run_batch(search);
+    if (status == HR_OK) status = climb_from_best(search, before);
+    if (search->n_run == n_run) break;
+    if (search->best != before) until = search->n_run + PATIENCE;
+  }
+  return status;
+}
+
 /* ---- The whole search ------------------------------------------------------------------------------ */
 
 static enum hr_status rank(struct hr__search *search, struct hr__search_result *result) {
@@ -552,6 +651,7 @@ static enum hr_status rank(struct hr__search *search, struct hr__search_result *
       result->ranking[k] = result->ranking[k - 1];
     result->ranking[k] = search->run[i];
   }
+  result->min_left = (double)INFINITY;
   result->too_small = search->too_small;
   result->n_too_small = search->n_too_small;
   for (uint32_t i = 0; i < search->space->n_candidates; i++) {
@@ -562,6 +662,8 @@ static enum hr_status rank(struct hr__search *search, struct hr__search_result *
     result->counts.too_expensive += search->state[i] == HR__SEARCH_TOO_EXPENSIVE;
     result->counts.too_small += search->state[i] == HR__SEARCH_TOO_SMALL;
     result->counts.not_evaluated += search->state[i] == HR__SEARCH_UNKNOWN;
+    double bound = search->config->bounds ? hr__bounds_min_objective(search->config->bounds, i) : -(double)INFINITY;
+    if (search->state[i] == HR__SEARCH_UNKNOWN && bound < result->min_left) result->min_left = bound;
   }
   search->too_small = NULL; /* the result owns the list now */
   return HR_OK;
@@ -599,6 +701,7 @@ static enum hr_status search_fast(struct hr__search *search) {
   status = try_fixed_only(search);
   if (status == HR_OK && search->config->thorough) status = sample_grid(search);
   if (status == HR_OK) status = take_long_steps(search);
+  if (status == HR_OK) status = try_predicted(search);
   return status == HR_OK ? try_cheaper(search) : status;
 }
 

@@ -136,6 +136,9 @@ struct hr__search_result {
   uint32_t *too_small; /* candidates that were run and serve jobs too badly */
   uint32_t n_too_small;
   struct hr__search_counts counts;
+  /* a lower bound of the objectives of candidates that were not evaluated; infinite if there are none, -infinite if
+     nothing is known */
+  double min_left;
 };
 
 /* Searches the grid. The caller must call hr__search_finish, even after an error. */

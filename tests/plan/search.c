@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Compares the fast search with the exhaustive one in small random scenarios: pools of three markets at random prices,
- * spot interruptions, gangs, a choice of policies. The objective of the fast search's choice is taken from the
+ * spot interruptions, gangs on up to two nodes, a choice of policies. The objective of the fast search's choice is taken from the
  * exhaustive plan, so both have the same random events. Prints by how much the fast search misses the optimum, and the
  * ratio of its number of runs to that of the exhaustive search.
  *
- *   test_plan search [SCENARIOS [FIRST]]      the target search_against_all uses 60 scenarios
+ *   test_plan search [SCENARIOS [FIRST]]      the target search_against_all uses 1000 scenarios
  */
 
 #include "base/random.h"
@@ -38,12 +38,13 @@ static struct hr_trace *draw_trace(struct dice *dice) {
   struct hr_trace *trace = NULL;
   struct hr_job_record record;
   double gap_s = between(dice, 100, 400);
+  int largest = one_of(dice, 2, 3); /* with nodes of four GPUs, the largest jobs may need two nodes */
   hr_job_record_init(&record);
   CU_ASSERT_PTR_NOT_NULL_FATAL(builder);
   for (uint32_t i = 0; i < JOBS; i++) {
     record.submit_us += (int64_t)(gsl_ran_exponential(&dice->rng, gap_s) * (double)HR_SECOND_US);
     record.work_us = 1 + (int64_t)(gsl_ran_lognormal(&dice->rng, 7, 1) * (double)HR_SECOND_US);
-    record.gpus = 1u << one_of(dice, 0, 2);
+    record.gpus = 1u << one_of(dice, 0, largest);
     CU_ASSERT_EQUAL_FATAL(hr_trace_builder_add(builder, &record, i + 1, NULL), HR_OK);
   }
   CU_ASSERT_EQUAL_FATAL(hr_trace_builder_finish(builder, false, false, &trace, NULL), HR_OK);
@@ -72,9 +73,9 @@ static struct hr_scenario *draw_scenario(struct dice *dice) {
                    on_demand_usd, one_of(dice, 0, 200), between(dice, 0.01, 1), on_demand_usd, one_of(dice, 0, 200));
   used += snprintf(text + used, sizeof text - (size_t)used,
                    "\"classes\":{\"default\":{\"checkpoint\":{\"policy\":\"interval\",\"interval_s\":%d,\"write_s\":5},"
-                   "\"restart_s\":%d}},\"policy\":{\"name\":\"queue\",\"backfill\":\"skip\"},\"plan\":{\"variables\":["
+                   "\"restart_s\":%d}},\"policy\":{\"name\":\"queue\",\"backfill\":\"%s\"},\"plan\":{\"variables\":["
                    "{\"pool\":\"r\",\"from\":0,\"to\":%d,\"step\":4},{\"pool\":\"s\",\"from\":0,\"to\":%d,\"step\":8},",
-                   one_of(dice, 100, 2000), one_of(dice, 0, 300), 4 * (levels - 1), 8 * (spot_levels - 1));
+                   one_of(dice, 100, 2000), one_of(dice, 0, 300), one_of(dice, 0, 2) ? "skip" : "easy", 4 * (levels - 1), 8 * (spot_levels - 1));
   if (!fixed_od)
     used += snprintf(text + used, sizeof text - (size_t)used, "{\"pool\":\"o\",\"from\":0,\"to\":%d,\"step\":8},",
                      8 * one_of(dice, 2, 3));
@@ -89,7 +90,7 @@ static struct hr_scenario *draw_scenario(struct dice *dice) {
 /* ---- The comparison -------------------------------------------------------------------------------- */
 
 struct tally {
-  int scenarios, infeasible, same, within_1, within_5, disagree;
+  int scenarios, infeasible, same, within_1, within_5, disagree, unsaid;
   double worst, runs, all_runs;
 };
 
@@ -122,6 +123,7 @@ static void compare(struct tally *tally, const struct hr_plan *fast, const struc
   tally->within_1 += miss <= 0.01;
   tally->within_5 += miss <= 0.05;
   tally->worst = fmax(tally->worst, miss);
+  tally->unsaid += miss > 0.05 && hr__plan_improvable(fast) == 0; /* NaN: the plan says that no bound is known */
   if (miss > 0.01)
     printf("\n  scenario %d, %u candidates: %u, which is %.1f %% above %u", number, all->space.n_candidates,
            fast->choice.candidate, 100 * miss, all->choice.candidate);
@@ -153,8 +155,8 @@ static void fast_search_equals_exhaustive_search(void) {
          100 * tally.runs / tally.all_runs);
   CU_ASSERT_EQUAL(tally.disagree, 0);
   CU_ASSERT(feasible >= tally.scenarios / 2);
-  CU_ASSERT(tally.within_1 >= 0.95 * feasible);
-  CU_ASSERT_EQUAL(tally.within_5, feasible);
+  CU_ASSERT(feasible - tally.within_1 <= fmax(0.005 * feasible, n_scenarios < 200));
+  CU_ASSERT_EQUAL(tally.unsaid, 0); /* a larger miss is announced: the answer may be improved */
   CU_ASSERT(tally.runs < tally.all_runs / 2);
 }
 
