@@ -135,8 +135,8 @@ static inline const char *hr__plan_randomness(const struct hr_plan *plan) {
 static inline double hr__plan_improvable(const struct hr_plan *plan) {
   double own = plan->choice.objective, bound = plan->search.min_left;
   if (plan->search.counts.not_evaluated == 0) return 0;
-  if (plan->selection.choice == HR_NONE || !isfinite(own) || own <= 0 || !isfinite(bound)) return (double)NAN;
-  return bound < own ? (own - fmax(0, bound)) / own : 0;
+  if (plan->selection.choice == HR_NONE || !isfinite(own) || own <= 0 || !(bound > 0)) return (double)NAN;
+  return bound < own ? (own - bound) / own : 0;
 }
 
 /* Compares the choice with alternatives: baselines, the frontier of cost and wait, tighter goals, changed environments.

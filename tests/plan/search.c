@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Compares the fast search with the exhaustive one in small random scenarios: pools of three markets at random prices,
- * spot interruptions, gangs on up to two nodes, a choice of policies. The objective of the fast search's choice is taken from the
- * exhaustive plan, so both have the same random events. Prints by how much the fast search misses the optimum, and the
- * ratio of its number of runs to that of the exhaustive search.
+ * spot interruptions, gangs on up to two nodes, a choice of policies. The objective of the fast search's choice is
+ * taken from the exhaustive plan, so both have the same random events. Prints by how much the fast search misses the
+ * optimum, and the ratio of its number of runs to that of the exhaustive search.
  *
  *   test_plan search [SCENARIOS [FIRST]]      the target search_against_all uses 1000 scenarios
  */
@@ -75,7 +75,8 @@ static struct hr_scenario *draw_scenario(struct dice *dice) {
                    "\"classes\":{\"default\":{\"checkpoint\":{\"policy\":\"interval\",\"interval_s\":%d,\"write_s\":5},"
                    "\"restart_s\":%d}},\"policy\":{\"name\":\"queue\",\"backfill\":\"%s\"},\"plan\":{\"variables\":["
                    "{\"pool\":\"r\",\"from\":0,\"to\":%d,\"step\":4},{\"pool\":\"s\",\"from\":0,\"to\":%d,\"step\":8},",
-                   one_of(dice, 100, 2000), one_of(dice, 0, 300), one_of(dice, 0, 2) ? "skip" : "easy", 4 * (levels - 1), 8 * (spot_levels - 1));
+                   one_of(dice, 100, 2000), one_of(dice, 0, 300), one_of(dice, 0, 2) ? "skip" : "easy",
+                   4 * (levels - 1), 8 * (spot_levels - 1));
   if (!fixed_od)
     used += snprintf(text + used, sizeof text - (size_t)used, "{\"pool\":\"o\",\"from\":0,\"to\":%d,\"step\":8},",
                      8 * one_of(dice, 2, 3));

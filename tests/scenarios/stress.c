@@ -314,7 +314,7 @@ static void outages_keep_the_cycle(void) {
 /* An outage never makes capacity more available than it was. */
 static void scarce_capacity_stays_scarce(void) {
   struct hr_level_step levels[] = {{0, 4}, {HOUR_US, 0}};
-  struct hr_pool_spec pool = {.name = "p", .gpu = "T4", .nodes = 4};
+  struct hr_pool_spec pool = {.name = (char[]){"p"}, .gpu = (char[]){"T4"}, .nodes = 4};
   pool.market = (struct hr_market_spec){
       .market = HR_MARKET_SPOT,
       .spot = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 2, .period_us = 4 * HOUR_US}};
