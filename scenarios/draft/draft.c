@@ -159,12 +159,16 @@ static void put_cluster(struct hr__draft *draft, cJSON *scenario) {
           facts->mean_gpus, facts->p95_gpus, facts->p99_gpus);
   say_gpu_types(&note, draft);
   if (facts->n_mig)
-    hr__say(&note, " %u jobs request MIG instances: give a pool \"sharing\": \"mig\" (docs/reference/sharing.md).",
-            facts->n_mig);
+    hr__say(&note,
+            " %u job%s request%s MIG instances, which no pool here has: they are rejected. Give a pool \"sharing\": "
+            "\"mig\" "
+            "(docs/reference/sharing.md), or set \"mig_fallback\": true beside \"pools\" for whole GPUs instead.",
+            facts->n_mig, hr__plural(facts->n_mig), hr__counted(facts->n_mig, "s", ""));
   if (facts->n_shares)
     hr__say(&note,
-            " %u jobs request shares of GPUs: give a pool \"sharing\": \"fraction\" (docs/reference/sharing.md).",
-            facts->n_shares);
+            " %u job%s request%s shares of GPUs; here each gets whole GPUs. To share them, give a pool \"sharing\": "
+            "\"fraction\" (docs/reference/sharing.md).",
+            facts->n_shares, hr__plural(facts->n_shares), hr__counted(facts->n_shares, "s", ""));
   hr__draft_put_text(draft, scenario, "//cluster", note.text);
   hr__draft_put_pools(draft, hr__draft_put(draft, scenario, "cluster", cJSON_CreateObject()));
 }

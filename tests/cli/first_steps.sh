@@ -383,6 +383,18 @@ case_draft_has_patterns() {
   says stderr "two patterns for class 'training'"
 }
 
+# The draft says what becomes of jobs that request parts of GPUs, and the remedy that it names works.
+case_draft_tells_of_parts_of_gpus() {
+  printf 'submit_s,duration_s,gpus,mig_profile,gpu_milli\n0,60,1,1g.10gb,\n1,60,1,,500\n2,60,1,,\n' >jobs.csv
+  try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json
+  says mine.json '1 job requests MIG instances, which no pool here has: they are rejected.'
+  says mine.json '1 job requests shares of GPUs; here each gets whole GPUs.'
+  try 0 run mine.json
+  says stdout '2 completed, 1 rejected'
+  try 0 run mine.json --set cluster.mig_fallback=true
+  says stdout '3 completed, 0 rejected'
+}
+
 # Names of GPU types in Slurm, Kubernetes and nvidia-smi find the owned nodes and the instances of a provider.
 case_draft_knows_names_of_gpus() {
   for name in a100 NVIDIA-A100-SXM4-80GB gpu:a100 A100-80; do
