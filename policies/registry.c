@@ -350,6 +350,21 @@ bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
   return false;
 }
 
+/* Returns whether a parameter has the value. False if the policy does not have the parameter. */
+static bool has_value(const struct hr_policy_choice *choice, const char *key, const char *value) {
+  const struct hr_param *params = choice->ops->params, *param = find_param(choice->ops, key);
+  char buffer[32];
+  return param && strcmp(hr_policy_choice_text(choice, (size_t)(param - params), buffer), value) == 0;
+}
+
+enum hr_elastic_use hr_policy_choice_elastic_use(const struct hr_policy_choice *choice) {
+  if (choice->library) return HR_ELASTIC_UNKNOWN;
+  bool manages = choice->ops == &hr__policy_deadline;
+  if (choice->ops == &hr__policy_queue) manages = !has_value(choice, "market", "static");
+  if (choice->ops == &hr__policy_rounds) manages = has_value(choice, "objective", "cost-slo");
+  return manages ? HR_ELASTIC_WHILE_USED : HR_ELASTIC_ALWAYS;
+}
+
 void hr_policy_choice_finish(struct hr_policy_choice *choice) {
   if (choice->former) free(choice->former->params);
   free(choice->former);

@@ -59,6 +59,13 @@ HR_API const char *hr_policy_choice_text(const struct hr_policy_choice *choice, 
 /* Whether the policy uses random numbers, so that its decisions depend on the seed. False for shared objects, for which
    this is unknown. */
 HR_API bool hr_policy_choice_draws(const struct hr_policy_choice *choice);
+/* How long the nodes of elastic pools (on-demand, spot) are paid for. */
+enum hr_elastic_use {
+  HR_ELASTIC_WHILE_USED, /* the policy requests a node when a job needs it, and releases idle nodes */
+  HR_ELASTIC_ALWAYS,     /* all nodes that are available, for the whole run */
+  HR_ELASTIC_UNKNOWN     /* a policy in a shared object decides this */
+};
+HR_API enum hr_elastic_use hr_policy_choice_elastic_use(const struct hr_policy_choice *choice);
 /* Frees the parameter values and unloads the shared object. */
 HR_API void hr_policy_choice_finish(struct hr_policy_choice *choice);
 

@@ -181,8 +181,8 @@ struct hr_cost_summary {
   /* part of the total: costs without a tenant; the savings of savings plans are negative */
   int64_t shared_uusd;
   /* all_on_demand_uusd: what the total would be if all capacity were on demand. The other members: total cost per
-     completed job, per GPU-hour of useful work, and per month of the run. Each is HR_UNKNOWN_UUSD if it is unknown */
-  int64_t all_on_demand_uusd, per_completed_job_uusd, per_goodput_gpu_hour_uusd, per_month_uusd;
+     completed job and per GPU-hour of useful work. Each is HR_UNKNOWN_UUSD if it is unknown */
+  int64_t all_on_demand_uusd, per_completed_job_uusd, per_goodput_gpu_hour_uusd;
   int64_t monthly_uusd; /* cost of a month if the demand of this run continues; HR_UNKNOWN_UUSD: unknown */
   /* saving of the total compared with all_on_demand_uusd, as a share of all_on_demand_uusd; NAN: unknown */
   double saving_vs_on_demand;

@@ -278,8 +278,7 @@ static void find_policy(struct hr_advice *advice) {
   for (size_t i = 0; i < policy->n_params; i++) {
     char buffer[32];
     if (strcmp(policy->ops->params[i].key, "market") != 0) continue;
-    /* With per-GPU allocation, 'static' is the only market rule. */
-    advice->has_market_rule = !hr_cluster_spec_by_gpu(&advice->config.scenario->cluster);
+    advice->has_market_rule = true;
     advice->managed = strcmp(hr_policy_choice_text(policy, i, buffer), "static") != 0;
   }
 }

@@ -17,7 +17,7 @@
 enum { HR__WEEK_HOURS = 168, HR__FORECAST_PATHS = 2000, HR__TREND_WEEKS = 6, HR__RATIO_POINTS = 201 };
 #define HR__WEEK_US (HR__WEEK_HOURS * INT64_C(3600) * HR_SECOND_US)
 #define HR__YEAR_WEEKS (365.25 / 7)
-#define HR__MONTH_WEEKS (HR__YEAR_WEEKS / 12)
+#define HR__MONTH_WEEKS (730.0 / HR__WEEK_HOURS) /* a twelfth of 365 days, as for costs */
 
 /* ---- History (forecast_demand.c) -------------------------------------------------------------------- */
 

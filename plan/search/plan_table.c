@@ -97,6 +97,10 @@ static void put_head(struct plan_page *page) {
     hr__put_field(console, "", "%s%s", plan->goals.goals[i].text, plan->goals.goals[i].assumed ? " (assumed)" : "");
 }
 
+static const char *const use_texts[] = {[HR_ELASTIC_WHILE_USED] = "while used",
+                                        [HR_ELASTIC_ALWAYS] = "used or not",
+                                        [HR_ELASTIC_UNKNOWN] = "while the policy keeps it"};
+
 /* Prints a line such as "24 A100-40, reserved: $19,235 a month, $1.10 an hour each". */
 static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
   char gpus[HR__NUMBER_BYTES], price[HR__NUMBER_BYTES], month[HR__NUMBER_BYTES];
@@ -108,7 +112,9 @@ static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
   if (market->market == HR_MARKET_NONE)
     hr__put_field(&page->console, pool->name, "%s %s", gpus, type);
   else if (hr_market_is_elastic(market->market))
-    hr__put_field(&page->console, pool->name, "up to %s %s, %s: %s an hour each, while used", gpus, type, word, price);
+    hr__put_field(&page->console, pool->name, "up to %s %s, %s: %s an hour each, %s", gpus, type, word, price,
+                  use_texts[hr_policy_choice_elastic_use(
+                      &hr__runner_scenario(page->plan->runner, page->plan->choice.runner_id)->policy)]);
   else
     hr__put_field(&page->console, pool->name, "%s %s, %s: %s a month, %s an hour each", gpus, type, word,
                   hr__usd_text((int64_t)((hr_amount)market->price_uusd_h * (hr_amount)count * 730), month), price);

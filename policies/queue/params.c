@@ -40,10 +40,11 @@ const struct hr_param hr__queue_params[] = {
          "where a job is placed: pool counts GPUs per pool, the others choose nodes, or GPUs with per-GPU allocation"},
     {.key = "market",
      .type = HR_PARAM_CHOICE,
-     .fallback = "static",
+     .fallback = "spot-first",
      .choices = market_names,
-     .help = "how elastic nodes are acquired: all that are available; on-demand only; spot, else on-demand; by price "
-             "and risk",
+     .help = "how on-demand and spot nodes are acquired. static: all that are available, paid whether used or not. The "
+             "others acquire a node when a job needs it, and release it when it is idle: on-demand-only; spot-first "
+             "(spot, else on-demand); price-capacity (by price and risk)",
      .advanced = true},
     {.key = "spot_wait_s",
      .type = HR_PARAM_REAL,

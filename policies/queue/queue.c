@@ -21,6 +21,15 @@ static const enum choice preemptions[] = {HR__PREEMPTIONS(OBJECT)};
 static const enum hr__preemption_mode stops[] = {HR__STOPPED(OBJECT)};
 static const enum hr__victims victims[] = {HR__VICTIM_RULES(OBJECT)};
 
+/* Returns whether a pool has nodes that a market rule can acquire. */
+static bool has_elastic_nodes(const struct hr_cluster *cluster) {
+  for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
+    const struct hr_pool_spec *pool = hr_cluster_pool_spec(cluster, (hr_pool){i});
+    if (pool->nodes > 0 && hr_market_is_elastic(pool->market.market)) return true;
+  }
+  return false;
+}
+
 static enum hr_status create_market(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__market_limits limits = {.rule = markets[hr__queue_param(env, "market")->integer],
                                      .spot_wait_us = hr__queue_param_us(env, "spot_wait_s"),
@@ -30,7 +39,7 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
                                      .max_spot_share = hr__queue_param(env, "max_spot_share")->real,
                                      .reclaim_hours = hr__queue_param(env, "reclaim_hours")->real};
   limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
-  if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
+  if (limits.rule == HR__MARKET_STATIC || !has_elastic_nodes(queue->cluster)) return HR_OK;
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 

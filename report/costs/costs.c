@@ -520,7 +520,6 @@ static void fill_ratios(const struct hr__costing *costing, hr_amount useful_mill
     costs->saving_vs_on_demand = 1 - (double)costs->total_uusd / (double)costs->all_on_demand_uusd;
   costs->per_completed_job_uusd = per(costs->total_uusd, 1, (hr_amount)result->n_completed);
   costs->per_goodput_gpu_hour_uusd = per(costs->total_uusd, 3600 * 1000 * HR_SECOND_US, useful_milli_us);
-  costs->per_month_uusd = per(costs->total_uusd, HR_MONTH_US, result->end_us);
   costs->monthly_uusd = monthly_uusd(costing);
 }
 

@@ -35,7 +35,7 @@ static const struct line {
     {HR__PART_HOURS, "GPU hours", IF_FIRST_KNOWN, "{gpu_hours}"},
     {HR__PART_QUEUE, "queue", IF_FIRST_KNOWN,
      "{queue.mean} jobs on average, maximum {queue.max}; {jobs.backfilled} job{s} backfilled"},
-    {HR__PART_COST, "cost", IF_FIRST_KNOWN, "{cost.total_usd}; {cost.usd_per_month} per month"},
+    {HR__PART_COST, "cost", IF_FIRST_KNOWN, "{cost.total_usd}; {monthly_usd} a month (730 h of this demand)"},
     {HR__PART_COST, "cost", IF_FIRST_KNOWN,
      "{cost.usd_per_completed_job} per completed job, {cost.usd_per_goodput_gpu_hour} per useful GPU hour"},
     {HR__PART_IDLE, "idle", IF_FIRST_KNOWN, "{cost.idle_usd}, {cost.idle_share} of the cost"},

@@ -544,11 +544,64 @@ static enum hr_status make(struct speed_builder *self) {
   return status == HR_OK ? warn_misspelt_types(self) : status;
 }
 
+/* ---- Without figures ---------------------------------------------------------------------------------- */
+
+/* Returns whether an earlier pool has the same GPU type. */
+static bool is_repeated(const struct hr_cluster_spec *cluster, uint32_t pool) {
+  for (uint32_t i = 0; i < pool; i++)
+    if (strcasecmp(cluster->pools[i].gpu, cluster->pools[pool].gpu) == 0) return true;
+  return false;
+}
+
+static uint32_t count_types(const struct hr_cluster_spec *cluster) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) count += !is_repeated(cluster, i);
+  return count;
+}
+
+/* Lists the GPU types of the pools, each with its speed by the catalogue relative to the first: "A100-80 1, H100 3.17".
+   Returns whether the catalogue has all of them. */
+static bool list_speeds(const struct hr__builder *builder, char *words, size_t size) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  const struct hr_gpu_type *type, *first = NULL;
+  size_t used = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const char *gpu = cluster->pools[i].gpu;
+    if (is_repeated(cluster, i)) continue;
+    if (hr_catalog_gpu(builder->catalog, gpu, &type, NULL) != HR_OK || type->fp16_tflops <= 0) return false;
+    if (used < size)
+      used += (size_t)snprintf(words + used, size - used, "%s%.40s %.3g", first ? ", " : "", gpu,
+                               type->fp16_tflops / (first ? first : type)->fp16_tflops);
+    if (!first) first = type;
+  }
+  return true;
+}
+
+/* Adds a note if the pools have several GPU types and the scenario has no speeds. */
+static enum hr_status note_equal_speeds(struct hr__builder *builder) {
+  char words[400];
+  if (count_types(&builder->scenario->cluster) < 2) return HR_OK;
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  status = list_speeds(builder, words, sizeof words)
+               ? hr_notes_add(&builder->scenario->notes,
+                              "a job takes as long on every GPU type, because the scenario has no 'models'; add "
+                              "\"models\": \"catalogue\" (--set models=catalogue) for the catalogue's relative "
+                              "speeds: %s",
+                              words)
+               : hr_notes_add(&builder->scenario->notes,
+                              "a job takes as long on every GPU type, because the scenario has no 'models', the "
+                              "speeds of models by GPU type");
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 enum hr_status hr__build_models(struct hr__builder *builder) {
   struct speed_builder self = {.builder = builder};
   self.models = hr__get(builder->source.file.tree, "models");
-  if (!self.models) return HR_OK;
-  self.reference = hr__text_of(self.models, "reference", "");
+  if (!self.models) return note_equal_speeds(builder);
+  /* "models": "catalogue" has no members, so all have their defaults */
+  bool is_word = cJSON_IsString(self.models);
+  self.reference = is_word ? builder->scenario->cluster.pools[0].gpu : hr__text_of(self.models, "reference", "");
   enum hr_status status = make(&self);
   figures_finish(&self.figures);
   free(self.path);

@@ -349,6 +349,23 @@ static enum hr_status warn_reclaim(struct hr__builder *builder) {
   return HR_OK;
 }
 
+/* Adds a note if the policy pays for all elastic nodes all the time, unless the user asks for it by "market": "static".
+   Otherwise nobody would expect on-demand nodes to be paid while no job uses them. */
+static enum hr_status note_kept_nodes(const struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  const struct hr_policy_choice *policy = &builder->scenario->policy;
+  bool any = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    any |= cluster->pools[i].nodes > 0 && hr_market_is_elastic(cluster->pools[i].market.market);
+  if (!any || hr_policy_choice_has(policy, "market") || hr_policy_choice_elastic_use(policy) != HR_ELASTIC_ALWAYS)
+    return HR_OK;
+  enum hr_status status = hr_notes_add(&builder->scenario->notes,
+                                       "policy '%s' keeps all on-demand and spot nodes, used or not, so they are paid "
+                                       "for all the time; the policy 'queue' releases idle nodes",
+                                       policy->ops->name);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 /* ---- Loading ---------------------------------------------------------------------------------------- */
 
 /* Returns the name of a file without folder and suffix: "demo" for "scenarios/demo.json". The caller frees it. */
@@ -388,6 +405,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = build_alerts(builder);
   if (status == HR_OK) status = build_replications(builder);
   if (status == HR_OK) status = hr__build_plan(builder);
+  if (status == HR_OK) status = note_kept_nodes(builder);
   return status == HR_OK ? warn_reclaim(builder) : status;
 }
 

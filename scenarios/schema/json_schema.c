@@ -94,9 +94,13 @@ static void put_description(struct schema_writer *writer, cJSON *schema, const s
 
 static void put_type(struct schema_writer *writer, cJSON *schema, const struct hr__key *key) {
   static const char *const scalars[] = {"string", "number", "boolean", NULL};
+  static const char *const object_or_text[] = {"object", "string", NULL};
   switch (key->type) {
   case HR__KEY_OBJECT:
-    put_text(writer, schema, "type", "object");
+    if (key->or_text)
+      put_words(writer, schema, "type", object_or_text);
+    else
+      put_text(writer, schema, "type", "object");
     return;
   case HR__KEY_LIST:
     put_text(writer, schema, "type", "array");

@@ -141,7 +141,11 @@ enum { MAX_PATH = 300 };
 /* Writes the type without its article. The bounds of objects and of long texts are not of interest. */
 static char *type_text(const struct hr__key *key) {
   char text[600];
-  if (key->type == HR__KEY_OBJECT) return strdup("object");
+  if (key->type == HR__KEY_OBJECT && !key->or_text) return strdup("object");
+  if (key->type == HR__KEY_OBJECT) {
+    snprintf(text, sizeof text, "object, or the text %s", key->or_text);
+    return strdup(text);
+  }
   if (key->type == HR__KEY_TEXT) {
     snprintf(text, sizeof text, "text of at most %.15g bytes", key->max);
     return strdup(key->max < MAX_TEXT ? text : "text");

@@ -67,7 +67,8 @@ static void choices_expected(const struct hr__key *key, char *text, size_t size)
 void hr__key_expected(const struct hr__key *key, char *text, size_t size) {
   switch (key->type) {
   case HR__KEY_OBJECT:
-    snprintf(text, size, "an object {...} of at most %.15g keys", key->max);
+    snprintf(text, size, "%s%s%san object {...} of at most %.15g keys", key->or_text ? "the text \"" : "",
+             key->or_text ? key->or_text : "", key->or_text ? "\" or " : "", key->max);
     return;
   case HR__KEY_LIST:
     snprintf(text, size, "a list of %.15g to %.15g entries", key->min, key->max);

@@ -431,8 +431,10 @@ static const struct hr__key scenario_keys[] = {
     {"classes", OBJECT(EACH(OBJECT(class_keys), HELP("Jobs of this class."))), .choices = hr__class_keys,
      BY_CLASS(SCENARIO, classes),
      HELP("Checkpoints, restarts and topology by class of job. default: classes that are not listed.")},
-    {"models", OBJECT(model_keys), OTHERWISE("the same speed everywhere"),
-     HELP("Speed of jobs on the pools' GPUs, by the model in the trace.")},
+    {"models", OBJECT(model_keys), OR_TEXT("catalogue"), OTHERWISE("the same speed everywhere"),
+     .schema = "{\"pattern\": \"^catalogue$\"}",
+     HELP("Speed of jobs on the pools' GPUs, by the model in the trace. catalogue: for all models, the ratio of the "
+          "dense FP16 TFLOPS to those of the first pool's GPU type.")},
     {"network_speeds", LIST(1, 10000, EACH(OBJECT(network_speed_keys))),
      HELP("Speed of jobs whose GPUs are joined by a network, relative to one node. These rows have precedence over the "
           "catalogue's.")},

@@ -108,6 +108,7 @@ static bool within(const struct hr__key *key, double number) {
 static bool key_fits(const struct hr__key *key, const cJSON *value) {
   switch (key->type) {
   case HR__KEY_OBJECT:
+    if (key->or_text && cJSON_IsString(value)) return strcmp(value->valuestring, key->or_text) == 0;
     return cJSON_IsObject(value) && within(key, cJSON_GetArraySize(value));
   case HR__KEY_LIST:
     return cJSON_IsArray(value) && within(key, cJSON_GetArraySize(value));
@@ -202,10 +203,11 @@ static enum hr_status check_type(const struct source_walk *walk, const struct hr
 
 static enum hr_status check(const struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
   enum hr_status status = check_type(walk, key, value);
-  if (status == HR_OK && key->type == HR__KEY_OBJECT) status = check_names(walk, key, value);
+  bool is_object = key->type == HR__KEY_OBJECT && cJSON_IsObject(value);
+  if (status == HR_OK && is_object) status = check_names(walk, key, value);
   for (const cJSON *child = value->child; child && status == HR_OK; child = child->next)
     status = check(walk, hr__key_member(key, child->string ? child->string : "*"), child);
-  if (status == HR_OK && key->type == HR__KEY_OBJECT) status = check_required(walk, key, value);
+  if (status == HR_OK && is_object) status = check_required(walk, key, value);
   return status;
 }
 

@@ -47,6 +47,33 @@ fate() {
   matches jobs.csv "^$1,[^,]*,$2,$3,"
 }
 
+# Without 'market', an on-demand node is paid from its request to its release. The first job keeps a node for an hour and
+# 300 s (idle_release_s), the second one for an hour: 7,200 s + 300 s at $7.2 an hour.
+case_on_demand_is_paid_while_used_by_default() {
+  scenario '"order": "fifo"' '' "\"name\": \"o\", $on_demand"
+  trace submit_s,duration_s,gpus 0,3600,1 36000,3600,1
+  replay
+  costs_in_all 15.000000
+  matches summary.json '^    "market": "spot-first",$'
+  replay --set policy.market=on-demand-only
+  costs_in_all 15.000000
+  replay --set policy.market=static
+  costs_in_all 316.800000
+  try 0 run s.json --trace t.csv --policy rounds
+  matches stderr "^note: policy 'rounds' keeps all on-demand and spot nodes, used or not, so they are paid for all the time"
+  try 0 run s.json --trace t.csv --policy rounds:objective=cost-slo
+  ! grep -q 'keeps all on-demand' stderr || fail "a note on nodes that the policy releases"
+}
+
+# A spot pool is used first by default, and released when it is idle.
+case_spot_is_paid_while_used_by_default() {
+  scenario '"order": "fifo"' "$continuous" "\"name\": \"s\", \"nodes\": 2, $spot, \"spot\": { \"model\": \"none\" }" \
+    "\"name\": \"o\", $on_demand"
+  trace submit_s,duration_s,gpus 0,3600,1 36000,3600,1
+  replay
+  costs_in_all 7.500000
+}
+
 # The nodes of a gang boot at different times. Nodes that are up are kept until the last one is up.
 case_gang_waits_for_its_nodes() {
   scenario '"market": "on-demand-only", "idle_release_s": 60' '"horizon_s": 2592000' \

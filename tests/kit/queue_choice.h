@@ -34,12 +34,14 @@ static inline void queue_set_place(struct hr_policy_choice *choice, const char *
   abort();
 }
 
-/* Returns the queue policy with the given backfill and placement and defaults for all other parameters. */
+/* Returns the queue policy with the given backfill and placement, which acquires all elastic nodes at all times, and
+   with defaults for all other parameters. */
 static inline struct hr_policy_choice queue_choice(const char *backfill, const char *placement) {
   struct hr_policy_choice choice;
   if (hr_policy_choice_init(&choice, "queue", NULL) != HR_OK) abort();
   queue_set(&choice, "backfill", backfill);
   queue_set(&choice, "placement", placement);
+  queue_set(&choice, "market", "static");
   return choice;
 }
 

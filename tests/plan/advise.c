@@ -163,7 +163,8 @@ static void test_reservation_that_pays(void) {
 
 static void test_always_on(void) {
   begin(HEAD "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\","
-             "\"usd_per_gpu_hour\":2}]},\"classes\":{\"default\":{\"spot\":false}},\"policy\":{\"name\":\"queue\"}}",
+             "\"usd_per_gpu_hour\":2}]},\"classes\":{\"default\":{\"spot\":false}},\"policy\":{\"name\":\"queue\","
+             "\"market\":\"static\"}}",
         JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,359999,1,1,a,training\n");
   ask_without_error(0);
   struct hr_advice_item item = find(HR_ADVICE_IDLE_RESERVATION);

@@ -83,7 +83,7 @@ static void cost_of_capacity(void) {
   expect(costs->saving_vs_on_demand, 0.3);
   expect_uusd(costs->per_completed_job_uusd, 18666667);
   expect_uusd(costs->per_goodput_gpu_hour_uusd, 3500000);
-  expect_uusd(costs->per_month_uusd, 20440 * USD);
+  expect_uusd(costs->monthly_uusd, 20440 * USD);
   expect_lines(&costs->by_market,
                LINES(LINE("reserved", 16 * USD), LINE("on-demand", 24 * USD), LINE("spot", 16 * USD)));
   expect_lines(&costs->by_pool, LINES(LINE("base", 16 * USD), LINE("burst", 24 * USD), LINE("spot", 16 * USD)));

@@ -468,7 +468,7 @@ static void expect_costs(const struct hr_cost_summary *a, const struct hr_cost_s
          "the cost");
   expect(a->all_on_demand_uusd == b->all_on_demand_uusd && same_double(a->saving_vs_on_demand, b->saving_vs_on_demand),
          "the cost on demand");
-  expect(a->per_completed_job_uusd == b->per_completed_job_uusd && a->per_month_uusd == b->per_month_uusd &&
+  expect(a->per_completed_job_uusd == b->per_completed_job_uusd && a->monthly_uusd == b->monthly_uusd &&
              a->per_goodput_gpu_hour_uusd == b->per_goodput_gpu_hour_uusd,
          "a cost by unit");
   expect_lines(&a->by_market, &b->by_market, "the cost by market");

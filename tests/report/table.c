@@ -267,7 +267,7 @@ static void costs_section(void) {
   label.cluster = &priced->cluster;
   char *text = printed(summary, false);
   CU_ASSERT_TRUE(widest(text) <= 80);
-  expect_within(text, "\n  cost       $58.00; $21,170 per month\n"
+  expect_within(text, "\n  cost       $58.00; $21,170 a month (730 h of this demand)\n"
                       "             $19.33 per completed job, $3.63 per useful GPU hour\n"
                       "  idle       $16.00, 27.6 % of the cost\n  shared     $2.00\n"
                       "  on demand  $82.00 for the same GPU hours; 29.3 % saved\n"

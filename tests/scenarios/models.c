@@ -50,7 +50,11 @@ static void without_the_section_there_are_no_speeds(void) {
   write_text("{" CLUSTER "}");
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_PTR_NULL(scenario->speeds);
-  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  CU_ASSERT_EQUAL(scenario->notes.count, 1);
+  CU_ASSERT(has_note(scenario,
+                     "a job takes as long on every GPU type, because the scenario has no 'models'; add "
+                     "\"models\": \"catalogue\" (--set models=catalogue) for the catalogue's relative speeds: V100 "
+                     "1, p100 0.17"));
   hr_scenario_destroy(scenario);
 }
 
@@ -65,6 +69,22 @@ static void default_speeds_are_ratios_of_the_catalogue(void) {
   CU_ASSERT_TRUE(has_note(scenario, "models: where there is no speed, the ratio of the catalogue's dense FP16 TFLOPS "
                                     "(fp16_tflops) to that of V100 is assumed: V100 1, p100 0.1696"));
   hr_scenario_destroy(scenario);
+}
+
+static void one_word_selects_the_speeds_of_the_catalogue(void) {
+  expect_rows("{" CLUSTER ",\"models\":\"catalogue\"}", 0, NULL, (const uint32_t[]){1000000, BY_CATALOGUE});
+  write_text("{" CLUSTER "}");
+  static const char *const overrides[] = {"models=catalogue", "cluster.pools.1.gpu=v100"};
+  struct hr_scenario *scenario = load(overrides, 1);
+  CU_ASSERT_PTR_NOT_NULL(scenario->speeds);
+  hr_scenario_destroy(scenario);
+  scenario = load(&overrides[1], 1);
+  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  hr_scenario_destroy(scenario);
+  write_text("{" CLUSTER ",\n\"models\":\"catalog\"}");
+  expect_error(NULL, 0,
+               "s.json:2:10: 'models' is the text \"catalog\"; the text \"catalogue\" or "
+               "an object {...} of at most 1000 keys is expected");
 }
 
 static void stated_speeds_are_relative_to_the_reference(void) {
@@ -217,7 +237,8 @@ static void overrides_change_speeds(void) {
 }
 
 TEST_MAIN("scenarios_models", TEST(create_test_folder), TEST(without_the_section_there_are_no_speeds),
-          TEST(default_speeds_are_ratios_of_the_catalogue), TEST(stated_speeds_are_relative_to_the_reference),
-          TEST(tables_with_rows_by_number_of_gpus), TEST(published_throughputs_are_read), TEST(errors_have_a_position),
-          TEST(errors_in_files_have_a_position), TEST(misspelt_gpu_types_are_noted), TEST(pools_can_have_speeds),
-          TEST(names_of_pools_are_case_sensitive), TEST(misspelt_pools_are_noted), TEST(overrides_change_speeds))
+          TEST(default_speeds_are_ratios_of_the_catalogue), TEST(one_word_selects_the_speeds_of_the_catalogue),
+          TEST(stated_speeds_are_relative_to_the_reference), TEST(tables_with_rows_by_number_of_gpus),
+          TEST(published_throughputs_are_read), TEST(errors_have_a_position), TEST(errors_in_files_have_a_position),
+          TEST(misspelt_gpu_types_are_noted), TEST(pools_can_have_speeds), TEST(names_of_pools_are_case_sensitive),
+          TEST(misspelt_pools_are_noted), TEST(overrides_change_speeds))

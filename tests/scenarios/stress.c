@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-#define POLICY "\"policy\":{\"name\":\"queue\"}"
+#define POLICY "\"policy\":{\"name\":\"queue\",\"market\":\"static\"}"
 #define TEXT_OF_POOLS(pools) "{" POLICY ",\"cluster\":{\"pools\":[\n" pools "]}}"
 #define SPOT_NODES "{\"name\":\"p\",\"gpu\":\"T4\",\"nodes\":"
 #define SPOT_MARKET                                                                                                    \

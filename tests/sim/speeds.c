@@ -72,6 +72,7 @@ static struct hr_result *run_case(const struct speed_case *test) {
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&queue, "queue", NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&queue, "backfill", "skip", NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&queue, "placement", "first-fit", NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&queue, "market", "static", NULL), HR_OK);
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = test->policy ? test->policy : queue.ops,

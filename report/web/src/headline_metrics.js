@@ -7,7 +7,7 @@ const usesSpot = (run) => run.spot?.gpu_hours > 0;
 
 // The order is that of the page. `has`: whether the run has the metric, if a value is not enough.
 const SHOWN = [
-  { path: 'cost.usd_per_month', first: true },
+  { path: 'cost.monthly_usd', first: true },
   { path: 'cost.total_usd' },
   { path: 'cost.idle_usd', idle: true, note: (run) => partOf(run, 'idle_usd', 'capacity_usd', 'of the cost of GPUs') },
   { path: 'utilization.makespan', first: true, points: true, note: windowNote },

@@ -10,7 +10,10 @@ const MEANINGS = [
   ['Useful', 'work that was not lost to an interruption'],
   ['Utilization', 'allocated GPU time / available GPU time'],
   ['Cost of idle', 'cost of the pools minus the charges of their jobs'],
-  ['Cost per month', 'the cost of the run, scaled to 730 hours'],
+  [
+    'A month',
+    '730 hours with the demand of the run: on-demand and spot scaled from the submit window, all other costs from the whole run',
+  ],
   ['Fragmented', 'idle, and unusable by a random typical task'],
   ['Digest', 'hash of the event log: equal digests mean equal runs'],
 ];
